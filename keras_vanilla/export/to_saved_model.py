@@ -1,0 +1,108 @@
+"""A translator as a SavedModel: batches of strings in, strings out."""
+
+import os
+import shutil
+from pathlib import Path
+
+import tensorflow as tf
+
+from keras_vanilla.export.search_graph import SearchGraph, in_float32
+
+
+def saved_model(translator, folder):
+    """Writes a SavedModel that translates, whole search and tokenizer inside.
+
+    Two signatures, of any batch size and length:
+
+        translate        text string (B,) -> text string (B,)
+        translate_ids    source_ids int32 (B, S) -> ids int32 (B, L)
+
+    It loads with tensorflow and tensorflow-text alone. A text without any piece gives
+    "". A text or a row with more tokens than the model takes is refused when it comes,
+    with `tf.errors.InvalidArgumentError`; so is an id outside the vocabulary.
+
+    Args:
+        translator: Translator.
+        folder: path of a folder that does not exist yet; written whole or not at all.
+    Raises:
+        FileExistsError: if `folder` exists.
+        FileNotFoundError: if the folder around it does not.
+        RuntimeError: if Keras does not run on TensorFlow.
+    """
+    folder = Path(folder)
+    check_target(folder)
+    module = _TranslatorGraph(translator)
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        # Keras's ExportArchive would write every variable twice.
+        tf.saved_model.save(module, str(unfinished), signatures=module.signatures())
+        os.replace(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def check_target(path):
+    """Refuses a path that is taken, or that has no folder to be in."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists already; nothing was written.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write into.")
+
+
+class _TranslatorGraph(tf.Module):
+    def __init__(self, translator):
+        super().__init__()
+        tokenizer, model = translator.tokenizer, in_float32(translator.model)
+        self.search = SearchGraph(model)
+        # Tensorflow-text's tables are saved with a module that tracks them.
+        self.tables = [tokenizer.source_resource(), tokenizer.target_resource()]
+        self._to_ids = tokenizer.source_graph
+        self._to_text = tokenizer.detokenize_graph
+        self._pad_id = model.pad_id
+        self._vocabulary_size = model.source_vocabulary_size
+        self._longest = model.max_length
+
+    def signatures(self):
+        """The functions that the SavedModel offers, by name."""
+        text = tf.TensorSpec([None], tf.string, name="text")
+        source_ids = tf.TensorSpec([None, None], tf.int32, name="source_ids")
+        return {
+            "translate": tf.function(self._translate, input_signature=[text]),
+            "translate_ids": tf.function(
+                self._translate_ids, input_signature=[source_ids]
+            ),
+        }
+
+    def _translate(self, text):
+        source_ids = self._to_ids(text)
+        lengths = source_ids.row_lengths()
+        self._check_lengths(lengths, "A text")
+        ids = self.search(source_ids.to_tensor(self._pad_id))
+        only_an_end = lengths <= 1
+        return {"text": tf.where(only_an_end, "", self._to_text(ids))}
+
+    def _translate_ids(self, source_ids):
+        real = tf.cast(source_ids != self._pad_id, tf.int32)
+        self._check_lengths(tf.reduce_sum(real, axis=1), "A row of source_ids")
+        known = (source_ids >= 0) & (source_ids < self._vocabulary_size)
+        tf.debugging.Assert(
+            tf.reduce_all(known),
+            [
+                "Each source id must be at least 0 and below the vocabulary's size, "
+                f"{self._vocabulary_size}. Received:",
+                tf.boolean_mask(source_ids, ~known),
+            ],
+        )
+        return {"ids": self.search(source_ids)}
+
+    def _check_lengths(self, lengths, what):
+        longest = tf.reduce_max(tf.concat([[0], tf.cast(lengths, tf.int32)], axis=0))
+        tf.debugging.Assert(
+            longest <= self._longest,
+            [
+                f"{what} has more tokens than the {self._longest} that this model "
+                "takes. Received:",
+                longest,
+            ],
+        )

@@ -1,0 +1,73 @@
+"""One layer of the encoder."""
+
+import keras
+
+from keras_vanilla.layers.transformer_layer import TransformerLayer
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class EncoderLayer(TransformerLayer):
+    """Self-attention, then the feed-forward network, each inside a residual.
+
+        x = LayerNorm(x + SelfAttention(x))
+        x = LayerNorm(x + FFN(x))
+
+    with dropout on each sub-layer's output before the addition. `normalize_first`
+    moves each LayerNorm in front of its sub-layer; a stack of such layers wants one
+    more LayerNorm at its end. Padding is never attended to; the mask goes through.
+
+    Args:
+        num_heads: int. Number of heads (N).
+        d_ff: int. Width of the feed-forward network's inner layer (F).
+        key_dim: int or None. Size of each head; None means d_model / num_heads.
+        dropout: float. On each sub-layer's output, before the addition.
+        attention_dropout: float or None. On attention weights; None means `dropout`.
+        activation: name or function inside the feed-forward network.
+        normalize_first: bool. Pre-norm instead of the paper's post-norm.
+        layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+    Call arguments:
+        inputs: float tensor (B, S, D).
+        mask: bool tensor (B, S). True = a real token. Keras fills it from the inputs.
+        return_attention_scores: bool. Return the attention weights as well.
+    Returns:
+        Float tensor (B, S, D) in the layer's compute dtype; with
+        `return_attention_scores` also the weights (B, N, S, S).
+    Raises:
+        ValueError: if a size is not positive; when built, if `key_dim` is None and
+            d_model is not divisible by `num_heads`.
+    Example:
+        >>> layer = EncoderLayer(num_heads=2, d_ff=16)
+        >>> tuple(layer(np.ones((1, 3, 8), "float32")).shape)
+        (1, 3, 8)
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    def build(self, inputs_shape):
+        self.self_attention, self.self_attention_residual = self._build_attention(
+            "self_attention", inputs_shape, inputs_shape
+        )
+        self.feed_forward, self.feed_forward_residual = self._build_feed_forward(
+            inputs_shape
+        )
+
+    def call(self, inputs, mask=None, return_attention_scores=False, training=None):
+        scores = None
+
+        def attend(x):
+            nonlocal scores
+            outputs, scores = self.self_attention(
+                query=x,
+                value=x,
+                query_mask=mask,
+                value_mask=mask,
+                return_attention_scores=True,
+                training=training,
+            )
+            return outputs
+
+        def feed_forward(x):
+            return self.feed_forward(x, training=training)
+
+        x = self.self_attention_residual(inputs, sublayer=attend, training=training)
+        x = self.feed_forward_residual(x, sublayer=feed_forward, training=training)
+        return (x, scores) if return_attention_scores else x

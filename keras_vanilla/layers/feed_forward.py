@@ -1,0 +1,62 @@
+"""The position-wise feed-forward network."""
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class FeedForward(keras.layers.Layer):
+    """Maps each position through the same two-layer network.
+
+        FFN(x) = max(0, x W1 + b1) W2 + b2
+
+    Equal to two convolutions of width 1. The mask goes through.
+
+    Args:
+        d_ff: int. Width of the inner layer (F).
+        activation: name or function between the two; the paper's is "relu".
+        dropout: float. After the activation; the paper has none here.
+    Call arguments:
+        inputs: float tensor (B, T, D).
+    Returns:
+        Float tensor (B, T, D) in the layer's compute dtype.
+    Raises:
+        ValueError: if `d_ff` is not positive.
+    Example:
+        >>> tuple(FeedForward(d_ff=7)(np.ones((2, 3, 5), "float32")).shape)
+        (2, 3, 5)
+    Source: Vaswani et al. 2017, section 3.3.
+    """
+
+    def __init__(self, d_ff, activation="relu", dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        if d_ff < 1:
+            raise ValueError(f"`d_ff` must be at least 1. Received: d_ff={d_ff}")
+        self.d_ff = d_ff
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        self.inner = keras.layers.Dense(
+            self.d_ff, self.activation, name="inner", dtype=self.dtype_policy
+        )
+        self.inner.build(input_shape)
+        self.outer = keras.layers.Dense(
+            input_shape[-1], name="outer", dtype=self.dtype_policy
+        )
+        self.outer.build((*input_shape[:-1], self.d_ff))
+        self._dropout_layer = keras.layers.Dropout(
+            self.dropout, dtype=self.dtype_policy
+        )
+
+    def call(self, inputs, training=None):
+        inner = self.inner(inputs)  # (B, T, D) -> (B, T, F)
+        return self.outer(self._dropout_layer(inner, training=training))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "d_ff": self.d_ff,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,86 @@
+"""Sinusoids that tell a Transformer where each token stands."""
+
+import keras
+import numpy as np
+from keras import ops
+
+LAYOUTS = ("interleaved", "concatenated")
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class PositionalEncoding(keras.layers.Layer):
+    """Adds a sinusoid of each position to the vector that stands there.
+
+        PE(pos, 2i) = sin(pos / 10000^(2i / d_model))
+        PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
+
+    with i in [0, d_model / 2). "interleaved" is the paper's layout; "concatenated"
+    puts all sines first and all cosines after them (Marian). Computed for any length
+    and in at least float32 whatever the precision policy, because a half-precision
+    angle is wrong by more than the sinusoid's height after some hundred positions;
+    cast last. The mask goes through.
+
+    Args:
+        max_wavelength: number. The paper's 10,000.
+        layout: "interleaved" or "concatenated".
+        dropout: float. Applied to the sum (section 5.4).
+    Call arguments:
+        inputs: float tensor (B, T, D), D even.
+        start_index: int or int32 scalar. Position of the first vector.
+    Returns:
+        Float tensor (B, T, D) in the layer's compute dtype.
+    Raises:
+        ValueError: if the layout is unknown or D is odd.
+    Example:
+        >>> outputs = PositionalEncoding()(np.zeros((1, 2, 4), "float32"))
+        >>> [round(float(number), 2) for number in outputs[0, 0]]
+        [0.0, 1.0, 0.0, 1.0]
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+
+    def __init__(
+        self, max_wavelength=10_000, layout="interleaved", dropout=0.0, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if layout not in LAYOUTS:
+            raise ValueError(f"`layout` must be one of {LAYOUTS}. Received: {layout!r}")
+        self.max_wavelength = max_wavelength
+        self.layout = layout
+        self.dropout = dropout
+        self.supports_masking = True
+        self._dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, input_shape):
+        if input_shape[-1] % 2:
+            raise ValueError(
+                "PositionalEncoding needs an even width, one sine and one cosine for "
+                f"each frequency. Received: d_model={input_shape[-1]}"
+            )
+
+    def call(self, inputs, start_index=0, training=None):
+        dtype = keras.backend.result_type(self.compute_dtype, "float32")
+        length, width = ops.shape(inputs)[1], inputs.shape[-1]
+        positions = ops.cast(ops.arange(length) + start_index, dtype)  # (T,)
+        sinusoids = self._sinusoids(positions, width)  # (T,) -> (T, D)
+        outputs = ops.cast(inputs, dtype) + ops.expand_dims(sinusoids, 0)
+        outputs = ops.cast(outputs, self.compute_dtype)
+        return self._dropout_layer(outputs, training=training)
+
+    def _sinusoids(self, positions, width):
+        exponents = np.arange(0, width, 2) / width
+        frequencies = ops.convert_to_tensor(
+            float(self.max_wavelength) ** -exponents, dtype=positions.dtype
+        )
+        angles = ops.expand_dims(positions, 1) * frequencies  # (T,) -> (T, D / 2)
+        if self.layout == "concatenated":
+            return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+        pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+        return ops.reshape(pairs, (-1, width))  # (T, D / 2, 2) -> (T, D)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_wavelength": self.max_wavelength,
+            "layout": self.layout,
+            "dropout": self.dropout,
+        }

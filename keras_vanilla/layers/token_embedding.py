@@ -1,0 +1,119 @@
+"""Ids to vectors, and back to logits with the same table."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class TokenEmbedding(keras.layers.Layer):
+    """Maps ids to vectors, and hidden states to logits, with one table E.
+
+        forward: E[ids] * sqrt(d_model)          reverse: hidden E^T
+
+    The paper shares one table between both embeddings and the layer before the
+    softmax. Some texts multiply by d_model; the paper's factor is sqrt(d_model). The
+    implicit mask is `ids != pad_id`; the reverse direction has none.
+
+    Args:
+        vocabulary_size: int. Number of ids (V).
+        d_model: int. Width of the vectors (D).
+        pad_id: int. The id that stands for "nothing here".
+        scale: bool. Multiply the vectors by sqrt(d_model).
+        embeddings: array (V, D) or None. Initial value of the table; the one
+            argument that is not kept in the config. None draws N(0, 1 / d_model).
+    Call arguments:
+        inputs: int tensor (B, T) of ids; with `reverse`, float tensor (B, T, D).
+        reverse: bool. Map hidden states to logits with the transposed table.
+    Returns:
+        Float tensor (B, T, D) in the layer's compute dtype; with `reverse`, float32
+        logits (B, T, V).
+    Raises:
+        ValueError: if a size is not positive, `embeddings` has another shape than
+            (V, D), or the ids are not integers.
+    Example:
+        >>> embed = TokenEmbedding(vocabulary_size=11, d_model=6)
+        >>> hidden = embed(np.array([[2, 7, 0]]))
+        >>> tuple(hidden.shape)
+        (1, 3, 6)
+        >>> tuple(embed(hidden, reverse=True).shape)
+        (1, 3, 11)
+    Source: Vaswani et al. 2017, section 3.4; Press and Wolf 2017 for the tying.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        d_model,
+        pad_id=0,
+        scale=True,
+        embeddings=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        for name, size in (("vocabulary_size", vocabulary_size), ("d_model", d_model)):
+            if size < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {size}")
+        if embeddings is not None and embeddings.shape != (vocabulary_size, d_model):
+            raise ValueError(
+                "`embeddings` must have shape (vocabulary_size, d_model) = "
+                f"({vocabulary_size}, {d_model}). Received: {embeddings.shape}"
+            )
+        self.vocabulary_size = vocabulary_size
+        self.d_model = d_model
+        self.pad_id = pad_id
+        self.scale = scale
+        self._initial_value = embeddings
+        self.supports_masking = True
+
+    def build(self, input_shape=None):
+        if self._initial_value is None:
+            initializer = keras.initializers.RandomNormal(stddev=self.d_model**-0.5)
+        else:
+            value = self._initial_value
+
+            def initializer(shape, dtype=None):
+                return ops.convert_to_tensor(value, dtype=dtype)
+
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.vocabulary_size, self.d_model),
+            initializer=initializer,
+            autocast=False,  # look up first, cast the few rows that were asked for
+        )
+        self._initial_value = None  # a second copy of the table is not kept alive
+
+    def call(self, inputs, reverse=False):
+        if reverse:
+            table = ops.cast(self.embeddings, self.compute_dtype)
+            logits = ops.matmul(inputs, ops.transpose(table))  # (B, T, D) -> (B, T, V)
+            return ops.cast(logits, "float32")
+        if not keras.backend.is_int_dtype(inputs.dtype):
+            raise ValueError(
+                "TokenEmbedding expects integer ids. Received: dtype="
+                f"{keras.backend.standardize_dtype(inputs.dtype)}"
+            )
+        vectors = self.lookup(self.embeddings, inputs)  # (B, T) -> (B, T, D)
+        if self.scale:
+            vectors = vectors * self.d_model**0.5
+        return ops.cast(vectors, self.compute_dtype)
+
+    def lookup(self, table, ids):
+        """The rows of `table` (V, D) that `ids` (B, T) name: (B, T, D).
+
+        The one seam left for exporters, which may replace it on an instance.
+        """
+        return ops.take(table, ids, axis=0)
+
+    def compute_mask(self, inputs, mask=None):
+        if keras.backend.is_int_dtype(inputs.dtype):
+            return ops.not_equal(inputs, self.pad_id)
+        return None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "d_model": self.d_model,
+            "pad_id": self.pad_id,
+            "scale": self.scale,
+        }

@@ -1,0 +1,107 @@
+"""What the encoder's and the decoder's layer have in common."""
+
+import keras
+
+from keras_vanilla.layers.feed_forward import FeedForward
+from keras_vanilla.layers.multi_head_attention import MultiHeadAttention
+from keras_vanilla.layers.residual import Residual
+
+
+class TransformerLayer(keras.layers.Layer):
+    """The arguments of `EncoderLayer` and `DecoderLayer`, and their sub-layers.
+
+    Args:
+        num_heads: int. Number of heads (N).
+        d_ff: int. Width of the feed-forward network's inner layer (F).
+        key_dim: int or None. Size of each head; None means d_model / num_heads.
+        dropout: float. On each sub-layer's output, before the addition.
+        attention_dropout: float or None. On attention weights; None means `dropout`.
+        activation: name or function inside the feed-forward network.
+        normalize_first: bool. Pre-norm instead of the paper's post-norm.
+        layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+    Raises:
+        ValueError: if a size is not positive; when built, if `key_dim` is None and
+            d_model is not divisible by `num_heads`.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        d_ff,
+        key_dim=None,
+        dropout=0.1,
+        attention_dropout=None,
+        activation="relu",
+        normalize_first=False,
+        layer_norm_epsilon=1e-5,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        for name, size in (("num_heads", num_heads), ("d_ff", d_ff)):
+            if size < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {size}")
+        self.num_heads = num_heads
+        self.d_ff = d_ff
+        self.key_dim = key_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation = keras.activations.get(activation)
+        self.normalize_first = normalize_first
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.supports_masking = True
+
+    def _build_attention(self, name, shape, value_shape):
+        """A `MultiHeadAttention` and the residual around it."""
+        attention = MultiHeadAttention(
+            self.num_heads,
+            self._head_size(shape[-1]),
+            dropout=self.dropout
+            if self.attention_dropout is None
+            else self.attention_dropout,
+            name=name,
+            dtype=self.dtype_policy,
+        )
+        attention.build(shape, value_shape)
+        return attention, self._build_residual(name, shape)
+
+    def _build_feed_forward(self, shape):
+        """A `FeedForward` and the residual around it."""
+        feed_forward = FeedForward(
+            self.d_ff, self.activation, name="feed_forward", dtype=self.dtype_policy
+        )
+        feed_forward.build(shape)
+        return feed_forward, self._build_residual("feed_forward", shape)
+
+    def _build_residual(self, name, shape):
+        residual = Residual(
+            self.normalize_first,
+            self.dropout,
+            self.layer_norm_epsilon,
+            name=f"{name}_residual",
+            dtype=self.dtype_policy,
+        )
+        residual.build(shape)
+        return residual
+
+    def _head_size(self, d_model):
+        if self.key_dim is not None:
+            return self.key_dim
+        if d_model % self.num_heads:
+            raise ValueError(
+                "`d_model` must be divisible by `num_heads`. "
+                f"Received: d_model={d_model}, num_heads={self.num_heads}"
+            )
+        return d_model // self.num_heads
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "d_ff": self.d_ff,
+            "key_dim": self.key_dim,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation": keras.activations.serialize(self.activation),
+            "normalize_first": self.normalize_first,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+        }

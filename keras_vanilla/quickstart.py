@@ -1,0 +1,59 @@
+"""The whole road on a corpus that is generated here: a first run of a few minutes."""
+
+import sys
+from pathlib import Path
+
+from keras_vanilla import export
+from keras_vanilla.text import ParallelCorpus
+from keras_vanilla.training import train_translator
+
+UNSEEN = 300
+SHOWN = 10
+RECIPE = {
+    "preset": "tiny",
+    "vocabulary_size": 480,
+    "epochs": 3,
+    "tokens_per_batch": 4096,
+    "warmup_steps": 400,
+    "average": 1,
+}
+
+
+def run(output):
+    """Trains, tests, exports and verifies a translator of numbers and dates.
+
+    English to French, from words that num2words and babel make; training and test never
+    share a number or a date. Writes `translator.keras`, `translator.tflite` and
+    `saved_model/` into `output`, beside the files of `train_translator`.
+
+    Args:
+        output: path of a folder that does not exist yet.
+    Returns:
+        Float: the share of unseen items translated exactly.
+    Raises:
+        FileExistsError: if `output` exists.
+        ImportError: if the extra "demo" is not installed.
+    """
+    folder = Path(output)
+    corpus = ParallelCorpus.numbers("en", "fr")
+    train, valid, test = corpus.split(UNSEEN, UNSEEN)
+    print(
+        f"{len(train):,} pairs to learn from, {len(test)} to be tested on",
+        file=sys.stderr,
+    )
+    translator = train_translator(train, folder, valid, **RECIPE)
+    sources, references = list(test.sources), list(test.targets)
+    translations = translator.translate(sources)
+    exact = sum(map(str.__eq__, translations, references)) / len(references)
+    rows = list(zip(sources, translations, references, strict=True))
+    for row in rows[:: UNSEEN // SHOWN]:
+        print("\n  source      {}\n  translated  {}\n  reference   {}".format(*row))
+    print(f"\n{exact:.1%} of {UNSEEN} unseen items are translated exactly\n")
+    for path, write in (
+        (folder / "saved_model", export.saved_model),
+        (folder / "translator.tflite", export.tflite),
+    ):
+        write(translator, path)
+        print(export.verify(translator, path, sources), end="\n\n")
+    print(f'Next: keras-vanilla translate {folder}/translator.keras "seventy-one"')
+    return exact

@@ -1,0 +1,7 @@
+"""Text: SentencePiece tokenizers, parallel corpora, and batches of ids."""
+
+from keras_vanilla.text.batching import batches
+from keras_vanilla.text.corpus import ParallelCorpus
+from keras_vanilla.text.tokenizer import Tokenizer
+
+__all__ = ["ParallelCorpus", "Tokenizer", "batches"]

@@ -1,0 +1,99 @@
+"""Lines of text, packed."""
+
+import gzip
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Lines(Sequence):
+    """Lines of text as one block of UTF-8 bytes, decoded one by one when read.
+
+    Args:
+        block: bytes of all lines, one after the other, without line ends.
+        ends: int64 array (n + 1,). Line i is block[ends[i] : ends[i + 1]].
+    """
+
+    def __init__(self, block: bytes, ends):
+        self._block = bytes(block)
+        self._ends = np.asarray(ends, dtype=np.int64)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Lines":
+        """Packs strings; an unpaired surrogate is refused with its line number."""
+        block, ends = bytearray(), array("q", [0])
+        for number, text in enumerate(texts, start=1):
+            try:
+                block += text.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise ValueError(
+                    f"Line {number} holds half a character (an unpaired surrogate) "
+                    f"at position {error.start}: {text[:40]!r}"
+                ) from None
+            ends.append(len(block))
+        return cls(block, ends)
+
+    @classmethod
+    def read(cls, file) -> "Lines":
+        """Reads a path (gzip by ".gz") or a binary stream; only a newline ends a line.
+
+        Neither U+2028 nor U+0085 does, which `str.splitlines` would split at: text
+        copied from the web holds them, and one more line shifts every later pair.
+        """
+        block, ends = bytearray(), array("q", [0])
+        for number, line in enumerate(_binary_lines(file), start=1):
+            if number == 1:
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            line = line.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{_name(file)}, line {number}: byte 0x{line[error.start]:02x} at "
+                    f"column {error.start + 1} is not UTF-8."
+                ) from None
+            block += line
+            ends.append(len(block))
+        return cls(block, ends)
+
+    def pick(self, indices) -> "Lines":
+        """The lines at `indices`, in that order."""
+        starts, stops = self._ends[indices], self._ends[np.add(indices, 1)]
+        spans = zip(starts.tolist(), stops.tolist(), strict=True)
+        block = b"".join(self._block[start:stop] for start, stop in spans)
+        return Lines(block, np.concatenate([[0], np.cumsum(stops - starts)]))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, index: int) -> str:
+        index = range(len(self))[index]  # negative and out of range, as in a list
+        return self._block[self._ends[index] : self._ends[index + 1]].decode("utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        start = 0
+        for stop in memoryview(self._ends)[1:]:
+            yield self._block[start:stop].decode("utf-8")
+            start = stop
+
+
+def _binary_lines(file):
+    """The lines of a path or a stream as bytes, each with its newline."""
+    if hasattr(file, "read"):
+        yield from file
+        return
+    unpacked = gzip.open if Path(file).suffix == ".gz" else open
+    with unpacked(file, "rb") as stream:
+        try:
+            yield from stream
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{file} is not a whole gzip file: {error}") from None
+
+
+def _name(file):
+    return getattr(file, "name", file)

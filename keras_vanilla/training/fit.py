@@ -1,0 +1,192 @@
+"""From parallel text to a saved translator."""
+
+import json
+from pathlib import Path
+
+import keras
+
+from keras_vanilla.evaluation import score
+from keras_vanilla.text import Tokenizer, batches
+from keras_vanilla.training.checkpoints import AverageCheckpoints, KeepTranslators
+from keras_vanilla.training.loss import SmoothedCrossentropy
+from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
+from keras_vanilla.training.schedule import adam
+from keras_vanilla.training.validation import Progress, TranslationScore
+from keras_vanilla.transformer import Transformer
+from keras_vanilla.translator import Translator
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training; `path` is the translator saved at that moment."""
+
+    def __init__(self, path):
+        super().__init__(f"Stopped; the translator so far is in {path}.")
+        self.path = path
+
+
+def new_translator(
+    corpus,
+    preset="small",
+    tokenizer=None,
+    vocabulary_size=8000,
+    dtype=None,
+    seed=0,
+    **overrides,
+):
+    """An untrained translator for a corpus.
+
+    Args:
+        corpus: ParallelCorpus to train a tokenizer on.
+        preset: name of the Transformer's size.
+        tokenizer: Tokenizer, or None to train one on both sides of the corpus.
+        vocabulary_size: int. Of the tokenizer to train.
+        dtype: precision policy, for example "mixed_bfloat16".
+        seed: int. Of the initial weights.
+        overrides: arguments of `Transformer` that replace the preset's.
+    Raises:
+        ValueError: if the preset or an argument of the Transformer is not valid.
+    """
+    tokenizer = tokenizer or Tokenizer.train(
+        lines=[*corpus.sources, *corpus.targets],
+        vocabulary_size=vocabulary_size,
+        seed=seed,
+    )
+    keras.utils.set_random_seed(seed)
+    sizes = {
+        "source_vocabulary_size": tokenizer.vocabulary_size,
+        "target_vocabulary_size": tokenizer.target_vocabulary_size,
+        "share_embeddings": tokenizer.source_model == tokenizer.target_model,
+        "pad_id": tokenizer.pad_id,
+        "start_id": tokenizer.start_id,
+        "end_id": tokenizer.end_id,
+    }
+    model = Transformer.from_preset(preset, dtype=dtype, **{**sizes, **overrides})
+    return Translator(tokenizer, model)
+
+
+def train_translator(
+    corpus,
+    output,
+    valid=None,
+    preset="small",
+    tokenizer=None,
+    epochs=None,
+    tokens_per_batch=4096,
+    seed=0,
+    translator=None,
+    vocabulary_size=8000,
+    max_tokens=256,
+    warmup_steps=4000,
+    label_smoothing=0.1,
+    average=5,
+    dtype=None,
+    overwrite=False,
+):
+    """Trains a translator on a corpus by the paper's recipe and saves it.
+
+    Writes into `output`: `translator.keras`, the one to use; `best.keras`, the epoch
+    with the lowest validation cross-entropy; `last.keras`; `results.json`;
+    `history.csv` and TensorBoard's `logs/`.
+
+    Args:
+        corpus: ParallelCorpus to train on.
+        output: path of a folder that does not exist yet.
+        valid: ParallelCorpus to validate on, or None.
+        preset: name of the Transformer's size.
+        tokenizer: Tokenizer, or None to train one on the corpus.
+        epochs: int, or None for 20.
+        tokens_per_batch: int. Padded target positions of one batch.
+        seed: int. Of initial weights, order and dropout.
+        translator: Translator to train on from, instead of `preset` and `tokenizer`.
+        vocabulary_size: int. Of the tokenizer to train.
+        max_tokens: int. Longer pairs are left out and reported.
+        warmup_steps: int. Steps until the highest learning rate.
+        label_smoothing: float.
+        average: int. Number of last epochs whose weights are averaged.
+        dtype: precision policy, for example "mixed_bfloat16".
+        overwrite: bool. Write into a folder that exists.
+    Returns:
+        The Translator of `translator.keras`: the average of the last epochs or the best
+        epoch, whichever has the higher BLEU on `valid`; without `valid`, the average.
+    Raises:
+        FileExistsError: if `output` exists and `overwrite` is False.
+        ValueError: if an argument is out of range, or no pair is left to train on.
+        Interrupted: on Ctrl-C, after `last.keras` is written.
+    Source: Vaswani et al. 2017, sections 5 and 6.1.
+    """
+    folder = Path(output)
+    if folder.exists() and not overwrite:
+        raise FileExistsError(f"{folder} exists already.")
+    translator = translator or new_translator(
+        corpus, preset, tokenizer, vocabulary_size, dtype, seed
+    )
+    budget = {"tokens_per_batch": tokens_per_batch, "max_tokens": max_tokens}
+    train = batches(corpus, translator.tokenizer, seed=seed, **budget)
+    validation = None
+    if valid is not None:
+        validation = batches(valid, translator.tokenizer, shuffle=False, **budget)
+    compile_for_training(translator.model, warmup_steps, label_smoothing)
+    folder.mkdir(parents=True, exist_ok=True)
+    averaging = AverageCheckpoints(last=average)
+    keep = KeepTranslators(translator, folder)
+    keras.utils.set_random_seed(seed)
+    try:
+        history = translator.model.fit(
+            train,
+            steps_per_epoch=train.steps_per_epoch,
+            epochs=epochs or 20,
+            validation_data=validation,
+            shuffle=False,  # `batches` has shuffled
+            callbacks=_callbacks(translator, valid, train, folder, averaging, keep),
+            verbose=0,
+        ).history
+    except KeyboardInterrupt:
+        translator.save(keep.last_path)
+        raise Interrupted(keep.last_path) from None
+    return _choose(translator, valid, averaging, keep, history, folder)
+
+
+def compile_for_training(model, warmup_steps=4000, label_smoothing=0.1):
+    """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
+
+    Args:
+        model: Transformer.
+        warmup_steps: int. Steps until the highest learning rate.
+        label_smoothing: float.
+    """
+    model.compile(
+        optimizer=adam(model.d_model, warmup_steps),
+        loss=SmoothedCrossentropy(label_smoothing),
+        metrics=[
+            TokenCrossentropy(pad_id=model.pad_id),
+            TokenAccuracy(pad_id=model.pad_id),
+        ],
+    )
+
+
+def _callbacks(translator, valid, train, folder, averaging, keep):
+    callbacks = [averaging, keep]
+    if valid is not None:
+        callbacks.insert(0, TranslationScore(valid, translator.tokenizer))
+    return [
+        *callbacks,
+        keras.callbacks.CSVLogger(str(folder / "history.csv")),
+        keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False),
+        Progress(train.tokens_per_epoch),
+    ]
+
+
+def _choose(translator, valid, averaging, keep, history, folder):
+    """Saves the better of the average and the best epoch, and what each scored."""
+    averaged = translator.copy(averaging.weights())
+    results = {"chosen": "average", "best_epoch": keep.best_epoch}
+    chosen = averaged
+    if valid is not None:
+        results["average_val_bleu"] = score(averaged, valid)["bleu"]
+        results["best_val_bleu"] = history["val_bleu"][keep.best_epoch - 1]
+        if results["best_val_bleu"] > results["average_val_bleu"]:
+            results["chosen"] = "best"
+            chosen = Translator.load(keep.best_path)
+    chosen.save(folder / "translator.keras")
+    (folder / "results.json").write_text(json.dumps(results, indent=2) + "\n")
+    return chosen

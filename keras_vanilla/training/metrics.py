@@ -1,0 +1,84 @@
+"""Metrics per real token: exact in `fit`, `evaluate` and on any number of devices."""
+
+import keras
+from keras import ops
+
+
+class _TokenMean(keras.metrics.Metric):
+    """The mean of a value over all real tokens seen, kept as a sum and a count.
+
+    Tokens are real where the label is not `pad_id`; the sample weight is ignored, since
+    it is 1 / (tokens in the batch) and would let each batch count the same.
+    """
+
+    def __init__(self, name, pad_id=0):
+        super().__init__(name=name, dtype="float32")
+        self.pad_id = pad_id
+        self.total = self.add_variable((), initializer="zeros", name="total")
+        self.count = self.add_variable((), initializer="zeros", name="count")
+
+    def values(self, labels, logits):
+        """The value of each token: ids (B, T), logits (B, T, V) -> float32 (B, T)."""
+        raise NotImplementedError
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        labels = ops.cast(y_true, "int32")
+        real = ops.cast(ops.not_equal(labels, self.pad_id), "float32")
+        values = self.values(labels, ops.cast(y_pred, "float32"))
+        self.total.assign_add(ops.sum(values * real))
+        self.count.assign_add(ops.sum(real))
+
+    def result(self):
+        return ops.divide_no_nan(self.total, self.count)
+
+    def get_config(self):
+        return {"name": self.name, "pad_id": self.pad_id}
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class TokenCrossentropy(_TokenMean):
+    """The mean of -log p(label) over real tokens, in nats, without smoothing.
+
+    Args:
+        pad_id: int. Labels that do not count.
+    Source: the perplexity's exponent of Vaswani et al. 2017, table 3.
+    """
+
+    def __init__(self, name="token_crossentropy", pad_id=0):
+        super().__init__(name, pad_id)
+
+    def values(self, labels, logits):
+        chosen = ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1)
+        return ops.logsumexp(logits, axis=-1) - ops.squeeze(chosen, -1)
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class Perplexity(TokenCrossentropy):
+    """exp(`TokenCrossentropy`): perplexity per piece.
+
+    Args:
+        pad_id: int. Labels that do not count.
+    Source: Vaswani et al. 2017, table 3.
+    """
+
+    def __init__(self, name="perplexity", pad_id=0):
+        super().__init__(name, pad_id)
+
+    def result(self):
+        return ops.exp(super().result())
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class TokenAccuracy(_TokenMean):
+    """The share of real tokens whose label has the highest logit.
+
+    Args:
+        pad_id: int. Labels that do not count.
+    """
+
+    def __init__(self, name="token_accuracy", pad_id=0):
+        super().__init__(name, pad_id)
+
+    def values(self, labels, logits):
+        best = ops.cast(ops.argmax(logits, axis=-1), "int32")
+        return ops.cast(ops.equal(best, labels), "float32")

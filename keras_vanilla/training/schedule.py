@@ -1,0 +1,61 @@
+"""The paper's learning rate and its Adam."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """Learning rate that rises linearly, then falls with the root of the step.
+
+        rate = d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)
+
+    The paper counts steps from 1, Keras from 0: the first update is step 1 here.
+
+    Args:
+        d_model: int. The model's width.
+        warmup_steps: int. Steps until the highest rate.
+    Call arguments:
+        step: int scalar. Number of updates made so far.
+    Returns:
+        Float32 scalar.
+    Raises:
+        ValueError: if an argument is below 1.
+    Example:
+        >>> schedule = TransformerSchedule(d_model=512)
+        >>> round(float(schedule(3999)), 6)
+        0.000699
+    Source: Vaswani et al. 2017, section 5.3.
+    """
+
+    def __init__(self, d_model, warmup_steps=4000):
+        super().__init__()
+        for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps)):
+            if value < 1:
+                raise ValueError(f"`{name}` must be at least 1. Received: {value}")
+        self.d_model = d_model
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1.0
+        rising = step * self.warmup_steps**-1.5
+        return self.d_model**-0.5 * ops.minimum(step**-0.5, rising)
+
+    def get_config(self):
+        return {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
+
+
+def adam(d_model, warmup_steps=4000):
+    """The paper's optimizer: Adam(0.9, 0.98, 1e-9) under `TransformerSchedule`.
+
+    Args:
+        d_model: int. The model's width.
+        warmup_steps: int. Steps until the highest learning rate.
+    Source: Vaswani et al. 2017, section 5.3.
+    """
+    return keras.optimizers.Adam(
+        TransformerSchedule(d_model, warmup_steps),
+        beta_1=0.9,
+        beta_2=0.98,
+        epsilon=1e-9,
+    )

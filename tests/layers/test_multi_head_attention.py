@@ -1,0 +1,277 @@
+import keras
+import numpy as np
+import pytest
+import reference
+from checks import (
+    array,
+    assert_close,
+    check_layer,
+    mask_of,
+    randomize,
+    weights_of,
+    with_mask,
+)
+
+from keras_vanilla.layers import MultiHeadAttention
+
+B, T, S, N, H = 2, 7, 5, 3, 11  # batch, queries, keys, heads, size of each head
+D, DK, DV, HV = 13, 17, 19, 23  # widths of query, key and value; size of each value
+
+QUERY_MASK = np.arange(T) < np.array([[T], [4]])
+VALUE_MASK = np.arange(S) < np.array([[3], [S]])
+KEY_MASK = np.arange(S) > np.array([[0], [1]])
+ATTENTION_MASK = np.random.default_rng(1).random((B, T, S)) < 0.6
+CAUSAL = np.tril(np.ones((T, S), bool))[None]
+
+
+def random_inputs(seed=0):
+    draw = np.random.default_rng(seed).normal
+    return {
+        name: draw(size=shape).astype("float32")
+        for name, shape in (
+            ("query", (B, T, D)),
+            ("value", (B, S, DV)),
+            ("key", (B, S, DK)),
+        )
+    }
+
+
+def keras_and_ours(inputs, **arguments):
+    """Both layers, with the same random weights."""
+    theirs = keras.layers.MultiHeadAttention(N, H, **arguments)
+    ours = MultiHeadAttention(N, H, **arguments)
+    theirs(**inputs)
+    ours(**inputs)
+    randomize(theirs)
+    ours.set_weights(theirs.get_weights())
+    return theirs, ours
+
+
+@pytest.mark.parametrize("with_key", [False, True])
+def test_it_is_a_keras_layer(with_key, tmp_path):
+    inputs = random_inputs()
+    if not with_key:
+        del inputs["key"]
+    arguments = {"num_heads": N, "key_dim": H, "value_dim": HV, "use_bias": True}
+    check_layer(MultiHeadAttention, arguments, inputs, tmp_path)
+
+
+MASKS = {
+    "none": ({}, np.ones((1, 1, S), bool)),
+    "query": ({"query_mask": QUERY_MASK}, QUERY_MASK[:, :, None]),
+    "value": ({"value_mask": VALUE_MASK}, VALUE_MASK[:, None]),
+    "key": ({"key_mask": KEY_MASK}, KEY_MASK[:, None]),
+    "attention": ({"attention_mask": ATTENTION_MASK}, ATTENTION_MASK),
+    "causal": ({"use_causal_mask": True}, CAUSAL),
+    "all": (
+        {
+            "query_mask": QUERY_MASK,
+            "value_mask": VALUE_MASK,
+            "key_mask": KEY_MASK,
+            "attention_mask": ATTENTION_MASK,
+            "use_causal_mask": True,
+        },
+        QUERY_MASK[:, :, None]
+        & VALUE_MASK[:, None]
+        & KEY_MASK[:, None]
+        & ATTENTION_MASK
+        & CAUSAL,
+    ),
+}
+
+
+@pytest.mark.parametrize("masks", MASKS)
+@pytest.mark.parametrize("with_key", [False, True])
+def test_equals_kerass_attention_with_its_weights(masks, with_key):
+    """Theirs is given all masks as one: it overwrites an explicit `query_mask`."""
+    inputs = random_inputs()
+    if not with_key:
+        del inputs["key"]
+    theirs, ours = keras_and_ours(inputs, value_dim=HV)
+    arguments, joined = MASKS[masks]
+    joined = np.broadcast_to(joined, (B, T, S))
+    expected = theirs(**inputs, attention_mask=joined, return_attention_scores=True)
+    actual = ours(**inputs, **arguments, return_attention_scores=True)
+    for ours_, theirs_ in zip(actual, expected, strict=True):
+        assert_close(ours_, theirs_, 1e-6)
+
+
+@pytest.mark.parametrize("masks", MASKS)
+def test_formula(masks):
+    inputs = random_inputs()
+    ours = keras_and_ours(inputs, value_dim=HV)[1]
+    arguments, joined = MASKS[masks]
+    actual = ours(**inputs, **arguments, return_attention_scores=True)
+    wide = {name: x.astype("float64") for name, x in inputs.items()}
+    expected = reference.attention(weights_of(ours), **wide, mask=joined)
+    for value, target in zip(actual, expected, strict=True):
+        assert_close(value, target, 1e-6)
+
+
+def test_equals_kerass_attention_without_biases():
+    inputs = random_inputs()
+    theirs, ours = keras_and_ours(inputs, use_bias=False)
+    assert len(ours.weights) == 4
+    assert_close(ours(**inputs), theirs(**inputs), 1e-6)
+
+
+def test_weights_go_back_to_kerass_attention():
+    inputs = random_inputs()
+    theirs, ours = keras_and_ours(inputs, value_dim=HV)
+    randomize(ours, seed=3)
+    theirs.set_weights(ours.get_weights())
+    assert_close(ours(**inputs), theirs(**inputs), 1e-6)
+
+
+def test_weights_have_kerass_names_and_shapes():
+    theirs, ours = keras_and_ours(random_inputs(), value_dim=HV)
+    theirs, ours = (
+        [(weight.path.partition("/")[2], weight.shape) for weight in layer.weights]
+        for layer in (theirs, ours)
+    )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("ours_first", [False, True])
+def test_weight_files_go_both_ways(ours_first, tmp_path):
+    inputs = random_inputs()
+
+    def model(layer):
+        tensors = {k: keras.Input(x.shape[1:], name=k) for k, x in inputs.items()}
+        return keras.Model(tensors, layer(**tensors))
+
+    layers = keras.layers.MultiHeadAttention(N, H), MultiHeadAttention(N, H)
+    source, target = map(model, reversed(layers) if ours_first else layers)
+    randomize(source)
+    source.save_weights(tmp_path / "attention.weights.h5")
+    target.load_weights(tmp_path / "attention.weights.h5")
+    assert_close(target(inputs), source(inputs), 1e-6)
+
+
+def test_kernels_start_as_glorot_of_the_matrix():
+    layer = MultiHeadAttention(num_heads=7, key_dim=11)
+    layer.build((None, None, 97), (None, None, 89))
+    for name, limit in {
+        "query": np.sqrt(6 / (97 + 77)),
+        "key": np.sqrt(6 / (89 + 77)),
+        "attention_output": np.sqrt(6 / (77 + 97)),
+    }.items():
+        kernel = weights_of(layer)[f"{name}/kernel"]
+        assert 0.99 * limit < np.abs(kernel).max() <= limit
+        assert abs(kernel.std() * np.sqrt(3) / limit - 1) < 0.03
+    assert all(not w.any() for p, w in weights_of(layer).items() if p.endswith("bias"))
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_shapes_with_returned_weights(symbolic):
+    inputs = random_inputs()
+    if symbolic:
+        inputs = {name: keras.Input(x.shape[1:]) for name, x in inputs.items()}
+    outputs, weights = MultiHeadAttention(N, H)(**inputs, return_attention_scores=True)
+    batch = None if symbolic else B
+    assert tuple(outputs.shape) == (batch, T, D)
+    assert tuple(weights.shape) == (batch, N, T, S)
+
+
+@pytest.mark.parametrize(
+    "policy", ["float32", "mixed_bfloat16", "mixed_float16", "float64"]
+)
+def test_a_row_with_nothing_to_attend_to_has_zero_weights(policy):
+    inputs = random_inputs()
+    layer = MultiHeadAttention(N, H, dtype=policy)
+    layer(**inputs)
+    randomize(layer)
+    mask = ATTENTION_MASK.copy()
+    mask[0, 2] = False  # one query of a sequence
+    mask[1] = False  # a whole sequence
+    outputs, weights = layer(
+        **inputs, attention_mask=mask, return_attention_scores=True
+    )
+    outputs, weights = array(outputs), array(weights)
+    assert np.isfinite(outputs).all()
+    assert not weights[0, :, 2].any() and not weights[1].any()
+    assert_close(weights[0, :, :2].sum(-1), np.ones((N, 2)), 2**-6)
+    bias = array(keras.ops.cast(layer.weights[-1], layer.compute_dtype))
+    np.testing.assert_array_equal(outputs[1], np.broadcast_to(bias, (T, D)))
+    np.testing.assert_array_equal(array(layer(**inputs, attention_mask=mask)), outputs)
+
+
+def test_gradients_of_rows_with_nothing_to_attend_to_are_finite():
+    tf = pytest.importorskip("tensorflow", reason="takes gradients with TensorFlow")
+    inputs = random_inputs()
+    layer = keras_and_ours(inputs)[1]
+    with tf.GradientTape() as tape:
+        outputs = layer(**inputs, value_mask=np.zeros((B, S), bool))
+        loss = tf.reduce_sum(outputs**2)
+    for gradient in tape.gradient(loss, layer.trainable_variables[:-1]):
+        assert not np.asarray(gradient).any()
+
+
+def test_implicit_masks_are_found():
+    inputs = random_inputs()
+    ours = keras_and_ours(inputs)[1]
+    masks = {"query": QUERY_MASK, "value": VALUE_MASK, "key": KEY_MASK}
+    carried = {name: with_mask(inputs[name], mask) for name, mask in masks.items()}
+    explicit = {f"{name}_mask": mask for name, mask in masks.items()}
+    expected = ours(**inputs, **explicit)
+    np.testing.assert_array_equal(ours(**carried), expected)
+    assert np.abs(ours(**inputs) - expected).max() > 0.01
+
+
+@pytest.mark.parametrize("name", ["query", "value", "key"])
+def test_explicit_masks_win_over_implicit_ones(name):
+    inputs = random_inputs()
+    ours = keras_and_ours(inputs)[1]
+    explicit = {f"{name}_mask": {"query": QUERY_MASK}.get(name, VALUE_MASK)}
+    expected = ours(**inputs, **explicit)
+    lost = np.zeros(inputs[name].shape[:2], bool)
+    carried = {**inputs, name: with_mask(inputs[name], lost)}
+    np.testing.assert_array_equal(ours(**carried, **explicit), expected)
+
+
+@pytest.mark.parametrize("return_attention_scores", [False, True])
+def test_the_querys_mask_goes_through(return_attention_scores):
+    inputs = random_inputs()
+    inputs["query"] = with_mask(inputs["query"], QUERY_MASK)
+    inputs["value"] = with_mask(inputs["value"], VALUE_MASK)
+    outputs = MultiHeadAttention(N, H)(
+        **inputs, return_attention_scores=return_attention_scores
+    )
+    outputs = outputs[0] if return_attention_scores else outputs
+    np.testing.assert_array_equal(mask_of(outputs), QUERY_MASK)
+
+
+def test_large_scores_stay_finite_in_half_precision():
+    """-1e9, and anything else beyond 65,504, is infinite in float16."""
+    inputs = {name: 50 * x for name, x in random_inputs().items()}
+    layer = MultiHeadAttention(N, H, dtype="mixed_float16")
+    outputs, weights = layer(
+        **inputs, value_mask=VALUE_MASK, return_attention_scores=True
+    )
+    assert np.isfinite(array(outputs)).all()
+    assert_close(array(weights).sum(-1), np.ones((B, N, T)), 2**-9)
+    assert not array(weights)[0, ..., 3:].any()
+
+
+def test_dropout_is_active_in_training_alone():
+    inputs = random_inputs()
+    layer = MultiHeadAttention(N, H, dropout=0.5)
+    expected, weights = layer(**inputs, return_attention_scores=True)
+    np.testing.assert_array_equal(layer(**inputs, training=False), expected)
+    dropped, same = layer(**inputs, return_attention_scores=True, training=True)
+    assert np.abs(dropped - expected).max() > 0.01
+    np.testing.assert_array_equal(same, weights)  # returned before dropout
+
+
+@pytest.mark.parametrize("name", ["num_heads", "key_dim", "value_dim"])
+def test_size_below_one_is_refused(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: 0"):
+        MultiHeadAttention(**{"num_heads": N, "key_dim": H, name: 0})
+
+
+@pytest.mark.parametrize("name", ["query", "value", "key"])
+def test_inputs_of_another_rank_are_refused(name):
+    inputs = random_inputs()
+    inputs[name] = inputs[name][..., None]
+    with pytest.raises(ValueError, match=rf"`{name}` must have shape \(batch, length"):
+        MultiHeadAttention(N, H)(**inputs)

@@ -1,0 +1,44 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vanilla.training import AverageCheckpoints
+
+
+def linear_model():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.compile("sgd", "mse")
+    return model
+
+
+def test_average_is_the_mean_of_the_last_epochs_weights():
+    model = linear_model()
+    seen = []
+    record = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(model.get_weights())
+    )
+    average = AverageCheckpoints(last=3)
+    x, y = np.random.default_rng(0).normal(size=(2, 8, 3))
+    model.fit(x[:, :2], y, epochs=5, callbacks=[record, average], verbose=0)
+    for index, values in enumerate(average.weights()):
+        expected = np.mean([weights[index] for weights in seen[2:]], axis=0)
+        np.testing.assert_allclose(values, expected, rtol=1e-6)
+        assert values.dtype == "float32"
+    assert not np.allclose(average.weights()[0], model.get_weights()[0])
+
+
+def test_fewer_epochs_than_asked_for_are_averaged_all():
+    model = linear_model()
+    average = AverageCheckpoints(last=5)
+    model.fit(np.ones((2, 2)), np.ones((2, 3)), callbacks=[average], verbose=0)
+    np.testing.assert_allclose(average.weights()[0], model.get_weights()[0])
+
+
+def test_nothing_to_average_is_refused():
+    with pytest.raises(ValueError, match="no epoch has ended"):
+        AverageCheckpoints().weights()
+
+
+def test_an_average_of_no_epochs_is_refused():
+    with pytest.raises(ValueError, match="`last` must be at least 1. Received: 0"):
+        AverageCheckpoints(last=0)

@@ -1,0 +1,105 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_vanilla import Transformer
+from keras_vanilla.training import SmoothedCrossentropy
+from keras_vanilla.training.loss import smoothed_crossentropy
+
+V = 13
+
+
+@pytest.fixture
+def batch():
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(3, 5, V)).astype("float32") * 4
+    labels = rng.integers(1, V, (3, 5))
+    labels[0, 2:] = labels[2, 4:] = 0
+    mask = labels != 0
+    return labels, logits, (mask / mask.sum()).astype("float32")
+
+
+def reference(labels, logits, smoothing):
+    """Per-token loss and its gradient, from q and log p in float64."""
+    logits = logits.astype("float64")
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    q = np.eye(V)[labels] * (1 - smoothing) + smoothing / V
+    return -(q * log_p).sum(-1), np.exp(log_p) - q
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_loss_is_the_mean_over_real_tokens_of_the_smoothed_crossentropy(
+    batch, smoothing
+):
+    labels, logits, weights = batch
+    expected = reference(labels, logits, smoothing)[0][labels != 0].mean()
+    loss = float(SmoothedCrossentropy(smoothing)(labels, logits, weights))
+    assert loss == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradient_is_softmax_minus_the_smoothed_label(batch, smoothing, compiled):
+    labels, logits, weights = batch
+
+    def gradient(logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss = SmoothedCrossentropy(smoothing)(labels, logits, weights)
+        return tape.gradient(loss, logits)
+
+    run = tf.function(gradient) if compiled else gradient
+    expected = reference(labels, logits, smoothing)[1] * weights[..., None]
+    np.testing.assert_allclose(run(tf.constant(logits)), expected, atol=1e-7)
+
+
+def test_gradient_follows_a_gradient_from_above(batch):
+    labels, logits, _ = batch
+    logits = tf.constant(logits)
+    scale = tf.constant(np.arange(15, dtype="float32").reshape(3, 5))
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = tf.reduce_sum(scale * smoothed_crossentropy(labels, logits, 0.1))
+    expected = reference(labels, logits.numpy(), 0.1)[1] * scale.numpy()[..., None]
+    np.testing.assert_allclose(tape.gradient(loss, logits), expected, atol=2e-5)
+
+
+def test_the_loss_falls_to_its_entropy_where_the_model_is_as_sure_as_the_label(batch):
+    labels = batch[0]
+    q = np.eye(V)[labels] * 0.9 + 0.1 / V
+    entropy = -(q * np.log(q)).sum(-1)
+    losses = smoothed_crossentropy(labels, np.log(q).astype("float32"), 0.1)
+    np.testing.assert_allclose(losses, entropy, rtol=1e-5)
+
+
+def test_missing_weights_are_refused(batch):
+    labels, logits, _ = batch
+    with pytest.raises(ValueError, match="needs per-token weights"):
+        SmoothedCrossentropy()(labels, logits)
+
+
+def test_a_zero_one_mask_is_refused(batch):
+    labels, logits, _ = batch
+    with pytest.raises(ValueError, match="more than 1: 11"):
+        SmoothedCrossentropy()(labels, logits, (labels != 0).astype("float32"))
+
+
+def test_a_zero_one_mask_is_refused_inside_a_compiled_step(batch):
+    labels = batch[0]
+    model = Transformer.from_preset("tiny", source_vocabulary_size=V)
+    model.compile("sgd", SmoothedCrossentropy())
+    inputs = {"source_ids": labels, "target_ids": labels}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be mask / sum"):
+        model.train_on_batch(inputs, labels, (labels != 0).astype("float32"))
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0])
+def test_smoothing_out_of_range_is_refused(smoothing):
+    with pytest.raises(ValueError, match=f"Received: {smoothing}"):
+        SmoothedCrossentropy(smoothing)
+
+
+def test_config_round_trip():
+    loss = keras.losses.deserialize(keras.losses.serialize(SmoothedCrossentropy(0.3)))
+    assert loss.label_smoothing == 0.3

@@ -1,0 +1,34 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_vanilla.training import TransformerSchedule, adam
+
+
+def paper_rate(step, d_model, warmup_steps):
+    return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+
+
+@pytest.mark.parametrize("updates", [0, 1, 98, 99, 100, 5000])
+def test_rate_is_the_papers_with_steps_counted_from_one(updates):
+    rate = float(TransformerSchedule(d_model=320, warmup_steps=100)(updates))
+    assert rate == pytest.approx(paper_rate(updates + 1, 320, 100), rel=1e-6)
+
+
+def test_rate_is_highest_at_the_end_of_the_warm_up():
+    schedule = TransformerSchedule(d_model=64, warmup_steps=37)
+    rates = [float(schedule(step)) for step in range(120)]
+    assert int(np.argmax(rates)) + 1 == 37
+
+
+def test_adam_has_the_papers_constants_and_survives_its_config():
+    optimizer = adam(64, warmup_steps=10)
+    again = keras.optimizers.Adam.from_config(optimizer.get_config())
+    assert (again.beta_1, again.beta_2, again.epsilon) == (0.9, 0.98, 1e-9)
+    assert float(again.learning_rate) == pytest.approx(paper_rate(1, 64, 10), rel=1e-6)
+
+
+@pytest.mark.parametrize("arguments", [(0, 10), (10, 0)])
+def test_sizes_below_one_are_refused(arguments):
+    with pytest.raises(ValueError, match="must be at least 1. Received: 0"):
+        TransformerSchedule(*arguments)

@@ -1,6 +1,7 @@
 """The command line: arguments in, calls to the library, one-sentence errors out."""
 
 import argparse
+import contextlib
 import os
 import shlex
 import sys
@@ -21,13 +22,13 @@ def main(arguments=None):
         arguments: list of str; None means the process's own.
     """
     options = _parser().parse_args(arguments)
-    _be_quiet()
     try:
-        options.run(options)
+        with _quiet():
+            options.run(options)
     except KeyboardInterrupt as stop:
         print(f"\n{stop or 'Stopped.'}", file=sys.stderr)
         return 130
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"keras-vanilla: {_sentence(error)}", file=sys.stderr)
         return 1
     return 0
@@ -297,13 +298,34 @@ def _refuse_existing(path, overwrite=False):
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
-def _be_quiet():
-    """Keeps TensorFlow's start-up talk out of what a person reads."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    warnings.showwarning = lambda message, category, *_: print(
+@contextlib.contextmanager
+def _quiet():
+    """Keeps TensorFlow's talk out of what a person reads, and warnings to a sentence.
+
+    Its C++ code logs to file descriptor 2 whatever its settings say, so that descriptor
+    leads nowhere while Python's own standard error goes on. Who sets
+    TF_CPP_MIN_LOG_LEVEL hears everything.
+    """
+    warnings.showwarning = lambda message, *_: print(
         f"keras-vanilla: {message}", file=sys.stderr
     )
     warnings.filterwarnings("ignore", category=DeprecationWarning)
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    sys.stderr.flush()
+    everything, original = os.dup(2), sys.stderr
+    try:
+        with (
+            open(os.devnull, "wb") as nowhere,
+            open(os.dup(everything), "w", encoding="utf-8") as sys.stderr,
+        ):
+            os.dup2(nowhere.fileno(), 2)
+            yield
+    finally:
+        sys.stderr = original
+        os.dup2(everything, 2)
+        os.close(everything)
 
 
 def _sentence(error):

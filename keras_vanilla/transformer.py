@@ -32,6 +32,14 @@ PRESETS = {
 }
 
 
+def check_preset(name):
+    """Refuses a name that is no preset's, with the choices, by a ValueError."""
+    if name not in PRESETS:
+        raise ValueError(
+            f"Unknown preset {name!r}. Choose one of: {', '.join(PRESETS)}"
+        )
+
+
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class Transformer(keras.Model):
     """Maps a source sequence and the target so far to logits of each next token.
@@ -169,10 +177,7 @@ class Transformer(keras.Model):
         Raises:
             ValueError: if there is no such preset.
         """
-        if name not in PRESETS:
-            raise ValueError(
-                f"Unknown preset {name!r}. Choose one of: {', '.join(PRESETS)}"
-            )
+        check_preset(name)
         return cls(**{**PRESETS[name], **overrides})
 
     def call(self, inputs, training=None, mask=None):

@@ -10,6 +10,7 @@ import numpy as np
 
 from keras_vanilla.decoding import CompiledSearch, greedy_search
 from keras_vanilla.text.tokenizer import Tokenizer
+from keras_vanilla.transformer import Transformer
 
 ROWS = 64  # of a batch: enough to fill two cores, few enough to end together
 
@@ -178,14 +179,14 @@ class Translator(keras.Model):
     def get_config(self):
         special = ("pad_id", "unknown_id", "start_id", "end_id")
         return {
-            "model": keras.saving.serialize_keras_object(self.model),
+            "model": self.model.get_config(),
             "special_ids": {name: getattr(self.tokenizer, name) for name in special},
             "name": self.name,
         }
 
     @classmethod
     def from_config(cls, config):
-        model = keras.saving.deserialize_keras_object(config["model"])
+        model = Transformer.from_config(config["model"])
         translator = cls(None, model, name=config["name"])
         translator._special_ids = config["special_ids"]
         return translator

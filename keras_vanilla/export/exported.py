@@ -1,61 +1,63 @@
-"""Exported files as something that can be asked: their facts, and what they say."""
+"""Exported files opened again: what they are, and what they say."""
 
 from pathlib import Path
 
 import numpy as np
 
 
-def open_exported(path, end_id, pad_id):
+def open_exported(path):
     """Opens a SavedModel folder or a `.tflite` file.
 
     Args:
         path: path of either.
-        end_id: int. Closes a sequence of target ids.
-        pad_id: int. Fills up sequences.
     Returns:
         SavedModelFolder or TfliteFile.
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        ValueError: if it is neither, is cut short, or was not written by this package.
+        ValueError: if it is neither, is damaged, or has other signatures.
         ImportError: if a `.tflite` file is to be read without ai-edge-litert.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
-    kind = SavedModelFolder if path.is_dir() else TfliteFile
-    return kind(path, end_id, pad_id)
+    return SavedModelFolder(path) if path.is_dir() else TfliteFile(path)
 
 
 class SavedModelFolder:
-    """A SavedModel that `saved_model` wrote, loaded with TensorFlow alone."""
+    """A SavedModel that `saved_model` wrote, read by TensorFlow alone.
+
+    Args:
+        path: Path of the folder.
+    Raises:
+        ValueError: if it is no SavedModel, is damaged, or has other signatures.
+    """
 
     kind = "SavedModel"
     quantized = False
     custom_operators = ()
-    longest_source = None  # the model's, which its graph checks
+    longest_source = None  # the model's own, which the graph checks
 
-    def __init__(self, path, end_id, pad_id):
+    def __init__(self, path):
         import tensorflow as tf
-        import tensorflow_text  # noqa: F401  its operators are in the graph
+        import tensorflow_text  # noqa: F401  registers the operators in the graph
 
-        self.path, self._end_id, self._pad_id = path, end_id, pad_id
+        self.path = path
         self.size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
         if not tf.saved_model.contains_saved_model(str(path)):
             raise ValueError(f"{path} is not a SavedModel folder.")
         try:
             self._loaded = tf.saved_model.load(str(path))
         except Exception as error:  # TensorFlow raises many kinds
-            raise _unreadable(path, error) from error
-        _require_signatures(path, self._loaded.signatures, "translate", "translate_ids")
+            raise _damaged(path, error) from error
+        _require(path, self._loaded.signatures, "translate", "translate_ids")
 
     def translate_ids(self, source_ids):
-        """Target ids of each row of source ids (B, S): a list of lists of int."""
-        ids = self._run("translate_ids", source_ids=np.asarray(source_ids, "int32"))
-        return [cut(row, self._end_id, self._pad_id) for row in ids["ids"].numpy()]
+        """Target ids (B, L) of source ids (B, S): an int32 array."""
+        return self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
 
     def translate(self, texts):
         """The translation of each text: a list of str."""
-        translations = self._run("translate", text=list(texts))["text"].numpy()
+        translations = self._run("translate", text=texts)["text"].numpy()
         return [text.decode() for text in translations]
 
     def _run(self, signature, **inputs):
@@ -69,50 +71,39 @@ class SavedModelFolder:
 
 
 class TfliteFile:
-    """A `.tflite` file of the ids form, run by LiteRT."""
+    """A `.tflite` file of the ids form, run by LiteRT.
+
+    Args:
+        path: Path of the file.
+    Raises:
+        ValueError: if it is no `.tflite` file, is damaged, or has other signatures.
+        ImportError: if ai-edge-litert is not installed.
+    """
 
     kind = "TFLite"
 
-    def __init__(self, path, end_id, pad_id):
-        interpreter_class = _litert_interpreter()
-        self.path, self._end_id, self._pad_id = path, end_id, pad_id
+    def __init__(self, path):
+        interpreter = _litert_interpreter()
+        self.path = path
         self.size = path.stat().st_size
         try:
-            interpreter = interpreter_class(model_path=str(path))
+            self._interpreter = interpreter(model_path=str(path))
         except (RuntimeError, ValueError) as error:
-            raise _unreadable(path, error) from error
-        signatures = interpreter.get_signature_list()
-        _require_signatures(path, signatures, "translate_ids")
-        self.custom_operators, self.quantized = _operators_and_types(path)
-        details = {d["name"].split(":")[0]: d for d in interpreter.get_input_details()}
-        name = f"translate_ids_{signatures['translate_ids']['inputs'][0]}"
-        self.longest_source = int(details[name]["shape"][1])
-        self._interpreter = interpreter
+            raise _damaged(path, error) from error
+        _require(path, self._interpreter.get_signature_list(), "translate_ids")
+        self.custom_operators, self.quantized = _operators_and_precision(path)
+        if not self.custom_operators:  # else LiteRT refuses to prepare it
+            self._runner = self._interpreter.get_signature_runner("translate_ids")
+            shape = self._runner.get_input_details()["source_ids"]["shape"]
+            self.longest_source = int(shape[1])
 
     def translate_ids(self, source_ids):
-        """Target ids of each row of source ids (B, S): a list of lists of int."""
-        return [self._translate_row(row) for row in source_ids]
-
-    def _translate_row(self, row):
-        inputs = np.full((1, self.longest_source), self._pad_id, dtype="int32")
-        row = cut(row, self._end_id, self._pad_id)
-        inputs[0, : len(row)] = row
+        """Target ids (B, L) of source ids (B, S), S the longest: an int32 array."""
         try:
-            run = self._interpreter.get_signature_runner("translate_ids")
-            ids = run(source_ids=inputs)["ids"]
+            rows = [self._runner(source_ids=row[None])["ids"] for row in source_ids]
         except RuntimeError as error:
             raise _cannot_run(self.path, error) from error
-        return cut(ids[0], self._end_id, self._pad_id)
-
-
-def cut(row, end_id, pad_id):
-    """The ids of a row up to its first end or, without one, without its last pads."""
-    row = np.asarray(row).tolist()
-    if end_id in row:
-        return row[: row.index(end_id) + 1]
-    while row and row[-1] == pad_id:
-        row.pop()
-    return row
+        return np.concatenate(rows)
 
 
 def _litert_interpreter():
@@ -126,19 +117,19 @@ def _litert_interpreter():
     return Interpreter
 
 
-def _operators_and_types(path):
-    """The names of operators that are not builtins, and whether weights are int8."""
+def _operators_and_precision(path):
+    """The operators that are not builtins, and whether there are int8 weights."""
     from ai_edge_litert import schema_py_generated as schema
 
     model = schema.Model.GetRootAs(path.read_bytes(), 0)
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
-    custom = sorted(code.CustomCode().decode() for code in codes if code.CustomCode())
+    custom = {code.CustomCode().decode() for code in codes if code.CustomCode()}
     graphs = [model.Subgraphs(i) for i in range(model.SubgraphsLength())]
     types = {g.Tensors(i).Type() for g in graphs for i in range(g.TensorsLength())}
-    return tuple(custom), schema.TensorType.INT8 in types
+    return tuple(sorted(custom)), schema.TensorType.INT8 in types
 
 
-def _require_signatures(path, signatures, *names):
+def _require(path, signatures, *names):
     missing = [name for name in names if name not in signatures]
     if missing:
         raise ValueError(
@@ -147,14 +138,13 @@ def _require_signatures(path, signatures, *names):
         )
 
 
-def _unreadable(path, error):
+def _damaged(path, error):
     return ValueError(f"{path} cannot be read, or is cut short: {_first_line(error)}")
 
 
 def _cannot_run(path, error):
     return ValueError(
-        f"{path} cannot run on this model's source ids, as if it came from another "
-        f"model: {_first_line(error)}"
+        f"{path} cannot run on this translator's ids or texts: {_first_line(error)}"
     )
 
 

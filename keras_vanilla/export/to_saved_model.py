@@ -55,54 +55,59 @@ class _TranslatorGraph(tf.Module):
         super().__init__()
         tokenizer, model = translator.tokenizer, in_float32(translator.model)
         self.search = SearchGraph(model)
+        # One function, so that the file holds the search once and not per signature.
+        self._search = tf.function(
+            self.search, input_signature=[tf.TensorSpec([None, None], tf.int32)]
+        )
         # Tensorflow-text's tables are saved with a module that tracks them.
         self.tables = [tokenizer.source_resource(), tokenizer.target_resource()]
         self._to_ids = tokenizer.source_graph
         self._to_text = tokenizer.detokenize_graph
         self._pad_id = model.pad_id
         self._vocabulary_size = model.source_vocabulary_size
-        self._longest = model.max_length
+        self._max_length = model.max_length
 
     def signatures(self):
         """The functions that the SavedModel offers, by name."""
         text = tf.TensorSpec([None], tf.string, name="text")
         source_ids = tf.TensorSpec([None, None], tf.int32, name="source_ids")
         return {
-            "translate": tf.function(self._translate, input_signature=[text]),
-            "translate_ids": tf.function(
-                self._translate_ids, input_signature=[source_ids]
-            ),
+            "translate": tf.function(self._translate, [text]),
+            "translate_ids": tf.function(self._translate_ids, [source_ids]),
         }
 
     def _translate(self, text):
         source_ids = self._to_ids(text)
-        lengths = source_ids.row_lengths()
-        self._check_lengths(lengths, "A text")
-        ids = self.search(source_ids.to_tensor(self._pad_id))
+        lengths = tf.cast(source_ids.row_lengths(), tf.int32)
+        padded = source_ids.to_tensor(self._pad_id)
+        with tf.control_dependencies([self._assert_short(lengths, "A text")]):
+            ids = self._search(tf.identity(padded))
         only_an_end = lengths <= 1
         return {"text": tf.where(only_an_end, "", self._to_text(ids))}
 
     def _translate_ids(self, source_ids):
         real = tf.cast(source_ids != self._pad_id, tf.int32)
-        self._check_lengths(tf.reduce_sum(real, axis=1), "A row of source_ids")
-        known = (source_ids >= 0) & (source_ids < self._vocabulary_size)
-        tf.debugging.Assert(
-            tf.reduce_all(known),
-            [
-                "Each source id must be at least 0 and below the vocabulary's size, "
-                f"{self._vocabulary_size}. Received:",
-                tf.boolean_mask(source_ids, ~known),
-            ],
-        )
-        return {"ids": self.search(source_ids)}
+        lengths = tf.reduce_sum(real, axis=1)
+        checks = [
+            self._assert_known(source_ids),
+            self._assert_short(lengths, "A row of source_ids"),
+        ]
+        with tf.control_dependencies(checks):
+            return {"ids": self._search(tf.identity(source_ids))}
 
-    def _check_lengths(self, lengths, what):
-        longest = tf.reduce_max(tf.concat([[0], tf.cast(lengths, tf.int32)], axis=0))
-        tf.debugging.Assert(
-            longest <= self._longest,
-            [
-                f"{what} has more tokens than the {self._longest} that this model "
-                "takes. Received:",
-                longest,
-            ],
+    def _assert_known(self, source_ids):
+        known = (source_ids >= 0) & (source_ids < self._vocabulary_size)
+        message = (
+            "Each source id must be at least 0 and below the size of the vocabulary, "
+            f"{self._vocabulary_size}. Received:"
         )
+        unknown = tf.boolean_mask(source_ids, ~known)
+        return tf.debugging.Assert(tf.reduce_all(known), [message, unknown])
+
+    def _assert_short(self, lengths, what):
+        longest = tf.reduce_max(tf.concat([[0], lengths], axis=0))
+        message = (
+            f"{what} has more tokens than the {self._max_length} that this model "
+            "takes. Received:"
+        )
+        return tf.debugging.Assert(longest <= self._max_length, [message, longest])

@@ -13,6 +13,7 @@ from keras_vanilla.export.to_saved_model import check_target
 
 FORMS = ("ids",)
 QUANTIZATIONS = ("int8", None)
+USUAL_LENGTH = 128
 
 
 def tflite(
@@ -20,8 +21,8 @@ def tflite(
     path,
     quantize="int8",
     form="ids",
-    max_source_length=128,
-    max_length=128,
+    max_source_length=None,
+    max_length=None,
 ):
     """Writes one `.tflite` file with the whole greedy search inside.
 
@@ -30,16 +31,17 @@ def tflite(
         translate_ids    source_ids int32 (1, S) -> ids int32 (1, L)
 
     with S = max_source_length, the ids followed by pads, and L = min(S + 50,
-    max_length). The file holds builtin operators only. "int8" keeps matrices in one
-    byte a number and computes with activations quantised as they come.
+    max_length). The file holds builtin operators only. "int8" keeps the matrices in
+    one byte a number, and quantises what they are multiplied with as it comes.
 
     Args:
         translator: Translator.
         path: path that ends with ".tflite"; written whole or not at all.
         quantize: "int8", or None for float32.
         form: "ids".
-        max_source_length: int. Longest source in tokens, its end included.
-        max_length: int. Longest output in tokens, its end included.
+        max_source_length: int or None. Longest source in tokens, its end included;
+            None means 128, or the model's `max_length` where that is less.
+        max_length: int or None. The same of the output.
     Raises:
         FileExistsError: if `path` exists.
         FileNotFoundError: if its folder does not.
@@ -53,17 +55,10 @@ def tflite(
     _check_choice("form", form, FORMS)
     _check_path(path)
     model = in_float32(translator.model)
-    for name, length in (
-        ("max_source_length", max_source_length),
-        ("max_length", max_length),
-    ):
-        if not 1 <= length <= model.max_length:
-            raise ValueError(
-                f"`{name}` must be at least 1 and at most the model's `max_length`, "
-                f"{model.max_length}. Received: {length}"
-            )
+    source_length = _length("max_source_length", max_source_length, model)
+    length = _length("max_length", max_length, model)
     with embedding_lookup(model), tempfile.TemporaryDirectory() as folder:
-        _trace(model, max_source_length, max_length, folder)
+        _trace(model, source_length, length, folder)
         content = _convert(folder, quantize)
     _write(path, content)
 
@@ -127,13 +122,15 @@ def _convert(folder, quantize):
 def _reason(error):
     """Which operators are not builtins, or else what the converter says first."""
     text = str(error)
-    names = sorted(set(re.findall(r"^\s*Ops?: (.*)$", text, re.MULTILINE)))
+    lists = re.findall(r"^(?:TF Select|Custom) ops: (.*)$", text, re.MULTILINE)
+    names = sorted({name.strip() for names in lists for name in names.split(",")})
     if names:
         return (
             "The file may hold TFLite's builtin operators only. The model needs "
             f"others: {', '.join(names)}"
         )
-    return f"TensorFlow Lite cannot convert the model: {text.strip().splitlines()[0]}"
+    first_line = text.strip().split("\n")[0] or type(error).__name__
+    return f"TensorFlow Lite cannot convert the model: {first_line}"
 
 
 def _write(path, content):
@@ -157,3 +154,14 @@ def _check_choice(name, value, choices):
             f"`{name}` must be one of {', '.join(map(repr, choices))}. "
             f"Received: {value!r}"
         )
+
+
+def _length(name, length, model):
+    if length is None:
+        return min(USUAL_LENGTH, model.max_length)
+    if not 1 <= length <= model.max_length:
+        raise ValueError(
+            f"`{name}` must be at least 1 and at most the model's `max_length`, "
+            f"{model.max_length}. Received: {length}"
+        )
+    return length

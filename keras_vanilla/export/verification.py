@@ -1,171 +1,159 @@
 """Does an exported file say what Keras says?"""
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
+import sentencepiece
 
-from keras_vanilla.export.exported import cut, open_exported
+from keras_vanilla.export.exported import open_exported
+from keras_vanilla.export.report import Difference, Report, TextDifference
 from keras_vanilla.export.search_graph import in_float32
 from keras_vanilla.translator import Translator
 
-NEAR_TIE = 1e-4  # of two logits that rounding may put in either order
-INT8_SHARE = 0.05  # of the sentences that may differ once weights are rounded to int8
-ROWS = 64
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A sentence whose ids differ from Keras's.
-
-    Attributes:
-        line: int. Number of the sentence, from 1.
-        position: int. Of the first different id, from 0.
-        gap: float. How far apart the two ids' logits are there, in Keras; infinite
-            where one sequence just goes on.
-        text: str. The sentence.
-    """
-
-    line: int
-    position: int
-    gap: float
-    text: str
-
-    @property
-    def near_tie(self):
-        """Whether rounding alone explains the difference."""
-        return self.gap <= NEAR_TIE
-
-
-@dataclass(frozen=True)
-class TextDifference:
-    """A sentence whose translation, as text, differs from Keras's.
-
-    Attributes:
-        line: int. Number of the sentence, from 1.
-        expected: str. What Keras says.
-        received: str. What the file says.
-        segmentations: pair of lists of str, or None. The sentence's pieces in Keras and
-            in the file, where they differ.
-        tie: bool. Whether the two segmentations have the same score.
-    """
-
-    line: int
-    expected: str
-    received: str
-    segmentations: tuple | None = None
-    tie: bool = False
-
-
-@dataclass
-class Report:
-    """What `verify` found; `print` shows it.
-
-    Attributes:
-        kind: "SavedModel" or "TFLite".
-        size: int. Bytes.
-        quantized: bool.
-        custom_operators: tuple of str. Operators that no plain runtime has; a file that
-            has any was not run.
-        sentences: int. How many were compared.
-        differences: list of Difference.
-        text_differences: list of TextDifference, of a SavedModel.
-    """
-
-    kind: str
-    size: int
-    quantized: bool
-    custom_operators: tuple
-    sentences: int = 0
-    differences: list = field(default_factory=list)
-    text_differences: list = field(default_factory=list)
-
-    @property
-    def equal(self):
-        """Number of sentences with the same ids."""
-        return self.sentences - len(self.differences)
-
-    @property
-    def near_ties(self):
-        """Number of differences that rounding alone explains."""
-        return sum(difference.near_tie for difference in self.differences)
-
-    @property
-    def passed(self):
-        """Whether the file says what Keras says.
-
-        Float32: each difference is a near-tie, or an exact tie of the tokenizer. Int8:
-        at most one sentence in twenty differs.
-        """
-        if self.custom_operators:
-            return False
-        if self.quantized:
-            return len(self.differences) <= INT8_SHARE * self.sentences
-        return len(self.differences) == self.near_ties and self._texts_agree()
-
-    def _texts_agree(self):
-        explained = {difference.line for difference in self.differences}
-        return all(d.tie or d.line in explained for d in self.text_differences)
-
-    def __str__(self):
-        precision = "int8" if self.quantized else "float32"
-        lines = [
-            f"{self.kind}, {precision}, {self.size:,} bytes: "
-            + ("passed" if self.passed else "NOT passed")
-        ]
-        if self.custom_operators:
-            names = ", ".join(self.custom_operators)
-            return f"{lines[0]}\nnot run: {names} are not builtin operators"
-        lines.append(
-            f"{self.equal:,} of {self.sentences:,} sentences have the same ids, "
-            f"{self.near_ties} differ by a near-tie, "
-            f"{len(self.differences) - self.near_ties} by more"
-        )
-        lines += [
-            f"  line {d.line}, position {d.position}, logits {d.gap:.2g} apart: {d.text}"
-            for d in self.differences
-        ]
-        return "\n".join(lines + [_line(d) for d in self.text_differences])
+ROWS = 64  # of a batch
 
 
 def verify(translator, path, sentences):
     """Compares what an exported file says with what Keras says.
 
-    The file and Keras get the same source ids and search greedily. Where their ids
-    part, Keras gets the common beginning, and tells how far apart the two next ids
-    are: up to 1e-4 it is a near-tie, which rounding decides. A SavedModel also gets
-    the strings. Keras computes in float32 here, as the files do.
+    Both get the same source ids and search greedily. Where the two ids part, Keras is
+    given their common beginning and says how far apart the two next logits are: up to
+    1e-4 it is a near-tie, which rounding decides. A SavedModel is given the strings as
+    well. Keras computes in float32 here, as the files do.
 
     Args:
         translator: Translator that was exported.
         path: path of a SavedModel folder or a `.tflite` file.
         sentences: list of str.
     Returns:
-        Report; its `passed` is the verdict.
+        Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
         FileNotFoundError: if there is nothing at `path`.
         TypeError: if `sentences` is one str.
         ValueError: if there is no sentence, one is longer than the file takes, or the
-            file is damaged or is not of this model.
+            file is damaged or cannot run on this translator's ids.
         ImportError: if a `.tflite` file is to be run without ai-edge-litert.
     """
-    sentences = [sentences] if isinstance(sentences, str) else list(sentences)
-    if not sentences:
-        raise ValueError("`sentences` must hold at least one. Received: none")
-    model = in_float32(translator.model)
-    if model is not translator.model:
-        translator = Translator(translator.tokenizer, model)
-    file = open_exported(path, model.end_id, model.pad_id)
-    report = Report(file.kind, file.size, file.quantized, file.custom_operators)
-    if file.custom_operators:
-        return report
+    translator = _in_float32(translator)
     sources = translator.encode(sentences)
-    _refuse_longer(sources, file)
-    report.sentences = len(sentences)
-    for rows in _batches(sources):
-        pass
+    if not sources:
+        raise ValueError("`sentences` must hold at least one. Received: none")
+    exported = open_exported(path)
+    report = Report(
+        exported.kind, exported.size, exported.quantized, exported.custom_operators
+    )
+    if report.custom_operators:
+        return report
+    _refuse_longer(sources, exported)
+    report.sentences = len(sources)
+    for lines in _batches(sources):
+        rows = {line: sources[line] for line in lines}
+        report.differences += _compare_ids(translator, exported, rows, sentences)
+        if exported.kind == "SavedModel":
+            texts = {line: sentences[line] for line in lines}
+            report.text_differences += _compare_texts(translator, exported, texts)
+    report.differences.sort(key=lambda difference: difference.line)
+    report.text_differences.sort(key=lambda difference: difference.line)
     return report
 
 
-def _line(difference):
-    return ""
+def _in_float32(translator):
+    model = in_float32(translator.model)
+    if model is translator.model:
+        return translator
+    return Translator(translator.tokenizer, model)
+
+
+def _refuse_longer(sources, exported):
+    for number, source in enumerate(sources, start=1):
+        if len(source) > (exported.longest_source or math.inf):
+            raise ValueError(
+                f"Sentence {number} has {len(source)} tokens, but {exported.path} "
+                f"takes at most {exported.longest_source}."
+            )
+
+
+def _batches(sources):
+    """Lists of line indices: neighbours in length, so that there is little padding."""
+    order = sorted(range(len(sources)), key=lambda line: len(sources[line]))
+    return [order[start : start + ROWS] for start in range(0, len(order), ROWS)]
+
+
+def _compare_ids(translator, exported, sources, sentences):
+    """The differences of one batch; `sources` are source ids by line."""
+    model = translator.model
+    expected = translator.search(list(sources.values()))
+    width = exported.longest_source or max(map(len, sources.values()))
+    received = exported.translate_ids(_padded(sources.values(), width, model.pad_id))
+    longest = received.shape[1]  # of the file; in Keras searches may go on
+    for line, ours, theirs in zip(sources, expected, received, strict=True):
+        ours = _until_end(ours[:longest], model)
+        theirs = _until_end(theirs, model)
+        if ours != theirs:
+            position = _first_difference(ours, theirs)
+            gap = _gap(model, sources[line], ours, theirs, position)
+            yield Difference(line + 1, position, gap, sentences[line])
+
+
+def _padded(rows, width, pad_id):
+    padded = np.full((len(rows), width), pad_id, dtype="int32")
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
+    return padded
+
+
+def _until_end(ids, model):
+    """A list of the ids up to the first end or, without one, without the last pads."""
+    ids = ids.tolist()
+    if model.end_id in ids:
+        return ids[: ids.index(model.end_id) + 1]
+    while ids and ids[-1] == model.pad_id:
+        ids.pop()
+    return ids
+
+
+def _first_difference(ours, theirs):
+    for position, (our, their) in enumerate(zip(ours, theirs, strict=False)):
+        if our != their:
+            return position
+    return min(len(ours), len(theirs))
+
+
+def _gap(model, source, ours, theirs, position):
+    """How far apart Keras sees the two ids after the beginning they share."""
+    if position in (len(ours), len(theirs)):
+        return math.inf
+    if not 0 <= theirs[position] < model.target_vocabulary_size:
+        return math.inf
+    inputs = {
+        "source_ids": np.array([source], "int32"),
+        "target_ids": np.array([[model.start_id, *ours]], "int32"),
+    }
+    logits = np.asarray(model(inputs))[0, position]  # no later id has a part in it
+    return abs(float(logits[ours[position]]) - float(logits[theirs[position]]))
+
+
+def _compare_texts(translator, exported, sentences):
+    """The same for strings; `sentences` are by line."""
+    texts = list(sentences.values())
+    expected, received = translator.translate(texts), exported.translate(texts)
+    for line, ours, theirs in zip(sentences, expected, received, strict=True):
+        if ours != theirs:
+            segmentations, tie = _segmentations(translator.tokenizer, sentences[line])
+            yield TextDifference(line + 1, ours, theirs, segmentations, tie)
+
+
+def _segmentations(tokenizer, text):
+    """Its pieces in Python and in a graph if they differ, and if they score the same.
+
+    Sentencepiece and tensorflow-text choose differently between equal scores.
+    """
+    ours = tokenizer.encode([text])[0]
+    theirs = tokenizer.source_graph([text])[0].numpy().tolist()
+    if ours == theirs:
+        return None, False
+    model = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    pieces = tuple([model.id_to_piece(i) for i in ids[:-1]] for ids in (ours, theirs))
+    our_score, their_score = (sum(map(model.get_score, ids)) for ids in (ours, theirs))
+    # Both add up float32 numbers, one piece after the other.
+    return pieces, math.isclose(our_score, their_score, rel_tol=1e-5)

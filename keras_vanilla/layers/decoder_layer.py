@@ -43,7 +43,8 @@ class DecoderLayer(TransformerLayer):
             cache.
     Example:
         >>> layer = DecoderLayer(num_heads=2, d_ff=16)
-        >>> target, memory = np.ones((1, 3, 8), "float32"), np.ones((1, 5, 8), "float32")
+        >>> target = np.ones((1, 3, 8), "float32")
+        >>> memory = np.ones((1, 5, 8), "float32")
         >>> tuple(layer(target, memory).shape)
         (1, 3, 8)
     Source: Vaswani et al. 2017, section 3.1.

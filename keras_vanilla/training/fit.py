@@ -12,7 +12,7 @@ from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import adam
 from keras_vanilla.training.validation import Progress, TranslationScore
-from keras_vanilla.transformer import Transformer
+from keras_vanilla.transformer import Transformer, check_preset
 from keras_vanilla.translator import Translator
 
 
@@ -46,6 +46,7 @@ def new_translator(
     Raises:
         ValueError: if the preset or an argument of the Transformer is not valid.
     """
+    check_preset(preset)  # before a tokenizer is trained for nothing
     tokenizer = tokenizer or Tokenizer.train(
         lines=[*corpus.sources, *corpus.targets],
         vocabulary_size=vocabulary_size,
@@ -117,6 +118,9 @@ def train_translator(
     folder = Path(output)
     if folder.exists() and not overwrite:
         raise FileExistsError(f"{folder} exists already.")
+    epochs = 20 if epochs is None else epochs
+    if epochs < 1:
+        raise ValueError(f"`epochs` must be at least 1. Received: {epochs}")
     translator = translator or new_translator(
         corpus, preset, tokenizer, vocabulary_size, dtype, seed
     )
@@ -134,7 +138,7 @@ def train_translator(
         history = translator.model.fit(
             train,
             steps_per_epoch=train.steps_per_epoch,
-            epochs=epochs or 20,
+            epochs=epochs,
             validation_data=validation,
             shuffle=False,  # `batches` has shuffled
             callbacks=_callbacks(translator, valid, train, folder, averaging, keep),
@@ -162,6 +166,8 @@ def compile_for_training(model, warmup_steps=4000, label_smoothing=0.1):
             TokenAccuracy(pad_id=model.pad_id),
         ],
     )
+    # TensorFlow traces a step again when variables are made inside it.
+    model.optimizer.build(model.trainable_variables)
 
 
 def _callbacks(translator, valid, train, folder, averaging, keep):

@@ -1,0 +1,136 @@
+"""What a verification found, and the verdict."""
+
+from dataclasses import dataclass, field
+
+NEAR_TIE = 1e-4  # between two logits: rounding may put them in either order
+INT8_SHARE = 0.05  # of sentences that may differ where weights are rounded to int8
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sentence whose target ids differ from Keras's.
+
+    Attributes:
+        line: int. Number of the sentence, from 1.
+        position: int. Of the first id that differs, from 0.
+        gap: float. How far apart the two ids' logits are there, in Keras; infinite
+            where one sequence just goes on, or an id is in no vocabulary.
+        text: str. The sentence.
+    """
+
+    line: int
+    position: int
+    gap: float
+    text: str
+
+    @property
+    def near_tie(self) -> bool:
+        """Whether rounding alone explains the difference."""
+        return self.gap <= NEAR_TIE
+
+    def __str__(self):
+        return (
+            f"  line {self.line}, token {self.position + 1}: logits {self.gap:.2g} "
+            f"apart: {self.text}"
+        )
+
+
+@dataclass(frozen=True)
+class TextDifference:
+    """A sentence whose translation, as text, differs from Keras's.
+
+    Attributes:
+        line: int. Number of the sentence, from 1.
+        expected: str. Keras's translation.
+        received: str. The file's.
+        segmentations: pair of lists of str, or None. The sentence's pieces in Keras and
+            in the file, where these differ.
+        score_tie: bool. Whether the two segmentations score exactly the same, so that
+            either is right.
+    """
+
+    line: int
+    expected: str
+    received: str
+    segmentations: tuple[list[str], list[str]] | None = None
+    score_tie: bool = False
+
+    def __str__(self):
+        shown = f"  line {self.line}: {self.received!r} instead of {self.expected!r}"
+        if self.segmentations is None:
+            return shown
+        why = "an exact tie of" if self.score_tie else "NO tie of"
+        ours, theirs = map(" ".join, self.segmentations)
+        return f"{shown}, {why} the segmentations {ours!r} and {theirs!r}"
+
+
+@dataclass
+class Report:
+    """What `verify` found; printing it shows all.
+
+    Attributes:
+        kind: "SavedModel" or "TFLite".
+        size: int. Bytes.
+        quantized: bool. Whether weights are int8.
+        custom_operators: tuple of str. Operators that a plain runtime does not have; a
+            file with any of them was not run.
+        sentences: int. How many were compared.
+        differences: list of Difference.
+        text_differences: list of TextDifference; a SavedModel's only.
+    """
+
+    kind: str
+    size: int
+    quantized: bool = False
+    custom_operators: tuple[str, ...] = ()
+    sentences: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    text_differences: list[TextDifference] = field(default_factory=list)
+
+    @property
+    def equal(self) -> int:
+        """Number of sentences with the same ids."""
+        return self.sentences - len(self.differences)
+
+    @property
+    def near_ties(self) -> int:
+        """Number of differences that rounding alone explains."""
+        return sum(difference.near_tie for difference in self.differences)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the file says what Keras says.
+
+        In float32 each difference must be a near-tie, or a tie of the tokenizer; in
+        int8 at most one sentence in twenty may differ.
+        """
+        if self.custom_operators:
+            return False
+        if self.quantized:
+            return len(self.differences) <= INT8_SHARE * self.sentences
+        return self.near_ties == len(self.differences) and self._texts_explained()
+
+    def _texts_explained(self):
+        """Whether each other text follows from other ids, of the source or target."""
+        lines = {difference.line for difference in self.differences}
+        return all(
+            text.score_tie or (text.segmentations is None and text.line in lines)
+            for text in self.text_differences
+        )
+
+    def __str__(self):
+        verdict = "passed" if self.passed else "NOT PASSED"
+        precision = "int8" if self.quantized else "float32"
+        lines = [f"{self.kind}, {precision}, {self.size:,} bytes: {verdict}"]
+        if self.custom_operators:
+            names = ", ".join(self.custom_operators)
+            return f"{lines[0]}\nNot run: it needs {names}, which are not builtins."
+        beyond = len(self.differences) - self.near_ties
+        lines.append(
+            f"{self.equal:,} of {self.sentences:,} sentences have Keras's ids, "
+            f"{self.near_ties} differ by a near-tie and {beyond} by more"
+        )
+        lines += map(str, self.differences)
+        if self.text_differences:
+            lines.append(f"{len(self.text_differences)} translations differ as text")
+        return "\n".join(lines + list(map(str, self.text_differences)))

@@ -1,0 +1,205 @@
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from checks import array
+from keras import ops
+from models import ids, make_model
+
+from keras_vanilla.decoding import CompiledSearch, greedy_search
+from keras_vanilla.decoding.greedy import output_length
+
+PAD, START, END = 0, 2, 3
+SOURCE = ids((5, 3, 7), 7)
+
+
+class ScriptedModel:
+    """Says what a script says, row by row, and keeps what it was asked."""
+
+    pad_id, start_id, end_id, max_length = PAD, START, END, 97
+
+    def __init__(self, script, vocabulary_size=11):
+        self.script = ops.convert_to_tensor(script, dtype="int32")
+        self.vocabulary_size = vocabulary_size
+        self.asked = []
+
+    def encode(self, source_ids):
+        source_ids = ops.convert_to_tensor(source_ids)
+        memory = ops.expand_dims(ops.cast(source_ids, "float32"), -1)
+        return memory, ops.not_equal(source_ids, PAD)
+
+    def start_cache(self, memory, memory_mask, max_length):
+        return {"steps": ops.zeros((ops.shape(memory)[0],), dtype="int32")}
+
+    def decode_step(self, ids, index, cache):
+        self.asked.append((int(index), np.asarray(ids).tolist()))
+        said = ops.take(self.script, index, axis=1)
+        return ops.one_hot(said, self.vocabulary_size), {"steps": cache["steps"] + 1}
+
+
+def test_rows_end_with_the_end_and_then_pads():
+    script = [[5, 6, END, 7, 7, 7], [END, 8, 8, 8, 8, 8], [4, 5, 6, 7, END, 9]]
+    model = ScriptedModel(script)
+    expected = [
+        [5, 6, END, PAD, PAD, PAD],
+        [END, PAD, PAD, PAD, PAD, PAD],
+        [4, 5, 6, 7, END, PAD],
+    ]
+    found = greedy_search(model, SOURCE, max_length=6)
+    np.testing.assert_array_equal(found, expected)
+    assert keras.backend.standardize_dtype(found.dtype) == "int32"
+
+
+def test_each_step_is_given_the_tokens_of_the_step_before():
+    model = ScriptedModel([[5, 6, END], [END, 8, 8], [4, 5, 6]])
+    greedy_search(model, SOURCE, max_length=3)
+    assert model.asked == [
+        (0, [START, START, START]),
+        (1, [5, END, 4]),
+        (2, [6, PAD, 5]),
+    ]
+
+
+def test_a_row_without_an_end_is_max_length_long():
+    model = ScriptedModel([[5, 6, 7, 8], [5, END, 7, 8], [9, 9, 9, END]])
+    np.testing.assert_array_equal(
+        greedy_search(model, SOURCE, max_length=3),
+        [[5, 6, 7], [5, END, PAD], [9, 9, 9]],
+    )
+    assert len(model.asked) == 3
+
+
+def test_search_stops_when_every_row_has_ended():
+    model = ScriptedModel([[5, END] + 48 * [7], [END] + 49 * [7], [6, END] + 48 * [7]])
+    assert tuple(greedy_search(model, SOURCE, max_length=50).shape) == (3, 50)
+    assert len(model.asked) == 2
+
+
+def test_the_lowest_of_equal_logits_wins():
+    model = ScriptedModel([[0] * 2] * 3)
+    tie = np.eye(11)[[4]] + np.eye(11)[[6]] + np.eye(11)[[9]]
+    model.decode_step = lambda ids, index, cache: (
+        ops.convert_to_tensor(np.repeat(tie, 3, axis=0), dtype="float32"),
+        cache,
+    )
+    assert set(np.ravel(greedy_search(model, SOURCE, max_length=2))) == {4}
+
+
+def test_default_length_is_50_more_than_the_rows_own_source():
+    found = array(greedy_search(ScriptedModel([[5] * 99] * 3), SOURCE))
+    assert found.shape == (3, 57)
+    assert (found != PAD).sum(axis=1).tolist() == [55, 53, 57]
+    assert (found[:, 0] == 5).all() and not found[1, 53:].any()
+
+
+def test_default_length_is_at_most_the_models():
+    model = ScriptedModel([[5] * 99] * 3)
+    model.max_length = 54
+    found = array(greedy_search(model, SOURCE))
+    assert (found != PAD).sum(axis=1).tolist() == [54, 53, 54]
+
+
+def test_padding_of_the_batch_does_not_change_the_default_length():
+    model = ScriptedModel([[5] * 99] * 3)
+    narrow, wide = (
+        array(greedy_search(model, np.pad(SOURCE, ((0, 0), (0, pads)))))
+        for pads in (0, 11)
+    )
+    np.testing.assert_array_equal(wide[:, :57], narrow)
+    assert not wide[:, 57:].any()
+
+
+@pytest.mark.parametrize("max_length", [0, 98])
+def test_max_length_outside_the_models_is_refused(max_length):
+    with pytest.raises(ValueError, match=f"the model's, 97. Received: {max_length}"):
+        greedy_search(ScriptedModel([[5]]), SOURCE, max_length=max_length)
+
+
+def test_output_length_of_a_symbol_equals_that_of_an_int():
+    model = SimpleNamespace(max_length=97)
+    for source_length in (1, 46, 47, 48, 90):
+        expected = min(source_length + 50, 97)
+        assert output_length(model, source_length) == expected
+        tensor = ops.convert_to_tensor(source_length, dtype="int32")
+        assert int(output_length(model, tensor)) == expected
+
+
+# With a real model
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model whose rows end at different places, and one of them not at all."""
+    model = make_model(output_bias=True, num_decoder_layers=2, d_ff=13, seed=SEED)
+    bias = array(model.logits_bias.bias)
+    bias[END] += END_BIAS
+    bias[[PAD, START]] -= 9.0  # a trained model never says these
+    model.logits_bias.bias.assign(bias)
+    return model
+
+
+SEED, END_BIAS, LENGTH = 0, 0.0, 13
+
+
+def naive_search(model, source_ids, max_length):
+    """The whole model again for each token; with the margin of each choice."""
+    rows, margins = [], []
+    for source in source_ids:
+        source = source[source != PAD]
+        said = [START]
+        while len(said) <= max_length and said[-1] != END:
+            feed = {"source_ids": source[None], "target_ids": np.array([said])}
+            logits = array(model(feed), "float64")[0, -1]
+            best = np.sort(logits)[-2:]
+            margins.append(best[1] - best[0])
+            said.append(int(logits.argmax()))
+        rows.append(said[1:] + [PAD] * (max_length + 1 - len(said)))
+    return np.array(rows), min(margins)
+
+
+def test_equals_the_uncached_loop_row_by_row(model):
+    expected, margin = naive_search(model, SOURCE, LENGTH)
+    lengths = (expected != PAD).sum(axis=1)
+    assert len(set(lengths)) == 3 and margin > 1e-4  # the test is worth something
+    np.testing.assert_array_equal(greedy_search(model, SOURCE, LENGTH), expected)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_graph_of_unknown_shapes_says_the_same(model, jit_compile):
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow's graphs are tested")
+    search = tf.function(
+        lambda source_ids: greedy_search(model, source_ids),
+        input_signature=[tf.TensorSpec([None, None], "int32")],
+        jit_compile=jit_compile,
+    )
+    for source in (SOURCE, SOURCE[1:, :5]):
+        np.testing.assert_array_equal(search(source), greedy_search(model, source))
+
+
+def test_a_row_says_the_same_alone_and_among_others(model):
+    together = array(greedy_search(model, SOURCE, LENGTH))
+    for row, source in zip(together, SOURCE, strict=True):
+        alone = greedy_search(model, source[source != PAD][None], LENGTH)
+        np.testing.assert_array_equal(alone[0], row)
+
+
+def test_ids_outside_the_vocabulary_are_refused(model):
+    with pytest.raises(ValueError, match="source id .* 19. Received: 19"):
+        greedy_search(model, np.array([[5, 19]]))
+
+
+def test_compiled_search_says_the_same_and_follows_the_weights(model):
+    compiled = CompiledSearch(model)
+    for length in (LENGTH, 3):
+        np.testing.assert_array_equal(
+            compiled(greedy_search, SOURCE, max_length=length),
+            greedy_search(model, SOURCE, max_length=length),
+        )
+    bias = array(model.logits_bias.bias)
+    try:
+        model.logits_bias.bias.assign(bias + 99 * np.eye(19)[7])
+        found = compiled(greedy_search, SOURCE, max_length=3)
+    finally:
+        model.logits_bias.bias.assign(bias)
+    np.testing.assert_array_equal(found, np.full((3, 3), 7))

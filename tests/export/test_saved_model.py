@@ -1,0 +1,185 @@
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from near_ties import assert_same_but_for_near_ties
+from word_reversal import padded
+
+from keras_vanilla import export
+from keras_vanilla.transformer import Transformer
+from keras_vanilla.translator import Translator
+
+# This package cannot be imported there; Keras can, tensorflow-text itself needs it.
+ELSEWHERE = """
+import json, sys
+sys.modules.update(keras_vanilla=None, sentencepiece=None)
+import tensorflow as tf
+import tensorflow_text
+translate = tf.saved_model.load(sys.argv[1]).signatures["translate"]
+texts = translate(tf.constant(json.load(sys.stdin)))["text"].numpy()
+json.dump([text.decode() for text in texts], sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(saved_folder):
+    return tf.saved_model.load(str(saved_folder))
+
+
+@pytest.fixture(scope="module")
+def translate(loaded):
+    def run(texts):
+        texts = loaded.signatures["translate"](tf.constant(texts, tf.string))["text"]
+        return [text.decode() for text in texts.numpy()]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def translate_ids(loaded):
+    def run(source_ids):
+        source_ids = tf.constant(source_ids, tf.int32)
+        return loaded.signatures["translate_ids"](source_ids)["ids"].numpy()
+
+    return run
+
+
+def test_it_says_what_keras_says_to_strings(
+    trained_translator, translate, unseen_sentences
+):
+    texts = ["", *unseen_sentences, "   ", "Grüße 🙂", "two\tthree", "\u200b"]
+    expected = trained_translator.translate(texts)
+    assert len(set(expected)) > 150
+    assert translate(texts) == expected
+
+
+@pytest.mark.parametrize("extra", [0, 13])
+def test_ids_are_those_of_keras_whatever_the_padding(
+    trained_translator, translate_ids, unseen_sentences, extra
+):
+    sources = trained_translator.encode(unseen_sentences)
+    assert_same_but_for_near_ties(
+        trained_translator.model,
+        sources,
+        trained_translator.search(sources),
+        translate_ids(padded(sources, extra)),
+    )
+
+
+def test_output_is_fifty_longer_than_the_source_and_never_longer_than_the_model_allows(
+    translate_ids,
+):
+    assert translate_ids([[7, 3, 0]]).shape == (1, 53)
+    assert translate_ids([[7, 3] + [0] * 20] * 2).shape == (2, 60)
+
+
+def test_an_empty_batch_gives_an_empty_batch(translate):
+    assert translate([]) == []
+
+
+def test_texts_without_a_piece_give_no_text(translate):
+    assert translate(["", " ", "one", "\t"]) == ["", "", "een", ""]
+
+
+def test_it_runs_with_tensorflow_and_tensorflow_text_alone(
+    trained_translator, saved_folder, unseen_sentences, tmp_path
+):
+    texts = unseen_sentences[:20] + [""]
+    result = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, str(saved_folder)],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == trained_translator.translate(texts)
+
+
+def test_every_variable_is_written_once(trained_translator, saved_folder):
+    path = str(saved_folder / "variables" / "variables")
+    reader = tf.train.load_checkpoint(path)
+    written = sum(
+        reader.get_tensor(name).nbytes
+        for name, _ in tf.train.list_variables(path)
+        if name.endswith("VARIABLE_VALUE")
+    )
+    assert written == 4 * trained_translator.model.count_params()
+    (data,) = (saved_folder / "variables").glob("*.data-*")
+    assert written < data.stat().st_size < 1.1 * written  # and the object graph
+
+
+def test_a_text_that_is_too_long_is_refused_not_cut(translate, translate_ids):
+    assert len(translate(["one " * 59])[0].split()) > 0  # 60 tokens with the end
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        translate(["one", "one " * 60])
+    assert "A text has more tokens than the 60" in str(caught.value)
+    assert "[61]" in str(caught.value)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        translate_ids([[7] * 60 + [3], [7, 3] + [0] * 59])
+    assert "A row of source_ids has more tokens than the 60" in str(caught.value)
+    assert translate_ids([[7, 3] + [0] * 59]).shape == (1, 60)  # pads do not count
+
+
+def test_an_id_outside_the_vocabulary_is_refused(trained_translator, translate_ids):
+    size = trained_translator.model.source_vocabulary_size
+    for wrong in (-1, size):
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            translate_ids([[7, wrong, 3]])
+        assert f"the size of the vocabulary, {size}. Received" in str(caught.value)
+        assert f"[{wrong}]" in str(caught.value)
+
+
+def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    for name in ("file", "folder"):
+        with pytest.raises(FileExistsError, match=f"{name} exists already"):
+            export.saved_model(trained_translator, tmp_path / name)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not list((tmp_path / "folder").iterdir())
+
+
+def test_a_folder_around_it_must_exist(trained_translator, tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no folder .*nowhere"):
+        export.saved_model(trained_translator, tmp_path / "nowhere" / "model")
+
+
+def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        export.saved_model(trained_translator, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_backend_is_refused(trained_translator, tmp_path, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow .*'jax'"):
+        export.saved_model(trained_translator, tmp_path / "model")
+
+
+def test_a_model_of_half_precision_is_exported_in_float32(
+    trained_translator, unseen_sentences, tmp_path
+):
+    model = trained_translator.model
+    half = Transformer.from_config({**model.get_config(), "dtype": "mixed_bfloat16"})
+    half.set_weights(model.get_weights())
+    translator = Translator(trained_translator.tokenizer, half)
+    export.saved_model(translator, tmp_path / "model")
+    report = export.verify(translator, tmp_path / "model", unseen_sentences[:50])
+    assert report.passed and report.sentences == 50
+    sources = trained_translator.encode(unseen_sentences[:50])
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    ids = loaded.signatures["translate_ids"](tf.constant(padded(sources)))["ids"]
+    assert_same_but_for_near_ties(
+        model, sources, trained_translator.search(sources), np.asarray(ids)
+    )
+    assert half.compute_dtype == "bfloat16"

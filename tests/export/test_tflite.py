@@ -1,0 +1,319 @@
+import os
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import word_reversal
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
+from checks import randomize
+from near_ties import assert_same_but_for_near_ties
+
+from keras_vanilla import export
+from keras_vanilla.decoding import greedy, greedy_search
+from keras_vanilla.export.to_tflite import embedding_lookup
+from keras_vanilla.transformer import Transformer
+from keras_vanilla.translator import Translator
+
+
+def run(path, sources):
+    """Target ids of each source, by LiteRT alone."""
+    runner = Interpreter(model_path=str(path)).get_signature_runner("translate_ids")
+    length = runner.get_input_details()["source_ids"]["shape"][1]
+    rows = []
+    for source in sources:
+        ids = np.zeros((1, length), "int32")
+        ids[0, : len(source)] = source
+        rows.append(runner(source_ids=ids)["ids"][0])
+    return np.array(rows)
+
+
+def parse(content):
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+
+
+def custom_operators(content):
+    """The names of all that is not a builtin, from the file itself."""
+    return [
+        code.customCode
+        for code in parse(content).operatorCodes
+        if code.customCode is not None
+        or max(code.builtinCode, code.deprecatedBuiltinCode)
+        == schema.BuiltinOperator.CUSTOM
+    ]
+
+
+@pytest.fixture
+def argmax_of_keras(monkeypatch):
+    """Greedy search by `keras.ops.argmax`, which TensorFlow Lite has no builtin for."""
+
+    class Ops:
+        def __getattr__(self, name):
+            return getattr(keras.ops, name)
+
+        def top_k(self, logits, k):
+            return None, keras.ops.expand_dims(keras.ops.argmax(logits, axis=-1), 1)
+
+    monkeypatch.setattr(greedy, "ops", Ops())
+
+
+def test_float32_gives_the_ids_of_keras(
+    trained_translator, float32_file, unseen_sentences
+):
+    sources = trained_translator.encode(unseen_sentences)
+    expected = trained_translator.search(sources)
+    assert len(np.unique(expected, axis=0)) > 150
+    model = trained_translator.model
+    received = run(float32_file, sources)
+    assert_same_but_for_near_ties(model, sources, expected, received)
+
+
+def test_without_any_padding_the_ids_are_the_same(
+    trained_translator, float32_file, tmp_path
+):
+    texts = word_reversal.english_sentences(200, seed=3, lengths=[6])
+    sources = trained_translator.encode(texts)
+    length = len(sources[0])
+    assert {len(source) for source in sources} == {length} and length < 29
+    path = tmp_path / "exact.tflite"
+    export.tflite(
+        trained_translator, path, None, max_source_length=length, max_length=59
+    )
+    model = trained_translator.model
+    expected = np.asarray(greedy_search(model, np.array(sources)))
+    for received in (run(path, sources), run(float32_file, sources)):
+        assert_same_but_for_near_ties(model, sources, expected, received)
+
+
+def test_shapes_are_static_and_named(float32_file):
+    interpreter = Interpreter(model_path=str(float32_file))
+    signature = {"translate_ids": {"inputs": ["source_ids"], "outputs": ["ids"]}}
+    assert interpreter.get_signature_list() == signature
+    runner = interpreter.get_signature_runner("translate_ids")
+    inputs, outputs = runner.get_input_details(), runner.get_output_details()
+    for details, length in ((inputs["source_ids"], 29), (outputs["ids"], 59)):
+        assert details["dtype"] == np.int32
+        assert details["shape"].tolist() == details["shape_signature"].tolist()
+        assert details["shape"].tolist() == [1, length]
+
+
+def test_output_is_limited_as_in_keras(trained_translator, tmp_path):
+    """By 50 more than the source's own length, and by what was asked for."""
+    endless = trained_translator.copy()
+    weights = endless.model.target_embedding.get_weights()[0]
+    weights[endless.model.end_id] = -100 * weights[5:].mean(axis=0)
+    endless.model.target_embedding.set_weights([weights])
+    endless.model.end_id = 4  # a byte that never comes
+    sources = [[7, 3], [7, 8, 9, 10, 3]]
+    for asked, lengths in ((60, (52, 55)), (9, (9, 9))):
+        path = tmp_path / f"{asked}.tflite"
+        export.tflite(endless, path, None, max_source_length=11, max_length=asked)
+        received = run(path, sources)
+        assert tuple((received != 0).sum(axis=1)) == lengths
+    expected = np.asarray(greedy_search(endless.model, np.array([[7, 3] + [0] * 9])))
+    assert (expected != 0).sum() == 52
+
+
+def test_int8_agrees_with_keras_on_19_of_20_sentences(
+    trained_translator, int8_file, unseen_sentences
+):
+    texts = unseen_sentences[:170]  # of lengths it was trained on
+    sources = trained_translator.encode(texts)
+    received = trained_translator.tokenizer.decode(run(int8_file, sources))
+    expected = trained_translator.translate(texts)
+    equal = sum(map(str.__eq__, received, expected))
+    assert equal >= 0.95 * len(texts)
+
+
+def test_int8_holds_the_tied_table_once_and_a_byte_a_parameter(
+    trained_translator, int8_file
+):
+    model = trained_translator.model
+    content = int8_file.read_bytes()
+    parsed = parse(content)
+    sizes = [0 if b.data is None else len(b.data) for b in parsed.buffers]
+    table = model.source_vocabulary_size * model.d_model
+    assert sizes.count(table) == 1
+    assert sizes.count(4 * table) == 0
+    channels = {
+        tensor.buffer: len(tensor.quantization.scale)
+        for graph in parsed.subgraphs
+        for tensor in graph.tensors
+        if tensor.type == schema.TensorType.INT8
+    }
+    matrices = [w for w in model.weights if len(w.shape) > 1 and "bias" not in w.path]
+    vectors = model.count_params() - sum(int(np.prod(w.shape)) for w in matrices)
+    # Positions of the source and an empty cache, in float32, are constants too.
+    rows = 29 * model.d_model + 59 * model.d_model
+    in_float32 = 4 * (vectors + rows)
+    allowed = 1.05 * model.count_params() + 12 * sum(channels.values()) + in_float32
+    assert len(channels) == len(matrices)
+    assert sum(sizes) + 12 * sum(channels.values()) <= allowed
+
+
+def test_float32_holds_every_parameter_once(trained_translator, float32_file):
+    model = trained_translator.model
+    parsed = parse(float32_file.read_bytes())
+    constants = sum(0 if b.data is None else len(b.data) for b in parsed.buffers)
+    rows = 29 * model.d_model + 59 * model.d_model
+    assert constants <= 1.05 * 4 * (model.count_params() + rows)
+
+
+def test_only_builtin_operators(float32_file, int8_file):
+    for path in (float32_file, int8_file):
+        operators = {
+            max(code.builtinCode, code.deprecatedBuiltinCode)
+            for code in parse(path.read_bytes()).operatorCodes
+        }
+        assert schema.BuiltinOperator.WHILE in operators
+        assert schema.BuiltinOperator.EMBEDDING_LOOKUP in operators
+        assert custom_operators(path.read_bytes()) == []
+
+
+def test_the_check_for_builtin_operators_sees_others():
+    shape = tf.TensorSpec([3], tf.int32)
+    function = tf.function(lambda x: tf.bitwise.bitwise_and(x, x + 1))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+        [function.get_concrete_function(shape)]
+    )
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.SELECT_TF_OPS]
+    assert b"FlexBitwiseAnd" in custom_operators(converter.convert())
+
+
+def test_other_operators_are_refused_by_name(
+    trained_translator, argmax_of_keras, tmp_path
+):
+    with pytest.raises(RuntimeError, match="builtin operators only.*: BitwiseAnd$"):
+        export.tflite(trained_translator, tmp_path / "model.tflite")
+    assert not list(tmp_path.iterdir())
+    assert "lookup" not in vars(trained_translator.model.source_embedding)
+
+
+def test_what_the_converter_cannot_do_otherwise_is_one_line(
+    trained_translator, tmp_path, monkeypatch
+):
+    def fail():
+        raise ValueError("out of luck\nand much more")
+
+    unlucky = SimpleNamespace(target_spec=SimpleNamespace(), convert=fail)
+    monkeypatch.setattr(
+        tf.lite.TFLiteConverter, "from_saved_model", lambda *_, **__: unlucky
+    )
+    with pytest.raises(RuntimeError, match="cannot convert the model: out of luck$"):
+        export.tflite(trained_translator, tmp_path / "model.tflite")
+
+
+def test_export_leaves_the_model_as_it_was(trained_translator, tmp_path):
+    model = trained_translator.model
+    inputs = {
+        "source_ids": np.array([[7, 8, 9, 3]]),
+        "target_ids": np.array([[2, 5, 0]]),
+    }
+    before = np.asarray(model(inputs))
+    export.tflite(trained_translator, tmp_path / "model.tflite")
+    for embedding in (model.source_embedding, model.target_embedding):
+        assert "lookup" not in vars(embedding)
+    np.testing.assert_array_equal(np.asarray(model(inputs)), before)
+
+
+def test_lookup_is_replaced_inside_and_restored_after_an_error(trained_translator):
+    embedding = trained_translator.model.source_embedding
+    ids = np.array([[7, 8], [9, 3]])
+    before = np.asarray(embedding(ids))
+    with pytest.raises(ZeroDivisionError):
+        with embedding_lookup(trained_translator.model):
+            assert "lookup" in vars(embedding)
+            np.testing.assert_array_equal(np.asarray(embedding(ids)), before)
+            _ = 1 / 0
+    assert "lookup" not in vars(embedding)
+    np.testing.assert_array_equal(np.asarray(embedding(ids)), before)
+
+
+def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
+    tokenizer = trained_translator.tokenizer
+    model = Transformer(
+        tokenizer.vocabulary_size,
+        d_model=10,
+        num_heads=5,
+        d_ff=7,
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        share_embeddings=False,
+        normalize_first=True,
+        output_bias=True,
+    )
+    randomize(model)
+    path = tmp_path / "model.tflite"
+    export.tflite(Translator(tokenizer, model), path, None, "ids", 13, 13)
+    sources = tokenizer.encode(word_reversal.english_sentences(20, seed=4))
+    expected = np.asarray(
+        greedy_search(model, keras.utils.pad_sequences(sources, 13, padding="post"), 13)
+    )
+    received = run(path, sources)
+    assert_same_but_for_near_ties(model, sources, expected, received)
+
+
+def test_half_precision_is_exported_in_float32(
+    trained_translator, unseen_sentences, tmp_path
+):
+    model = trained_translator.model
+    half = Transformer.from_config({**model.get_config(), "dtype": "mixed_float16"})
+    half.set_weights(model.get_weights())
+    path = tmp_path / "model.tflite"
+    translator = Translator(trained_translator.tokenizer, half)
+    export.tflite(translator, path, None, "ids", 29, 59)
+    sources = trained_translator.encode(unseen_sentences[:50])
+    expected = trained_translator.search(sources)
+    assert_same_but_for_near_ties(model, sources, expected, run(path, sources))
+
+
+def test_standard_output_stays_clean(trained_translator, tmp_path, capfd):
+    export.tflite(trained_translator, tmp_path / "model.tflite")
+    assert capfd.readouterr().out == ""
+
+
+def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="model.tflite exists already"):
+        export.tflite(trained_translator, path)
+    assert path.read_text() == "mine"
+
+
+def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        export.tflite(trained_translator, tmp_path / "model.tflite")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "name, arguments, error, message",
+    [
+        ("a.tflite", {"quantize": "int4"}, ValueError, "'int8', None. .*'int4'"),
+        ("a.tflite", {"form": "steps"}, ValueError, "`form` .* 'ids'. .*'steps'"),
+        ("a.tflite", {"max_source_length": 0}, ValueError, "max_source_length.*: 0"),
+        ("a.tflite", {"max_source_length": 61}, ValueError, "model's.* 60. .*: 61"),
+        ("a.tflite", {"max_length": 0}, ValueError, "`max_length` must.*: 0"),
+        ("a.tflite", {"max_length": 61}, ValueError, "`max_length` must.* 60. .*: 61"),
+        ("a.keras", {}, ValueError, "ends with .tflite. Received: .*a.keras"),
+        ("no/a.tflite", {}, FileNotFoundError, "There is no folder .*no to write"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    trained_translator, tmp_path, name, arguments, error, message
+):
+    with pytest.raises(error, match=message):
+        export.tflite(trained_translator, tmp_path / name, **arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_backend_is_refused(trained_translator, tmp_path, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow .*'torch'"):
+        export.tflite(trained_translator, tmp_path / "model.tflite")

@@ -1,0 +1,274 @@
+"""The command line as a person meets it: real files, and what goes wrong with them."""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla import Translator, __version__
+from keras_vanilla.cli import main
+
+COMMANDS = ("quickstart", "train", "translate", "evaluate", "export", "verify")
+
+
+@pytest.fixture(scope="module")
+def model(trained_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "translator.keras"
+    trained_translator.save(path)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def newcomer(monkeypatch):
+    """TensorFlow's log settings as they are for somebody who set none."""
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of parallel text."""
+    sources = english_sentences(60, seed=4)
+    paths = tmp_path / "train.en", tmp_path / "train.nl"
+    paths[0].write_text("".join(f"{line}\n" for line in sources))
+    paths[1].write_text("".join(f"{dutch(line)}\n" for line in sources))
+    return [str(path) for path in paths]
+
+
+def fails(capfd, *arguments):
+    """Runs a command that must fail; returns its last line, the error's sentence."""
+    assert main([str(argument) for argument in arguments]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = err.strip().splitlines()
+    assert all(line.startswith("keras-vanilla: ") for line in lines)  # no traceback
+    return lines[-1]
+
+
+def train(files, *more):
+    return ["train", "--source", files[0], "--target", files[1], *map(str, more)]
+
+
+def run_as_program(*arguments, **settings):
+    """The console script, in a process of its own."""
+    program = "import sys; sys.argv[0] = 'keras-vanilla'\n"
+    program += "from keras_vanilla.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **settings,
+    )
+
+
+def test_help_answers_before_tensorflow_loads():
+    program = (
+        "import sys; sys.argv = ['/bin/keras-vanilla', '--help']\n"
+        "from keras_vanilla.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print('loaded' if 'keras' in sys.modules else 'light')"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.endswith("light\n")
+    assert all(command in result.stdout for command in COMMANDS)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+def test_translate_from_arguments(model, trained_translator, capfd):
+    texts = ["one two three", "small house"]
+    assert main(["translate", model, *texts]) == 0
+    out, err = capfd.readouterr()
+    assert out.splitlines() == trained_translator.translate(texts)
+    assert err == ""
+
+
+def test_translate_a_file_into_a_file_in_order(
+    model, trained_translator, unseen_sentences, tmp_path
+):
+    texts = [*unseen_sentences[:70], "", *unseen_sentences[70:80]]
+    source, target = tmp_path / "in.txt.gz", tmp_path / "out.txt"
+    source.write_bytes(gzip.compress("\n".join(texts).encode()))
+    command = ["translate", model, "--input", str(source), "--output", str(target)]
+    assert main(command) == 0
+    lines = target.read_text().split("\n")
+    assert lines == [*trained_translator.translate(texts), ""]
+    assert lines[70] == ""
+
+
+def test_translate_standard_input_as_a_program(model, trained_translator):
+    program = run_as_program("translate", model, stdin=subprocess.PIPE)
+    out, err = program.communicate("one two\nred tree\n")
+    assert program.returncode == 0
+    assert out.splitlines() == trained_translator.translate(["one two", "red tree"])
+    assert err == ""  # TensorFlow's start-up talk is silenced
+
+
+def test_evaluate_prints_scores_and_signature(model, files, capfd):
+    command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
+    assert main(command) == 0
+    out = capfd.readouterr().out
+    assert out.startswith("BLEU ") and "(60 lines)" in out and "tok:13a" in out
+
+
+@pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
+def test_export_and_verify(model, files, tmp_path, capfd, name):
+    exported = str(tmp_path / name)
+    assert main(["export", model, exported, "--quantize", "none"]) == 0
+    assert main(["verify", model, exported, "--source", files[0]]) == 0
+    out = capfd.readouterr().out
+    assert f"keras-vanilla verify {model} {exported}" in out
+    assert "60 of 60 sentences have Keras's ids" in out
+
+
+def test_verify_fails_for_another_model(model, trained_translator, files, tmp_path):
+    exported, other = tmp_path / "other.tflite", trained_translator.copy()
+    weights = other.model.get_weights()
+    other.model.set_weights([weights[0][::-1], *weights[1:]])
+    other.save(tmp_path / "other.keras")
+    command = ["export", tmp_path / "other.keras", exported, "--quantize", "none"]
+    assert main([str(word) for word in command]) == 0
+    assert main(["verify", model, str(exported), "--source", files[0]]) == 1
+
+
+def test_training_ends_with_where_the_files_are_and_what_to_run(
+    model, files, tmp_path, capfd
+):
+    output = tmp_path / "out"
+    valid = ["--valid-source", files[0], "--valid-target", files[1]]
+    command = train(files, "--output", output, "--from", model, "--epochs", 1, *valid)
+    assert main(command) == 0
+    out, err = capfd.readouterr()
+    assert f"keras-vanilla translate {output}/translator.keras" in out
+    assert "epoch 1/1" in err and "tokens/s" in err and "val BLEU" in err
+    assert err.count("\n") == 1  # no bar is drawn again and again off a terminal
+    assert Translator.load(output / "translator.keras").translate(["one"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_saves_and_says_how_to_train_on(model, files, tmp_path):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", model, "--epochs", 100_000)
+    program = run_as_program(*command)
+    while program.poll() is None and not (output / "history.csv").exists():
+        time.sleep(0.1)
+    time.sleep(1)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 130, err
+    assert "Traceback" not in err
+    assert f"--from {output}/last.keras" in err
+    assert Translator.load(output / "last.keras").translate(["one"])
+
+
+def test_files_of_unequal_length_show_both_counts(files, tmp_path, capfd):
+    with open(files[1], "a") as file:
+        file.write("nul\n")
+    error = fails(capfd, *train(files, "--output", tmp_path / "out"))
+    assert "60" in error and "61" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_bytes_that_are_not_utf8_show_file_and_line(files, tmp_path, capfd):
+    with open(files[0], "rb+") as file:
+        lines = file.read().split(b"\n")
+        lines[41] = b"caf\xe9"
+        file.seek(0)
+        file.write(b"\n".join(lines))
+    error = fails(capfd, *train(files, "--output", tmp_path / "out"))
+    assert f"{files[0]}, line 42" in error
+
+
+def test_a_file_in_which_to_translate_bytes_that_are_not_utf8(model, tmp_path, capfd):
+    path = tmp_path / "latin1.txt"
+    path.write_bytes(b"one\ntwo\ncaf\xe9\n")
+    error = fails(capfd, "translate", model, "--input", path)
+    assert f"{path}, line 3" in error
+
+
+def test_an_empty_corpus(tmp_path, capfd):
+    paths = [tmp_path / "empty.en", tmp_path / "empty.nl"]
+    for path in paths:
+        path.write_text("")
+    error = fails(capfd, *train(list(map(str, paths)), "--output", tmp_path / "out"))
+    assert "empty.en" in error
+
+
+def test_a_missing_file(files, tmp_path, capfd):
+    files[1] = str(tmp_path / "nowhere.nl")
+    error = fails(capfd, *train(files, "--output", tmp_path / "out"))
+    assert "nowhere.nl" in error
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "--source", "x", "--target", "x", "--output"),
+        ("quickstart", "--output"),
+        ("export", "x"),
+        ("translate", "x", "text", "--output"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_output_that_exists_is_refused_untouched(command, tmp_path, capfd):
+    path = tmp_path / "mine.tflite"
+    path.write_text("mine")
+    assert "exists already" in fails(capfd, *command, path)
+    assert path.read_text() == "mine"
+
+
+def test_an_unknown_preset(files, tmp_path, capfd):
+    error = fails(
+        capfd, *train(files, "--output", tmp_path / "out", "--preset", "huge")
+    )
+    assert "'huge'" in error and "tiny, small, base, big" in error
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"not a model"])
+def test_a_model_that_is_truncated_or_not_ours(content, tmp_path, capfd):
+    path = tmp_path / "model.keras"
+    path.write_bytes(content)
+    error = fails(capfd, "translate", path, "text")
+    assert f"{path} is not a Keras archive, or is cut short" in error
+
+
+def test_a_text_longer_than_the_model_takes(model, capfd):
+    error = fails(capfd, "translate", model, "short", "zero " * 100)
+    assert "Text 2 has" in error and "at most 60" in error
+
+
+def test_texts_and_a_file_at_once(model, files, capfd):
+    assert "not both" in fails(capfd, "translate", model, "x", "--input", files[0])
+
+
+def test_half_of_a_validation_pair(files, tmp_path, capfd):
+    command = train(files, "--output", tmp_path / "out", "--valid-source", files[0])
+    assert "go together" in fails(capfd, *command)
+
+
+@pytest.mark.parametrize(
+    "option", ["--epochs", "--tokens-per-batch", "--warmup-steps", "--vocabulary-size"]
+)
+def test_numbers_below_one_are_refused(option, files, tmp_path, capfd):
+    output = tmp_path / "out"
+    error = fails(capfd, *train(files, "--output", output, option, "0"))
+    assert "0" in error
+    assert not output.exists()
+
+
+def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "num2words", None)
+    error = fails(capfd, "quickstart", "--output", tmp_path / "out")
+    assert "keras-vanilla[demo]" in error

@@ -1,0 +1,189 @@
+import subprocess
+import sys
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+from word_reversal import dutch
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.training.fit import compile_for_training
+
+
+def test_it_translates_what_it_was_never_shown(trained_translator, unseen_sentences):
+    texts = unseen_sentences[:100]
+    right = [dutch(text) for text in texts]
+    same = sum(map(str.__eq__, trained_translator.translate(texts), right))
+    assert same >= 90
+
+
+def test_results_come_in_the_order_of_the_texts(trained_translator, unseen_sentences):
+    texts = unseen_sentences[:150]  # more than a batch, of mixed lengths
+    alone = [trained_translator.translate([text])[0] for text in texts[:20]]
+    assert trained_translator.translate(texts)[:20] == alone
+    backwards = trained_translator.translate(texts[::-1])
+    assert backwards[::-1] == trained_translator.translate(texts)
+
+
+def test_texts_without_a_piece_translate_to_nothing(trained_translator):
+    texts = ["", "   ", "three houses", "\u200b"]
+    translations = trained_translator.translate(texts)
+    assert [translations[i] for i in (0, 1, 3)] == ["", "", ""]
+    assert translations[2] == trained_translator.translate(["three houses"])[0]
+    assert trained_translator.translate([]) == []
+
+
+def test_a_translation_cut_at_its_longest_length_is_reported(trained_translator):
+    with pytest.warns(UserWarning, match=r"1 of 2 translations .* texts 2$"):
+        trained_translator.translate(["", "one two three four"], max_length=2)
+
+
+def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
+    long = "zero " * 100
+    with pytest.raises(
+        ValueError, match=r"Text 2 has \d+ tokens, .* at most 60: 'zero"
+    ):
+        trained_translator.translate(["one", long])
+
+
+def test_one_string_instead_of_a_list_is_refused(trained_translator):
+    with pytest.raises(TypeError, match="list"):
+        trained_translator.translate("one two")
+
+
+def test_the_archive_holds_everything_and_loads_by_keras_alone(
+    trained_translator, tmp_path
+):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    texts = ["one two three", "small tree"]
+    expected = trained_translator.translate(texts)
+    assert keras.saving.load_model(path).translate(texts) == expected
+    assert Translator.load(path).translate(texts) == expected
+    assert list(tmp_path.iterdir()) == [path]  # nothing unfinished beside it
+
+
+def test_it_loads_in_a_fresh_process_with_one_import(trained_translator, tmp_path):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    script = (
+        "import sys, keras, keras_vanilla\n"
+        "print(keras.saving.load_model(sys.argv[1]).translate(['one two'])[0])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == trained_translator.translate(["one two"])[0]
+
+
+def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
+    trained_translator, tmp_path
+):
+    translator = trained_translator.copy()
+    compile_for_training(translator.model)
+    ids = np.array([[4, 5, 3]])
+    weights = np.full((1, 3), 1 / 3, dtype="float32")
+    inputs = {"source_ids": ids, "target_ids": np.array([[2, 4, 5]])}
+    translator.model.train_on_batch(inputs, ids, weights)
+    translator.save(tmp_path / "compiled.keras")
+    trained_translator.save(tmp_path / "plain.keras")
+    sizes = [
+        (tmp_path / name).stat().st_size for name in ("compiled.keras", "plain.keras")
+    ]
+    assert abs(sizes[0] - sizes[1]) < 0.01 * sizes[1]
+    loaded = Translator.load(tmp_path / "compiled.keras")
+    for ours, theirs in zip(
+        translator.model.get_weights(), loaded.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_compiled_search_uses_the_weights_of_the_moment(trained_translator):
+    translator = trained_translator.copy()
+    before = translator.translate(["one two three"])
+    translator.model.set_weights([0 * w for w in translator.model.get_weights()])
+    with pytest.warns(UserWarning, match="without an end"):
+        assert translator.translate(["one two three"]) != before
+
+
+def test_a_file_in_the_way_is_kept_when_asked_for(trained_translator, tmp_path):
+    path = tmp_path / "translator.keras"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="exists already"):
+        trained_translator.save(path, overwrite=False)
+    assert path.read_text() == "mine"
+
+
+def test_a_save_that_fails_leaves_the_file_before_it(
+    trained_translator, tmp_path, monkeypatch
+):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    before = path.read_bytes()
+
+    def full_disk(self, folder):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Translator, "save_assets", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        trained_translator.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_suffix_is_refused(trained_translator, tmp_path):
+    with pytest.raises(ValueError, match=r"ends with .keras. Received: .*model.h5"):
+        trained_translator.save(tmp_path / "model.h5")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file .*nowhere.keras"):
+        Translator.load(tmp_path / "nowhere.keras")
+
+
+@pytest.mark.parametrize("kept", [0, 100, 0.5, 0.99])
+def test_a_truncated_file_is_refused(trained_translator, tmp_path, kept):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    content = path.read_bytes()
+    size = int(kept * len(content)) if isinstance(kept, float) else kept
+    path.write_bytes(content[:size])
+    with pytest.raises(ValueError, match="not a Keras archive, or is cut short"):
+        Translator.load(path)
+
+
+def test_a_damaged_archive_is_refused_in_one_sentence(trained_translator, tmp_path):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, b"" if name == "model.weights.h5" else content)
+    with pytest.raises(ValueError, match="cannot be read as a translator: ") as refused:
+        Translator.load(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_another_model_is_refused(tmp_path):
+    path = tmp_path / "other.keras"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(path)
+    with pytest.raises(ValueError, match="holds a Sequential, not a Translator"):
+        Translator.load(path)
+
+
+def test_a_tokenizer_of_another_size_is_refused(trained_translator):
+    model = Transformer.from_preset("tiny", source_vocabulary_size=11)
+    with pytest.raises(ValueError, match="vocabulary_size=.*=11"):
+        Translator(trained_translator.tokenizer, model)
+
+
+def test_a_tokenizer_with_other_special_ids_is_refused(trained_translator):
+    size = trained_translator.tokenizer.vocabulary_size
+    model = Transformer.from_preset("tiny", source_vocabulary_size=size, end_id=7)
+    with pytest.raises(ValueError, match="end_id=3, the model's end_id=7"):
+        Translator(trained_translator.tokenizer, model)

@@ -172,5 +172,8 @@ def check_policy(layer, policy, inputs, expected):
     history = model.fit(inputs, np.zeros(outputs.shape), verbose=0, epochs=1)
     assert np.isfinite(history.history["loss"]).all()
     if before:
-        moved = [np.abs(a - b).max() for a, b in zip(other.get_weights(), before, strict=True)]
+        moved = [
+            np.abs(a - b).max()
+            for a, b in zip(other.get_weights(), before, strict=True)
+        ]
         assert max(moved) > 0 and np.isfinite(moved).all()

@@ -57,7 +57,9 @@ class _TranslatorGraph(tf.Module):
         self.search = SearchGraph(model)
         # One function, so that the file holds the search once and not per signature.
         self._search = tf.function(
-            self.search, input_signature=[tf.TensorSpec([None, None], tf.int32)]
+            self.search,
+            input_signature=[tf.TensorSpec([None, None], tf.int32)],
+            autograph=False,
         )
         # Tensorflow-text's tables are saved with a module that tracks them.
         self.tables = [tokenizer.source_resource(), tokenizer.target_resource()]
@@ -72,8 +74,10 @@ class _TranslatorGraph(tf.Module):
         text = tf.TensorSpec([None], tf.string, name="text")
         source_ids = tf.TensorSpec([None, None], tf.int32, name="source_ids")
         return {
-            "translate": tf.function(self._translate, [text]),
-            "translate_ids": tf.function(self._translate_ids, [source_ids]),
+            "translate": tf.function(self._translate, [text], autograph=False),
+            "translate_ids": tf.function(
+                self._translate_ids, [source_ids], autograph=False
+            ),
         }
 
     def _translate(self, text):

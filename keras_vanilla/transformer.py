@@ -90,6 +90,7 @@ class Transformer(keras.Model):
         >>> source, target = np.array([[5, 3]]), np.array([[2, 7, 9]])
         >>> tuple(model({"source_ids": source, "target_ids": target}).shape)
         (1, 3, 11)
+
     Source: Vaswani et al. 2017, section 3; sizes from table 3.
     """
 

@@ -97,9 +97,7 @@ class Translator(keras.Model):
         """Target ids (B, L), an int32 array, of lists of source ids."""
         width = max(map(len, sources))
         width = min(-(-width // 8) * 8, self.model.max_length)  # few shapes to compile
-        source_ids = np.full((len(sources), width), self.model.pad_id, dtype="int32")
-        for row, ids in zip(source_ids, sources, strict=True):
-            row[: len(ids)] = ids
+        source_ids = padded(sources, width, self.model.pad_id)
         return self._search(greedy_search, source_ids, max_length=max_length)
 
     def save(self, path, overwrite=True):
@@ -190,6 +188,14 @@ class Translator(keras.Model):
         translator = cls(None, model, name=config["name"])
         translator._special_ids = config["special_ids"]
         return translator
+
+
+def padded(rows, width, pad_id):
+    """An int32 array (len(rows), width) of lists of ids, `pad_id` after each."""
+    ids = np.full((len(rows), width), pad_id, dtype="int32")
+    for target, row in zip(ids, rows, strict=True):
+        target[: len(row)] = row
+    return ids
 
 
 def _check_pair(tokenizer, model):

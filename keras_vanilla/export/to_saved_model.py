@@ -61,8 +61,6 @@ class _TranslatorGraph(tf.Module):
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
             autograph=False,
         )
-        # Tensorflow-text's tables are saved with a module that tracks them.
-        self.tables = [tokenizer.source_resource(), tokenizer.target_resource()]
         self._to_ids = tokenizer.source_graph
         self._to_text = tokenizer.detokenize_graph
         self._pad_id = model.pad_id

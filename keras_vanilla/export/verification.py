@@ -8,7 +8,7 @@ import sentencepiece
 from keras_vanilla.export.exported import open_exported
 from keras_vanilla.export.report import Difference, Report, TextDifference
 from keras_vanilla.export.search_graph import in_float32
-from keras_vanilla.translator import Translator
+from keras_vanilla.translator import Translator, padded
 
 ROWS = 64  # of a batch
 
@@ -84,7 +84,9 @@ def _compare_ids(translator, exported, sources, sentences):
     model = translator.model
     expected = translator.search(list(sources.values()))
     width = exported.longest_source or max(map(len, sources.values()))
-    received = exported.translate_ids(_padded(sources.values(), width, model.pad_id))
+    received = exported.translate_ids(
+        padded(list(sources.values()), width, model.pad_id)
+    )
     longest = received.shape[1]  # of the file; in Keras searches may go on
     for line, ours, theirs in zip(sources, expected, received, strict=True):
         ours = _until_end(ours[:longest], model)
@@ -93,13 +95,6 @@ def _compare_ids(translator, exported, sources, sentences):
             position = _first_difference(ours, theirs)
             gap = _gap(model, sources[line], ours, theirs, position)
             yield Difference(line + 1, position, gap, sentences[line])
-
-
-def _padded(rows, width, pad_id):
-    padded = np.full((len(rows), width), pad_id, dtype="int32")
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded
 
 
 def _until_end(ids, model):

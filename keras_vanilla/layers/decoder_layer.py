@@ -47,6 +47,7 @@ class DecoderLayer(TransformerLayer):
         >>> memory = np.ones((1, 5, 8), "float32")
         >>> tuple(layer(target, memory).shape)
         (1, 3, 8)
+
     Source: Vaswani et al. 2017, section 3.1.
     """
 

@@ -39,6 +39,7 @@ class EncoderLayer(TransformerLayer):
         >>> layer = EncoderLayer(num_heads=2, d_ff=16)
         >>> tuple(layer(np.ones((1, 3, 8), "float32")).shape)
         (1, 3, 8)
+
     Source: Vaswani et al. 2017, section 3.1.
     """
 

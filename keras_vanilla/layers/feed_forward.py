@@ -24,6 +24,7 @@ class FeedForward(keras.layers.Layer):
     Example:
         >>> tuple(FeedForward(d_ff=7)(np.ones((2, 3, 5), "float32")).shape)
         (2, 3, 5)
+
     Source: Vaswani et al. 2017, section 3.3.
     """
 

@@ -48,6 +48,7 @@ class MultiHeadAttention(keras.layers.Layer):
         >>> outputs, weights = attention(query, value, return_attention_scores=True)
         >>> tuple(outputs.shape), tuple(weights.shape)
         ((1, 4, 6), (1, 2, 4, 5))
+
     Source: Vaswani et al. 2017, sections 3.2.1 and 3.2.2.
     """
 

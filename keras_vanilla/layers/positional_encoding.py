@@ -35,6 +35,7 @@ class PositionalEncoding(keras.layers.Layer):
         >>> outputs = PositionalEncoding()(np.zeros((1, 2, 4), "float32"))
         >>> [round(float(number), 2) for number in outputs[0, 0]]
         [0.0, 1.0, 0.0, 1.0]
+
     Source: Vaswani et al. 2017, section 3.5.
     """
 

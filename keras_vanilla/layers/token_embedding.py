@@ -37,6 +37,7 @@ class TokenEmbedding(keras.layers.Layer):
         (1, 3, 6)
         >>> tuple(embed(hidden, reverse=True).shape)
         (1, 3, 11)
+
     Source: Vaswani et al. 2017, section 3.4; Press and Wolf 2017 for the tying.
     """
 

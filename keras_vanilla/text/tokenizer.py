@@ -47,7 +47,6 @@ class Tokenizer:
         self._target = self._source
         if self.target_model != source_model:
             self._target = self._load(target_model, "target_model")
-        self._resources = {}
 
     @classmethod
     def train(
@@ -139,11 +138,11 @@ class Tokenizer:
         Returns:
             Ragged int32 tensor (B, None), `end_id` last in every row.
         """
-        return self._graph_ids(self.source_resource(), strings)
+        return self._graph_ids(self.source_model, strings)
 
     def target_graph(self, strings):
         """Target ids inside a TensorFlow graph; see `source_graph`."""
-        return self._graph_ids(self.target_resource(), strings)
+        return self._graph_ids(self.target_model, strings)
 
     def detokenize_graph(self, ids):
         """The text of target ids inside a TensorFlow graph, as `decode` gives it.
@@ -158,15 +157,8 @@ class Tokenizer:
         ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
         ended = tf.cumsum(tf.cast(ids == self.end_id, tf.int32), axis=1) > 0
         kept = ~ended & (ids != self.pad_id) & (ids != self.start_id)
-        return self.target_resource().detokenize(tf.ragged.boolean_mask(ids, kept))
-
-    def source_resource(self):
-        """The tensorflow-text tokenizer of `source_graph`, for an exporter to track."""
-        return self._resource(self.source_model)
-
-    def target_resource(self):
-        """The same of `target_graph` and `detokenize_graph`."""
-        return self._resource(self.target_model)
+        pieces = tf.ragged.boolean_mask(ids, kept)
+        return _graph_tokenizer(self.target_model).detokenize(pieces)
 
     def _load(self, model, name):
         if not isinstance(model, bytes):
@@ -215,23 +207,20 @@ class Tokenizer:
         ended = np.cumsum(row == self.end_id) > 0
         return row[~ended & (row != self.pad_id) & (row != self.start_id)].tolist()
 
-    def _graph_ids(self, resource, strings):
+    def _graph_ids(self, model, strings):
         import tensorflow as tf
 
         strings = tf.ensure_shape(tf.convert_to_tensor(strings, tf.string), [None])
         end = tf.fill([tf.size(strings), 1], self.end_id)
-        return tf.concat([resource.tokenize(strings), end], axis=1)
+        return tf.concat([_graph_tokenizer(model).tokenize(strings), end], axis=1)
 
-    def _resource(self, model):
-        if model not in self._resources:
-            import tensorflow as tf
-            import tensorflow_text
 
-            with tf.init_scope():  # it outlives the graph that asks for it first
-                self._resources[model] = tensorflow_text.SentencepieceTokenizer(
-                    model, out_type=tf.int32
-                )
-        return self._resources[model]
+def _graph_tokenizer(model):
+    """A new one for each graph: TensorFlow drops kept ones when a seed is set."""
+    import tensorflow as tf
+    import tensorflow_text
+
+    return tensorflow_text.SentencepieceTokenizer(model, out_type=tf.int32)
 
 
 def _several(values, name):

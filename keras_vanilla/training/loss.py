@@ -35,6 +35,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
         >>> logits, weights = np.zeros((1, 2, 4), "float32"), np.array([[1.0, 0.0]])
         >>> round(float(loss(np.array([[3, 0]]), logits, weights)), 4)  # log 4
         1.3863
+
     Source: Vaswani et al. 2017, section 5.4; Szegedy et al. 2016, section 7.
     """
 

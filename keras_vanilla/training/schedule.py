@@ -25,6 +25,7 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         >>> schedule = TransformerSchedule(d_model=512)
         >>> round(float(schedule(3999)), 6)
         0.000699
+
     Source: Vaswani et al. 2017, section 5.3.
     """
 

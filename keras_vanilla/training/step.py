@@ -41,4 +41,5 @@ def _refuse_in_graph(weights):
     import tensorflow as tf
 
     if tf.is_tensor(weights):  # not the placeholder of a model's symbolic build
-        tf.debugging.assert_less_equal(tf.reduce_sum(weights), 1.001, _TOO_LARGE)
+        total = tf.reduce_sum(tf.cast(weights, "float32"))
+        tf.debugging.assert_less_equal(total, 1.001, _TOO_LARGE)

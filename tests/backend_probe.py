@@ -1,0 +1,127 @@
+"""Computes a little of everything on the backend of KERAS_BACKEND, for comparison.
+
+    python backend_probe.py OUTPUT.npz [--without-tensorflow]
+
+Weights and inputs are drawn by NumPy, so every backend has the same ones.
+"""
+
+import sys
+
+if "--without-tensorflow" in sys.argv:
+    sys.modules["tensorflow"] = None  # importing it now fails
+
+import keras
+import numpy as np
+from checks import array, randomize, weights_of
+from models import ids, inputs, make_model
+
+from keras_vanilla import layers, training
+from keras_vanilla.decoding import CompiledSearch, greedy_search
+
+B, T, S, N, D, F, V = 2, 7, 5, 5, 10, 13, 19
+MASK = np.arange(T) < np.array([[T], [4]])
+MEMORY_MASK = np.arange(S) < np.array([[3], [S]])
+
+
+def layer_outputs():
+    draw = np.random.default_rng(0).normal
+    inputs = draw(size=(B, T, D)).astype("float32")
+    memory = draw(size=(B, S, D)).astype("float32")
+    masks = {"inputs_mask": MASK, "memory_mask": MEMORY_MASK}
+    nothing = np.zeros((B, T, S), bool)
+
+    embed = layers.TokenEmbedding(V, D)
+    tokens = ids((T, 4), T)
+    embed(tokens)
+    attend = layers.MultiHeadAttention(N, 3, value_dim=2)
+    attend(inputs, memory)
+    randomize(attend)
+    feed_forward = layers.FeedForward(F)
+    feed_forward(inputs)
+    yield "token_embedding", randomize(embed)(tokens)
+    yield (
+        "token_embedding/mask",
+        embed.compute_mask(keras.ops.convert_to_tensor(tokens)),
+    )
+    yield "token_embedding/reverse", embed(inputs, reverse=True)
+    for layout in ("interleaved", "concatenated"):
+        positions = layers.PositionalEncoding(layout=layout)
+        yield f"positional_encoding/{layout}", positions(inputs, start_index=11)
+    yield "feed_forward", randomize(feed_forward)(inputs)
+    outputs, weights = attend(
+        inputs,
+        memory,
+        query_mask=MASK,
+        value_mask=MEMORY_MASK,
+        use_causal_mask=True,
+        return_attention_scores=True,
+    )
+    yield "attention", outputs
+    yield "attention/weights", weights
+    yield "attention/nothing", attend(inputs, memory, attention_mask=nothing)
+    for first in (False, True):
+        encode = layers.EncoderLayer(N, F, normalize_first=first)
+        decode = layers.DecoderLayer(N, F, normalize_first=first)
+        encode(inputs)
+        decode(inputs, memory)
+        yield f"encoder_layer/{first}", randomize(encode)(inputs, mask=MASK)
+        yield f"decoder_layer/{first}", randomize(decode)(inputs, memory, **masks)
+
+
+def model_outputs(model):
+    feed = inputs()
+    source = feed["source_ids"]
+    yield "logits", model(feed)
+    for name, weights in model.attention_weights(feed).items():
+        yield f"attention_weights/{name}", weights
+    cache = model.start_cache(*model.encode(source), 3)
+    logits, cache = model.decode_step(feed["target_ids"][:, 0], 0, cache)
+    yield "step/0", logits
+    yield "step/1", model.decode_step(feed["target_ids"][:, 1], 1, cache)[0]
+    yield "ids/greedy", greedy_search(model, source, 11)
+    yield "ids/compiled", CompiledSearch(model)(greedy_search, source, max_length=11)
+
+
+def training_step(model):
+    """A step of Adam. Its epsilon is large: rounding must not decide a step's sign."""
+    feed = inputs()
+    labels = np.pad(feed["target_ids"][:, 1:], ((0, 0), (0, 1)))
+    real = labels != 0
+    model.compile(
+        keras.optimizers.Adam(0.1, epsilon=1e-3),
+        training.SmoothedCrossentropy(0.1),
+        metrics=[
+            training.TokenCrossentropy(),
+            training.Perplexity(),
+            training.TokenAccuracy(),
+        ],
+        jit_compile=keras.backend.backend() == "jax",
+    )
+    yield from (
+        (f"training/{name}", value)
+        for name, value in model.train_on_batch(
+            feed, labels, real / real.sum(), return_dict=True
+        ).items()
+    )
+    for path, value in weights_of(model).items():
+        yield f"trained/{path}", value
+
+
+def main(path):
+    one = {"num_encoder_layers": 1, "num_decoder_layers": 1}  # compiles fast
+    model = make_model(output_bias=True, **one)
+    found = dict(layer_outputs())
+    for name, value in weights_of(model).items():
+        found[f"weights/{name}"] = value
+    found.update(model_outputs(model))
+    found.update(training_step(model))
+    pre_norm = make_model(normalize_first=True, **one)
+    found["pre-norm logits"] = pre_norm(inputs())
+    found = {
+        name: array(value, "float64").astype("float64") for name, value in found.items()
+    }
+    np.savez(path, **found, backend=keras.backend.backend())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,83 @@
+"""The same weights give the same numbers on every backend, without TensorFlow too."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import keras_vanilla
+
+HERE = Path(__file__).parent
+PACKAGE = Path(keras_vanilla.__file__).parents[1]
+JAX_PYTHON = os.environ.get("KERAS_VANILLA_JAX_PYTHON")
+
+
+def probe(folder, backend, *arguments, python=sys.executable):
+    path = folder / f"{backend}.npz"
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": backend,
+        "KERAS_HOME": str(folder),  # no settings of this machine's user
+        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(HERE)]),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+    run = subprocess.run(
+        [python, str(HERE / "backend_probe.py"), str(path), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = dict(np.load(path))
+    assert found.pop("backend") == backend
+    return found
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert np.isfinite(value).all(), name
+        exact = name.startswith(("ids/", "weights/"))
+        tolerance = 0 if exact else 1e-4
+        np.testing.assert_allclose(
+            found[name], value, rtol=0, atol=tolerance, err_msg=name
+        )
+
+
+@pytest.fixture(scope="module")
+def tensorflow(tmp_path_factory):
+    if importlib.util.find_spec("tensorflow") is None:
+        pytest.skip("TensorFlow is not installed: there is nothing to compare with")
+    return probe(tmp_path_factory.mktemp("tensorflow"), "tensorflow")
+
+
+def test_the_probe_moves_every_weight_and_its_ids_vary(tensorflow):
+    """What is compared below is worth comparing."""
+    for name, value in tensorflow.items():
+        if name.startswith("trained/"):
+            before = tensorflow[name.replace("trained/", "weights/")]
+            assert np.abs(value - before).max() > 1e-3 or name.endswith("key/bias"), (
+                name
+            )
+    assert len(np.unique(tensorflow["ids/greedy"])) > 1
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_the_backend_agrees_where_tensorflow_cannot_be_imported(
+    backend, tensorflow, tmp_path
+):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"{backend} is not installed")
+    assert_same(probe(tmp_path, backend, "--without-tensorflow"), tensorflow)
+
+
+@pytest.mark.skipif(not JAX_PYTHON, reason="KERAS_VANILLA_JAX_PYTHON is not set")
+def test_an_environment_without_tensorflow_agrees(tensorflow, tmp_path):
+    run = subprocess.run([JAX_PYTHON, "-c", "import tensorflow"], capture_output=True)
+    assert b"ModuleNotFoundError" in run.stderr
+    assert_same(probe(tmp_path, "jax", python=JAX_PYTHON), tensorflow)

@@ -1,0 +1,104 @@
+"""Imports run one way only, and TensorFlow stays where it belongs."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import keras_vanilla
+
+ROOT = Path(keras_vanilla.__file__).parent
+MODELS = {"layers", "transformer", "decoding", "text", "translator", "evaluation"}
+MAY_IMPORT = {
+    "layers": set(),
+    "transformer": {"layers"},
+    "decoding": set(),
+    "text": set(),
+    "translator": {"transformer", "decoding", "text"},
+    "evaluation": {"translator", "text"},
+    "training": {"transformer", "decoding", "text", "translator", "evaluation"},
+    "interop": MODELS,
+    "export": MODELS,
+    "plots": MODELS,
+}
+EVERYTHING = {"__init__", "quickstart", "cli"}
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+KERAS_ALONE = [
+    path
+    for path in FILES
+    if path.parts[0] in ("layers", "decoding", "transformer.py")
+    or path.as_posix() in {f"training/{x}.py" for x in ("loss", "metrics", "schedule")}
+]
+
+
+def imported_modules(source, package):
+    """Absolute names of all that a file imports, also inside functions."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args:
+            called = ast.unparse(node.func).rpartition(".")[2]
+            name = node.args[0]
+            if called in ("import_module", "__import__") and hasattr(name, "value"):
+                if isinstance(name.value, str):
+                    yield name.value
+
+
+def imports_of(path):
+    package = ("keras_vanilla", *path.parent.parts)
+    return list(imported_modules((ROOT / path).read_text(encoding="utf-8"), package))
+
+
+def part_of(path):
+    return path.parts[0].removesuffix(".py")
+
+
+def forbidden(part, imports):
+    """The imports of ours that a part must not make."""
+    allowed = MAY_IMPORT[part] | {part, "_version"}
+    ours = [name.split(".") for name in imports if name.startswith("keras_vanilla")]
+    return [".".join(name) for name in ours if len(name) < 2 or name[1] not in allowed]
+
+
+def test_every_part_has_its_rule():
+    assert {part_of(path) for path in FILES} <= {*MAY_IMPORT, *EVERYTHING, "_version"}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if part_of(path) in MAY_IMPORT], ids=str
+)
+def test_imports_run_one_way(path):
+    assert forbidden(part_of(path), imports_of(path)) == []
+
+
+@pytest.mark.parametrize("path", KERAS_ALONE, ids=str)
+def test_what_trains_on_every_backend_imports_no_backend(path):
+    backends = {"tensorflow", "tensorflow_text", "jax", "torch"}
+    assert not backends & {name.split(".")[0] for name in imports_of(path)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import keras_vanilla.training.loss",
+        "from keras_vanilla import translator",
+        "from keras_vanilla import Transformer",
+        "from keras_vanilla.training import loss",
+        "from ..training import loss",
+        "from .. import training",
+        "import importlib; importlib.import_module('keras_vanilla.text')",
+        "def f():\n    from keras_vanilla.text import Tokenizer",
+    ],
+)
+def test_a_forbidden_import_is_seen_in_every_form(line):
+    assert forbidden("layers", imported_modules(line, ("keras_vanilla", "layers")))
+
+
+def test_allowed_imports_are_allowed():
+    lines = "import keras\nfrom . import residual\nfrom keras_vanilla.layers import x"
+    imports = list(imported_modules(lines, ("keras_vanilla", "layers")))
+    assert len(imports) == 3 and forbidden("layers", imports) == []

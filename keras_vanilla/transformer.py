@@ -5,12 +5,7 @@ from types import SimpleNamespace
 import keras
 from keras import ops
 
-from keras_vanilla.layers import (
-    DecoderLayer,
-    EncoderLayer,
-    PositionalEncoding,
-    TokenEmbedding,
-)
+from keras_vanilla import stacks
 
 
 def _preset(d_model, num_heads, d_ff, num_layers, dropout):
@@ -149,16 +144,16 @@ class Transformer(keras.Model):
 
         # Layers; a Keras model takes attributes only once it is made
         parts = SimpleNamespace(**config)
-        vars(parts).update(_make_embeddings(parts, embeddings, policy))
-        vars(parts).update(_make_stacks(parts, policy))
+        vars(parts).update(stacks.make_embeddings(parts, embeddings, policy))
+        vars(parts).update(stacks.make_stacks(parts, policy))
 
         # Computation
         source_ids = keras.Input((None,), dtype="int32", name="source_ids")
         target_ids = keras.Input((None,), dtype="int32", name="target_ids")
-        memory, memory_mask = _encode(parts, source_ids)
+        memory, memory_mask = stacks.encode(parts, source_ids)
         super().__init__(
             inputs={"source_ids": source_ids, "target_ids": target_ids},
-            outputs=_decode(parts, target_ids, memory, memory_mask),
+            outputs=stacks.decode(parts, target_ids, memory, memory_mask),
             **kwargs,
         )
 
@@ -197,7 +192,7 @@ class Transformer(keras.Model):
             ValueError: if an id that can be read is outside the vocabulary.
         """
         self._check_ids(source_ids, "source")
-        return _encode(self, ops.convert_to_tensor(source_ids, dtype="int32"))
+        return stacks.encode(self, ops.convert_to_tensor(source_ids, dtype="int32"))
 
     def start_cache(self, memory, memory_mask, max_length):
         """What `decode_step` needs of the past, before the first step.
@@ -242,7 +237,7 @@ class Transformer(keras.Model):
             }
             x, past = layer.step(x, past, index, cache["memory_mask"])
             cache.update({prefix + name: value for name, value in past.items()})
-        return ops.squeeze(_logits(self, x), 1), cache  # (B, 1, V) -> (B, V)
+        return ops.squeeze(stacks.project(self, x), 1), cache  # (B, 1, V) -> (B, V)
 
     def attention_weights(self, inputs):
         """The weights of every attention, for looking inside.
@@ -262,8 +257,8 @@ class Transformer(keras.Model):
         }
         for side, values in ids.items():
             self._check_ids(values, side)
-        memory, memory_mask = _encode(self, ids["source"], weights)
-        _decode(self, ids["target"], memory, memory_mask, weights)
+        memory, memory_mask = stacks.encode(self, ids["source"], weights)
+        stacks.decode(self, ids["target"], memory, memory_mask, weights)
         return {
             name: ops.convert_to_numpy(ops.cast(value, "float32"))
             for name, value in weights.items()
@@ -294,132 +289,6 @@ class Transformer(keras.Model):
                 f"Each {side} id must be at least 0 and below the {side} vocabulary's "
                 f"size, {size}. Received: {outside}"
             )
-
-
-def _make_embeddings(parts, initial, policy):
-    """The table or tables, the positions and, if asked for, the output's bias."""
-
-    def table(side, value, name):
-        return TokenEmbedding(
-            getattr(parts, f"{side}_vocabulary_size"),
-            parts.d_model,
-            pad_id=parts.pad_id,
-            scale=parts.scale_embeddings,
-            embeddings=value,
-            name=name,
-            dtype=policy,
-        )
-
-    if parts.share_embeddings:
-        source = target = table("source", initial, "embedding")
-    else:
-        values = (None, None) if initial is None else initial
-        source = table("source", values[0], "source_embedding")
-        target = table("target", values[1], "target_embedding")
-    return {
-        "source_embedding": source,
-        "target_embedding": target,
-        "positions": PositionalEncoding(
-            layout=parts.position_layout,
-            dropout=parts.dropout,
-            name="positions",
-            dtype=policy,
-        ),
-        "logits_bias": _Bias(name="logits_bias", dtype="float32")
-        if parts.output_bias
-        else None,
-    }
-
-
-def _make_stacks(parts, policy):
-    """The layers of encoder and decoder, and pre-norm's last normalisations."""
-
-    def stack(layer_class, name, depth):
-        return [
-            layer_class(
-                parts.num_heads,
-                parts.d_ff,
-                dropout=parts.dropout,
-                attention_dropout=parts.attention_dropout,
-                activation=parts.activation,
-                normalize_first=parts.normalize_first,
-                layer_norm_epsilon=parts.layer_norm_epsilon,
-                name=f"{name}_{i}",
-                dtype=policy,
-            )
-            for i in range(depth)
-        ]
-
-    def last_norm(name):
-        if not parts.normalize_first:
-            return None
-        return keras.layers.LayerNormalization(
-            epsilon=parts.layer_norm_epsilon, name=name, dtype=policy
-        )
-
-    return {
-        "encoder_layers": stack(
-            EncoderLayer, "encoder_layer", parts.num_encoder_layers
-        ),
-        "encoder_norm": last_norm("encoder_norm"),
-        "decoder_layers": stack(
-            DecoderLayer, "decoder_layer", parts.num_decoder_layers
-        ),
-        "decoder_norm": last_norm("decoder_norm"),
-    }
-
-
-def _encode(parts, source_ids, weights=None):
-    mask = ops.not_equal(source_ids, parts.pad_id)
-    x = parts.positions(parts.source_embedding(source_ids))  # (B, S) -> (B, S, D)
-    for i, layer in enumerate(parts.encoder_layers):
-        x, scores = layer(x, mask=mask, return_attention_scores=True)
-        if weights is not None:
-            weights[f"encoder/{i}"] = scores
-    return (x if parts.encoder_norm is None else parts.encoder_norm(x)), mask
-
-
-def _decode(parts, target_ids, memory, memory_mask, weights=None):
-    mask = _target_mask(target_ids, parts.pad_id)
-    x = parts.positions(parts.target_embedding(target_ids))  # (B, T) -> (B, T, D)
-    for i, layer in enumerate(parts.decoder_layers):
-        x, self_scores, cross_scores = layer(
-            x,
-            memory,
-            inputs_mask=mask,
-            memory_mask=memory_mask,
-            return_attention_scores=True,
-        )
-        if weights is not None:
-            weights[f"decoder/{i}/self"] = self_scores
-            weights[f"decoder/{i}/cross"] = cross_scores
-    return _logits(parts, x)
-
-
-def _logits(parts, hidden):
-    if parts.decoder_norm is not None:
-        hidden = parts.decoder_norm(hidden)
-    logits = parts.target_embedding(hidden, reverse=True)  # (B, T, D) -> (B, T, V)
-    return logits if parts.logits_bias is None else parts.logits_bias(logits)
-
-
-class _Bias(keras.layers.Layer):
-    """Adds one number to each logit."""
-
-    def build(self, input_shape):
-        self.bias = self.add_weight(
-            name="bias", shape=(input_shape[-1],), initializer="zeros"
-        )
-
-    def call(self, inputs):
-        return inputs + self.bias
-
-
-def _target_mask(target_ids, pad_id):
-    """(B, T) mask of real tokens; the first is one even where it is the pad id."""
-    first = ops.ones_like(target_ids[:, :1], dtype="bool")
-    rest = ops.not_equal(target_ids[:, 1:], pad_id)
-    return ops.concatenate([first, rest], axis=1)
 
 
 def _check_config(config):

@@ -11,7 +11,8 @@ ROOT = Path(keras_vanilla.__file__).parent
 MODELS = {"layers", "transformer", "decoding", "text", "translator", "evaluation"}
 MAY_IMPORT = {
     "layers": set(),
-    "transformer": {"layers"},
+    "stacks": {"layers"},
+    "transformer": {"layers", "stacks"},
     "decoding": set(),
     "text": set(),
     "translator": {"transformer", "decoding", "text"},
@@ -26,7 +27,7 @@ FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 KERAS_ALONE = [
     path
     for path in FILES
-    if path.parts[0] in ("layers", "decoding", "transformer.py")
+    if path.parts[0] in ("layers", "decoding", "stacks.py", "transformer.py")
     or path.as_posix() in {f"training/{x}.py" for x in ("loss", "metrics", "schedule")}
 ]
 

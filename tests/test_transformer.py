@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from models import SIZES, ids, inputs, make_model
 
-from keras_vanilla import transformer
+from keras_vanilla import stacks
 from keras_vanilla.transformer import PRESETS, Transformer
 
 INPUTS = inputs()
@@ -124,7 +124,7 @@ def shapes(draw):
 def properties(test):
     """Runs a test on a few shapes in float32 and in bfloat16."""
     test = settings(
-        max_examples=4,
+        max_examples=3,
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
@@ -172,13 +172,13 @@ def test_padding_never_changes_real_positions(policy, tolerance, shape):
 def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
     """The mistake made on purpose: the property above must fail, in both dtypes."""
     if lost == "source":  # the encoder's mask is dropped on its way to the layers
-        encode = transformer._encode
+        encode = stacks.encode
 
         def without_mask(parts, source_ids, weights=None):
             memory, mask = encode(parts, source_ids, weights)
             return memory, keras.ops.ones_like(mask)
 
-        monkeypatch.setattr(transformer, "_encode", without_mask)
+        monkeypatch.setattr(stacks, "encode", without_mask)
     else:  # the attention ignores every mask
         from keras_vanilla.layers import multi_head_attention
 

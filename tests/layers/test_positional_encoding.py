@@ -16,6 +16,7 @@ HALF_STEPS = {  # half the distance of neighbouring numbers, relative
 }
 
 
+@pytest.mark.filterwarnings("ignore:The model does not have any trainable weights")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_it_is_a_keras_layer(layout, tmp_path):
     inputs = np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")

@@ -89,7 +89,7 @@ def _add_train(commands):
         metavar="DIR",
         help="a folder that does not exist yet",
     )
-    add("--preset", default="small", help="tiny, small, base or big (%(default)s)")
+    add("--preset", help="tiny, small, base or big (small)")
     add("--from", dest="start", metavar="MODEL", help="train on from this .keras file")
     add("--epochs", type=int, default=20, help="%(default)s")
     add(
@@ -104,14 +104,9 @@ def _add_train(commands):
         default=256,
         help="leave longer pairs out (%(default)s)",
     )
-    add("--vocabulary-size", type=int, default=8000, help="pieces (%(default)s)")
+    add("--vocabulary-size", type=int, help="pieces (8000)")
     add("--warmup-steps", type=int, default=4000, help="%(default)s, as in the paper")
-    add(
-        "--precision",
-        default="float32",
-        choices=["float32", "mixed_bfloat16"],
-        help="%(default)s",
-    )
+    add("--precision", choices=["float32", "mixed_bfloat16"], help="float32")
     add("--seed", type=int, default=0, help="%(default)s")
     add("--overwrite", action="store_true", help="write into a folder that exists")
 
@@ -169,38 +164,52 @@ def _quickstart(options):
 
 
 def _train(options):
-    from keras_vanilla.text import ParallelCorpus
     from keras_vanilla.training.fit import Interrupted, train_translator
     from keras_vanilla.translator import Translator
 
     if (options.valid_source is None) != (options.valid_target is None):
         raise ValueError("--valid-source and --valid-target go together.")
     _refuse_existing(options.output, options.overwrite)
-    corpus = ParallelCorpus.from_files(options.source, options.target)
+    new_model = _new_model(options)
+    corpus = _read_corpus(options.source, options.target)
     valid = None
     if options.valid_source:
-        valid = ParallelCorpus.from_files(options.valid_source, options.valid_target)
+        valid = _read_corpus(options.valid_source, options.valid_target)
     start = Translator.load(options.start) if options.start else None
     try:
         train_translator(
             corpus,
             options.output,
             valid,
-            preset=options.preset,
             translator=start,
             epochs=options.epochs,
             tokens_per_batch=options.tokens_per_batch,
             max_tokens=options.max_tokens,
-            vocabulary_size=options.vocabulary_size,
             warmup_steps=options.warmup_steps,
-            dtype=options.precision,
             seed=options.seed,
             overwrite=options.overwrite,
+            **new_model,
         )
     except Interrupted as stop:
         raise KeyboardInterrupt(f"{stop}\n{_train_on(options, stop.path)}") from None
     print((Path(options.output) / "results.json").read_text(), end="")
     _say_what_is_next(Path(options.output))
+
+
+def _new_model(options):
+    """What was said of a model to be made; refused where one is given."""
+    said = {
+        "preset": options.preset,
+        "vocabulary_size": options.vocabulary_size,
+        "dtype": options.precision,
+    }
+    said = {name: value for name, value in said.items() if value is not None}
+    if said and options.start:
+        raise ValueError(
+            "--preset, --vocabulary-size and --precision make a new model: they do "
+            "not go with --from, whose model has its own."
+        )
+    return said
 
 
 def _train_on(options, path):
@@ -246,10 +255,9 @@ def _translate(options):
 
 def _evaluate(options):
     from keras_vanilla.evaluation import score
-    from keras_vanilla.text import ParallelCorpus
     from keras_vanilla.translator import Translator
 
-    corpus = ParallelCorpus.from_files(options.source, options.reference)
+    corpus = _read_corpus(options.source, options.reference)
     result = score(Translator.load(options.model), corpus)
     print(
         f"BLEU {result['bleu']:.2f}  chrF {result['chrf']:.2f}  ({len(corpus)} lines)"
@@ -282,6 +290,21 @@ def _verify(options):
     print(report)
     if not report.passed:
         raise ValueError(f"{options.exported} does not say what {options.model} says.")
+
+
+def _read_corpus(source, target):
+    """The corpus of two files, after saying which of their lines are left out."""
+    from keras_vanilla.text import ParallelCorpus
+
+    corpus = ParallelCorpus.from_files(source, target)
+    for reason, lines in corpus.report.items():
+        first = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
+        print(
+            f"keras-vanilla: {source} and {target}: {len(lines)} pairs are left out, "
+            f"{reason}: lines {first}",
+            file=sys.stderr,
+        )
+    return corpus
 
 
 def _input_lines(path):

@@ -157,6 +157,17 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     assert Translator.load(output / "translator.keras").translate(["one"])
 
 
+def test_lines_that_are_left_out_are_counted_and_named(model, files, tmp_path, capfd):
+    with open(files[0], "a") as source, open(files[1], "a") as target:
+        source.write("\none two\n" + "zero " * 50 + "\n")
+        target.write("nul\n \nnul\n")
+    command = train(files, "--output", tmp_path / "out", "--from", model, "--epochs", 1)
+    assert main([*command, "--max-tokens", "40"]) == 0
+    err = capfd.readouterr().err
+    assert "2 pairs are left out, empty: lines 61, 62" in err
+    assert "1 of 61 pairs are longer than 40 tokens and are left out: lines 63" in err
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_saves_and_says_how_to_train_on(model, files, tmp_path):
     output = tmp_path / "out"
@@ -256,6 +267,17 @@ def test_texts_and_a_file_at_once(model, files, capfd):
 def test_half_of_a_validation_pair(files, tmp_path, capfd):
     command = train(files, "--output", tmp_path / "out", "--valid-source", files[0])
     assert "go together" in fails(capfd, *command)
+
+
+@pytest.mark.parametrize(
+    "option", [("--preset", "tiny"), ("--vocabulary-size", "300")], ids=lambda o: o[0]
+)
+def test_a_model_to_train_on_from_has_its_own_sizes(
+    option, model, files, tmp_path, capfd
+):
+    output = tmp_path / "out"
+    error = fails(capfd, *train(files, "--output", output, "--from", model, *option))
+    assert "do not go with --from" in error
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def main(arguments=None):
         with _quiet():
             options.run(options)
     except KeyboardInterrupt as stop:
-        print(f"\n{stop or 'Stopped.'}", file=sys.stderr)
+        print(f"\n{str(stop) or 'Stopped.'}", file=sys.stderr)
         return 130
     except (ValueError, OSError, ImportError, RuntimeError) as error:
         print(f"keras-vanilla: {_sentence(error)}", file=sys.stderr)
@@ -66,7 +66,6 @@ def _add_quickstart(commands):
         metavar="DIR",
         help="%(default)s",
     )
-    command.add_argument("--overwrite", action="store_true")
 
 
 def _add_train(commands):
@@ -141,8 +140,12 @@ def _add_export(commands):
         "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
     )
     command.add_argument(
-        "--quantize", default="int8", choices=["int8", "none"], help="%(default)s"
+        "--quantize", choices=["int8", "none"], help="of a .tflite file (int8)"
     )
+    for name, what in (("--max-source-length", "source"), ("--max-length", "output")):
+        command.add_argument(
+            name, type=int, help=f"longest {what} of a .tflite file, in tokens (128)"
+        )
 
 
 def _add_verify(commands):
@@ -159,7 +162,7 @@ def _add_verify(commands):
 def _quickstart(options):
     from keras_vanilla import quickstart
 
-    _refuse_existing(options.output, options.overwrite)
+    _refuse_existing(options.output)
     quickstart.run(options.output)
 
 
@@ -170,7 +173,6 @@ def _train(options):
     if (options.valid_source is None) != (options.valid_target is None):
         raise ValueError("--valid-source and --valid-target go together.")
     _refuse_existing(options.output, options.overwrite)
-    new_model = _new_model(options)
     corpus = _read_corpus(options.source, options.target)
     valid = None
     if options.valid_source:
@@ -182,34 +184,20 @@ def _train(options):
             options.output,
             valid,
             translator=start,
+            preset=options.preset,
+            vocabulary_size=options.vocabulary_size,
+            dtype=options.precision,
             epochs=options.epochs,
             tokens_per_batch=options.tokens_per_batch,
             max_tokens=options.max_tokens,
             warmup_steps=options.warmup_steps,
             seed=options.seed,
             overwrite=options.overwrite,
-            **new_model,
         )
     except Interrupted as stop:
         raise KeyboardInterrupt(f"{stop}\n{_train_on(options, stop.path)}") from None
     print((Path(options.output) / "results.json").read_text(), end="")
-    _say_what_is_next(Path(options.output))
-
-
-def _new_model(options):
-    """What was said of a model to be made; refused where one is given."""
-    said = {
-        "preset": options.preset,
-        "vocabulary_size": options.vocabulary_size,
-        "dtype": options.precision,
-    }
-    said = {name: value for name, value in said.items() if value is not None}
-    if said and options.start:
-        raise ValueError(
-            "--preset, --vocabulary-size and --precision make a new model: they do "
-            "not go with --from, whose model has its own."
-        )
-    return said
+    _say_what_is_next(Path(options.output), "validation" if valid else "training")
 
 
 def _train_on(options, path):
@@ -218,15 +206,18 @@ def _train_on(options, path):
     if options.valid_source:
         words += ["--valid-source", options.valid_source]
         words += ["--valid-target", options.valid_target]
-    words += ["--output", f"{options.output}-2", "--from", str(path)]
-    return f"To train on from it:\n  keras-vanilla train {shlex.join(words)}"
+    for name in ("epochs", "tokens_per_batch", "max_tokens", "warmup_steps", "seed"):
+        words += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
+    words += ["--output", f"{Path(options.output)}-2", "--from", str(path)]
+    command = f"keras-vanilla train {shlex.join(words)}"
+    return f"To train on from it, with a new warm-up:\n  {command}"
 
 
-def _say_what_is_next(folder):
+def _say_what_is_next(folder, measured_on):
     print(
         f"""
 {folder}/translator.keras  the translator to use
-{folder}/best.keras        the epoch with the lowest validation cross-entropy
+{folder}/best.keras        the epoch with the lowest {measured_on} cross-entropy
 {folder}/last.keras        the last epoch, to train on from
 {folder}/logs              for TensorBoard; history.csv has the same numbers
 
@@ -243,14 +234,17 @@ def _translate(options):
         raise ValueError("Give texts as arguments or a file with --input, not both.")
     if options.output:
         _refuse_existing(options.output)
+        if not Path(options.output).parent.is_dir():
+            raise FileNotFoundError(f"There is no folder to write {options.output} in.")
     texts = options.text or _input_lines(options.input)
     translator = Translator.load(options.model)
     translations = translator.translate(texts, options.max_length)
-    result = "".join(f"{line}\n" for line in translations)
+    # A byte piece may be a newline; here it would shift every line after it.
+    result = "".join(" ".join(text.split("\n")) + "\n" for text in translations)
     if options.output:
         Path(options.output).write_text(result, encoding="utf-8")
     else:
-        sys.stdout.write(result)
+        sys.stdout.buffer.write(result.encode())
 
 
 def _evaluate(options):
@@ -270,10 +264,23 @@ def _export(options):
     from keras_vanilla.translator import Translator
 
     _refuse_existing(options.output)
+    settings = {
+        "quantize": options.quantize,
+        "max_source_length": options.max_source_length,
+        "max_length": options.max_length,
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if settings.get("quantize") == "none":
+        settings["quantize"] = None
+    to_file = options.output.endswith(".tflite")
+    if not to_file and (settings or Path(options.output).suffix):
+        raise ValueError(
+            "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
+            f"no ending, and takes no options. Received: {options.output}"
+        )
     translator = Translator.load(options.model)
-    if options.output.endswith(".tflite"):
-        quantize = None if options.quantize == "none" else options.quantize
-        export.tflite(translator, options.output, quantize=quantize, form="ids")
+    if to_file:
+        export.tflite(translator, options.output, **settings)
     else:
         export.saved_model(translator, options.output)
     print(f"{options.output} is written. To compare it with {options.model}:")
@@ -353,5 +360,6 @@ def _quiet():
 
 def _sentence(error):
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}."
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}."
     return str(error)

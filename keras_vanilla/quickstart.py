@@ -8,6 +8,7 @@ from keras_vanilla.text import ParallelCorpus
 from keras_vanilla.training import train_translator
 
 UNSEEN = 300
+LEAST_EXACT = 0.95
 SHOWN = 10
 RECIPE = {
     "preset": "tiny",
@@ -32,6 +33,7 @@ def run(output):
         Float: the share of unseen items translated exactly.
     Raises:
         FileExistsError: if `output` exists.
+        RuntimeError: if less than 95 % are exact, or an export does not say the same.
         ImportError: if the extra "demo" is not installed.
     """
     folder = Path(output)
@@ -49,11 +51,16 @@ def run(output):
     for row in rows[:: UNSEEN // SHOWN]:
         print("\n  source      {}\n  translated  {}\n  reference   {}".format(*row))
     print(f"\n{exact:.1%} of {UNSEEN} unseen items are translated exactly\n")
+    if exact < LEAST_EXACT:
+        raise RuntimeError(f"At least {LEAST_EXACT:.0%} were expected to be exact.")
     for path, write in (
         (folder / "saved_model", export.saved_model),
         (folder / "translator.tflite", export.tflite),
     ):
         write(translator, path)
-        print(export.verify(translator, path, sources), end="\n\n")
+        report = export.verify(translator, path, sources)
+        print(report, end="\n\n")
+        if not report.passed:
+            raise RuntimeError(f"{path} does not say what the translator says.")
     print(f'Next: keras-vanilla translate {folder}/translator.keras "seventy-one"')
     return exact

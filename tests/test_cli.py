@@ -126,11 +126,21 @@ def test_evaluate_prints_scores_and_signature(model, files, capfd):
 @pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
 def test_export_and_verify(model, files, tmp_path, capfd, name):
     exported = str(tmp_path / name)
-    assert main(["export", model, exported, "--quantize", "none"]) == 0
+    settings = ["--quantize", "none"] if name.endswith(".tflite") else []
+    assert main(["export", model, exported, *settings]) == 0
     assert main(["verify", model, exported, "--source", files[0]]) == 0
     out = capfd.readouterr().out
     assert f"keras-vanilla verify {model} {exported}" in out
     assert "60 of 60 sentences have Keras's ids" in out
+
+
+@pytest.mark.parametrize("output", [("folder", "--quantize", "int8"), ("x.tflit",)])
+def test_an_export_that_is_neither_file_nor_folder_is_refused(
+    output, model, tmp_path, capfd
+):
+    path = tmp_path / output[0]
+    assert "ends with .tflite" in fails(capfd, "export", model, path, *output[1:])
+    assert not path.exists()
 
 
 def test_verify_fails_for_another_model(model, trained_translator, files, tmp_path):
@@ -149,6 +159,7 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     output = tmp_path / "out"
     valid = ["--valid-source", files[0], "--valid-target", files[1]]
     command = train(files, "--output", output, "--from", model, "--epochs", 1, *valid)
+    command += ["--max-tokens", "60"]
     assert main(command) == 0
     out, err = capfd.readouterr()
     assert f"keras-vanilla translate {output}/translator.keras" in out
@@ -172,6 +183,7 @@ def test_lines_that_are_left_out_are_counted_and_named(model, files, tmp_path, c
 def test_ctrl_c_saves_and_says_how_to_train_on(model, files, tmp_path):
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", model, "--epochs", 100_000)
+    command += ["--max-tokens", "60"]
     program = run_as_program(*command)
     while program.poll() is None and not (output / "history.csv").exists():
         time.sleep(0.1)
@@ -180,7 +192,8 @@ def test_ctrl_c_saves_and_says_how_to_train_on(model, files, tmp_path):
     _, err = program.communicate(timeout=60)
     assert program.returncode == 130, err
     assert "Traceback" not in err
-    assert f"--from {output}/last.keras" in err
+    assert f"--output {output}-2 --from {output}/last.keras" in err
+    assert "--epochs 100000" in err
     assert Translator.load(output / "last.keras").translate(["one"])
 
 
@@ -260,8 +273,37 @@ def test_a_text_longer_than_the_model_takes(model, capfd):
     assert "Text 2 has" in error and "at most 60" in error
 
 
+def test_an_output_in_no_folder_is_refused_before_the_work(model, tmp_path, capfd):
+    path = tmp_path / "nowhere" / "out.txt"
+    assert "no folder" in fails(capfd, "translate", model, "one", "--output", path)
+
+
 def test_texts_and_a_file_at_once(model, files, capfd):
     assert "not both" in fails(capfd, "translate", model, "x", "--input", files[0])
+
+
+def test_a_validation_line_longer_than_the_model_takes_is_found_before_training(
+    model, files, tmp_path, capfd
+):
+    for name, text in (("v.en", "zero " * 100), ("v.nl", "nul")):
+        (tmp_path / name).write_text(text + "\n")
+    valid = [f"--valid-{side}={tmp_path / name}" for side, name in VALID]
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", model, "--max-tokens", 60)
+    error = fails(capfd, *command, *valid)
+    assert "v.en" in error and "takes at most 60" in error
+    assert not output.exists()
+
+
+VALID = (("source", "v.en"), ("target", "v.nl"))
+
+
+def test_pairs_longer_than_the_model_takes_are_not_trained_on(
+    model, files, tmp_path, capfd
+):
+    output = tmp_path / "out"
+    error = fails(capfd, *train(files, "--output", output, "--from", model))
+    assert "at most the model's `max_length`, 60. Received: 256" in error
 
 
 def test_half_of_a_validation_pair(files, tmp_path, capfd):
@@ -277,7 +319,7 @@ def test_a_model_to_train_on_from_has_its_own_sizes(
 ):
     output = tmp_path / "out"
     error = fails(capfd, *train(files, "--output", output, "--from", model, *option))
-    assert "do not go with --from" in error
+    assert "has its own" in error
 
 
 @pytest.mark.parametrize(

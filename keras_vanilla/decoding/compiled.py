@@ -36,6 +36,8 @@ class _SearchModel(keras.Model):
     def __init__(self, model, search, settings):
         super().__init__(name="search")
         self.searched = model
+        if keras.backend.backend() == "tensorflow":
+            self.compile(jit_compile=False)  # XLA would compile each shape again
         self._run = lambda source_ids: search(model, source_ids, **settings)
 
     def call(self, source_ids):

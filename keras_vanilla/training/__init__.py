@@ -12,7 +12,9 @@ from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCross
 from keras_vanilla.training.schedule import TransformerSchedule, adam
 
 _LAZY = {
+    "Interrupted": "fit",
     "TranslationScore": "validation",
+    "compile_for_training": "fit",
     "new_translator": "fit",
     "train_translator": "fit",
 }

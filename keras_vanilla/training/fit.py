@@ -69,13 +69,13 @@ def train_translator(
     corpus,
     output,
     valid=None,
-    preset="small",
+    preset=None,
     tokenizer=None,
     epochs=None,
     tokens_per_batch=4096,
     seed=0,
     translator=None,
-    vocabulary_size=8000,
+    vocabulary_size=None,
     max_tokens=256,
     warmup_steps=4000,
     label_smoothing=0.1,
@@ -86,20 +86,22 @@ def train_translator(
     """Trains a translator on a corpus by the paper's recipe and saves it.
 
     Writes into `output`: `translator.keras`, the one to use; `best.keras`, the epoch
-    with the lowest validation cross-entropy; `last.keras`; `results.json`;
+    with the lowest cross-entropy on `valid`, or without it on the corpus; `last.keras`;
+    `results.json`;
     `history.csv` and TensorBoard's `logs/`.
 
     Args:
         corpus: ParallelCorpus to train on.
         output: path of a folder that does not exist yet.
         valid: ParallelCorpus to validate on, or None.
-        preset: name of the Transformer's size.
+        preset: name of the Transformer's size; None means "small".
         tokenizer: Tokenizer, or None to train one on the corpus.
         epochs: int, or None for 20.
         tokens_per_batch: int. Padded target positions of one batch.
         seed: int. Of initial weights, order and dropout.
-        translator: Translator to train on from, instead of `preset` and `tokenizer`.
-        vocabulary_size: int. Of the tokenizer to train.
+        translator: Translator to train on from, in place; it has its own size,
+            tokenizer and precision.
+        vocabulary_size: int. Of the tokenizer to train; None means 8,000.
         max_tokens: int. Longer pairs are left out and reported.
         warmup_steps: int. Steps until the highest learning rate.
         label_smoothing: float.
@@ -111,7 +113,9 @@ def train_translator(
         epoch, whichever has the higher BLEU on `valid`; without `valid`, the average.
     Raises:
         FileExistsError: if `output` exists and `overwrite` is False.
-        ValueError: if an argument is out of range, or no pair is left to train on.
+        ValueError: if an argument is out of range or does not go with `translator`, no
+            pair is left to train on, `valid` has a text longer than the model takes, or
+            the loss is not a number in any epoch.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Source: Vaswani et al. 2017, sections 5 and 6.1.
     """
@@ -121,9 +125,14 @@ def train_translator(
     epochs = 20 if epochs is None else epochs
     if epochs < 1:
         raise ValueError(f"`epochs` must be at least 1. Received: {epochs}")
-    translator = translator or new_translator(
-        corpus, preset, tokenizer, vocabulary_size, dtype, seed
-    )
+    said = {
+        "preset": preset,
+        "tokenizer": tokenizer,
+        "vocabulary_size": vocabulary_size,
+        "dtype": dtype,
+    }
+    translator = _start(corpus, translator, said, seed)
+    _check_lengths(translator, valid, max_tokens)
     budget = {"tokens_per_batch": tokens_per_batch, "max_tokens": max_tokens}
     train = batches(corpus, translator.tokenizer, seed=seed, **budget)
     validation = None
@@ -144,10 +153,38 @@ def train_translator(
             callbacks=_callbacks(translator, valid, train, folder, averaging, keep),
             verbose=0,
         ).history
+        return _choose(translator, valid, averaging, keep, history, folder)
     except KeyboardInterrupt:
         translator.save(keep.last_path)
         raise Interrupted(keep.last_path) from None
-    return _choose(translator, valid, averaging, keep, history, folder)
+
+
+def _start(corpus, translator, said, seed):
+    """The translator to train: a new one, as it was said to be, or the one given."""
+    said = {name: value for name, value in said.items() if value is not None}
+    if translator is None:
+        return new_translator(corpus, seed=seed, **said)
+    if said:
+        raise ValueError(
+            f"A translator to train on from has its own {', '.join(said)}: received "
+            "both."
+        )
+    return translator
+
+
+def _check_lengths(translator, valid, max_tokens):
+    """Finds before training what would stop it after an epoch, or be of no use."""
+    longest = translator.model.max_length
+    if max_tokens > longest:
+        raise ValueError(
+            f"`max_tokens` must be at most the model's `max_length`, {longest}. "
+            f"Received: {max_tokens}"
+        )
+    if valid is not None:
+        try:
+            translator.encode(list(valid.sources))
+        except ValueError as error:
+            raise ValueError(f"{valid.origin}: {error}") from None
 
 
 def compile_for_training(model, warmup_steps=4000, label_smoothing=0.1):
@@ -165,6 +202,8 @@ def compile_for_training(model, warmup_steps=4000, label_smoothing=0.1):
             TokenCrossentropy(pad_id=model.pad_id),
             TokenAccuracy(pad_id=model.pad_id),
         ],
+        # XLA would compile each shape of a batch, and drop the check of the weights.
+        jit_compile=False if keras.backend.backend() == "tensorflow" else "auto",
     )
     # TensorFlow traces a step again when variables are made inside it.
     model.optimizer.build(model.trainable_variables)
@@ -184,6 +223,11 @@ def _callbacks(translator, valid, train, folder, averaging, keep):
 
 def _choose(translator, valid, averaging, keep, history, folder):
     """Saves the better of the average and the best epoch, and what each scored."""
+    if keep.best_epoch is None:
+        raise ValueError(
+            "The training diverged: the loss was not a number in any epoch. More "
+            "warm-up steps lower the learning rate."
+        )
     averaged = translator.copy(averaging.weights())
     results = {"chosen": "average", "best_epoch": keep.best_epoch}
     chosen = averaged

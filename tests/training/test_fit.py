@@ -27,9 +27,14 @@ def train(corpus, output, valid=None, **settings):
         seed=seed,
         num_encoder_layers=1,
         num_decoder_layers=1,
-        max_length=20,
+        max_length=30,
     )
-    recipe = {"translator": start, "tokens_per_batch": 512, "warmup_steps": 50}
+    recipe = {
+        "translator": start,
+        "tokens_per_batch": 512,
+        "max_tokens": 30,
+        "warmup_steps": 50,
+    }
     return train_translator(corpus, output, valid, **{**recipe, **settings})
 
 
@@ -117,6 +122,20 @@ def test_a_folder_in_the_way_is_refused_untouched(tmp_path):
     with pytest.raises(FileExistsError, match="exists already"):
         train(corpus(40, 3), tmp_path, epochs=1)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_training_that_diverges_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "keras_vanilla.training.fit.adam", lambda *_: keras.optimizers.SGD(1e20)
+    )
+    with pytest.raises(ValueError, match="diverged: the loss was not a number"):
+        train(corpus(40, 3), tmp_path / "out", epochs=1)
+    assert not (tmp_path / "out" / "translator.keras").exists()
+
+
+def test_what_a_translator_brings_is_not_said_again(tmp_path):
+    with pytest.raises(ValueError, match="has its own vocabulary_size"):
+        train(corpus(40, 3), tmp_path / "out", vocabulary_size=400)
 
 
 def test_an_unknown_preset_names_the_choices(tmp_path):

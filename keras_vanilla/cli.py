@@ -302,13 +302,13 @@ def _verify(options):
 def _read_corpus(source, target):
     """The corpus of two files, after saying which of their lines are left out."""
     from keras_vanilla.text import ParallelCorpus
+    from keras_vanilla.text.lines import some_of
 
     corpus = ParallelCorpus.from_files(source, target)
     for reason, lines in corpus.report.items():
-        first = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
         print(
             f"keras-vanilla: {source} and {target}: {len(lines)} pairs are left out, "
-            f"{reason}: lines {first}",
+            f"{reason}: lines {some_of(lines)}",
             file=sys.stderr,
         )
     return corpus

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_vanilla.decoding import CompiledSearch, greedy_search
+from keras_vanilla.text.lines import some_of
 from keras_vanilla.text.tokenizer import Tokenizer
 from keras_vanilla.transformer import Transformer
 
@@ -77,7 +78,7 @@ class Translator(keras.Model):
         if cut:
             warnings.warn(
                 f"{len(cut)} of {len(texts)} translations reached their longest length "
-                f"without an end: texts {_some(sorted(cut))}",
+                f"without an end: texts {some_of(sorted(cut))}",
                 stacklevel=2,
             )
         return results
@@ -141,7 +142,7 @@ class Translator(keras.Model):
             translator = keras.saving.load_model(path)
         except Exception as error:
             raise ValueError(
-                f"{path} cannot be read as a translator: {_first_line(error)}"
+                f"{path} cannot be read as a translator: {first_line(error)}"
             ) from error
         if not isinstance(translator, cls):
             raise ValueError(
@@ -214,10 +215,6 @@ def _check_pair(tokenizer, model):
             )
 
 
-def _some(numbers, most=5):
-    shown = ", ".join(map(str, numbers[:most]))
-    return shown + (", ..." if len(numbers) > most else "")
-
-
-def _first_line(error):
+def first_line(error):
+    """What an error says first; Keras and TensorFlow go on for pages."""
     return str(error).strip().split("\n")[0] or type(error).__name__

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_vanilla.translator import first_line
+
 
 def open_exported(path):
     """Opens a SavedModel folder or a `.tflite` file.
@@ -139,14 +141,10 @@ def _require(path, signatures, *names):
 
 
 def _damaged(path, error):
-    return ValueError(f"{path} cannot be read, or is cut short: {_first_line(error)}")
+    return ValueError(f"{path} cannot be read, or is cut short: {first_line(error)}")
 
 
 def _cannot_run(path, error):
     return ValueError(
-        f"{path} cannot run on this translator's ids or texts: {_first_line(error)}"
+        f"{path} cannot run on this translator's ids or texts: {first_line(error)}"
     )
-
-
-def _first_line(error):
-    return str(error).strip().split("\n")[0] or type(error).__name__

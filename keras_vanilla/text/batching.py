@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_vanilla.text.corpus import ParallelCorpus
+from keras_vanilla.text.lines import some_of
 from keras_vanilla.text.tokenizer import Tokenizer
 
 LINES_AT_ONCE = 10_000
@@ -269,10 +270,8 @@ def _checked(ids, size):
 
 
 def _warn_too_long(line_numbers, total, max_tokens):
-    first = ", ".join(map(str, line_numbers[:5]))
-    more = ", ..." if len(line_numbers) > 5 else ""
     warnings.warn(
         f"{len(line_numbers)} of {total} pairs are longer than {max_tokens} tokens and "
-        f"are left out: lines {first}{more}.",
+        f"are left out: lines {some_of(line_numbers)}.",
         stacklevel=3,
     )

@@ -82,6 +82,13 @@ class Lines(Sequence):
             start = stop
 
 
+def some_of(numbers: Sequence[int], most: int = 5) -> str:
+    """The first line numbers, as a sentence names them: "4, 9, 17, ..."."""
+    return ", ".join(map(str, numbers[:most])) + (
+        ", ..." if len(numbers) > most else ""
+    )
+
+
 def _binary_lines(file):
     """The lines of a path or a stream as bytes, each with its newline."""
     if hasattr(file, "read"):

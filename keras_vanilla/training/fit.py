@@ -87,8 +87,7 @@ def train_translator(
 
     Writes into `output`: `translator.keras`, the one to use; `best.keras`, the epoch
     with the lowest cross-entropy on `valid`, or without it on the corpus; `last.keras`;
-    `results.json`;
-    `history.csv` and TensorBoard's `logs/`.
+    `results.json`; `history.csv` and TensorBoard's `logs/`.
 
     Args:
         corpus: ParallelCorpus to train on.

@@ -6,6 +6,7 @@ Weights and inputs are drawn by NumPy, so every backend has the same ones.
 """
 
 import sys
+from unittest import mock
 
 if "--without-tensorflow" in sys.argv:
     sys.modules["tensorflow"] = None  # importing it now fails
@@ -16,7 +17,7 @@ from checks import array, randomize, weights_of
 from models import ids, inputs, make_model
 
 from keras_vanilla import layers, training
-from keras_vanilla.decoding import CompiledSearch, greedy_search
+from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
 
 B, T, S, N, D, F, V = 2, 7, 5, 5, 10, 13, 19
 MASK = np.arange(T) < np.array([[T], [4]])
@@ -78,8 +79,49 @@ def model_outputs(model):
     logits, cache = model.decode_step(feed["target_ids"][:, 0], 0, cache)
     yield "step/0", logits
     yield "step/1", model.decode_step(feed["target_ids"][:, 1], 1, cache)[0]
+
+
+def searches(model):
+    source, compiled = inputs()["source_ids"], CompiledSearch(model)
     yield "ids/greedy", greedy_search(model, source, 11)
-    yield "ids/compiled", CompiledSearch(model)(greedy_search, source, max_length=11)
+    yield "ids/greedy/compiled", compiled(greedy_search, source, max_length=11)
+    settings = {"beam_size": 3, "max_length": 11}
+    for way, (said, scores) in {
+        "eager": beam_search(model, source, **settings),
+        "compiled": compiled(beam_search, source, **settings),
+    }.items():
+        yield f"ids/beam/{way}", said
+        yield f"scores/beam/{way}", scores
+    yield "ids/sample", sampled_by_the_same_numbers(model, source)
+    yield "ids/seeds", what_seeds_do(model, source, compiled)
+
+
+def sampled_by_the_same_numbers(model, source):
+    """Every backend draws others."""
+
+    def uniform(shape, dtype, seed):
+        return np.random.default_rng(seed).uniform(size=shape).astype(dtype)
+
+    with mock.patch.object(keras.random, "uniform", uniform):
+        return sample(model, source, 0.7, top_k=9, top_p=0.9, seed=0, max_length=11)
+
+
+def what_seeds_do(model, source, compiled):
+    """One bool for each promise; ones are asserted, on one backend."""
+
+    def said(seed):
+        return array(sample(model, source, seed=seed, max_length=5), "int32").tolist()
+
+    def said_compiled(seed):
+        return compiled(sample, source, seed=seed, max_length=5).tolist()
+
+    once = said_compiled(1)
+    return [
+        once == said_compiled(1) == said(1),
+        once != said_compiled(2),
+        said(None) != said(None),
+        said_compiled(None) != said_compiled(None),
+    ]
 
 
 def training_step(model):
@@ -114,6 +156,7 @@ def main(path):
     for name, value in weights_of(model).items():
         found[f"weights/{name}"] = value
     found.update(model_outputs(model))
+    found.update(searches(model))
     found.update(training_step(model))
     pre_norm = make_model(normalize_first=True, **one)
     found["pre-norm logits"] = pre_norm(inputs())

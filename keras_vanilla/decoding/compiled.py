@@ -1,14 +1,18 @@
 """A search compiled once per shape, by Keras itself, on every backend."""
 
+import inspect
+
 import keras
+
+from keras_vanilla.decoding.sampling import check_seed
 
 
 class CompiledSearch:
     """Runs searches over one model as compiled graphs.
 
     Keras's own `predict_on_batch` does the compiling, so the search needs no code for
-    each backend; what was compiled is kept for each search and its settings. The
-    model's weights are read at each call: it may go on learning.
+    each backend; what was compiled is kept for each search and its settings, but not
+    for each seed. The model's weights are read at each call: it may go on learning.
 
     Args:
         model: a Keras model with what `greedy_search` needs.
@@ -25,20 +29,37 @@ class CompiledSearch:
             search: function such as `greedy_search`.
             source_ids: int32 array (B, S).
             settings: the search's other arguments; they must be hashable.
+        Raises:
+            ValueError: if the search takes a `seed` and this is none.
         """
+        seeded = "seed" in inspect.signature(search).parameters
+        seed = settings.pop("seed", None) if seeded else None
         key = (search, *sorted(settings.items()))
         if key not in self._searches:
-            self._searches[key] = _SearchModel(self._model, search, settings)
-        return self._searches[key].predict_on_batch(source_ids)
+            self._searches[key] = _SearchModel(self._model, search, settings, seeded)
+        compiled = self._searches[key]
+        if seeded:
+            compiled.start_from(seed)
+        return compiled.predict_on_batch(source_ids)
 
 
 class _SearchModel(keras.Model):
-    def __init__(self, model, search, settings):
+    def __init__(self, model, search, settings, seeded):
         super().__init__(name="search")
         self.searched = model
+        if seeded:  # a variable: an int, or None, would be a constant of the graph
+            self.seed_generator = keras.random.SeedGenerator(0)
+            settings = {**settings, "seed": self.seed_generator}
         if keras.backend.backend() == "tensorflow":
             self.compile(jit_compile=False)  # XLA would compile each shape again
         self._run = lambda source_ids: search(model, source_ids, **settings)
+
+    def start_from(self, seed):
+        """Makes the next call draw what it would draw with this seed, uncompiled."""
+        check_seed(seed)
+        if not isinstance(seed, keras.random.SeedGenerator):
+            seed = keras.random.SeedGenerator(seed)
+        self.seed_generator.state.assign(seed.next())
 
     def call(self, source_ids):
         return self._run(source_ids)

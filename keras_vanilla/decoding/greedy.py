@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_vanilla.decoding.loop import one_by_one
+
 
 def greedy_search(model, source_ids, max_length=None):
     """Maps source ids to target ids, taking the most likely token at each step.
@@ -25,62 +27,8 @@ def greedy_search(model, source_ids, max_length=None):
             be read is outside the vocabulary.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
-    memory, memory_mask = model.encode(source_ids)
-    batch, source_length = ops.shape(memory)[:2]
-    length = output_length(model, source_length, max_length)
-    own_lengths = ops.sum(ops.cast(memory_mask, "int32"), axis=1)
-    limits = output_length(model, own_lengths, max_length)  # (B,)
-    state = {
-        "index": ops.convert_to_tensor(0, dtype="int32"),
-        "last": ops.full((batch,), model.start_id, dtype="int32"),
-        "ids": ops.full((batch, length), model.pad_id, dtype="int32"),
-        "finished": ops.zeros((batch,), dtype="bool"),
-        "cache": model.start_cache(memory, memory_mask, length),
-    }
-
-    def unfinished(state):
-        return ops.logical_and(
-            ops.less(state["index"], length),
-            ops.logical_not(ops.all(state["finished"])),
-        )
-
-    def step(state):
-        logits, cache = model.decode_step(state["last"], state["index"], state["cache"])
-        best = ops.cast(ops.top_k(logits, k=1)[1][:, 0], "int32")  # (B, V) -> (B,)
-        chosen = ops.where(state["finished"], model.pad_id, best)
-        return {
-            "index": state["index"] + 1,
-            "last": chosen,
-            "ids": ops.slice_update(
-                state["ids"], (0, state["index"]), ops.expand_dims(chosen, 1)
-            ),
-            "finished": state["finished"]
-            | ops.equal(chosen, model.end_id)
-            | ops.greater_equal(state["index"] + 1, limits),
-            "cache": cache,
-        }
-
-    return ops.while_loop(unfinished, lambda state: (step(state),), (state,))[0]["ids"]
+    return one_by_one(model, source_ids, _most_likely, max_length)
 
 
-def output_length(model, source_length, max_length=None):
-    """The number of tokens a search may produce, its end included.
-
-    Args:
-        model: has `max_length`.
-        source_length: int, or an int32 tensor of any shape.
-        max_length: int or None, what the caller asked for.
-    Raises:
-        ValueError: if `max_length` is below 1 or above the model's.
-    """
-    if max_length is not None:
-        if not 1 <= max_length <= model.max_length:
-            raise ValueError(
-                "`max_length` must be at least 1 and at most the model's, "
-                f"{model.max_length}. Received: {max_length}"
-            )
-        return max_length
-    longest = source_length + 50
-    if isinstance(longest, int):
-        return min(longest, model.max_length)
-    return ops.minimum(longest, model.max_length)
+def _most_likely(logits, index):
+    return ops.cast(ops.top_k(logits, k=1)[1][:, 0], "int32")  # (B, V) -> (B,)

@@ -9,7 +9,7 @@ from models import ids
 from word_reversal import padded
 
 from keras_vanilla.decoding import CompiledSearch, greedy_search
-from keras_vanilla.decoding.greedy import output_length
+from keras_vanilla.decoding.limits import output_length
 
 PAD, START, END = 0, 2, 3
 SOURCE = ids((5, 3, 7), 7)

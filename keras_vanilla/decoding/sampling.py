@@ -1,0 +1,128 @@
+"""Sampling: at each step, a token drawn by its probability."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_vanilla.decoding.loop import one_by_one
+
+
+def sample(
+    model,
+    source_ids,
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    seed=None,
+    max_length=None,
+):
+    """Maps source ids to target ids, drawing each token from the model's distribution.
+
+        softmax(logits / temperature)  ->  the top_k best  ->  of them the top_p nucleus
+
+    In this order: the temperature changes the probabilities, then all but the `top_k`
+    best tokens go, then all but the nucleus: the smallest set of the most likely tokens
+    whose probabilities, which sum to 1 again after `top_k`, reach `top_p`. At least one
+    token always stays. With `top_k=1` this is `greedy_search`.
+
+    The random numbers are drawn before the first step, for outputs as long as the
+    model allows, so that with one seed and one backend a row says the same whatever
+    its batch is padded to, whatever rows follow it, and up to any `max_length`. (Where
+    XLA compiles for TensorFlow they are others.)
+
+    Args:
+        model: has what `greedy_search` needs.
+        source_ids: int tensor (B, S).
+        temperature: float above 0. Below 1 likely tokens become likelier.
+        top_k: int or None. How many tokens stay; more than there are is all.
+        top_p: float or None. Above 0, at most 1.
+        seed: int, None or `keras.random.SeedGenerator`. An int gives the same result
+            at each call, the others a new one. A compiled graph of your own needs a
+            generator to draw anew; `CompiledSearch` gives it one.
+        max_length: int or None, as for `greedy_search`.
+    Returns:
+        Int32 tensor (B, L), as `greedy_search` gives.
+    Raises:
+        ValueError: if `temperature` is not finite or not above 0, `top_k` is not an int
+            or is below 1, `top_p` is not above 0 and at most 1, `seed` is none of the
+            above or an int outside [0, 2**31), `max_length` is below 1 or above the
+            model's, or an id that can be read is outside the vocabulary.
+    Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
+    section 3.1, for the nucleus; Fan et al. 2018 for the k best.
+    """
+    _check_settings(temperature, top_k, top_p)
+    check_seed(seed)
+    source_ids = ops.convert_to_tensor(source_ids)
+    draws = keras.random.uniform(
+        (ops.shape(source_ids)[0], model.max_length), dtype="float32", seed=seed
+    )
+
+    def choose(logits, index):
+        logits = logits / temperature
+        draw = ops.take(draws, index, axis=1)
+        if top_k is None and top_p is None:  # sorting would take longer than the model
+            return _place(_softmax(logits), draw)
+        size = logits.shape[-1]
+        best, ids = ops.top_k(logits, k=min(top_k or size, size))  # (B, k), best first
+        probabilities = _softmax(best)
+        if top_p is not None:
+            probabilities = _nucleus(probabilities, top_p)
+        place = ops.expand_dims(_place(probabilities, draw), 1)
+        return ops.cast(ops.take_along_axis(ids, place, axis=1)[:, 0], "int32")
+
+    return one_by_one(model, source_ids, choose, max_length)
+
+
+def check_seed(seed):
+    """Refuses what no backend, or not every backend, can draw with.
+
+    Args:
+        seed: what `sample` was given.
+    Raises:
+        ValueError: if it is not None, an int in [0, 2**31) or a `SeedGenerator`.
+    """
+    if seed is None or isinstance(seed, keras.random.SeedGenerator):
+        return
+    if not isinstance(seed, int) or not 0 <= seed < 2**31:
+        raise ValueError(
+            "`seed` must be None, an int of at least 0 and below 2**31, or a "
+            f"keras.random.SeedGenerator. Received: {seed!r}"
+        )
+
+
+def _check_settings(temperature, top_k, top_p):
+    if not (math.isfinite(temperature) and temperature > 0):
+        raise ValueError(
+            "`temperature` must be finite and above 0 (`greedy_search` is what 0 would "
+            f"be). Received: {temperature}"
+        )
+    if top_k is not None and not (isinstance(top_k, int) and top_k >= 1):
+        raise ValueError(
+            f"`top_k` must be None or an int of at least 1. Received: {top_k!r}"
+        )
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(
+            f"`top_p` must be None, or above 0 and at most 1. Received: {top_p}"
+        )
+
+
+def _softmax(logits):
+    return ops.exp(ops.log_softmax(logits))  # `ops.softmax` warns where k is 1
+
+
+def _nucleus(probabilities, top_p):
+    """Keeps each token before which the likelier ones have not reached `top_p`."""
+    before = ops.cumsum(probabilities, axis=1) - probabilities
+    return ops.where(ops.less(before, top_p), probabilities, 0.0)
+
+
+def _place(probabilities, draw):
+    """The inverse of the cumulative distribution: (B, k) at (B,) -> int32 (B,).
+
+    A draw is at least 0 and below 1, and so is below the sum when multiplied by it: the
+    first token whose cumulative probability lies above is there, and is possible.
+    """
+    cumulative = ops.cumsum(probabilities, axis=1)
+    drawn = ops.expand_dims(draw, 1) * cumulative[:, -1:]
+    return ops.sum(ops.cast(ops.less_equal(cumulative, drawn), "int32"), axis=1)

@@ -1,0 +1,293 @@
+import keras
+import numpy as np
+import pytest
+from automaton import END, PAD, Automaton
+from checks import array
+
+from keras_vanilla.decoding import CompiledSearch, greedy_search, sample
+
+SOURCE = np.array([[7, 90, 5, 0], [11, 0, 0, 0], [3, 150, 0, 0], [8, 8, 8, 8]], "int32")
+LENGTH = 9
+
+
+@pytest.fixture
+def model():
+    return Automaton.random(13, seed=0, end_logit=-2.0, max_length=LENGTH)
+
+
+def drawn(model, source_ids=SOURCE, **arguments):
+    return array(sample(model, source_ids, **arguments), "int32")
+
+
+# How often what is drawn, against the definition in NumPy
+
+ROWS = 20_000
+LOGITS = np.array([-1.0, 0.4, -np.inf, 1.3, 0.9, -0.2, 1.1, -2.5])  # the end: never
+SETTINGS = {
+    "plain": {},
+    "hot": {"temperature": 2.0},
+    "cold": {"temperature": 0.6},
+    "the 3 best": {"top_k": 3},
+    "more than there are": {"top_k": 99},
+    "a nucleus": {"top_p": 0.7},
+    "a small nucleus": {"top_p": 0.01},
+    "the whole": {"top_p": 1.0},
+    "cold nucleus": {"temperature": 0.5, "top_p": 0.85},
+    "all three": {"temperature": 2.0, "top_k": 4, "top_p": 0.7},
+}
+
+
+def truth(temperature=1.0, top_k=None, top_p=None):
+    """The probabilities (V,) that the settings leave."""
+    odds = np.exp(LOGITS / temperature)
+    order = np.argsort(-odds)
+    odds[order[top_k:] if top_k else []] = 0
+    if top_p is not None:
+        reached = np.cumsum(odds[order]) / odds.sum() >= top_p
+        odds[order[1:][reached[:-1]]] = 0
+    return odds / odds.sum()
+
+
+def misfit(counts, probabilities):
+    """Pearson's chi-square of counts; infinite if the impossible happened."""
+    possible = probabilities > 0
+    if counts[~possible].any():
+        return np.inf
+    expected = probabilities[possible] * counts.sum()
+    assert expected.min() >= 5  # else the measure means nothing
+    return (((counts[possible] - expected) ** 2) / expected).sum()
+
+
+TOO_MUCH = 30.0  # for 6 degrees of freedom that is one seed in 25,000
+
+
+def stationary(max_length=1):
+    return Automaton(LOGITS[None], np.zeros((1, 8), int), max_length)
+
+
+def counted(**settings):
+    said = drawn(stationary(), np.ones((ROWS, 1), "int32"), seed=5, **settings)
+    return np.bincount(said[:, 0], minlength=8)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_tokens_are_as_frequent_as_they_are_probable(name):
+    settings = SETTINGS[name]
+    assert misfit(counted(**settings), truth(**settings)) < TOO_MUCH
+
+
+def nucleus_before_the_best(temperature, top_k, top_p):
+    odds = truth(temperature, top_p=top_p)
+    odds[np.argsort(-odds)[top_k:]] = 0
+    return odds / odds.sum()
+
+
+def nucleus_before_the_temperature(temperature, top_k, top_p):
+    kept = truth(1.0, top_k, top_p) > 0
+    odds = np.where(kept, np.exp(LOGITS / temperature), 0)
+    return odds / odds.sum()
+
+
+def nucleus_of_unscaled_probabilities(temperature, top_k, top_p):
+    every = truth(temperature)
+    order = np.argsort(-every)
+    reached = np.cumsum(every[order]) >= top_p
+    odds = truth(temperature, top_k)
+    odds[order[1:][reached[:-1]]] = 0
+    return odds / odds.sum()
+
+
+def multiplied_by_the_temperature(temperature, top_k, top_p):
+    return truth(1 / temperature, top_k, top_p)
+
+
+def one_token_less(temperature, top_k, top_p):
+    odds = truth(temperature, top_k, top_p)
+    odds[np.argmin(np.where(odds > 0, odds, 1))] = 0
+    return odds / odds.sum()
+
+
+@pytest.mark.parametrize(
+    "mistake, name",
+    [
+        (nucleus_before_the_best, "all three"),
+        (nucleus_before_the_temperature, "cold nucleus"),
+        (nucleus_of_unscaled_probabilities, "all three"),
+        (multiplied_by_the_temperature, "cold"),
+        (one_token_less, "a nucleus"),
+    ],
+)
+def test_the_measure_sees_the_mistake(mistake, name):
+    settings = {"temperature": 1.0, "top_k": 8, "top_p": 1.0, **SETTINGS[name]}
+    wrong = mistake(**settings)
+    counts = np.random.default_rng(0).multinomial(ROWS, wrong)
+    assert misfit(counts, wrong) < TOO_MUCH
+    assert misfit(counts, truth(**settings)) > 10 * TOO_MUCH
+
+
+def test_steps_and_rows_are_independent():
+    said = drawn(stationary(max_length=2), np.ones((ROWS, 1), "int32"), seed=6, top_k=4)
+    single = truth(top_k=4)
+    pairs = np.outer(single, single)
+    for first, second in (said.T, (said[:-1:2, 0], said[1::2, 0])):
+        counts = np.zeros((8, 8))
+        np.add.at(counts, (first, second), 1)
+        assert misfit(counts, pairs) < 45  # 15 degrees of freedom: one in 13,000
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [({}, [2, 5]), ({"top_k": 6}, [3, 2]), ({"top_k": 6, "top_p": 0.7}, [3, 5])],
+)
+def test_the_extreme_draws_land_on_what_is_possible(settings, expected, monkeypatch):
+    largest = np.nextafter(np.float32(1), np.float32(0))
+    draws = np.array([[0], [largest]], "float32")
+    monkeypatch.setattr(keras.random, "uniform", lambda *_, **__: draws)
+    logits = np.array([[-np.inf, -np.inf, 0.3, 1.2, -np.inf, 0.7, -np.inf]])
+    model = Automaton(logits, np.zeros((1, 7), int), max_length=1)
+    said = drawn(model, np.ones((2, 1), "int32"), **settings)
+    np.testing.assert_array_equal(said[:, 0], expected)
+
+
+# What settings come to the same
+
+
+@pytest.mark.parametrize(
+    "settings", [{"top_k": 1}, {"temperature": 1e-6}, {"top_p": 1e-6}]
+)
+def test_only_the_best_token_left_is_greedy_search(model, settings):
+    for seed in range(3):
+        np.testing.assert_array_equal(
+            drawn(model, seed=seed, **settings), greedy_search(model, SOURCE)
+        )
+
+
+def test_rows_end_with_the_end_and_then_pads():
+    model = Automaton.random(7, seed=0, max_length=LENGTH)
+    said = drawn(model, np.arange(1, 99)[:, None], seed=0)
+    lengths = []
+    for row in said.tolist():
+        lengths.append(row.index(END) + 1 if END in row else LENGTH)
+        assert not any(row[lengths[-1] :])
+    assert len(set(lengths)) > 5
+
+
+# Seeds: compiled and not
+
+
+def eager_search(model):
+    return lambda **arguments: drawn(model, **arguments)
+
+
+def compiled_search(model):
+    compiled = CompiledSearch(model)
+    return lambda **arguments: compiled(sample, SOURCE, **arguments)
+
+
+@pytest.fixture(params=[eager_search, compiled_search])
+def search(request, model):
+    return request.param(model)
+
+
+def test_an_int_gives_the_same_again_and_another_int_another(search):
+    np.testing.assert_array_equal(search(seed=1), search(seed=1))
+    assert (search(seed=1) != search(seed=2)).any()
+
+
+def test_without_a_seed_each_call_differs(search):
+    said = [search(seed=None), search(seed=None), search(), search()]
+    assert len({x.tobytes() for x in said}) == 4
+
+
+def test_a_generator_goes_on_and_can_be_started_again(search):
+    first, again = (keras.random.SeedGenerator(3) for _ in range(2))
+    said = [search(seed=first) for _ in range(3)]
+    assert len({x.tobytes() for x in said}) == 3
+    for expected in said:
+        np.testing.assert_array_equal(search(seed=again), expected)
+    np.testing.assert_array_equal(search(seed=3), said[0])
+
+
+def test_the_programs_seed_makes_the_unseeded_calls_repeatable(search):
+    said = []
+    for _ in range(2):
+        keras.utils.set_random_seed(4)
+        said.append((search(), search()))
+    np.testing.assert_array_equal(*said)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"temperature": 1.5, "top_k": 5, "top_p": 0.8}]
+)
+def test_compiled_says_the_same_and_is_traced_once_for_all_seeds(model, settings):
+    traced = Automaton.random(13, seed=0, end_logit=-2.0, max_length=LENGTH)
+    compiled = CompiledSearch(traced)
+    counts = []
+    for seed in (1, 2, 2**31 - 1, None, keras.random.SeedGenerator(1)):
+        said = compiled(sample, SOURCE, seed=seed, **settings)
+        counts.append(traced.encoded)
+        if isinstance(seed, int):
+            np.testing.assert_array_equal(said, drawn(model, seed=seed, **settings))
+    if keras.backend.backend() != "torch":  # which traces nothing
+        assert len(set(counts)) == 1
+
+
+def test_a_seed_for_a_search_that_takes_none_is_not_dropped(model):
+    with pytest.raises(TypeError, match="seed"):
+        CompiledSearch(model)(greedy_search, SOURCE, seed=1)
+
+
+# What does not change what a row says
+
+
+def test_padding_following_rows_and_a_longer_limit_change_nothing(model):
+    expected = drawn(model, seed=1)
+    wide = np.pad(SOURCE, ((0, 0), (0, 6)))
+    np.testing.assert_array_equal(drawn(model, wide, seed=1), expected)
+    np.testing.assert_array_equal(drawn(model, SOURCE[:2], seed=1), expected[:2])
+    short = drawn(model, seed=1, max_length=4)
+    np.testing.assert_array_equal(short, expected[:, :4])
+    assert (expected[:, 4:] != PAD).any()
+
+
+def test_a_graph_of_unknown_shapes_says_the_same(model):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("TensorFlow's graphs are tested")
+    import tensorflow as tf
+
+    settings = {"seed": 1, "top_k": 7, "top_p": 0.9}
+    search = tf.function(
+        lambda source_ids: sample(model, source_ids, **settings),
+        input_signature=[tf.TensorSpec([None, None], "int32")],
+    )
+    for given in (SOURCE, SOURCE[:2, :3]):
+        np.testing.assert_array_equal(search(given), drawn(model, given, **settings))
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"temperature": 0}, "`temperature` must be .*greedy_search.* Received: 0"),
+        ({"temperature": -1.0}, "`temperature` must be .* Received: -1.0"),
+        ({"temperature": np.nan}, "`temperature` must be .* Received: nan"),
+        ({"temperature": np.inf}, "`temperature` must be .* Received: inf"),
+        ({"top_k": 0}, "`top_k` must be .* Received: 0"),
+        ({"top_k": 2.0}, "`top_k` must be .* Received: 2.0"),
+        ({"top_p": 0.0}, "`top_p` must be .* Received: 0.0"),
+        ({"top_p": 1.1}, "`top_p` must be .* Received: 1.1"),
+        ({"top_p": np.nan}, "`top_p` must be .* Received: nan"),
+        ({"seed": -1}, "`seed` must be .* Received: -1"),
+        ({"seed": 2**31}, "`seed` must be .* Received: 2147483648"),
+        ({"seed": "1"}, "`seed` must be .* Received: '1'"),
+        ({"max_length": 0}, "`max_length` must be .* Received: 0"),
+        ({"max_length": 10}, "`max_length` must be .* the model's, 9.* Received: 10"),
+    ],
+)
+def test_what_is_no_setting_is_refused(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sample(model, SOURCE, **arguments)
+    with pytest.raises(ValueError, match=message):
+        CompiledSearch(model)(sample, SOURCE, **arguments)

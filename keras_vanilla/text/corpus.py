@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
+from keras_vanilla.text import public
 from keras_vanilla.text.lines import Lines
 
 NUMBERS = range(10_000)
@@ -55,8 +56,7 @@ class ParallelCorpus:
         report: dict[str, list[int]] | None = None,
         origin: str = "The corpus",
     ):
-        sources = sources if isinstance(sources, Lines) else Lines.of(sources)
-        targets = targets if isinstance(targets, Lines) else Lines.of(targets)
+        sources, targets = Lines.of(sources), Lines.of(targets)
         if len(sources) != len(targets):
             raise ValueError(
                 f"{origin}: {len(sources)} source lines, {len(targets)} target lines."
@@ -103,6 +103,30 @@ class ParallelCorpus:
                 )
         sources, targets = ([row[column] for row in rows] for column in (0, 1))
         return cls(sources, targets, origin=str(path))
+
+    @classmethod
+    def from_tfds(
+        cls, name: str, split: str = "train", reverse: bool = False, data_dir=None
+    ) -> "ParallelCorpus":
+        """Reads a public corpus by its name in `tensorflow-datasets`.
+
+        The first time it is downloaded, whole. Line numbers are its examples'.
+
+        Args:
+            name: str, such as "ted_hrlr_translate/pt_to_en" or
+                "wmt14_translate/de-en"; "tfds:" before it is dropped.
+            split: str, such as "train", "validation" or "train[:1000]".
+            reverse: bool. Swap source and target: the paper translates en to de.
+            data_dir: path to keep it in; None means `~/tensorflow_datasets`.
+        Raises:
+            ImportError: if tensorflow-datasets is missing.
+            ConnectionError: if it cannot be downloaded.
+            ValueError: if there is no such corpus, pair of languages or split, it is
+                not a translation between two languages, a downloaded file is not the
+                one expected, a text is not UTF-8, or no pair is left.
+        """
+        sides = public.read_pairs(name, split, reverse, data_dir)
+        return cls(*sides, origin=f"{name} {split}")
 
     @classmethod
     def numbers(cls, source: str = "en", target: str = "fr") -> "ParallelCorpus":

@@ -26,40 +26,34 @@ class Lines(Sequence):
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Lines":
         """Packs strings; an unpaired surrogate is refused with its line number."""
-        block, ends = bytearray(), array("q", [0])
+        if isinstance(texts, cls):
+            return texts
+        packing = Packing()
         for number, text in enumerate(texts, start=1):
             try:
-                block += text.encode("utf-8")
+                packing.add(text.encode("utf-8"))
             except UnicodeEncodeError as error:
                 raise ValueError(
                     f"Line {number} holds half a character (an unpaired surrogate) "
                     f"at position {error.start}: {text[:40]!r}"
                 ) from None
-            ends.append(len(block))
-        return cls(block, ends)
+        return packing.lines()
 
     @classmethod
-    def read(cls, file) -> "Lines":
-        """Reads a path (gzip by ".gz") or a binary stream; only a newline ends a line.
+    def read(cls, *files) -> "Lines":
+        """Reads paths (gzip by ".gz") or binary streams; only a newline ends a line.
 
         Neither U+2028 nor U+0085 does, which `str.splitlines` would split at: text
         copied from the web holds them, and one more line shifts every later pair.
         """
-        block, ends = bytearray(), array("q", [0])
-        for number, line in enumerate(_binary_lines(file), start=1):
-            if number == 1:
-                line = line.removeprefix(BYTE_ORDER_MARK)
-            line = line.removesuffix(b"\n").removesuffix(b"\r")
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{_name(file)}, line {number}: byte 0x{line[error.start]:02x} at "
-                    f"column {error.start + 1} is not UTF-8."
-                ) from None
-            block += line
-            ends.append(len(block))
-        return cls(block, ends)
+        packing = Packing()
+        for file in files:
+            for number, line in enumerate(_binary_lines(file), start=1):
+                if number == 1:
+                    line = line.removeprefix(BYTE_ORDER_MARK)
+                line = line.removesuffix(b"\n").removesuffix(b"\r")
+                packing.add(utf8(line, _name(file), number))
+        return packing.lines()
 
     def pick(self, indices) -> "Lines":
         """The lines at `indices`, in that order."""
@@ -80,6 +74,32 @@ class Lines(Sequence):
         for stop in memoryview(self._ends)[1:]:
             yield self._block[start:stop].decode("utf-8")
             start = stop
+
+
+class Packing:
+    """Lines in the making."""
+
+    def __init__(self):
+        self._block, self._ends = bytearray(), array("q", [0])
+
+    def add(self, line: bytes):
+        self._block += line
+        self._ends.append(len(self._block))
+
+    def lines(self) -> Lines:
+        return Lines(self._block, self._ends)
+
+
+def utf8(line: bytes, origin, number: int) -> bytes:
+    """The line itself; one that is not UTF-8 is refused, saying where it stands."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{origin}, line {number}: byte 0x{line[error.start]:02x} at column "
+            f"{error.start + 1} is not UTF-8."
+        ) from None
+    return line
 
 
 def some_of(numbers: Sequence[int], most: int = 5) -> str:

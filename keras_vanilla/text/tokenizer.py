@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
-import sentencepiece
 
+from keras_vanilla.text import graph
 from keras_vanilla.text.lines import Lines
+from keras_vanilla.text.piece_models import SpecialIds, load_model, special_ids
 from keras_vanilla.text.vocabulary import learn_vocabulary
 
 
@@ -18,6 +20,11 @@ class Tokenizer:
     tensorflow-text gives the same ones, except where two segmentations of a line have
     exactly the same score.
 
+    The special ids are the models' own. Where those have no pad, start or end, it is
+    the next id after the last piece, of the larger model if there are two: the
+    vocabularies then reach up to it, and in the smaller one the ids between stand for
+    nothing.
+
     Args:
         source_model: bytes of a SentencePiece model.
         target_model: bytes of the target language's; None means the source's.
@@ -27,7 +34,8 @@ class Tokenizer:
         end_id: int. Closes every sequence.
     Raises:
         TypeError: if a model is not bytes.
-        ValueError: if bytes are no SentencePiece model, or its ids are not these.
+        ValueError: if bytes are no SentencePiece model, the special ids are not the
+            models', or those differ or fall together.
     """
 
     def __init__(
@@ -39,69 +47,133 @@ class Tokenizer:
         start_id: int = 2,
         end_id: int = 3,
     ):
-        self.pad_id, self.unknown_id = pad_id, unknown_id
-        self.start_id, self.end_id = start_id, end_id
         self.source_model = source_model
         self.target_model = source_model if target_model is None else target_model
-        self._source = self._load(source_model, "source_model")
-        self._target = self._source
-        if self.target_model != source_model:
-            self._target = self._load(target_model, "target_model")
+        self._source = load_model(self.source_model, "`source_model`")
+        self._target = load_model(self.target_model, "`target_model`")
+        self._special_ids = SpecialIds(pad_id, unknown_id, start_id, end_id)
+        self.pad_id, self.unknown_id, self.start_id, self.end_id = self._special_ids
+        expected = special_ids(
+            {"`source_model`": self._source, "`target_model`": self._target}
+        )
+        if self._special_ids != expected:
+            raise ValueError(
+                "The special ids must be those of the SentencePiece model. "
+                f"Expected: {expected}. Received: {self._special_ids}"
+            )
 
     @classmethod
     def train(
         cls,
         files: Iterable | None = None,
         lines: Iterable[str] | None = None,
-        vocabulary_size: int = 8000,
+        vocabulary_size: int | None = None,
         model_type: str = "unigram",
         seed: int = 0,
     ) -> "Tokenizer":
         """Learns one vocabulary for both languages from text.
 
         nmt_nfkc normalisation; every character of the text is a piece, and any other
-        falls to the 256 byte pieces. The same text gives the same model.
+        falls to the 256 byte pieces. The same text gives the same model. Of more than 2
+        million lines every n-th is learnt from.
+
+        Without a size, the number of lines, both languages together, chooses it:
+
+            lines    below 40,000   2,000,000   20,000,000   any more
+            pieces          4,000       8,000       16,000     32,000
+
+        A small text needs a small vocabulary: in a large one most pieces are too rare
+        for a model to learn them. It is never below 260 and twice the characters of
+        the text, so that one in Chinese has pieces of more than a character.
 
         Args:
             files: paths of UTF-8 text, gzip when they end in ".gz"; or
             lines: strings.
             vocabulary_size: int. Pieces, with the four special ones. A size the text
-                cannot fill is lowered, with a warning.
+                cannot fill is lowered, with a warning. None means as above, and fewer
+                where the text cannot fill that.
             model_type: "unigram" or "bpe". Unigram models alone can go to mobile.
-            seed: int. Kept for training that samples: now every line is read, once,
-                and nothing is drawn.
+            seed: int. Kept for training that samples: now every line is read, and
+                nothing is drawn.
         Raises:
             TypeError: if `files` or `lines` is one str.
             ValueError: unless exactly one of the two is given; if they hold no text or
                 none in UTF-8; if the model type is another; if the vocabulary is too
                 small for the byte pieces and the characters, naming the least size.
+        Source: Sennrich & Zhang 2019, "Revisiting Low-Resource Neural Machine
+            Translation", for small vocabularies where there is little text.
         """
         del seed
         if (files is None) == (lines is None):
             raise ValueError("Tokenizer.train expects either `files` or `lines`.")
         if files is not None:
-            paths = _several(files, "files")
-            lines = (line for path in paths for line in Lines.read(path))
+            lines = Lines.read(*_several(files, "files"))
         else:
             lines = Lines.of(_several(lines, "lines"))
         tokenizer = cls(learn_vocabulary(lines, vocabulary_size, model_type))
-        if tokenizer.vocabulary_size != vocabulary_size:
-            warnings.warn(
-                f"The text fills a vocabulary of {tokenizer.vocabulary_size} pieces, "
-                f"not of {vocabulary_size}: that is now its size.",
-                stacklevel=2,
-            )
+        _warn_if_lowered("text", tokenizer.vocabulary_size, vocabulary_size)
         return tokenizer
+
+    @classmethod
+    def train_separate(
+        cls,
+        source_lines: Iterable[str],
+        target_lines: Iterable[str],
+        vocabulary_size: int | None = None,
+        model_type: str = "unigram",
+        seed: int = 0,
+    ) -> "Tokenizer":
+        """Learns a vocabulary for each language, of its lines alone; see `train`.
+
+        Args:
+            source_lines: strings.
+            target_lines: strings, in the other language.
+            vocabulary_size: int. Pieces of each; None chooses one for each.
+            model_type: "unigram" or "bpe", as in `train`.
+            seed: int. As in `train`.
+        Raises:
+            TypeError, ValueError: as `train`, for either text.
+        """
+        del seed
+        texts = {"source_lines": source_lines, "target_lines": target_lines}
+        texts = [Lines.of(_several(text, name)) for name, text in texts.items()]
+        tokenizer = cls(
+            *(learn_vocabulary(text, vocabulary_size, model_type) for text in texts)
+        )
+        _warn_if_lowered("source", tokenizer.vocabulary_size, vocabulary_size)
+        _warn_if_lowered("target", tokenizer.target_vocabulary_size, vocabulary_size)
+        return tokenizer
+
+    @classmethod
+    def from_files(cls, source, target=None) -> "Tokenizer":
+        """Reads SentencePiece models, of any type, with their own special ids.
+
+        Missing special ids follow the pieces, and the vocabulary sizes count them: see
+        `Tokenizer`.
+
+        Args:
+            source: path of a ".model" file.
+            target: path of the target language's; None means one for both.
+        Raises:
+            FileNotFoundError, IsADirectoryError: if a path is not a file.
+            ValueError: if a file is no SentencePiece model, or special ids differ
+                between two models or fall together in one.
+        """
+        files = [source] if target is None else [source, target]
+        models = [Path(file).read_bytes() for file in files]
+        named = zip(files, models, strict=True)
+        ids = special_ids({file: load_model(model, file) for file, model in named})
+        return cls(*models, **ids._asdict())
 
     @property
     def vocabulary_size(self) -> int:
         """Number of source ids."""
-        return self._source.get_piece_size()
+        return self._size(self._source)
 
     @property
     def target_vocabulary_size(self) -> int:
         """Number of target ids."""
-        return self._target.get_piece_size()
+        return self._size(self._target)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Source ids of each line, `end_id` last.
@@ -125,10 +197,22 @@ class Tokenizer:
             ids: list of lists of int, or integer array (B, T); pads and starts vanish.
         Raises:
             TypeError: if `ids` is not a list of sequences of int.
-            ValueError: if an id is outside the target vocabulary.
+            ValueError: if an id is neither a target piece nor special.
         """
         pieces = [self._pieces(row) for row in _rows(ids)]
         return self._target.decode(pieces) if pieces else []
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces of a source as SentencePiece writes them: "▁" begins a word.
+
+        Args:
+            ids: list of int, without special ids.
+        """
+        return self._source.id_to_piece(list(ids))
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces of a target; see `source_pieces`."""
+        return self._target.id_to_piece(list(ids))
 
     def source_graph(self, strings):
         """Source ids inside a TensorFlow graph.
@@ -138,11 +222,11 @@ class Tokenizer:
         Returns:
             Ragged int32 tensor (B, None), `end_id` last in every row.
         """
-        return self._graph_ids(self.source_model, strings)
+        return graph.encode(self.source_model, strings, self.end_id)
 
     def target_graph(self, strings):
         """Target ids inside a TensorFlow graph; see `source_graph`."""
-        return self._graph_ids(self.target_model, strings)
+        return graph.encode(self.target_model, strings, self.end_id)
 
     def detokenize_graph(self, ids):
         """The text of target ids inside a TensorFlow graph, as `decode` gives it.
@@ -152,40 +236,13 @@ class Tokenizer:
         Returns:
             String tensor (B,).
         """
-        import tensorflow as tf
+        return graph.decode(self.target_model, ids, self._special_ids)
 
-        ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
-        ended = tf.cumsum(tf.cast(ids == self.end_id, tf.int32), axis=1) > 0
-        kept = ~ended & (ids != self.pad_id) & (ids != self.start_id)
-        pieces = tf.ragged.boolean_mask(ids, kept)
-        return _graph_tokenizer(self.target_model).detokenize(pieces)
-
-    def _load(self, model, name):
-        if not isinstance(model, bytes):
-            raise TypeError(f"`{name}` must be bytes. Received: {type(model).__name__}")
-        processor = sentencepiece.SentencePieceProcessor()
-        try:
-            processor.LoadFromSerializedProto(model)
-        except RuntimeError:
-            raise ValueError(
-                f"`{name}` is not a SentencePiece model. Received: {len(model)} bytes"
-            ) from None
-        theirs = (
-            processor.pad_id(),
-            processor.unk_id(),
-            processor.bos_id(),
-            processor.eos_id(),
-        )
-        ours = (self.pad_id, self.unknown_id, self.start_id, self.end_id)
-        if theirs != ours:
-            raise ValueError(
-                f"`{name}` has other special ids (pad, unknown, start, end) than the "
-                f"tokenizer. Expected: {ours}. Received: {theirs}"
-            )
-        return processor
+    def _size(self, processor):
+        return max(processor.get_piece_size(), max(self._special_ids) + 1)
 
     def _encode(self, processor, lines):
-        lines = _several(lines, "lines")
+        lines = list(_several(lines, "lines"))
         for number, line in enumerate(lines, start=1):
             if not isinstance(line, str):
                 raise TypeError(
@@ -199,35 +256,30 @@ class Tokenizer:
             raise
 
     def _pieces(self, row):
-        size = self.target_vocabulary_size
-        for id_ in row[(row < 0) | (row >= size)]:
+        size = self._target.get_piece_size()
+        outside = ((row < 0) | (row >= size)) & ~np.isin(row, self._special_ids)
+        for id_ in row[outside]:
             raise ValueError(
-                f"Id {id_} is outside the target vocabulary of {size} ids."
+                f"Id {id_} is neither one of {size} target pieces nor special."
             )
         ended = np.cumsum(row == self.end_id) > 0
         return row[~ended & (row != self.pad_id) & (row != self.start_id)].tolist()
 
-    def _graph_ids(self, model, strings):
-        import tensorflow as tf
 
-        strings = tf.ensure_shape(tf.convert_to_tensor(strings, tf.string), [None])
-        end = tf.fill([tf.size(strings), 1], self.end_id)
-        return tf.concat([_graph_tokenizer(model).tokenize(strings), end], axis=1)
-
-
-def _graph_tokenizer(model):
-    """A new one for each graph: TensorFlow drops kept ones when a seed is set."""
-    import tensorflow as tf
-    import tensorflow_text
-
-    return tensorflow_text.SentencepieceTokenizer(model, out_type=tf.int32)
+def _warn_if_lowered(text, size, wanted):
+    if wanted not in (None, size):
+        warnings.warn(
+            f"The {text} fills a vocabulary of {size} pieces, not of {wanted}: that is "
+            "now its size.",
+            stacklevel=3,
+        )
 
 
 def _several(values, name):
-    """A list of the values; one value alone would be read letter by letter."""
+    """The values; one value alone would be read letter by letter."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"`{name}` must be a list. Received: {values!r:.60}")
-    return list(values)
+    return values
 
 
 def _rows(ids):

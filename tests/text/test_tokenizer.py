@@ -83,7 +83,7 @@ def test_decoding_stops_at_the_first_end_and_skips_pads_and_starts(tokenizer):
 
 @pytest.mark.parametrize("bad", [-1, 307, 2**31])
 def test_an_id_outside_the_vocabulary_is_refused_with_both_numbers(tokenizer, bad):
-    with pytest.raises(ValueError, match=f"Id {bad} .*of 307"):
+    with pytest.raises(ValueError, match=f"Id {bad} .*of 307 "):
         tokenizer.decode([[4, 3], [5, bad]])
 
 
@@ -119,7 +119,9 @@ def test_special_ids_are_the_models(tokenizer):
         tokenizer.start_id,
         tokenizer.end_id,
     )
-    with pytest.raises(ValueError, match=r"\(0, 1, 3, 2\).*\(0, 1, 2, 3\)"):
+    with pytest.raises(
+        ValueError, match="start_id=2, end_id=3. .*start_id=3, end_id=2"
+    ):
         Tokenizer(tokenizer.source_model, start_id=3, end_id=2)
 
 
@@ -335,7 +337,8 @@ package = types.ModuleType("keras_vanilla")  # the package's own __init__ loads 
 package.__path__ = [{str(folder)!r}]
 sys.modules["keras_vanilla"] = package
 import keras_vanilla.text
-assert not {{"tensorflow", "keras", "tensorflow_text", "babel"}} & set(sys.modules)
+loaded = {{"tensorflow", "keras", "tensorflow_text", "tensorflow_datasets", "babel"}}
+assert not loaded & set(sys.modules)
 keras_vanilla.text.Tokenizer.train(lines=["a b"], vocabulary_size=263).encode(["a"])
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -1,0 +1,66 @@
+"""Long texts, cut into sentences."""
+
+import re
+from collections.abc import Callable
+
+# An end mark and what closes a quotation, white space, then what may open one and a
+# letter or digit; Chinese and Japanese marks need no space after them.
+END = re.compile(
+    r"""[.!?…؟।]["'”’»)\]]*\s+(?=["'“‘«(\[¿¡]*(\w))|[。！？][」』”’）]*\s*(?=(\S))"""
+)
+CLAUSE_END = re.compile(r"[,;:–—]\s+|[，；：、]\s*")
+SPACE = re.compile(r"\s+")
+ANYWHERE = re.compile(r".", re.DOTALL)
+
+# One letter, letters between full stops, or a short number (German "am 5. Mai").
+SHORT = re.compile(r"(?:\w|\w+(?:\.\w+)+|\d{1,2})", re.UNICODE)
+ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof rev gen sen sr jr st mt vs no vol fig ca nr hr fr bzw vgl "
+    "mme mlle mm art sra srta dott ing sig".split()
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each with the white space after it.
+
+    A rule of thumb for languages that end a sentence with a mark: a full stop after an
+    initial, a short number or a common abbreviation, or before a small letter, is none.
+    Joined, they are the text.
+
+    Args:
+        text: str.
+    """
+    cuts = [0, *(end.end() for end in END.finditer(text) if _ends(text, end))]
+    return [
+        text[a:b] for a, b in zip(cuts, [*cuts[1:], len(text)], strict=True) if a < b
+    ]
+
+
+def cut_to_fit(text: str, fits: Callable[[str], bool]) -> list[str]:
+    """A sentence in parts that fit, each with the white space after it.
+
+    Cut near the middle, at a comma or the like; without one at a space, or anywhere.
+
+    Args:
+        text: str.
+        fits: says whether a part is short enough.
+    """
+    if fits(text):
+        return [text]
+    for mark in (CLAUSE_END, SPACE, ANYWHERE):
+        ends = [end.end() for end in mark.finditer(text) if end.end() < len(text)]
+        if ends:
+            cut = min(ends, key=lambda end: abs(2 * end - len(text)))
+            return cut_to_fit(text[:cut], fits) + cut_to_fit(text[cut:], fits)
+    return [text]
+
+
+def _ends(text, end):
+    following = end[1] or end[2]
+    if following.islower():
+        return False
+    if end[0][0] != ".":
+        return True
+    word = text[: end.start()].rsplit(None, 1)[-1:] or [""]
+    word = word[0].lstrip("\"'“‘«([¿¡")
+    return not (SHORT.fullmatch(word) or word.lower() in ABBREVIATIONS)

@@ -1,25 +1,116 @@
 """How good a translator is, by sacreBLEU's BLEU and chrF."""
 
+import importlib.metadata
 
-def score(translator, corpus):
-    """BLEU and chrF of greedy translations of a corpus's sources.
+import numpy as np
+
+
+def score(
+    translator,
+    corpus,
+    beam_size=1,
+    length_penalty=0.6,
+    lowercase=False,
+    tokenized=None,
+):
+    """BLEU and chrF of the translations of a corpus's sources.
+
+    By default BLEU is sacreBLEU's own, of cased text. With `lowercase` and `tokenized`
+    it is what many papers report: translations and references lose their case and
+    are split by Moses's tokenizer first. chrF never sees the split text.
 
     Args:
         translator: Translator.
         corpus: ParallelCorpus; its targets are the references.
+        beam_size: int. 1 is greedy search.
+        length_penalty: float.
+        lowercase: bool. Ignore case.
+        tokenized: str or None. The target language, such as "en", for Moses's
+            tokenizer; None leaves the splitting to sacreBLEU ("13a").
     Returns:
         Dict: "bleu" and "chrf" (floats, 0 to 100), "signature" (str, sacreBLEU's, which
-        says how BLEU was computed) and "translations" (list of str).
+        says how BLEU was computed), "translations" (list of str) and "unfinished" (list
+        of int: the corpus's lines whose translation has no end).
+    Raises:
+        ImportError: if `tokenized` is asked for and sacremoses is missing.
     Source: Post 2018 for the signature; Papineni et al. 2002; Popović 2015.
     """
     from sacrebleu.metrics import BLEU, CHRF
 
-    translations = translator.translate(list(corpus.sources))
-    references = [list(corpus.targets)]
-    bleu = BLEU()
+    split = _moses(tokenized) if tokenized else str
+    sources, references = list(corpus.sources), list(corpus.targets)
+    found = [
+        hypotheses[0]
+        for hypotheses in translator.stream(sources, beam_size, length_penalty)
+    ]
+    translations = [each.text for each in found]
+    bleu = BLEU(lowercase=lowercase, tokenize="none" if tokenized else None, force=True)
+    result = bleu.corpus_score(
+        [split(text) for text in translations], [[split(text) for text in references]]
+    )
+    chrf = CHRF(lowercase=lowercase).corpus_score(translations, [references])
     return {
-        "bleu": bleu.corpus_score(translations, references).score,
-        "chrf": CHRF().corpus_score(translations, references).score,
-        "signature": str(bleu.get_signature()),
+        "bleu": result.score,
+        "chrf": chrf.score,
+        "signature": str(bleu.get_signature()) + _moses_version(tokenized),
         "translations": translations,
+        "unfinished": [
+            int(line)
+            for line, each in zip(corpus.line_numbers, found, strict=True)
+            if not each.ended
+        ],
     }
+
+
+def worst_and_best(corpus, translations, count=3):
+    """The sentences with the lowest and the highest chrF, to look at.
+
+    Args:
+        corpus: ParallelCorpus.
+        translations: list of str, one for each source.
+        count: int. How many of each.
+    Returns:
+        Two lists of dicts, the worst first and the best first: "line" (int, in the
+        corpus's file), "source", "translation", "reference" (str), "chrf" (float).
+    """
+    from sacrebleu.metrics import CHRF
+
+    chrf = CHRF()
+    pairs = zip(translations, corpus.targets, strict=True)
+    scores = np.array(
+        [chrf.sentence_score(ours, [theirs]).score for ours, theirs in pairs]
+    )
+    order = np.argsort(scores, kind="stable").tolist()
+
+    def sentence(i):
+        return {
+            "line": int(corpus.line_numbers[i]),
+            "source": corpus.sources[i],
+            "translation": translations[i],
+            "reference": corpus.targets[i],
+            "chrf": float(scores[i]),
+        }
+
+    best_first = sorted(order, key=lambda i: -scores[i])
+    return [[sentence(i) for i in some[:count]] for some in (order, best_first)]
+
+
+def _moses(language):
+    """Punctuation made plain, small letters, then Moses's tokenizer."""
+    try:
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+    except ImportError as error:
+        raise ImportError(
+            'Moses\'s tokenizer needs sacremoses: pip install "keras-vanilla[moses]"'
+        ) from error
+    normalizer = MosesPunctNormalizer(lang=language)
+    tokenizer = MosesTokenizer(lang=language)
+    return lambda text: tokenizer.tokenize(
+        normalizer.normalize(text).lower(), escape=True, return_str=True
+    )
+
+
+def _moses_version(language):
+    if not language:
+        return ""
+    return f"|moses:{language}-sacremoses-{importlib.metadata.version('sacremoses')}"

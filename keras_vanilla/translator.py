@@ -1,19 +1,16 @@
 """Text in, text out: a tokenizer, a Transformer and a search in one Keras archive."""
 
 import os
-import warnings
 import zipfile
 from pathlib import Path
 
 import keras
-import numpy as np
 
-from keras_vanilla.decoding import CompiledSearch, greedy_search
-from keras_vanilla.text.lines import some_of
+from keras_vanilla.alignment import align
+from keras_vanilla.decoding import CompiledSearch
+from keras_vanilla.hypotheses import Search, search_sentences, warn_unfinished
 from keras_vanilla.text.tokenizer import Tokenizer
 from keras_vanilla.transformer import Transformer
-
-ROWS = 64  # of a batch: enough to fill two cores, few enough to end together
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -42,64 +39,151 @@ class Translator(keras.Model):
             tokenizer is not None
         ):  # Keras hands it over after the config, see load_assets
             _check_pair(tokenizer, model)
-        self._search = CompiledSearch(model)
+        self._compiled = CompiledSearch(model)
         self.built = True
 
     def call(self, inputs, training=None):
         return self.model(inputs, training=training)
 
-    def translate(self, texts, max_length=None):
-        """Translates each text by greedy search.
+    def translate(
+        self, texts, beam_size=1, length_penalty=0.6, max_length=None, long="refuse"
+    ):
+        """Translates each text.
 
         Args:
             texts: list of str.
+            beam_size: int. 1 is greedy search.
+            length_penalty: float. Of beam search, see `beam_search`.
             max_length: int or None. Longest output in tokens, its end included; None
                 means 50 more than the source has.
+            long: "refuse" a text with more tokens than the model takes, or "split"
+                every text into sentences, which are translated one by one.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "".
         Raises:
             TypeError: if `texts` is one str.
-            ValueError: if a text has more tokens than the model takes.
+            ValueError: if a text has more tokens than the model takes, or an argument
+                is out of its range.
         Warns:
             UserWarning: if translations reached their longest length without an end.
         """
-        sources = self.encode(texts)
-        results = [""] * len(texts)
-        cut = []
-        by_length = sorted(range(len(texts)), key=lambda i: len(sources[i]))
-        wanted = [i for i in by_length if len(sources[i]) > 1]  # more than an end
-        for start in range(0, len(wanted), ROWS):
-            rows = wanted[start : start + ROWS]
-            ids = self.search([sources[i] for i in rows], max_length)
-            for i, text in zip(rows, self.tokenizer.decode(ids), strict=True):
-                results[i] = text
-            ended = (ids == self.model.end_id).any(axis=1)
-            cut += [i + 1 for i, end in zip(rows, ended, strict=True) if not end]
-        if cut:
-            warnings.warn(
-                f"{len(cut)} of {len(texts)} translations reached their longest length "
-                f"without an end: texts {some_of(sorted(cut))}",
-                stacklevel=2,
+        stream = self.stream(texts, beam_size, length_penalty, max_length, long)
+        found = [hypotheses[0] for hypotheses in stream]
+        warn_unfinished(found)
+        return [hypothesis.text for hypothesis in found]
+
+    def translate_n_best(
+        self, texts, beam_size=4, n_best=4, length_penalty=0.6, max_length=None
+    ):
+        """The best translations of each text, with their scores.
+
+        Args:
+            texts: list of str.
+            beam_size: int.
+            n_best: int, at most `beam_size`.
+            length_penalty: float, see `beam_search`.
+            max_length: int or None, as for `translate`.
+        Returns:
+            For each text a list of (str, float), best first: at most `n_best`, fewer
+            where the search found fewer. The score is the log-probability divided by
+            the length penalty.
+        Raises:
+            TypeError, ValueError: as `translate`; also if `n_best` is above
+                `beam_size`.
+        Warns:
+            UserWarning: as `translate`.
+        """
+        found = list(
+            self.stream(texts, beam_size, length_penalty, max_length, n_best=n_best)
+        )
+        warn_unfinished([hypotheses[0] for hypotheses in found])
+        return [[(each.text, each.score) for each in found_of] for found_of in found]
+
+    def stream(
+        self,
+        texts,
+        beam_size=1,
+        length_penalty=0.6,
+        max_length=None,
+        long="refuse",
+        n_best=None,
+    ):
+        """Yields a list of hypotheses for each text, in order, while others wait.
+
+        Texts of about equal length are translated together, among some thousands at a
+        time. What is wrong with an argument or a text is found before the first.
+
+        Args:
+            texts: list of str.
+            beam_size: int.
+            length_penalty: float.
+            max_length: int or None.
+            long: "refuse" or "split", as for `translate`.
+            n_best: int or None. Hypotheses of each text, with scores; None means one
+                without.
+        Returns:
+            Iterator of lists of `Hypothesis`, best first.
+        Raises:
+            TypeError, ValueError: as `translate_n_best`.
+        """
+        if long not in ("refuse", "split"):
+            raise ValueError(f"`long` must be 'refuse' or 'split'. Received: {long!r}")
+        if long == "split" and n_best is not None:
+            raise ValueError(
+                "There are no n-best translations of a text that is split."
             )
-        return results
+        search = Search(
+            self.model,
+            self.tokenizer,
+            self._compiled,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            n_best=n_best,
+        )
+        if long == "refuse":
+            return search(self.encode(texts))
+        return search_sentences(search, texts)
 
     def encode(self, texts):
         """Source ids of each text, refusing those that the model cannot take."""
         sources = self.tokenizer.encode(texts)
-        for number, ids in enumerate(sources, start=1):
-            if len(ids) > self.model.max_length:
-                raise ValueError(
-                    f"Text {number} has {len(ids)} tokens, but the model takes at most "
-                    f"{self.model.max_length}: {texts[number - 1][:40]!r}..."
-                )
+        self._check_lengths(sources, texts, "Text")
         return sources
 
-    def search(self, sources, max_length=None):
-        """Target ids (B, L), an int32 array, of lists of source ids."""
-        width = max(map(len, sources))
-        width = min(-(-width // 8) * 8, self.model.max_length)  # few shapes to compile
-        source_ids = padded(sources, width, self.model.pad_id)
-        return self._search(greedy_search, source_ids, max_length=max_length)
+    def search(self, sources, **settings):
+        """Target ids (B, L), an int32 array, of one batch of lists of source ids.
+
+        Args:
+            sources: lists of ids, each with its end.
+            settings: `beam_size`, `length_penalty` and `max_length`.
+        """
+        search = Search(self.model, self.tokenizer, self._compiled, **settings)
+        return search.ids(sources)[0][:, 0]
+
+    def align(self, texts, translations):
+        """Which word of each text every word of its translation comes from.
+
+        Args:
+            texts: list of str.
+            translations: list of str, as many; the model's own or others.
+        Returns:
+            For each pair a list of (source word, target word), ints that count from 0
+            the words between white space, as the tokenizer normalises the text. They
+            are read off the cross-attention, see `alignment.align`.
+        Raises:
+            TypeError: if either is one str.
+            ValueError: if the counts differ, or one has more tokens than the model
+                takes.
+        """
+        if len(texts) != len(translations):
+            raise ValueError(
+                "`texts` and `translations` must be as many. Received: "
+                f"{len(texts)} and {len(translations)}"
+            )
+        targets = self.tokenizer.encode_target(translations)
+        self._check_lengths(targets, translations, "Translation")
+        return align(self.model, self.tokenizer, self.encode(texts), targets)
 
     def save(self, path, overwrite=True):
         """Writes one Keras archive, in one piece or not at all.
@@ -160,6 +244,14 @@ class Translator(keras.Model):
         model.set_weights(self.model.get_weights() if weights is None else weights)
         return type(self)(self.tokenizer, model, name=self.name)
 
+    def _check_lengths(self, rows, texts, name):
+        for number, ids in enumerate(rows, start=1):
+            if len(ids) > self.model.max_length:
+                raise ValueError(
+                    f"{name} {number} has {len(ids)} tokens, but the model takes at "
+                    f"most {self.model.max_length}: {texts[number - 1][:40]!r}..."
+                )
+
     def save_assets(self, folder):
         tokenizer = self.tokenizer
         Path(folder, "source.model").write_bytes(tokenizer.source_model)
@@ -189,14 +281,6 @@ class Translator(keras.Model):
         translator = cls(None, model, name=config["name"])
         translator._special_ids = config["special_ids"]
         return translator
-
-
-def padded(rows, width, pad_id):
-    """An int32 array (len(rows), width) of lists of ids, `pad_id` after each."""
-    ids = np.full((len(rows), width), pad_id, dtype="int32")
-    for target, row in zip(ids, rows, strict=True):
-        target[: len(row)] = row
-    return ids
 
 
 def _check_pair(tokenizer, model):

@@ -1,13 +1,16 @@
 """The command line as a person meets it: real files, and what goes wrong with them."""
 
 import gzip
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+import sentencepiece
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator, __version__
@@ -116,11 +119,64 @@ def test_translate_standard_input_as_a_program(model, trained_translator):
     assert err == ""  # TensorFlow's start-up talk is silenced
 
 
+def test_the_n_best_of_each_line_with_scores(model, trained_translator, capfd):
+    texts = ["one two three", "small house"]
+    command = ["translate", model, *texts, "--beam-size", "3", "--n-best", "2"]
+    assert main(command) == 0
+    rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    expected = trained_translator.translate_n_best(texts, 3, 2)
+    for (_, score, text), found in zip(rows, sum(expected, []), strict=True):
+        assert text == found[0] and float(score) == pytest.approx(found[1], abs=1e-4)
+
+
+def test_alignments_stand_behind_each_translation(model, trained_translator, capfd):
+    texts = ["one two three", "small house", ""]
+    assert main(["translate", model, *texts, "--alignments"]) == 0
+    rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    links = trained_translator.align(texts, [text for text, _ in rows])
+    assert [row[1] for row in rows] == [
+        " ".join(f"{source}-{target}" for source, target in of_row) for of_row in links
+    ]
+    assert rows[0][1] == "2-0 1-1 0-2"
+
+
+def test_long_texts_are_split_on_request(model, trained_translator, capfd):
+    text = "One two three. " * 40
+    assert "takes at most 60" in fails(capfd, "translate", model, text)
+    assert main(["translate", model, text, "--long", "split"]) == 0
+    out = capfd.readouterr().out
+    expected = trained_translator.translate(["One two three."])[0]
+    assert out == " ".join([expected] * 40) + "\n"
+
+
+def test_lines_without_an_end_are_counted_and_named(model, capfd):
+    command = ["translate", model, "one", "one two three four", "--max-length", "2"]
+    assert main(command) == 0
+    assert "reached their longest length without an end: texts 2" in (
+        capfd.readouterr().err
+    )
+
+
 def test_evaluate_prints_scores_and_signature(model, files, capfd):
     command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
     assert main(command) == 0
     out = capfd.readouterr().out
     assert out.startswith("BLEU ") and "(60 lines)" in out and "tok:13a" in out
+    assert out.count("worst, line ") == out.count("best, line ") == 3
+
+
+def test_evaluate_for_a_program(model, files, trained_translator, capfd):
+    command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
+    options = ["--beam-size", "2", "--lowercase", "--tokenized", "nl", "--sentences"]
+    assert main([*command, *options, "1", "--json"]) == 0
+    out, err = capfd.readouterr()
+    result = json.loads(out)
+    assert err == "" and result["lines"] == 60 and result["unfinished"] == []
+    assert "case:lc" in result["signature"] and "moses:nl" in result["signature"]
+    (best,) = result["best"]
+    (text,) = trained_translator.translate([best["source"]], beam_size=2)
+    assert best["translation"] == text
 
 
 @pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
@@ -164,7 +220,8 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     out, err = capfd.readouterr()
     assert f"keras-vanilla translate {output}/translator.keras" in out
     assert "epoch 1/1" in err and "tokens/s" in err and "val BLEU" in err
-    assert err.count("\n") == 1  # no bar is drawn again and again off a terminal
+    assert "60 pairs: dropout 0.0" in err
+    assert err.count("\n") == 2  # no bar is drawn again and again off a terminal
     assert Translator.load(output / "translator.keras").translate(["one"])
 
 
@@ -336,3 +393,90 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, "num2words", None)
     error = fails(capfd, "quickstart", "--output", tmp_path / "out")
     assert "keras-vanilla[demo]" in error
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--beam-size", "0"), "`beam_size` must be at least 1. Received: 0"),
+        (("--max-length", "0"), "`max_length` must be at least 1"),
+        (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
+        (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),
+        (("--n-best", "0"), "`n_best` must be at least 1"),
+        (("--alignments", "--long", "split"), "do not go together"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_searched_with(options, message, model, capfd):
+    assert message in fails(capfd, "translate", model, "one", *options)
+
+
+def test_a_reference_file_of_another_length(model, files, tmp_path, capfd):
+    (tmp_path / "short").write_text("een\n")
+    command = ["evaluate", model, "--source", files[0], "--reference"]
+    error = fails(capfd, *command, tmp_path / "short")
+    assert "60 source lines, 1 target lines" in error
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ((), "either --source with its translation, or --corpus"),
+        (("--source", "x"), "--source needs the file of its translation"),
+        (("--corpus", "ted"), "--corpus expects tfds: and a name"),
+        (("--corpus", "tfds:x", "--target", "y"), "give no file"),
+        (("--source", "x", "--target", "y", "--reverse"), "--reverse is for --corpus"),
+    ],
+    ids=" ".join,
+)
+def test_a_corpus_that_is_not_one(options, message, tmp_path, capfd):
+    output = tmp_path / "out"
+    assert message in fails(capfd, "train", "--output", output, *options)
+    assert not output.exists()
+
+
+def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):
+    try:
+        import tensorflow_datasets  # noqa: F401
+    except ImportError:
+        expected = "keras-vanilla[corpora]"
+    else:
+        expected = "ted_hrlr_translate"  # one of those that are known
+    command = ["train", "--corpus", "tfds:nonsense", "--output", tmp_path / "out"]
+    assert expected in fails(capfd, *command)
+
+
+def test_a_tokenizer_of_your_own(files, tmp_path, capfd):
+    texts = [Path(file).read_text() for file in files]
+    (tmp_path / "text").write_text("".join(texts))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"),
+        model_prefix=str(tmp_path / "mine"),
+        vocab_size=60,
+        minloglevel=2,
+    )
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--preset", "tiny", "--epochs", 1)
+    assert main([*command, "--tokenizer", str(tmp_path / "mine.model")]) == 0
+    tokenizer = Translator.load(output / "translator.keras").tokenizer
+    assert tokenizer.source_model == (tmp_path / "mine.model").read_bytes()
+    assert "60 pairs: dropout 0.2" in capfd.readouterr().err
+    for more in (["--vocabulary-size", 70], ["--separate-vocabularies"]):
+        command = train(files, "--output", tmp_path / "no", *more)
+        error = fails(capfd, *command, "--tokenizer", tmp_path / "mine.model")
+        assert "has its own vocabularies" in error
+
+
+def test_a_vocabulary_for_each_language(files, tmp_path):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--preset", "tiny", "--epochs", 1)
+    assert main([*command, "--separate-vocabularies"]) == 0
+    translator = Translator.load(output / "translator.keras")
+    assert translator.tokenizer.source_model != translator.tokenizer.target_model
+    assert not translator.model.share_embeddings
+    assert len(translator.translate(["one two"])) == 1
+
+
+def test_an_unknown_recipe(files, tmp_path, capfd):
+    command = train(files, "--output", tmp_path / "out", "--recipe", "best")
+    assert "'auto' or 'paper'. Received: 'best'" in fails(capfd, *command)

@@ -8,14 +8,25 @@ import pytest
 import keras_vanilla
 
 ROOT = Path(keras_vanilla.__file__).parent
-MODELS = {"layers", "transformer", "decoding", "text", "translator", "evaluation"}
+MODELS = {
+    "layers",
+    "transformer",
+    "decoding",
+    "text",
+    "hypotheses",
+    "alignment",
+    "translator",
+    "evaluation",
+}
 MAY_IMPORT = {
     "layers": set(),
     "stacks": {"layers"},
     "transformer": {"layers", "stacks"},
     "decoding": set(),
     "text": set(),
-    "translator": {"transformer", "decoding", "text"},
+    "hypotheses": {"decoding", "text"},
+    "alignment": {"hypotheses"},
+    "translator": {"transformer", "decoding", "text", "hypotheses", "alignment"},
     "evaluation": {"translator", "text"},
     "training": {"transformer", "decoding", "text", "translator", "evaluation"},
     "interop": MODELS,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from keras_vanilla import Transformer
-from keras_vanilla.cli import _parser
+from keras_vanilla.cli import parser
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def test_every_command_and_option_of_the_readme_exists():
     commands = re.findall(r"^keras-vanilla (.+)$", joined, re.MULTILINE)
     assert len(commands) >= 5
     for command in commands:
-        _parser().parse_args(shlex.split(command))
+        parser().parse_args(shlex.split(command))
 
 
 def test_every_file_it_names_is_there():

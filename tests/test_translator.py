@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from word_reversal import dutch
 
-from keras_vanilla import Transformer, Translator
+from keras_vanilla import Transformer, Translator, hypotheses
+from keras_vanilla.text.sentences import cut_to_fit
 from keras_vanilla.training.fit import compile_for_training
 
 
@@ -187,3 +188,140 @@ def test_a_tokenizer_with_other_special_ids_is_refused(trained_translator):
     model = Transformer.from_preset("tiny", source_vocabulary_size=size, end_id=7)
     with pytest.raises(ValueError, match="end_id=3, the model's end_id=7"):
         Translator(trained_translator.tokenizer, model)
+
+
+# Beams, scores, many texts
+
+
+def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
+    texts = unseen_sentences[:40]
+    settings = {"length_penalty": 0.0, "n_best": 1}
+    narrow = trained_translator.translate_n_best(texts, beam_size=1, **settings)
+    wide = trained_translator.translate_n_best(texts, beam_size=6, **settings)
+    gains = [w[0][1] - n[0][1] for w, n in zip(wide, narrow, strict=True)]
+    # Where the search is not greedy it may still lose the best; never on the whole.
+    assert sum(gains) >= 0
+    assert [n[0][0] for n in narrow] == trained_translator.translate(texts)
+
+
+def test_the_n_best_are_distinct_and_fall(trained_translator):
+    (found,) = trained_translator.translate_n_best(["one two three"], 5, 4)
+    texts, scores = zip(*found, strict=True)
+    assert len(found) == 4 and len(set(texts)) > 1
+    assert list(scores) == sorted(scores, reverse=True) and scores[0] < 0
+    best = trained_translator.translate(["one two three"], beam_size=5)
+    assert [texts[0]] == best
+
+
+def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
+    model, tokenizer = trained_translator.model, trained_translator.tokenizer
+    text = "one two three four"
+    (((translation, found),),) = trained_translator.translate_n_best([text], 3, 1, 0.6)
+    (target,) = tokenizer.encode_target([translation])
+    inputs = {
+        "source_ids": np.array(trained_translator.encode([text])),
+        "target_ids": np.array([[model.start_id, *target[:-1]]]),
+    }
+    logits = np.asarray(model(inputs), dtype="float64")[0]
+    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    log_probability = logits[np.arange(len(target)), target].sum()
+    expected = log_probability / ((5 + len(target)) / 6) ** 0.6
+    assert found == pytest.approx(expected, abs=1e-5)  # sums of float32 logits
+
+
+def test_a_text_without_a_piece_has_one_translation(trained_translator):
+    assert trained_translator.translate_n_best(["", "one"])[0] == [("", 0.0)]
+
+
+def test_the_first_results_come_before_the_last_texts_are_searched(
+    trained_translator, monkeypatch
+):
+    monkeypatch.setattr(hypotheses, "WINDOW", 4)
+    monkeypatch.setattr(hypotheses, "ROWS", 2)
+    searched = []
+    ids = hypotheses.Search.ids
+    monkeypatch.setattr(
+        hypotheses.Search,
+        "ids",
+        lambda self, sources: searched.append(len(sources)) or ids(self, sources),
+    )
+    texts = ["one", "two three four", "", "five", "six", "ten"]
+    stream = trained_translator.stream(texts)
+    first = next(stream)[0]
+    assert searched == [2, 1]  # of the first window
+    assert first.text == trained_translator.translate(texts)[0]
+    assert [found[0].text for found in stream] == trained_translator.translate(texts)[
+        1:
+    ]
+
+
+def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
+    translator = trained_translator.copy()
+    traces = []
+    encode = translator.model.encode
+    translator.model.encode = lambda ids: traces.append(1) or encode(ids)
+    for count in (3, 4, 3, 4):
+        translator.translate(["one two three"] * count, beam_size=2)
+    assert len(traces) <= 2  # Keras may look at the shapes once before
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"beam_size": 0}, "`beam_size` must be at least 1. Received: 0"),
+        ({"max_length": 0}, "`max_length` must be at least 1 .* Received: 0"),
+        ({"beam_size": 2, "length_penalty": float("nan")}, "`length_penalty`.*nan"),
+        ({"beam_size": 2, "length_penalty": -1.0}, "`length_penalty`.*-1.0"),
+        ({"long": "cut"}, "'refuse' or 'split'. Received: 'cut'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched_with_is_refused_in_one_sentence(
+    trained_translator, settings, message
+):
+    with pytest.raises(ValueError, match=message) as refused:
+        trained_translator.translate(["one"], **settings)
+    assert "\n" not in str(refused.value)
+
+
+def test_more_hypotheses_than_beams_are_refused(trained_translator):
+    with pytest.raises(ValueError, match="at most `beam_size`, 2. Received: 3"):
+        trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)
+
+
+# Long texts
+
+
+def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
+    one, two = trained_translator.translate(["one two.", "Red tree!"])
+    (both,) = trained_translator.translate(["one two.  Red tree!"], long="split")
+    assert both == f"{one}  {two}"
+    assert trained_translator.translate(["", "one"], long="split")[0] == ""
+
+
+def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
+    text = "one two three, " * 30
+    with pytest.raises(ValueError, match="Text 1 has"):
+        trained_translator.translate([text])
+    with pytest.warns(
+        UserWarning, match="1 of 2 texts have a sentence of more than 60"
+    ):
+        whole, other = trained_translator.translate([text, "ten"], long="split")
+    assert other == trained_translator.translate(["ten"])[0]
+    longest = trained_translator.model.max_length
+    parts = cut_to_fit(
+        text,
+        lambda part: len(trained_translator.tokenizer.encode([part])[0]) <= longest,
+    )
+    assert len(parts) > 1 and all(part.endswith(", ") for part in parts)
+    assert whole == " ".join(trained_translator.translate(parts))
+
+
+def test_one_string_is_refused_to_be_split_as_well(trained_translator):
+    with pytest.raises(TypeError, match="list"):
+        trained_translator.translate("one two", long="split")
+
+
+def test_there_are_no_n_best_of_a_split_text(trained_translator):
+    with pytest.raises(ValueError, match="no n-best"):
+        trained_translator.stream(["one"], n_best=2, beam_size=2, long="split")

@@ -8,7 +8,8 @@ import sentencepiece
 from keras_vanilla.export.exported import open_exported
 from keras_vanilla.export.report import Difference, Report, TextDifference
 from keras_vanilla.export.search_graph import in_float32
-from keras_vanilla.translator import Translator, padded
+from keras_vanilla.hypotheses import padded
+from keras_vanilla.translator import Translator
 
 ROWS = 64  # of a batch
 

@@ -1,0 +1,44 @@
+"""The command line: arguments in, calls to the library, one-sentence errors out."""
+
+import argparse
+import sys
+
+from keras_vanilla._version import __version__
+from keras_vanilla.cli import evaluate, exporting, quickstart, train, translate
+from keras_vanilla.cli.console import quiet, sentence
+
+
+def main(arguments=None):
+    """Runs `keras-vanilla`; returns the exit status.
+
+    Results go to standard output; progress, warnings and errors to standard error. What
+    a user got wrong is one sentence and status 1 (2 for the arguments themselves); a
+    stop by Ctrl-C is status 130.
+
+    Args:
+        arguments: list of str; None means the process's own.
+    """
+    options = parser().parse_args(arguments)
+    try:
+        with quiet():
+            options.run(options)
+    except KeyboardInterrupt as stop:
+        print(f"\n{str(stop) or 'Stopped.'}", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        print(f"keras-vanilla: {sentence(error)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser():
+    """The parser of every command; each sets `run`, a function of its options."""
+    every = argparse.ArgumentParser(
+        prog="keras-vanilla",
+        description="Train a translation Transformer, use it, and export it.",
+    )
+    every.add_argument("--version", action="version", version=__version__)
+    commands = every.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for module in (quickstart, train, translate, evaluate, exporting):
+        module.add_to(commands)
+    return every

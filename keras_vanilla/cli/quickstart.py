@@ -1,0 +1,24 @@
+"""`keras-vanilla quickstart`."""
+
+from keras_vanilla.cli.console import add_command, refuse_existing
+
+
+def add_to(commands):
+    """Adds the command."""
+    command = add_command(
+        commands, "quickstart", run, "train, test and export a small translator"
+    )
+    command.add_argument(
+        "--output",
+        default="keras-vanilla-quickstart",
+        metavar="DIR",
+        help="%(default)s",
+    )
+
+
+def run(options):
+    """Runs the command."""
+    from keras_vanilla import quickstart
+
+    refuse_existing(options.output)
+    quickstart.run(options.output)

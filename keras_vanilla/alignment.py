@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from keras_vanilla.hypotheses import ROWS, padded
+from keras_vanilla.hypotheses import neighbours, padded
 
+_HELD = 8  # `attention_weights` keeps more of each row than a search does
 WORD_START = "▁"  # SentencePiece's mark for the space before a word
 
 
@@ -20,35 +21,43 @@ def align(model, tokenizer, sources, targets):
         model: Transformer.
         tokenizer: Tokenizer.
         sources: list of lists of source ids, each with its end.
-        targets: list of lists of target ids, as many, each with its end.
+        targets: list of lists of target ids, as many; an end, if there is one, is last.
     Returns:
         For each pair a list of (source word, target word), ints that count from 0 the
         words that the tokenizer sees between white space; one link a target word, none
         where either side has no word.
     """
-    links = []
-    for start in range(0, len(sources), ROWS):
-        rows = slice(start, start + ROWS)
-        pairs = zip(sources[rows], targets[rows], strict=True)
-        weights = _last_cross_attention(model, sources[rows], targets[rows])
-        for (source, target), seen in zip(pairs, weights, strict=True):
+    links = [[]] * len(sources)
+    for rows in neighbours(sources, beams=_HELD):
+        pairs = [(sources[i], targets[i]) for i in rows]
+        weights = _last_cross_attention(model, *zip(*pairs, strict=True))
+        for i, seen in zip(rows, weights, strict=True):
             words = (
-                _word_numbers(tokenizer.target_pieces(target[:-1])),
-                _word_numbers(tokenizer.source_pieces(source[:-1])),
+                _word_numbers(tokenizer.target_pieces(_without(model, targets[i]))),
+                _word_numbers(tokenizer.source_pieces(_without(model, sources[i]))),
             )
-            links.append(_links(seen, *words))
+            links[i] = _links(seen, *words)
     return links
+
+
+def _without(model, ids):
+    return [id_ for id_ in ids if id_ not in (model.end_id, model.pad_id)]
 
 
 def _last_cross_attention(model, sources, targets):
     """(B, T, S) weights; row t is what predicts target piece t."""
     shifted = [[model.start_id, *target[:-1]] for target in targets]
     inputs = {
-        "source_ids": padded(sources, max(map(len, sources)), model.pad_id),
-        "target_ids": padded(shifted, max(map(len, shifted)), model.pad_id),
+        "source_ids": padded(sources, _rounded(sources), model.pad_id),
+        "target_ids": padded(shifted, _rounded(shifted), model.pad_id),
     }
     last = f"decoder/{model.num_decoder_layers - 1}/cross"
     return model.attention_weights(inputs)[last].mean(axis=1)  # (B, N, T, S)
+
+
+def _rounded(rows):
+    """Their longest length in steps of 8: few shapes to compile."""
+    return -(-max(map(len, rows)) // 8) * 8
 
 
 def _word_numbers(pieces):

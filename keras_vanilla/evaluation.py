@@ -33,11 +33,12 @@ def score(
         of int: the corpus's lines whose translation has no end).
     Raises:
         ImportError: if `tokenized` is asked for and sacremoses is missing.
+        ValueError: if it is a language that Moses's tokenizer does not know.
     Source: Post 2018 for the signature; Papineni et al. 2002; Popović 2015.
     """
     from sacrebleu.metrics import BLEU, CHRF
 
-    split = _moses(tokenized) if tokenized else str
+    split = _moses(tokenized, lowercase) if tokenized else str
     sources, references = list(corpus.sources), list(corpus.targets)
     found = [
         hypotheses[0]
@@ -62,20 +63,21 @@ def score(
     }
 
 
-def worst_and_best(corpus, translations, count=3):
+def worst_and_best(corpus, translations, count=3, lowercase=False):
     """The sentences with the lowest and the highest chrF, to look at.
 
     Args:
         corpus: ParallelCorpus.
         translations: list of str, one for each source.
         count: int. How many of each.
+        lowercase: bool. Ignore case.
     Returns:
         Two lists of dicts, the worst first and the best first: "line" (int, in the
         corpus's file), "source", "translation", "reference" (str), "chrf" (float).
     """
     from sacrebleu.metrics import CHRF
 
-    chrf = CHRF()
+    chrf = CHRF(lowercase=lowercase)
     pairs = zip(translations, corpus.targets, strict=True)
     scores = np.array(
         [chrf.sentence_score(ours, [theirs]).score for ours, theirs in pairs]
@@ -95,19 +97,30 @@ def worst_and_best(corpus, translations, count=3):
     return [[sentence(i) for i in some[:count]] for some in (order, best_first)]
 
 
-def _moses(language):
-    """Punctuation made plain, small letters, then Moses's tokenizer."""
+def _moses(language, lowercase):
+    """Punctuation made plain, small letters if asked for, then Moses's tokenizer."""
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
+        from sacremoses.corpus import NonbreakingPrefixes
     except ImportError as error:
         raise ImportError(
             'Moses\'s tokenizer needs sacremoses: pip install "keras-vanilla[moses]"'
         ) from error
+    known = set(NonbreakingPrefixes().available_langs.values())
+    if language not in known:
+        raise ValueError(
+            f"Moses's tokenizer knows the languages {', '.join(sorted(known))}. "
+            f"Received: {language!r}"
+        )
     normalizer = MosesPunctNormalizer(lang=language)
     tokenizer = MosesTokenizer(lang=language)
-    return lambda text: tokenizer.tokenize(
-        normalizer.normalize(text).lower(), escape=True, return_str=True
-    )
+
+    def split(text):
+        text = normalizer.normalize(text)
+        text = text.lower() if lowercase else text
+        return tokenizer.tokenize(text, escape=True, return_str=True)
+
+    return split
 
 
 def _moses_version(language):

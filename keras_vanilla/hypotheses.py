@@ -11,7 +11,8 @@ from keras_vanilla.decoding.limits import output_length
 from keras_vanilla.text.lines import some_of
 from keras_vanilla.text.sentences import cut_to_fit, sentences
 
-ROWS = 64  # of a batch: enough to fill two cores, few enough to end together
+ROWS = 64  # of a batch at most: enough to fill two cores, few enough to end together
+POSITIONS = 32_768  # of a batch at most, all beams counted: a cache of about a gigabyte
 WINDOW = 64 * ROWS  # texts among which those of about equal length are looked for
 
 
@@ -22,19 +23,18 @@ class Hypothesis(NamedTuple):
         text: str.
         score: float, the log-probability divided by the length penalty; None from
             greedy search, which does not add it up.
+        ids: list of int, with the end.
         ended: bool. False if the longest length came before an end.
     """
 
     text: str
     score: float | None
+    ids: list[int]
     ended: bool
 
 
-NOTHING = Hypothesis("", 0.0, True)  # of a text without a piece
-
-
 class Search:
-    """One way to search with one model: source ids to hypotheses.
+    """One way to search with one model: texts to hypotheses.
 
     Args:
         model: Transformer.
@@ -45,6 +45,8 @@ class Search:
         max_length: int or None. Longest output in tokens, its end included.
         n_best: int or None. Hypotheses of each text, with scores; None means one
             without, which greedy search finds faster.
+        done: function called with the number of texts of each batch that is done, or
+            None.
     Raises:
         ValueError: if a number is out of its range.
     """
@@ -58,12 +60,14 @@ class Search:
         length_penalty=0.6,
         max_length=None,
         n_best=None,
+        done=None,
     ):
         wanted = 1 if n_best is None else n_best
         check_beam_search(beam_size, wanted, length_penalty)
         output_length(model, 1, max_length)
         self.model, self.tokenizer, self.compiled = model, tokenizer, compiled
-        self.max_length = max_length
+        self.max_length, self.beam_size = max_length, beam_size
+        self.done = done or (lambda count: None)
         self.beams = None
         if beam_size > 1 or n_best is not None:
             self.beams = {
@@ -72,10 +76,15 @@ class Search:
                 "n_best": wanted,
             }
 
-    def __call__(self, sources):
-        """Yields a list of hypotheses, best first, for each list of source ids."""
-        for start in range(0, len(sources), WINDOW):
-            yield from self._window(sources[start : start + WINDOW])
+    def __call__(self, texts):
+        """Yields a list of hypotheses, best first, for each text.
+
+        Raises:
+            ValueError: if what the model computes are no numbers.
+        """
+        for start in range(0, len(texts), WINDOW):
+            sources = self.tokenizer.encode(texts[start : start + WINDOW])
+            yield from self._window(sources)
 
     def ids(self, sources):
         """Target ids (B, n, L) and scores (B, n), or None, of one batch."""
@@ -92,26 +101,53 @@ class Search:
         return ids[: len(sources)], scores[: len(sources)]
 
     def _window(self, sources):
-        found = [[NOTHING]] * len(sources)
-        by_length = sorted(range(len(sources)), key=lambda i: len(sources[i]))
-        wanted = [i for i in by_length if len(sources[i]) > 1]  # more than an end
-        for start in range(0, len(wanted), ROWS):
-            rows = wanted[start : start + ROWS]
+        nothing = Hypothesis("", 0.0 if self.beams else None, [], True)
+        found = [[nothing] for _ in sources]  # of a text without a piece
+        wanted = {i: ids for i, ids in enumerate(sources) if len(ids) > 1}
+        for rows in neighbours(wanted, self.beam_size):
             batch = self.ids([sources[i] for i in rows])
             for i, hypotheses in zip(rows, self._hypotheses(*batch), strict=True):
                 found[i] = hypotheses
+            self.done(len(rows))
+        self.done(len(sources) - len(wanted))
         return found
 
     def _hypotheses(self, ids, scores):
-        rows, n_best, length = ids.shape
-        texts = np.reshape(
-            self.tokenizer.decode(ids.reshape(-1, length)), (rows, n_best)
-        )
-        ended = (ids == self.model.end_id).any(axis=2)
-        scores = [[None]] * rows if scores is None else scores.tolist()
-        for row in zip(texts.tolist(), scores, ended.tolist(), strict=True):
-            row = map(Hypothesis, *row)
-            yield [each for each in row if each.score != -np.inf]  # fewer than beams
+        """Yields the hypotheses of each row of a batch, as `ids` gives it."""
+        n_best, length = ids.shape[1:]
+        texts = iter(self.tokenizer.decode(ids.reshape(-1, length)))
+        scores = [[None]] * len(ids) if scores is None else scores.tolist()
+        for row, row_scores in zip(ids.tolist(), scores, strict=True):
+            found = [
+                Hypothesis(next(texts), score, *self._until_end(said))
+                for said, score in zip(row, row_scores, strict=True)
+            ]
+            found = [each for each in found if each.score != -np.inf]  # there are fewer
+            if not found:
+                raise ValueError("The model's logits are not numbers: it is of no use.")
+            yield found
+
+    def _until_end(self, said):
+        """The ids with the first end, and whether there is one."""
+        if self.model.end_id in said:
+            return said[: said.index(self.model.end_id) + 1], True
+        return said, False
+
+
+def neighbours(sources, beams=1):
+    """Yields lists of keys whose sources are of about equal length, a batch each.
+
+    Args:
+        sources: dict or list of lists of ids.
+        beams: int. How many hypotheses are kept of each.
+    """
+    keys = sources if isinstance(sources, dict) else range(len(sources))
+    keys = sorted(keys, key=lambda key: len(sources[key]))
+    while keys:
+        longest = len(sources[keys[:ROWS][-1]])
+        rows = max(1, min(ROWS, POSITIONS // (longest * beams)))
+        yield keys[:rows]
+        keys = keys[rows:]
 
 
 def padded(rows, width, pad_id):
@@ -154,22 +190,22 @@ def search_sentences(search, texts):
             f"tokens, which is cut: texts {some_of(cut)}",
             stacklevel=3,
         )
-    found = search(encode([part for text in parts for part in text]))
+    found = search([part for text in parts for part in text])
     return ([_joined(text, [next(found)[0] for _ in text])] for text in parts)
 
 
-def warn_unfinished(found):
-    """Says how many hypotheses have no end, and of which texts they are.
+def warn_unfinished(ended):
+    """Says how many translations have no end, and of which texts they are.
 
     Args:
-        found: list of Hypothesis, one for each text.
+        ended: list of bool, one for each text.
     Warns:
-        UserWarning: if there are any.
+        UserWarning: if one is False.
     """
-    cut = [number for number, each in enumerate(found, start=1) if not each.ended]
+    cut = [number for number, end in enumerate(ended, start=1) if not end]
     if cut:
         warnings.warn(
-            f"{len(cut)} of {len(found)} translations reached their longest length "
+            f"{len(cut)} of {len(ended)} translations reached their longest length "
             f"without an end: texts {some_of(cut)}",
             stacklevel=3,
         )
@@ -177,5 +213,15 @@ def warn_unfinished(found):
 
 def _joined(parts, found):
     spaces = [part[len(part.rstrip()) :] for part in parts]
-    text = "".join(each.text + space for each, space in zip(found, spaces, strict=True))
-    return Hypothesis(text.strip(), None, all(each.ended for each in found))
+    texts = [
+        each.text + (space or _space_after(each.text))
+        for each, space in zip(found, spaces, strict=True)
+    ]
+    ids = [id_ for each in found for id_ in each.ids]
+    ended = all(each.ended for each in found)
+    return Hypothesis("".join(texts).strip(), None, ids, ended)
+
+
+def _space_after(text):
+    """Where the source had none, in Chinese or Japanese: none after their letters."""
+    return "" if text[-1:] >= "\u3000" else " "

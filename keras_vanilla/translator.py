@@ -8,7 +8,7 @@ import keras
 
 from keras_vanilla.alignment import align
 from keras_vanilla.decoding import CompiledSearch
-from keras_vanilla.hypotheses import Search, search_sentences, warn_unfinished
+from keras_vanilla.hypotheses import WINDOW, Search, search_sentences, warn_unfinished
 from keras_vanilla.text.tokenizer import Tokenizer
 from keras_vanilla.transformer import Transformer
 
@@ -69,7 +69,7 @@ class Translator(keras.Model):
         """
         stream = self.stream(texts, beam_size, length_penalty, max_length, long)
         found = [hypotheses[0] for hypotheses in stream]
-        warn_unfinished(found)
+        warn_unfinished([hypothesis.ended for hypothesis in found])
         return [hypothesis.text for hypothesis in found]
 
     def translate_n_best(
@@ -96,7 +96,7 @@ class Translator(keras.Model):
         found = list(
             self.stream(texts, beam_size, length_penalty, max_length, n_best=n_best)
         )
-        warn_unfinished([hypotheses[0] for hypotheses in found])
+        warn_unfinished([hypotheses[0].ended for hypotheses in found])
         return [[(each.text, each.score) for each in found_of] for found_of in found]
 
     def stream(
@@ -107,6 +107,7 @@ class Translator(keras.Model):
         max_length=None,
         long="refuse",
         n_best=None,
+        done=None,
     ):
         """Yields a list of hypotheses for each text, in order, while others wait.
 
@@ -121,6 +122,8 @@ class Translator(keras.Model):
             long: "refuse" or "split", as for `translate`.
             n_best: int or None. Hypotheses of each text, with scores; None means one
                 without.
+            done: function called with the number of texts (or of sentences, of texts
+                that are split) of each batch that is done, or None.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
@@ -140,25 +143,36 @@ class Translator(keras.Model):
             length_penalty=length_penalty,
             max_length=max_length,
             n_best=n_best,
+            done=done,
         )
-        if long == "refuse":
-            return search(self.encode(texts))
-        return search_sentences(search, texts)
+        if long == "split":
+            return search_sentences(search, texts)
+        for start in range(0, len(texts), WINDOW):  # lists of ids are large
+            self.encode(texts[start : start + WINDOW], first=start + 1)
+        return search(texts)
 
-    def encode(self, texts):
-        """Source ids of each text, refusing those that the model cannot take."""
+    def encode(self, texts, first=1):
+        """Source ids of each text, refusing those that the model cannot take.
+
+        Args:
+            texts: list of str.
+            first: int. The number of the first text in an error.
+        """
         sources = self.tokenizer.encode(texts)
-        self._check_lengths(sources, texts, "Text")
+        self._check_lengths(sources, texts, "Text", first)
         return sources
 
     def search(self, sources, **settings):
         """Target ids (B, L), an int32 array, of one batch of lists of source ids.
+
+        At least one list.
 
         Args:
             sources: lists of ids, each with its end.
             settings: `beam_size`, `length_penalty` and `max_length`.
         """
         search = Search(self.model, self.tokenizer, self._compiled, **settings)
+        self._check_lengths(sources, sources, "Source")
         return search.ids(sources)[0][:, 0]
 
     def align(self, texts, translations):
@@ -176,14 +190,15 @@ class Translator(keras.Model):
             ValueError: if the counts differ, or one has more tokens than the model
                 takes.
         """
+        sources = self.encode(texts)
+        targets = self.tokenizer.encode_target(translations)
+        self._check_lengths(targets, translations, "Translation")
         if len(texts) != len(translations):
             raise ValueError(
                 "`texts` and `translations` must be as many. Received: "
                 f"{len(texts)} and {len(translations)}"
             )
-        targets = self.tokenizer.encode_target(translations)
-        self._check_lengths(targets, translations, "Translation")
-        return align(self.model, self.tokenizer, self.encode(texts), targets)
+        return align(self.model, self.tokenizer, sources, targets)
 
     def save(self, path, overwrite=True):
         """Writes one Keras archive, in one piece or not at all.
@@ -244,12 +259,12 @@ class Translator(keras.Model):
         model.set_weights(self.model.get_weights() if weights is None else weights)
         return type(self)(self.tokenizer, model, name=self.name)
 
-    def _check_lengths(self, rows, texts, name):
-        for number, ids in enumerate(rows, start=1):
+    def _check_lengths(self, rows, texts, name, first=1):
+        for number, ids in enumerate(rows, start=first):
             if len(ids) > self.model.max_length:
                 raise ValueError(
                     f"{name} {number} has {len(ids)} tokens, but the model takes at "
-                    f"most {self.model.max_length}: {texts[number - 1][:40]!r}..."
+                    f"most {self.model.max_length}: {texts[number - first][:40]!r}..."
                 )
 
     def save_assets(self, folder):

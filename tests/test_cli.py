@@ -13,8 +13,11 @@ import pytest
 import sentencepiece
 from word_reversal import dutch, english_sentences
 
-from keras_vanilla import Translator, __version__
+from keras_vanilla import Translator, __version__, hypotheses
 from keras_vanilla.cli import main
+from keras_vanilla.cli.console import Counter
+from keras_vanilla.hypotheses import Hypothesis
+from keras_vanilla.text import ParallelCorpus, public
 
 COMMANDS = ("quickstart", "train", "translate", "evaluate", "export", "verify")
 
@@ -141,6 +144,49 @@ def test_alignments_stand_behind_each_translation(model, trained_translator, cap
     assert rows[0][1] == "2-0 1-1 0-2"
 
 
+def test_what_has_no_end_is_aligned_as_well(model, capfd):
+    command = ["translate", model, "one two three four", "--max-length", "2"]
+    assert main([*command, "--alignments"]) == 0
+    (row,) = capfd.readouterr().out.splitlines()
+    assert len(row.split("\t")[1].split()) == len(row.split("\t")[0].split())
+
+
+def test_a_tab_or_a_newline_in_a_translation_breaks_no_line(
+    model, trained_translator, monkeypatch, capfd
+):
+    odd = [[Hypothesis("a\tb\nc", -1.0, [], True)], [Hypothesis("d", -2.0, [], True)]]
+    monkeypatch.setattr(Translator, "stream", lambda *_, **__: iter(odd))
+    assert main(["translate", model, "x", "y", "--n-best", "1"]) == 0
+    assert capfd.readouterr().out == "1\t-1.0000\ta b c\n2\t-2.0000\td\n"
+
+
+def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch, capfd):
+    def stopped(*_, **__):
+        yield [Hypothesis("a", None, [], True)]
+        raise ValueError("stopped")
+
+    monkeypatch.setattr(Translator, "stream", stopped)
+    monkeypatch.setattr(hypotheses, "WINDOW", 1)
+    output = tmp_path / "out.txt"
+    command = ["translate", model, "x", "y", "--output", output]
+    assert fails(capfd, *command) == "keras-vanilla: stopped"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt.unfinished"]
+    monkeypatch.undo()
+    assert main([str(word) for word in command]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_counter_tells_how_many_how_fast_and_how_long(monkeypatch):
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    clock = [100.0]
+    lines, sentences = Counter("lines", 1000), Counter("sentences")
+    clock[0] = 110.0
+    lines.add(200)
+    sentences.add(200)
+    assert str(lines) == "200 of 1,000 lines, 20.0 a second, 0:40 left"
+    assert str(sentences) == "200 sentences, 20.0 a second"
+
+
 def test_long_texts_are_split_on_request(model, trained_translator, capfd):
     text = "One two three. " * 40
     assert "takes at most 60" in fails(capfd, "translate", model, text)
@@ -168,8 +214,8 @@ def test_evaluate_prints_scores_and_signature(model, files, capfd):
 
 def test_evaluate_for_a_program(model, files, trained_translator, capfd):
     command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
-    options = ["--beam-size", "2", "--lowercase", "--tokenized", "nl", "--sentences"]
-    assert main([*command, *options, "1", "--json"]) == 0
+    options = ["--beam-size", "2", "--lowercase", "--tokenized", "--language", "nl"]
+    assert main([*command, *options, "--sentences", "1", "--json"]) == 0
     out, err = capfd.readouterr()
     result = json.loads(out)
     assert err == "" and result["lines"] == 60 and result["unfinished"] == []
@@ -398,12 +444,13 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--beam-size", "0"), "`beam_size` must be at least 1. Received: 0"),
+        (("--beam-size", "0"), "`beam_size` must be an int of at least 1. Received: 0"),
         (("--max-length", "0"), "`max_length` must be at least 1"),
         (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
         (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),
         (("--n-best", "0"), "`n_best` must be at least 1"),
         (("--alignments", "--long", "split"), "do not go together"),
+        (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
     ],
     ids=" ".join,
 )
@@ -433,6 +480,42 @@ def test_a_corpus_that_is_not_one(options, message, tmp_path, capfd):
     output = tmp_path / "out"
     assert message in fails(capfd, "train", "--output", output, *options)
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--split", "test"), "--split is for --corpus"),
+        (("--language", "nl"), "--language is for --tokenized"),
+        (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
+        (("--sentences", "-1"), "--sentences must be at least 0. Received: -1"),
+    ],
+    ids=" ".join,
+)
+def test_what_would_be_ignored_is_refused(options, message, model, files, capfd):
+    command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
+    assert message in fails(capfd, *command, *options)
+
+
+def test_a_public_corpus_has_its_own_splits(model, tmp_path, monkeypatch, capfd):
+    read = []
+
+    def from_tfds(name, split="train", reverse=False):
+        read.append((name, split, reverse))
+        sources = english_sentences(20, seed=len(split))
+        return ParallelCorpus(sources, map(dutch, sources))
+
+    monkeypatch.setattr(ParallelCorpus, "from_tfds", from_tfds)
+    monkeypatch.setattr(public, "split_names", lambda name: ("train", "validation"))
+    corpus = ["--corpus", "tfds:toy/en-nl", "--reverse"]
+    train = ["train", *corpus, "--output", str(tmp_path / "out"), "--from", model]
+    assert main([*train, "--epochs", "1", "--max-tokens", "60"]) == 0
+    assert "val BLEU" in capfd.readouterr().err
+    assert main(["evaluate", model, *corpus]) == 0
+    names = [
+        ("tfds:toy/en-nl", split, True) for split in ("train", "validation", "test")
+    ]
+    assert read == names
 
 
 def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):

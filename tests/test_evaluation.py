@@ -54,6 +54,14 @@ def test_the_protocol_of_papers_is_moses_and_small_letters(trained_translator, c
     assert "tok:none" in result["signature"] and "|moses:nl-" in result["signature"]
 
 
+def test_the_split_alone_leaves_the_case(trained_translator, corpus):
+    pytest.importorskip("sacremoses")
+    mixed = score(trained_translator, corpus, tokenized="nl")
+    lowered = score(trained_translator, corpus, lowercase=True, tokenized="nl")
+    assert mixed["bleu"] < lowered["bleu"]
+    assert "case:mixed" in mixed["signature"] and "case:lc" in lowered["signature"]
+
+
 def test_beam_search_is_scored_when_asked_for(trained_translator, corpus):
     result = score(trained_translator, corpus, beam_size=3, length_penalty=1.0)
     expected = trained_translator.translate(SOURCES, beam_size=3, length_penalty=1.0)
@@ -77,6 +85,16 @@ def test_the_worst_and_the_best_are_by_chrf_and_name_their_lines():
     assert best[0]["chrf"] == pytest.approx(100) and worst[0]["chrf"] < 10
     assert worst[0]["source"] == "b" and worst[0]["reference"] == "tree"
     assert worst[0]["translation"] == "xyz"
+    assert (
+        worst_and_best(corpus, ["HOUSE", "", ""], 1, lowercase=True)[1][0]["line"] == 1
+    )
+    assert worst_and_best(corpus, ["house"] * 3, 0) == [[], []]
+
+
+def test_a_language_that_moses_does_not_know_is_refused(trained_translator, corpus):
+    pytest.importorskip("sacremoses")
+    with pytest.raises(ValueError, match="knows .* nl, .* Received: 'klingon'"):
+        score(trained_translator, corpus, tokenized="klingon")
 
 
 def test_the_extra_is_named_when_it_is_missing(monkeypatch, trained_translator, corpus):

@@ -8,7 +8,7 @@ import pytest
 from word_reversal import dutch
 
 from keras_vanilla import Transformer, Translator, hypotheses
-from keras_vanilla.text.sentences import cut_to_fit
+from keras_vanilla.text.sentences import cut_to_fit, sentences
 from keras_vanilla.training.fit import compile_for_training
 
 
@@ -245,10 +245,10 @@ def test_the_first_results_come_before_the_last_texts_are_searched(
         "ids",
         lambda self, sources: searched.append(len(sources)) or ids(self, sources),
     )
-    texts = ["one", "two three four", "", "five", "six", "ten"]
-    stream = trained_translator.stream(texts)
+    texts, done = ["one", "two three four", "", "five", "six", "ten"], []
+    stream = trained_translator.stream(texts, done=done.append)
     first = next(stream)[0]
-    assert searched == [2, 1]  # of the first window
+    assert searched == [2, 1] and sum(done) == 4  # of the first window
     assert first.text == trained_translator.translate(texts)[0]
     assert [found[0].text for found in stream] == trained_translator.translate(texts)[
         1:
@@ -268,7 +268,7 @@ def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"beam_size": 0}, "`beam_size` must be at least 1. Received: 0"),
+        ({"beam_size": 0}, "`beam_size` must be an int of at least 1. Received: 0"),
         ({"max_length": 0}, "`max_length` must be at least 1 .* Received: 0"),
         ({"beam_size": 2, "length_penalty": float("nan")}, "`length_penalty`.*nan"),
         ({"beam_size": 2, "length_penalty": -1.0}, "`length_penalty`.*-1.0"),
@@ -284,6 +284,25 @@ def test_what_cannot_be_searched_with_is_refused_in_one_sentence(
     assert "\n" not in str(refused.value)
 
 
+def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
+    translator = trained_translator.copy()
+    weights = [weight * np.nan for weight in translator.model.get_weights()]
+    translator.model.set_weights(weights)
+    with pytest.raises(ValueError, match="are not numbers"):
+        translator.translate(["one"], beam_size=2)
+
+
+def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
+    sources = [[4] * length for length in (3, 500, 2, 500, 1) + 200 * (20,)]
+    batches = list(hypotheses.neighbours(sources, beams=8))
+    assert sorted(sum(batches, [])) == list(range(205))
+    lengths = [[len(sources[i]) for i in batch] for batch in batches]
+    assert sum(lengths, []) == sorted(sum(lengths, []))
+    most = [max(batch) * len(batch) * 8 for batch in lengths]
+    assert max(most) <= hypotheses.POSITIONS and len(lengths[0]) == hypotheses.ROWS
+    assert [len(batch) for batch in hypotheses.neighbours([[4] * 10**6])] == [1]
+
+
 def test_more_hypotheses_than_beams_are_refused(trained_translator):
     with pytest.raises(ValueError, match="at most `beam_size`, 2. Received: 3"):
         trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)
@@ -297,6 +316,22 @@ def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
     (both,) = trained_translator.translate(["one two.  Red tree!"], long="split")
     assert both == f"{one}  {two}"
     assert trained_translator.translate(["", "one"], long="split")[0] == ""
+
+
+@pytest.mark.parametrize(
+    "text, space", [("one。two！", " "), ("one.  Two.", "  "), ("one. Two", " ")]
+)
+def test_sentences_keep_a_space_between_them(trained_translator, text, space):
+    one, two = sentences(text)
+    expected = space.join(trained_translator.translate([one, two]))
+    assert trained_translator.translate([text], long="split") == [expected]
+
+
+def test_nothing_is_put_after_a_chinese_or_japanese_letter():
+    found = [
+        hypotheses.Hypothesis(text, None, [], True) for text in ("晴れ。", "雨", "ok")
+    ]
+    assert hypotheses._joined(["a.", "b.", "c."], found).text == "晴れ。雨ok"
 
 
 def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):

@@ -19,7 +19,22 @@ def add_search_options(command):
     """How to search, for the commands that translate."""
     add = command.add_argument
     add("--beam-size", type=int, default=1, metavar="K", help="1 is greedy search")
-    add("--length-penalty", type=float, default=0.6, metavar="A", help="%(default)s")
+    add("--length-penalty", type=float, metavar="A", help="of the beams (0.6)")
+
+
+def search_settings(options, scored=False):
+    """What `add_search_options` was given, as `Translator.stream` takes it.
+
+    Args:
+        options: as parsed.
+        scored: bool. Whether scores, which the penalty divides, are wanted anyway.
+    """
+    settings = {"beam_size": options.beam_size}
+    if options.length_penalty is not None:
+        if options.beam_size == 1 and not scored:
+            raise ValueError("--length-penalty is for --beam-size above 1.")
+        settings["length_penalty"] = options.length_penalty
+    return settings
 
 
 def say(message):
@@ -33,23 +48,39 @@ def refuse_existing(path, overwrite=False):
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
-def progress(items, total):
-    """The items as they come, counted in a line of standard error on a terminal."""
-    since = drawn = time.monotonic()
-    shown = False
-    for done, item in enumerate(items, start=1):
-        yield item
-        now = time.monotonic()
-        if sys.stderr.isatty() and now - drawn > 0.5:
-            drawn, shown = now, True
-            left = (total - done) * (now - since) / done
-            sys.stderr.write(
-                f"\r{done:,} of {total:,} lines, {done / (now - since):,.0f} a second,"
-                f" {int(left // 60)}:{int(left % 60):02d} left\x1b[K"
-            )
+class Counter:
+    """How many of some things are done, in a line of standard error on a terminal.
+
+    Args:
+        name: str. What is counted, such as "lines".
+        total: int, or None if nobody knows.
+    """
+
+    def __init__(self, name, total=None):
+        self._name, self._total = name, total
+        self._count, self._since = 0, time.monotonic()
+
+    def add(self, count):
+        """Counts some more."""
+        self._count += count
+        if sys.stderr.isatty() and self._count:
+            sys.stderr.write(f"\r{self}\x1b[K")
             sys.stderr.flush()
-    if shown:
-        sys.stderr.write("\r\x1b[K")
+
+    def clear(self):
+        """Takes the line away."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+
+    def __str__(self):
+        speed = self._count / max(1e-9, time.monotonic() - self._since)
+        if self._total is None:
+            return f"{self._count:,} {self._name}, {speed:,.1f} a second"
+        left = (self._total - self._count) / speed
+        return (
+            f"{self._count:,} of {self._total:,} {self._name}, {speed:,.1f} a second, "
+            f"{int(left // 60)}:{int(left % 60):02d} left"
+        )
 
 
 @contextlib.contextmanager

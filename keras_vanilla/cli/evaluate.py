@@ -2,7 +2,7 @@
 
 import json
 
-from keras_vanilla.cli.console import add_command, add_search_options
+from keras_vanilla.cli.console import add_command, add_search_options, search_settings
 from keras_vanilla.cli.corpora import add_corpus_options, read_corpus
 
 
@@ -12,16 +12,11 @@ def add_to(commands):
     add = command.add_argument
     add("model", metavar="MODEL", help="a .keras file")
     add_corpus_options(command, target="reference")
-    add("--split", default="test", help="of a public corpus (%(default)s)")
+    add("--split", help="of a public corpus (test)")
     add_search_options(command)
     add("--lowercase", action="store_true", help="ignore case")
-    add(
-        "--tokenized",
-        nargs="?",
-        const="en",
-        metavar="LANGUAGE",
-        help="BLEU of text split by Moses's tokenizer for the target language (en)",
-    )
+    add("--tokenized", action="store_true", help="BLEU of text split by Moses's rules")
+    add("--language", metavar="L", help="the target's, for Moses's rules (en)")
     add("--sentences", type=int, default=3, metavar="N", help="worst and best to show")
     add("--json", action="store_true", help="everything as one JSON object")
 
@@ -35,16 +30,23 @@ def run(options):
         raise ValueError(
             f"--sentences must be at least 0. Received: {options.sentences}"
         )
-    corpus = read_corpus(options, options.reference, options.split)
+    settings = search_settings(options)
+    if options.language and not options.tokenized:
+        raise ValueError("--language is for --tokenized.")
+    if options.split and options.corpus is None:
+        raise ValueError("--split is for --corpus.")
+    translator = Translator.load(options.model)
+    corpus = read_corpus(options, options.reference, options.split or "test")
     result = score(
-        Translator.load(options.model),
+        translator,
         corpus,
-        options.beam_size,
-        options.length_penalty,
-        options.lowercase,
-        options.tokenized,
+        **settings,
+        lowercase=options.lowercase,
+        tokenized=(options.language or "en") if options.tokenized else None,
     )
-    worst, best = worst_and_best(corpus, result.pop("translations"), options.sentences)
+    worst, best = worst_and_best(
+        corpus, result.pop("translations"), options.sentences, options.lowercase
+    )
     result |= {"lines": len(corpus), "worst": worst, "best": best}
     print(
         json.dumps(result, ensure_ascii=False, indent=2)

@@ -79,15 +79,19 @@ def run(options):
     """Runs the command."""
     from keras_vanilla.training.fit import Interrupted, train_translator
     from keras_vanilla.training.recipe import recipe_for
+    from keras_vanilla.transformer import check_preset
 
     refuse_existing(options.output, options.overwrite)
     if (options.valid_source is None) != (options.valid_target is None):
         raise ValueError("--valid-source and --valid-target go together.")
+    # What costs nothing to find wrong comes before a corpus is read.
+    chosen = {name: getattr(options, name) for name in RECIPE}
+    recipe_for(1, options.recipe).with_choices(**chosen, dropout=options.dropout)
+    check_preset(options.preset or "small")
+    start, tokenizer = _start(options), _tokenizer(options.tokenizer)
     corpus = read_corpus(options, options.target, "train")
     valid = _validation(options)
-    recipe = recipe_for(len(corpus), options.recipe)
-    recipe = recipe.with_choices(**{name: getattr(options, name) for name in RECIPE})
-    start = _start(options)
+    recipe = recipe_for(len(corpus), options.recipe).with_choices(**chosen)
     dropout = start.model.dropout if start else options.dropout
     say(f"{len(corpus):,} pairs: {recipe.with_choices(dropout=dropout)}")
     try:
@@ -97,7 +101,7 @@ def run(options):
             valid,
             recipe=recipe,
             translator=start,
-            tokenizer=_tokenizer(options.tokenizer),
+            tokenizer=tokenizer,
             dtype=options.precision,
             max_tokens=options.max_tokens,
             seed=options.seed,

@@ -2,16 +2,20 @@
 
 import contextlib
 import itertools
+import os
+import re
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from keras_vanilla.cli.console import (
+    Counter,
     add_command,
     add_search_options,
-    progress,
     refuse_existing,
+    search_settings,
 )
+
+WHITE_SPACE = re.compile(r"[\t\r\n]")
 
 
 def add_to(commands):
@@ -48,31 +52,32 @@ def add_to(commands):
 
 def run(options):
     """Runs the command."""
-    from keras_vanilla.hypotheses import ROWS, warn_unfinished
+    from keras_vanilla.hypotheses import WINDOW, warn_unfinished
     from keras_vanilla.translator import Translator
 
     _check(options)
+    settings = search_settings(options, scored=options.n_best is not None)
     texts = options.text or _input_lines(options.input)
     translator = Translator.load(options.model)
+    split = options.long == "split"
+    counter = Counter(*(("sentences",) if split else ("lines", len(texts))))
     stream = translator.stream(
         texts,
-        options.beam_size,
-        options.length_penalty,
-        options.max_length,
-        options.long,
-        options.n_best,
+        max_length=options.max_length,
+        long=options.long,
+        n_best=options.n_best,
+        done=counter.add,
+        **settings,
     )
-    numbered = enumerate(progress(stream, len(texts)))
-    first = []
+    numbered = enumerate(stream)
+    ended = []
     with _opened(options.output) as output:
-        while some := list(itertools.islice(numbered, ROWS)):
-            first += [found[0] for _, found in some]
-            rows = _rows(some, texts, options)
-            if options.alignments:
-                _add_alignments(rows, translator)
-            for row in rows:
-                output.write("\t".join(row.columns).encode() + b"\n")
-    warn_unfinished(first)
+        while some := list(itertools.islice(numbered, WINDOW)):
+            ended += [found[0].ended for _, found in some]
+            for row in _rows(some, translator, texts, options):
+                output.write("\t".join(row).encode() + b"\n")
+    counter.clear()
+    warn_unfinished(ended)
 
 
 def _check(options):
@@ -86,39 +91,40 @@ def _check(options):
             raise FileNotFoundError(f"There is no folder to write {options.output} in.")
 
 
+@contextlib.contextmanager
 def _opened(path):
-    """A binary file, or standard output, which stays open."""
-    if path:
-        return open(path, "xb")
-    return contextlib.nullcontext(sys.stdout.buffer)
+    """Standard output, or a file that has its name only when it is whole."""
+    if path is None:
+        yield sys.stdout.buffer
+        return
+    unfinished = Path(f"{path}.unfinished")
+    with open(unfinished, "wb") as output:
+        yield output
+    os.replace(unfinished, path)
 
 
-def _rows(numbered, texts, options):
-    """What is written of some texts: a row for each, or for each of its n best."""
-    rows = []
-    for i, found in numbered:
-        for each in found:
-            # A byte piece may be a newline; here it would shift every line after it.
-            text = " ".join(each.text.split("\n"))
-            place = (
-                [str(i + 1), f"{each.score:.4f}"] if options.n_best is not None else []
-            )
-            rows.append(_Row(texts[i], text, [*place, text]))
+def _rows(numbered, translator, texts, options):
+    """The columns of what is written of some texts, a row for each hypothesis."""
+    pairs = [(i, each) for i, found in numbered for each in found]
+    # A byte piece may be a tab or a newline, which here would begin something else.
+    rows = [[WHITE_SPACE.sub(" ", each.text)] for _, each in pairs]
+    if options.n_best is not None:
+        rows = [
+            [str(i + 1), f"{each.score:.4f}", *row]
+            for (i, each), row in zip(pairs, rows, strict=True)
+        ]
+    if options.alignments:
+        from keras_vanilla.alignment import align
+
+        links = align(
+            translator.model,
+            translator.tokenizer,
+            translator.encode([texts[i] for i, _ in pairs]),
+            [each.ids for _, each in pairs],
+        )
+        for row, of_row in zip(rows, links, strict=True):
+            row.append(" ".join(f"{source}-{target}" for source, target in of_row))
     return rows
-
-
-class _Row(NamedTuple):
-    source: str
-    translation: str
-    columns: list[str]
-
-
-def _add_alignments(rows, translator):
-    links = translator.align(
-        [row.source for row in rows], [row.translation for row in rows]
-    )
-    for row, of_row in zip(rows, links, strict=True):
-        row.columns.append(" ".join(f"{source}-{target}" for source, target in of_row))
 
 
 def _input_lines(path):

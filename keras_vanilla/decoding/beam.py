@@ -178,9 +178,11 @@ def check_beam_search(beam_size, n_best, length_penalty, penalty="gnmt"):
     Raises:
         ValueError: see `beam_search`.
     """
-    if beam_size < 1:
-        raise ValueError(f"`beam_size` must be at least 1. Received: {beam_size}")
-    if not 1 <= n_best <= beam_size:
+    if not isinstance(beam_size, int) or beam_size < 1:
+        raise ValueError(
+            f"`beam_size` must be an int of at least 1. Received: {beam_size}"
+        )
+    if not isinstance(n_best, int) or not 1 <= n_best <= beam_size:
         raise ValueError(
             f"`n_best` must be at least 1 and at most `beam_size`, {beam_size}. "
             f"Received: {n_best}"

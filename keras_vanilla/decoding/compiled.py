@@ -6,13 +6,16 @@ import keras
 
 from keras_vanilla.decoding.sampling import check_seed
 
+MOST_KEPT = 16  # searches and settings of one model
+
 
 class CompiledSearch:
     """Runs searches over one model as compiled graphs.
 
     Keras's own `predict_on_batch` does the compiling, so the search needs no code for
-    each backend; what was compiled is kept for each search and its settings, but not
-    for each seed. The model's weights are read at each call: it may go on learning.
+    each backend; what was compiled is kept for each of the last searches and settings,
+    but not for each seed. The model's weights are read at each call: it may go on
+    learning.
 
     Args:
         model: a Keras model with what `greedy_search` needs.
@@ -36,6 +39,8 @@ class CompiledSearch:
         seed = settings.pop("seed", None) if seeded else None
         key = (search, *sorted(settings.items()))
         if key not in self._searches:
+            if len(self._searches) == MOST_KEPT:  # the oldest goes
+                del self._searches[next(iter(self._searches))]
             self._searches[key] = _SearchModel(self._model, search, settings, seeded)
         compiled = self._searches[key]
         if seeded:

@@ -8,10 +8,8 @@ import sentencepiece
 from keras_vanilla.export.exported import open_exported
 from keras_vanilla.export.report import Difference, Report, TextDifference
 from keras_vanilla.export.search_graph import in_float32
-from keras_vanilla.hypotheses import padded
+from keras_vanilla.hypotheses import neighbours, padded
 from keras_vanilla.translator import Translator
-
-ROWS = 64  # of a batch
 
 
 def verify(translator, path, sentences):
@@ -47,7 +45,7 @@ def verify(translator, path, sentences):
         return report
     _refuse_longer(sources, exported)
     report.sentences = len(sources)
-    for lines in _batches(sources):
+    for lines in neighbours(sources):
         rows = {line: sources[line] for line in lines}
         report.differences += _compare_ids(translator, exported, rows, sentences)
         if exported.kind == "SavedModel":
@@ -72,12 +70,6 @@ def _refuse_longer(sources, exported):
                 f"Sentence {number} has {len(source)} tokens, but {exported.path} "
                 f"takes at most {exported.longest_source}."
             )
-
-
-def _batches(sources):
-    """Lists of line indices: neighbours in length, so that there is little padding."""
-    order = sorted(range(len(sources)), key=lambda line: len(sources[line]))
-    return [order[start : start + ROWS] for start in range(0, len(order), ROWS)]
 
 
 def _compare_ids(translator, exported, sources, sentences):

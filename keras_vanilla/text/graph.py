@@ -19,7 +19,9 @@ def decode(model: bytes, ids, special: SpecialIds):
     ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
     ended = tf.cumsum(tf.cast(ids == special.end_id, tf.int32), axis=1) > 0
     kept = ~ended & (ids != special.pad_id) & (ids != special.start_id)
-    return _tokenizer(model).detokenize(tf.ragged.boolean_mask(ids, kept))
+    tokenizer = _tokenizer(model)
+    ids = tf.where(ids < tokenizer.vocab_size(), ids, special.unknown_id)
+    return tokenizer.detokenize(tf.ragged.boolean_mask(ids, kept))
 
 
 def _tokenizer(model):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 # An end mark and what closes a quotation, white space, then what may open one and a
 # letter or digit; Chinese and Japanese marks need no space after them.
 END = re.compile(
-    r"""[.!?…؟।]["'”’»)\]]*\s+(?=["'“‘«(\[¿¡]*(\w))|[。！？][」』”’）]*\s*(?=(\S))"""
+    r"""[.!?…؟।]["'”’»)\]]*\s+(?=["'“‘«(\[¿¡]*(\w))|[。！？][」』”’）]*\s*(?=\S)"""
 )
 CLAUSE_END = re.compile(r"[,;:–—]\s+|[，；：、]\s*")
+LONGEST_WORD = 40  # that is looked at
 SPACE = re.compile(r"\s+")
 ANYWHERE = re.compile(r".", re.DOTALL)
 
@@ -56,11 +57,13 @@ def cut_to_fit(text: str, fits: Callable[[str], bool]) -> list[str]:
 
 
 def _ends(text, end):
-    following = end[1] or end[2]
+    following = end[1]
+    if following is None:  # the mark was Chinese or Japanese
+        return True
     if following.islower():
         return False
     if end[0][0] != ".":
         return True
-    word = text[: end.start()].rsplit(None, 1)[-1:] or [""]
-    word = word[0].lstrip("\"'“‘«([¿¡")
+    before = text[max(0, end.start() - LONGEST_WORD) : end.start()].split()
+    word = before[-1].lstrip("\"'“‘«([¿¡") if before else ""
     return not (SHORT.fullmatch(word) or word.lower() in ABBREVIATIONS)

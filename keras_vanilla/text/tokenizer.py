@@ -197,7 +197,7 @@ class Tokenizer:
             ids: list of lists of int, or integer array (B, T); pads and starts vanish.
         Raises:
             TypeError: if `ids` is not a list of sequences of int.
-            ValueError: if an id is neither a target piece nor special.
+            ValueError: if an id is outside the target vocabulary.
         """
         pieces = [self._pieces(row) for row in _rows(ids)]
         return self._target.decode(pieces) if pieces else []
@@ -256,12 +256,17 @@ class Tokenizer:
             raise
 
     def _pieces(self, row):
-        size = self._target.get_piece_size()
-        outside = ((row < 0) | (row >= size)) & ~np.isin(row, self._special_ids)
-        for id_ in row[outside]:
+        size = self.target_vocabulary_size
+        for id_ in row[(row < 0) | (row >= size)]:
             raise ValueError(
-                f"Id {id_} is neither one of {size} target pieces nor special."
+                f"Id {id_} is outside the target vocabulary of {size} ids."
             )
+        # Between the pieces and the special ids after them a model may have ids that
+        # stand for nothing.
+        nothing = (row >= self._target.get_piece_size()) & ~np.isin(
+            row, self._special_ids
+        )
+        row = np.where(nothing, self.unknown_id, row)
         ended = np.cumsum(row == self.end_id) > 0
         return row[~ended & (row != self.pad_id) & (row != self.start_id)].tolist()
 

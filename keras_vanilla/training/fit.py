@@ -15,7 +15,7 @@ from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.recipe import recipe_for
 from keras_vanilla.training.schedule import adam
 from keras_vanilla.training.validation import Progress, TranslationScore
-from keras_vanilla.transformer import PRESETS, Transformer, check_preset
+from keras_vanilla.transformer import Transformer, check_preset
 from keras_vanilla.translator import Translator
 
 
@@ -72,7 +72,7 @@ def new_translator(
         "end_id": tokenizer.end_id,
     }
     if (dropout := _recipe(recipe, corpus).dropout) is not None:
-        chosen["dropout"] = max(dropout, PRESETS[preset]["dropout"])
+        chosen["dropout"] = dropout
     model = Transformer.from_preset(preset, dtype=dtype, **{**chosen, **overrides})
     return Translator(tokenizer, model)
 
@@ -176,8 +176,6 @@ class _TrainingRun:
     """One training: its translator, recipe and data."""
 
     def __init__(self, translator, recipe, corpus, valid, max_tokens, average, seed):
-        if recipe.epochs < 1:
-            raise ValueError(f"`epochs` must be at least 1. Received: {recipe.epochs}")
         _check_lengths(translator, valid, max_tokens)
         data = {"tokens_per_batch": recipe.tokens_per_batch, "max_tokens": max_tokens}
         tokenizer = translator.tokenizer
@@ -193,6 +191,8 @@ class _TrainingRun:
     def into(self, folder):
         """Trains, saves into `folder`, and returns the translator to use."""
         folder.mkdir(parents=True, exist_ok=True)
+        for name in ("translator.keras", "best.keras", "last.keras", "results.json"):
+            (folder / name).unlink(missing_ok=True)  # of a run that is overwritten
         keep = KeepTranslators(self.translator, folder)
         keras.utils.set_random_seed(self.seed)
         try:

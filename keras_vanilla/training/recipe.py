@@ -13,6 +13,8 @@ class Recipe:
         warmup_steps: int. Steps until the highest learning rate.
         epochs: int.
         label_smoothing: float.
+    Raises:
+        ValueError: if a number is out of its range.
     """
 
     dropout: float | None
@@ -20,6 +22,19 @@ class Recipe:
     warmup_steps: int
     epochs: int
     label_smoothing: float = 0.1
+
+    def __post_init__(self):
+        for name in ("tokens_per_batch", "warmup_steps", "epochs"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 1. Received: {getattr(self, name)}"
+                )
+        for name in ("dropout", "label_smoothing"):
+            if not 0 <= (getattr(self, name) or 0) < 1:
+                raise ValueError(
+                    f"`{name}` must be at least 0 and below 1. Received: "
+                    f"{getattr(self, name)}"
+                )
 
     def with_choices(self, **choices):
         """This recipe with every choice that is not None in its place."""

@@ -302,7 +302,8 @@ def test_scores_are_those_of_the_whole_model(trained_translator):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"beam_size": 0}, "`beam_size` must be at least 1.* Received: 0"),
+        ({"beam_size": 0}, "`beam_size` must be .* at least 1.* Received: 0"),
+        ({"beam_size": 2.5}, "`beam_size` must be an int .* Received: 2.5"),
         ({"n_best": 0}, "`n_best` must be .* Received: 0"),
         ({"n_best": 5}, "`n_best` must be .* `beam_size`, 4.* Received: 5"),
         ({"length_penalty": -0.1}, "`length_penalty` must be .* Received: -0.1"),

@@ -178,11 +178,22 @@ def test_two_models_that_miss_nothing_keep_their_sizes(tmp_path):
     assert (tokenizer.vocabulary_size, tokenizer.target_vocabulary_size) == (67, 73)
 
 
-@pytest.mark.parametrize("bad", [-1, 67, 72, 74, 10**9])
-def test_an_id_between_the_pieces_and_the_special_ones_is_refused(two, bad):
+@pytest.mark.parametrize("nothing", [67, 72])
+def test_an_id_between_the_pieces_and_the_special_ones_is_unknown(two, nothing):
+    """A model may say one: its output has a place for it."""
     tokenizer = Tokenizer.from_files(two[1], two[0])  # 67 target pieces, 73 pads
     assert tokenizer.decode([[66, 73, 73]]) == [peer_of(two[0].read_bytes()).decode(66)]
-    message = f"Id {bad} is neither one of 67 target pieces nor special."
+    rows = [[5, nothing, 2], [5, tokenizer.unknown_id, 2]]
+    said, unknown = tokenizer.decode(rows)
+    assert said == unknown
+    graph = tokenizer.detokenize_graph(rows).numpy().tolist()
+    assert [text.decode() for text in graph] == [said, said]
+
+
+@pytest.mark.parametrize("bad", [-1, 74, 10**9])
+def test_an_id_outside_the_vocabulary_is_refused(two, bad):
+    tokenizer = Tokenizer.from_files(two[1], two[0])
+    message = f"Id {bad} is outside the target vocabulary of 74 ids."
     with pytest.raises(ValueError, match=re.escape(message)):
         tokenizer.decode([[5, 2], [5, bad, 2]])
 

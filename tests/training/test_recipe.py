@@ -35,6 +35,24 @@ def test_choices_replace_what_they_name_and_none_replaces_nothing():
     assert changed == Recipe(0.0, tokens_per_batch=10, warmup_steps=3, epochs=5)
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"epochs": 0},
+        {"tokens_per_batch": 0},
+        {"warmup_steps": -1},
+        {"dropout": 1.0},
+        {"dropout": -0.1},
+        {"label_smoothing": float("nan")},
+    ],
+    ids=str,
+)
+def test_a_number_out_of_its_range_is_refused(choice):
+    ((name, value),) = choice.items()
+    with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {value}"):
+        PAPER.with_choices(**choice)
+
+
 def test_an_unknown_recipe_names_the_choices():
     with pytest.raises(ValueError, match="'auto' or 'paper'. Received: 'best'"):
         recipe_for(10, "best")

@@ -1,0 +1,136 @@
+"""Byte strings to be found in text, as arrays that a TensorFlow graph walks."""
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+BLOCK = 256  # slots; all children of a node are in one block
+CLOSE_BELOW = 8  # free slots: filling a block to the last takes too many tries
+OPEN_BLOCKS = 16  # tried for a node of several children, the newest ones
+FREE = 255  # labels a slot without a node: no UTF-8 text holds this byte
+
+
+class ByteTrie:
+    """A double array: the child of node n by byte c is the slot `base[n] ^ c`.
+
+    It is that child if the slot's label is c, and no child of n otherwise. Texts to
+    walk over must not hold the byte 255.
+
+    Args:
+        base: int array (slots,), of whole blocks of 256.
+        label: int array (slots,).
+        value: int array (slots,). What belongs to the byte string that ends there, or
+            `missing`.
+        root: int. The slot where all walks start.
+        missing: int. The value of a slot where no byte string ends.
+    Source: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array
+        Structure"; in the form of darts-clone, which SentencePiece stores.
+    """
+
+    def __init__(self, base, label, value, root, missing):
+        self.root, self.dead = root, len(base)
+        # From the dead slot every byte leads to a free one, and so to it again.
+        self.base = np.append(base, np.full(BLOCK, self.dead)).astype("int32")
+        self.label = np.append(label, np.full(BLOCK, FREE)).astype("uint8")
+        self.value = narrow(np.append(value, np.full(BLOCK, missing)))
+
+    @classmethod
+    def build(cls, values: dict[bytes, int], missing: int) -> "ByteTrie":
+        """The trie of byte strings, none with a byte 0 or 255, and their values."""
+        children = _children(values)
+        slots, slot_of, base_of = _Slots(), {b"": 0}, {}
+        # Wide nodes first, while there is room; the many of one child fill the gaps.
+        for prefix in sorted(children, key=lambda prefix: -len(children[prefix])):
+            base_of[prefix] = slots.place(children[prefix])
+            for byte in children[prefix]:
+                slot_of[prefix + bytes([byte])] = base_of[prefix] ^ byte
+        base = np.full(slots.size, slots.size)
+        label, value = np.full(slots.size, FREE), np.full(slots.size, missing)
+        for prefix, slot in slot_of.items():
+            base[slot] = base_of.get(prefix, slots.size)
+            label[slot] = prefix[-1] if prefix else FREE
+            value[slot] = values.get(prefix, missing)
+        return cls(base, label, value, 0, missing)
+
+    def depths(self) -> tuple[np.ndarray, int]:
+        """The shortest way's bytes from the root to each slot, and the longest way's.
+
+        0 at the root, and where no way leads.
+        """
+        depths, slots = np.zeros(len(self.base), int), np.array([self.root])
+        octets = np.arange(FREE)
+        for depth in itertools.count(1):
+            children = self.base[slots][:, None] ^ octets
+            slots = np.unique(children[self.label[children] == octets])
+            if not slots.size:
+                return depths, depth - 1
+            depths[slots] = np.where(depths[slots], depths[slots], depth)
+
+    def child(self, slots, octets):
+        """The slots that bytes (int32, of the slots' shape or one) lead to."""
+        children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), octets)
+        labels = tf.cast(tf.gather(self.label, children), tf.int32)
+        return tf.where(labels == octets, children, self.dead)
+
+    def values(self, slots):
+        """The int32 values of slots."""
+        return tf.cast(tf.gather(self.value, slots), tf.int32)
+
+
+def narrow(array) -> np.ndarray:
+    """The array in the smallest type for its integers that TensorFlow Lite gathers."""
+    array = np.asarray(array)
+    for name in ("uint8", "int16"):
+        limits = np.iinfo(name)
+        if limits.min <= array.min() and array.max() <= limits.max:
+            return array.astype(name)
+    return array.astype("int32")
+
+
+def _children(strings):
+    """The bytes that go on from each prefix of byte strings."""
+    children = {b"": set()}
+    for string in strings:
+        for end, byte in enumerate(string):
+            children.setdefault(string[:end], set()).add(byte)
+    return {prefix: sorted(octets) for prefix, octets in children.items()}
+
+
+class _Slots:
+    """Free and taken slots, and bases, which no two nodes may share."""
+
+    def __init__(self):
+        self._free, self._unused, self._first_open = [], [], 0
+        self._new_block()
+        self._free[0][0] = False  # the root
+
+    @property
+    def size(self):
+        return BLOCK * len(self._free)
+
+    def place(self, octets):
+        """Takes a slot for each byte; returns the base."""
+        first = self._first_open
+        if len(octets) > 1:
+            first = max(first, len(self._free) - OPEN_BLOCKS)
+        for block in range(first, len(self._free) + 1):
+            if block == len(self._free):
+                self._new_block()
+            slots = np.arange(BLOCK)[:, None] ^ np.array(octets)  # of each base
+            fits = self._free[block][slots].all(axis=1) & self._unused[block]
+            if fits.any():
+                return self._take(block, int(fits.argmax()), slots)
+
+    def _take(self, block, base, slots):
+        self._free[block][slots[base]] = False
+        self._unused[block][base] = False
+        while self._free[self._first_open].sum() < CLOSE_BELOW:
+            self._first_open += 1
+            if self._first_open == len(self._free):
+                self._new_block()
+        return block * BLOCK + base
+
+    def _new_block(self):
+        self._free.append(np.ones(BLOCK, bool))
+        self._unused.append(np.ones(BLOCK, bool))

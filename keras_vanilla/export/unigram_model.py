@@ -1,0 +1,95 @@
+"""A SentencePiece unigram model's parts, read from its bytes."""
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+SPACE_MARK = "▁".encode()
+UNKNOWN_PENALTY = np.float32(10)  # below the worst piece
+DEFAULT_UNKNOWN_SURFACE = " \u2047 "
+
+
+class UnigramModel:
+    """What a SentencePiece unigram model's bytes say about its text and pieces.
+
+    Attributes:
+        pieces: list of bytes, by id.
+        scores: float32 array (P,).
+        types: int array (P,), of `SentencePiece.Type`.
+        unknown_id, unknown_score, unknown_surface: what has no piece: its id, its
+            score in a segmentation, and its text when decoded.
+        byte_ids: int32 array (256,). The byte pieces, or `unknown_id` 256 times.
+        spec: `NormalizerSpec` of the model.
+        space: bytes. What a space becomes.
+    Raises:
+        ValueError: if the bytes are no SentencePiece model, or one that is not
+            unigram, writes spaces behind words, or rewrites decoded text.
+    """
+
+    def __init__(self, model_bytes: bytes):
+        proto = _parse(model_bytes)
+        _refuse_unsupported(proto)
+        self.spec = proto.normalizer_spec
+        self.space = SPACE_MARK if self.spec.escape_whitespaces else b" "
+        self.pieces = [piece.piece.encode() for piece in proto.pieces]
+        self.scores = np.array([piece.score for piece in proto.pieces], "float32")
+        self.types = np.array([piece.type for piece in proto.pieces])
+        (self.unknown_id,) = self.ids_of("UNKNOWN")
+        least = self.scores[self.ids_of("NORMAL")].min()
+        self.unknown_score = least - UNKNOWN_PENALTY
+        self.unknown_surface = DEFAULT_UNKNOWN_SURFACE.encode()
+        if proto.trainer_spec.HasField("unk_surface"):
+            self.unknown_surface = proto.trainer_spec.unk_surface.encode()
+        self.byte_ids = np.full(256, self.unknown_id, "int32")
+        for id_ in self.ids_of("BYTE"):
+            self.byte_ids[int(self.pieces[id_][1:-1], 16)] = id_  # "<0x41>"
+
+    def ids_of(self, *kinds: str) -> list[int]:
+        """The pieces of some kinds, named as in `SentencePiece.Type`."""
+        kinds = [ModelProto.SentencePiece.Type.Value(kind) for kind in kinds]
+        return np.flatnonzero(np.isin(self.types, kinds)).tolist()
+
+    def segment_scores(self) -> np.ndarray:
+        """Scores of the pieces in a segmentation; a symbol's grows with its bytes.
+
+        That of user-defined symbols is `sentencepiece` 0.2.3's; older versions took
+        the highest score of all pieces for the 0.1.
+        """
+        scores = self.scores.copy()
+        for id_ in self.ids_of("USER_DEFINED"):
+            scores[id_] = 0.1 * (len(self.pieces[id_]) - 1)
+        return scores
+
+
+def _parse(model_bytes):
+    proto = ModelProto()
+    try:
+        proto.ParseFromString(model_bytes)
+    except DecodeError:
+        proto.Clear()
+    if not proto.pieces:
+        raise ValueError(
+            f"A SentencePiece model was expected. Received: {len(model_bytes)} bytes "
+            "that are none"
+        )
+    return proto
+
+
+def _refuse_unsupported(proto):
+    trainer = proto.trainer_spec
+    if trainer.model_type != trainer.UNIGRAM:
+        name = trainer.ModelType.Name(trainer.model_type)
+        raise ValueError(
+            "Only a unigram SentencePiece model becomes TensorFlow Lite operators. "
+            f"Received: a model of type {name}"
+        )
+    if trainer.treat_whitespace_as_suffix:
+        raise ValueError(
+            "The SentencePiece model must write spaces before words. Received: "
+            "treat_whitespace_as_suffix=True"
+        )
+    if proto.denormalizer_spec.precompiled_charsmap:
+        raise ValueError(
+            "The SentencePiece model must leave decoded text as it is. Received: a "
+            "denormalizer_spec with a character map"
+        )

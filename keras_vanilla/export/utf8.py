@@ -1,0 +1,66 @@
+"""Which bytes make characters, in a TensorFlow graph."""
+
+import numpy as np
+import tensorflow as tf
+
+REPLACEMENT = "\ufffd".encode()  # what a malformed byte becomes
+LONGEST_CHARACTER = 4
+
+
+def character_lengths(octets):
+    """How many bytes the character takes that begins at each byte.
+
+    0 where none begins: inside a character, and at a malformed byte. What makes a
+    character is the Unicode Standard's table 3-7, as SentencePiece has it: no
+    surrogates, nothing written longer than needed, nothing beyond U+10FFFF.
+
+    Args:
+        octets: int32 tensor (n,) of bytes.
+    Returns:
+        Int32 tensor (n,).
+    """
+    second, third, fourth = (shifted(octets, by) for by in (1, 2, 3))
+    first, last = (tf.gather(bounds, octets) for bounds in (_FIRST, _LAST))
+    lengths = tf.gather(_LENGTHS, octets)
+    two = _as_int((second >= first) & (second <= last))
+    three = two * _as_int(_continues(third))
+    following = two + three + three * _as_int(_continues(fourth))
+    return tf.where(following >= lengths - 1, lengths, 0)
+
+
+def belongs_to_character(octets):
+    """Whether each byte is part of a character; bool tensor (n,)."""
+    lengths = character_lengths(octets)
+    belongs = lengths > 0
+    for by in range(1, LONGEST_CHARACTER):
+        # Characters never overlap: a byte begins one or continues one.
+        belongs |= tf.pad(lengths, [[by, 0]])[: octets.shape[0]] > by
+    return belongs
+
+
+def shifted(octets, by):
+    """The bytes `by` places further on; zeros follow the last."""
+    return tf.pad(octets[by:], [[0, by]]) if by else octets
+
+
+def _continues(octets):
+    return (octets >= 0x80) & (octets < 0xC0)
+
+
+def _as_int(booleans):
+    return tf.cast(booleans, tf.int32)
+
+
+def _by_first_byte(default, *ranges):
+    table = np.full(256, default, "int32")
+    for first, last, value in ranges:
+        table[first : last + 1] = value
+    return table
+
+
+_LENGTHS = _by_first_byte(
+    0, (0x00, 0x7F, 1), (0xC2, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xF4, 4)
+)
+# Bounds of the second byte.
+_FIRST = _by_first_byte(0x80, (0xE0, 0xE0, 0xA0), (0xF0, 0xF0, 0x90))
+_LAST = _by_first_byte(0xBF, (0xED, 0xED, 0x9F), (0xF4, 0xF4, 0x8F))

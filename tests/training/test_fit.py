@@ -100,7 +100,9 @@ def test_the_same_seed_gives_the_same_weights(tmp_path):
 def test_without_validation_the_average_is_chosen(tmp_path):
     train(corpus(40, 3), tmp_path / "out", epochs=1)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
+    recipe = results.pop("recipe")
     assert results == {"chosen": "average", "best_epoch": 1}
+    assert recipe["warmup_steps"] == 50 and recipe["tokens_per_batch"] == 512
 
 
 def test_ctrl_c_saves_the_model_so_far(tmp_path, monkeypatch):

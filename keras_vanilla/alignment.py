@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vanilla.hypotheses import neighbours, padded
+from keras_vanilla.hypotheses import neighbours, padded, rounded_width
 
 _HELD = 8  # `attention_weights` keeps more of each row than a search does
 WORD_START = "▁"  # SentencePiece's mark for the space before a word
@@ -48,16 +48,11 @@ def _last_cross_attention(model, sources, targets):
     """(B, T, S) weights; row t is what predicts target piece t."""
     shifted = [[model.start_id, *target[:-1]] for target in targets]
     inputs = {
-        "source_ids": padded(sources, _rounded(sources), model.pad_id),
-        "target_ids": padded(shifted, _rounded(shifted), model.pad_id),
+        "source_ids": padded(sources, rounded_width(sources), model.pad_id),
+        "target_ids": padded(shifted, rounded_width(shifted), model.pad_id),
     }
     last = f"decoder/{model.num_decoder_layers - 1}/cross"
     return model.attention_weights(inputs)[last].mean(axis=1)  # (B, N, T, S)
-
-
-def _rounded(rows):
-    """Their longest length in steps of 8: few shapes to compile."""
-    return -(-max(map(len, rows)) // 8) * 8
 
 
 def _word_numbers(pieces):

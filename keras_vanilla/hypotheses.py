@@ -23,7 +23,7 @@ class Hypothesis(NamedTuple):
         text: str.
         score: float, the log-probability divided by the length penalty; None from
             greedy search, which does not add it up.
-        ids: list of int, with the end.
+        ids: list of int, with the end if there is one.
         ended: bool. False if the longest length came before an end.
     """
 
@@ -88,8 +88,8 @@ class Search:
 
     def ids(self, sources):
         """Target ids (B, n, L) and scores (B, n), or None, of one batch."""
-        width = min(-(-max(map(len, sources)) // 8) * 8, self.model.max_length)
-        # Few shapes to compile: widths in steps, rows filled up to a power of two.
+        width = min(rounded_width(sources), self.model.max_length)
+        # Few shapes to compile: rows are filled up to a power of two.
         rows = [*sources, *[sources[-1]] * (_power_of_two(len(sources)) - len(sources))]
         source_ids = padded(rows, width, self.model.pad_id)
         if self.beams is None:
@@ -117,21 +117,17 @@ class Search:
         n_best, length = ids.shape[1:]
         texts = iter(self.tokenizer.decode(ids.reshape(-1, length)))
         scores = [[None]] * len(ids) if scores is None else scores.tolist()
-        for row, row_scores in zip(ids.tolist(), scores, strict=True):
+        ended = (ids == self.model.end_id).any(axis=2).tolist()
+        rows = zip(ids.tolist(), scores, ended, strict=True)
+        for row, row_scores, row_ended in rows:
             found = [
-                Hypothesis(next(texts), score, *self._until_end(said))
-                for said, score in zip(row, row_scores, strict=True)
+                Hypothesis(next(texts), score, until_end(said, self.model), ended)
+                for said, score, ended in zip(row, row_scores, row_ended, strict=True)
             ]
             found = [each for each in found if each.score != -np.inf]  # there are fewer
             if not found:
                 raise ValueError("The model's logits are not numbers: it is of no use.")
             yield found
-
-    def _until_end(self, said):
-        """The ids with the first end, and whether there is one."""
-        if self.model.end_id in said:
-            return said[: said.index(self.model.end_id) + 1], True
-        return said, False
 
 
 def neighbours(sources, beams=1):
@@ -143,11 +139,12 @@ def neighbours(sources, beams=1):
     """
     keys = sources if isinstance(sources, dict) else range(len(sources))
     keys = sorted(keys, key=lambda key: len(sources[key]))
-    while keys:
-        longest = len(sources[keys[:ROWS][-1]])
+    start = 0
+    while start < len(keys):
+        longest = len(sources[keys[start : start + ROWS][-1]])
         rows = max(1, min(ROWS, POSITIONS // (longest * beams)))
-        yield keys[:rows]
-        keys = keys[rows:]
+        yield keys[start : start + rows]
+        start += rows
 
 
 def padded(rows, width, pad_id):
@@ -156,6 +153,26 @@ def padded(rows, width, pad_id):
     for target, row in zip(ids, rows, strict=True):
         target[: len(row)] = row
     return ids
+
+
+def rounded_width(rows):
+    """The longest length of lists of ids, in steps of 8: few shapes to compile."""
+    return -(-max(map(len, rows)) // 8) * 8
+
+
+def until_end(ids, model):
+    """The ids up to the first end or, without one, without the last pads.
+
+    Args:
+        ids: list of int.
+        model: has `end_id` and `pad_id`.
+    """
+    if model.end_id in ids:
+        return ids[: ids.index(model.end_id) + 1]
+    stop = len(ids)
+    while stop and ids[stop - 1] == model.pad_id:
+        stop -= 1
+    return ids[:stop]
 
 
 def _power_of_two(number):

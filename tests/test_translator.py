@@ -303,6 +303,16 @@ def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
     assert [len(batch) for batch in hypotheses.neighbours([[4] * 10**6])] == [1]
 
 
+@pytest.mark.parametrize(
+    "ids, said",
+    [([5, 3, 0, 3], [5, 3]), ([5, 0, 6, 0, 0], [5, 0, 6]), ([0, 0], []), ([], [])],
+)
+def test_what_was_said_goes_to_the_first_end_or_the_last_pads(
+    ids, said, trained_translator
+):
+    assert hypotheses.until_end(ids, trained_translator.model) == said
+
+
 def test_more_hypotheses_than_beams_are_refused(trained_translator):
     with pytest.raises(ValueError, match="at most `beam_size`, 2. Received: 3"):
         trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)

@@ -5,7 +5,7 @@ import sys
 
 from keras_vanilla._version import __version__
 from keras_vanilla.cli import evaluate, exporting, quickstart, train, translate
-from keras_vanilla.cli.console import quiet, sentence
+from keras_vanilla.cli.console import quiet, say, sentence
 
 
 def main(arguments=None):
@@ -26,7 +26,7 @@ def main(arguments=None):
         print(f"\n{str(stop) or 'Stopped.'}", file=sys.stderr)
         return 130
     except (ValueError, OSError, ImportError, RuntimeError) as error:
-        print(f"keras-vanilla: {sentence(error)}", file=sys.stderr)
+        say(sentence(error))
         return 1
     return 0
 

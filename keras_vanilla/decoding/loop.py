@@ -12,18 +12,12 @@ def one_by_one(model, source_ids, choose, max_length=None):
     a compiled graph and inside an exported file.
 
     Args:
-        model: has `encode`, `start_cache`, `decode_step`, `start_id`, `end_id`,
-            `pad_id` and `max_length`, as `Transformer` has.
-        source_ids: int tensor (B, S).
+        model: as for `greedy_search`.
+        source_ids: as for `greedy_search`.
         choose: maps float32 logits (B, V) and the step, an int32 scalar that counts
             from 0, to int32 ids (B,).
-        max_length: int or None, as for `greedy_search`.
-    Returns:
-        Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
-        output came first), then `pad_id`. L is `max_length`, or S + 50.
-    Raises:
-        ValueError: if `max_length` is below 1 or above the model's, or an id that can
-            be read is outside the vocabulary.
+        max_length: as for `greedy_search`.
+    Returns, Raises: as `greedy_search`.
     """
     memory, memory_mask = model.encode(source_ids)
     batch = ops.shape(memory)[0]

@@ -8,7 +8,7 @@ import sentencepiece
 from keras_vanilla.export.exported import open_exported
 from keras_vanilla.export.report import Difference, Report, TextDifference
 from keras_vanilla.export.search_graph import in_float32
-from keras_vanilla.hypotheses import neighbours, padded
+from keras_vanilla.hypotheses import neighbours, padded, until_end
 from keras_vanilla.translator import Translator
 
 
@@ -82,22 +82,12 @@ def _compare_ids(translator, exported, sources, sentences):
     )
     longest = received.shape[1]  # of the file; in Keras searches may go on
     for line, ours, theirs in zip(sources, expected, received, strict=True):
-        ours = _until_end(ours[:longest], model)
-        theirs = _until_end(theirs, model)
+        ours = until_end(ours[:longest].tolist(), model)
+        theirs = until_end(theirs.tolist(), model)
         if ours != theirs:
             position = _first_difference(ours, theirs)
             gap = _gap(model, sources[line], ours, theirs, position)
             yield Difference(line + 1, position, gap, sentences[line])
-
-
-def _until_end(ids, model):
-    """A list of the ids up to the first end or, without one, without the last pads."""
-    ids = ids.tolist()
-    if model.end_id in ids:
-        return ids[: ids.index(model.end_id) + 1]
-    while ids and ids[-1] == model.pad_id:
-        ids.pop()
-    return ids
 
 
 def _first_difference(ours, theirs):

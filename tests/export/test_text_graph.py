@@ -1,9 +1,9 @@
 """Text to ids and back inside a `.tflite` file; `sentencepiece` says what is right."""
 
-import io
 import random
 
 import numpy as np
+import peer_models
 import pytest
 import sentencepiece
 import tensorflow as tf
@@ -82,16 +82,8 @@ BYTES = [
 
 def learn(**options):
     """A model of LINES by `sentencepiece` alone."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES),
-        model_writer=model,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        num_threads=1,
-        **{"vocab_size": 401, **options},
-    )
-    return model.getvalue()
+    options = {"vocab_size": 401, "hard_vocab_limit": False, **options}
+    return peer_models.learn(LINES, num_threads=1, **options)
 
 
 def by_hand(pieces, **normalizer):

@@ -1,9 +1,9 @@
-import io
 import itertools
 import re
 import unicodedata
 
 import numpy as np
+import peer_models
 import pytest
 import sentencepiece
 from hypothesis import HealthCheck, given, settings
@@ -27,15 +27,7 @@ ODD = ["", " ", "Ünïcode ß ﬁ ½", "xyz 漢字 ж", "the  cat\tsat", "▁ �
 
 def train(path, lines=LINES, vocab_size=67, **options):
     """A model of `sentencepiece` itself, as its command line leaves it."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        vocab_size=vocab_size,
-        minloglevel=2,
-        **options,
-    )
-    path.write_bytes(model.getvalue())
+    path.write_bytes(peer_models.learn(lines, vocab_size=vocab_size, **options))
     return path
 
 

@@ -191,8 +191,6 @@ class _TrainingRun:
     def into(self, folder):
         """Trains, saves into `folder`, and returns the translator to use."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("translator.keras", "best.keras", "last.keras", "results.json"):
-            (folder / name).unlink(missing_ok=True)  # of a run that is overwritten
         keep = KeepTranslators(self.translator, folder)
         keras.utils.set_random_seed(self.seed)
         try:

@@ -126,6 +126,18 @@ def test_a_folder_in_the_way_is_refused_untouched(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+def test_what_is_overwritten_stays_until_there_is_another(tmp_path, monkeypatch):
+    (tmp_path / "translator.keras").write_text("the one that `--from` named")
+
+    def press(self, batch, logs=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keras.callbacks.CSVLogger, "on_train_batch_end", press)
+    with pytest.raises(Interrupted):
+        train(corpus(40, 3), tmp_path, epochs=1, overwrite=True)
+    assert (tmp_path / "translator.keras").read_text() == "the one that `--from` named"
+
+
 def test_a_training_that_diverges_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "keras_vanilla.training.fit.adam", lambda *_: keras.optimizers.SGD(1e20)

@@ -5,6 +5,7 @@ import math
 from keras import ops
 
 from keras_vanilla.decoding.limits import row_limits
+from keras_vanilla.decoding.loop import repeat
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
 FIRST = 1.0  # ranks before every log-probability
@@ -67,11 +68,12 @@ def beam_search(
             ops.less(state["index"], length), ops.any(ops.greater(bound, worst))
         )
 
-    state = ops.while_loop(
+    state = repeat(
+        model,
         unfinished,
-        lambda state: (_step(model, state, limits),),
-        (_start(model, memory, memory_mask, beam_size, length),),
-    )[0]
+        lambda state: _step(model, state, limits),
+        _start(model, memory, memory_mask, beam_size, length),
+    )
     scores, order = ops.top_k(_scores(state, score), k=n_best)  # (B, K) -> (B, n_best)
     ids = _of_parents(state["ids"], ops.cast(order, "int32"))
     exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)

@@ -5,7 +5,7 @@ from keras import ops
 from keras_vanilla.decoding.loop import one_by_one
 
 
-def greedy_search(model, source_ids, max_length=None):
+def greedy_search(model, source_ids, max_length=None, return_scores=False):
     """Maps source ids to target ids, taking the most likely token at each step.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
@@ -19,16 +19,25 @@ def greedy_search(model, source_ids, max_length=None):
         max_length: int or None. Longest output in tokens, its end included. None means
             50 more than the row's own source has, whatever it is padded to, and never
             more than the model's `max_length`.
+        return_scores: bool. Return the log-probabilities of the outputs as well.
     Returns:
         Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
-        output came first), then `pad_id`. L is `max_length`, or S + 50.
+        output came first), then `pad_id`. L is `max_length`, or S + 50. With
+        `return_scores` also a float32 tensor (B,).
     Raises:
         ValueError: if `max_length` is below 1 or above the model's, or an id that can
             be read is outside the vocabulary.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
-    return one_by_one(model, source_ids, _most_likely, max_length)
+    log_prob = _highest_log_prob if return_scores else None
+    ids, scores = one_by_one(model, source_ids, _most_likely, max_length, log_prob)
+    return (ids, scores) if return_scores else ids
 
 
 def _most_likely(logits, index):
     return ops.cast(ops.top_k(logits, k=1)[1][:, 0], "int32")  # (B, V) -> (B,)
+
+
+def _highest_log_prob(logits):
+    # Of the highest there is no underflow: it is at least 1 / V.
+    return ops.log(ops.max(ops.softmax(logits), axis=1))  # (B, V) -> (B,)

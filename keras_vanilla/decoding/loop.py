@@ -5,7 +5,7 @@ from keras import ops
 from keras_vanilla.decoding.limits import row_limits
 
 
-def one_by_one(model, source_ids, choose, max_length=None):
+def one_by_one(model, source_ids, choose, max_length=None, log_prob=None):
     """Maps source ids to target ids, choosing one token after another.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
@@ -17,7 +17,12 @@ def one_by_one(model, source_ids, choose, max_length=None):
         choose: maps float32 logits (B, V) and the step, an int32 scalar that counts
             from 0, to int32 ids (B,).
         max_length: as for `greedy_search`.
-    Returns, Raises: as `greedy_search`.
+        log_prob: maps logits (B, V) to a float32 number (B,) of what is chosen, to be
+            added up; or None.
+    Returns:
+        Int32 ids (B, L), and float32 sums (B,) or None.
+    Raises:
+        ValueError: as `greedy_search`.
     """
     memory, memory_mask = model.encode(source_ids)
     batch = ops.shape(memory)[0]
@@ -27,6 +32,7 @@ def one_by_one(model, source_ids, choose, max_length=None):
         "last": ops.full((batch,), model.start_id, dtype="int32"),
         "ids": ops.full((batch, length), model.pad_id, dtype="int32"),
         "finished": ops.zeros((batch,), dtype="bool"),
+        "sums": ops.zeros((batch,), dtype="float32"),
         "cache": model.start_cache(memory, memory_mask, length),
     }
 
@@ -40,6 +46,7 @@ def one_by_one(model, source_ids, choose, max_length=None):
         index = state["index"]
         logits, cache = model.decode_step(state["last"], index, state["cache"])
         chosen = ops.where(state["finished"], model.pad_id, choose(logits, index))
+        added = 0.0 if log_prob is None else log_prob(logits)
         return {
             "index": index + 1,
             "last": chosen,
@@ -49,7 +56,18 @@ def one_by_one(model, source_ids, choose, max_length=None):
             "finished": state["finished"]
             | ops.equal(chosen, model.end_id)
             | ops.greater_equal(index + 1, limits),
+            "sums": state["sums"] + ops.where(state["finished"], 0.0, added),
             "cache": cache,
         }
 
-    return ops.while_loop(unfinished, lambda state: (step(state),), (state,))[0]["ids"]
+    state = repeat(model, unfinished, step, state)
+    return state["ids"], None if log_prob is None else state["sums"]
+
+
+def repeat(model, unfinished, step, state):
+    """The state after as many steps as it takes.
+
+    A model may bring a `while_loop` of its own, as exported ones do.
+    """
+    loop = getattr(model, "while_loop", ops.while_loop)
+    return loop(unfinished, lambda state: (step(state),), (state,))[0]

@@ -71,7 +71,7 @@ def sample(
         place = ops.expand_dims(_place(probabilities, draw), 1)
         return ops.cast(ops.take_along_axis(ids, place, axis=1)[:, 0], "int32")
 
-    return one_by_one(model, source_ids, choose, max_length)
+    return one_by_one(model, source_ids, choose, max_length)[0]
 
 
 def check_seed(seed):

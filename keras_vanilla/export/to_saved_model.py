@@ -83,7 +83,7 @@ class _TranslatorGraph(tf.Module):
         lengths = tf.cast(source_ids.row_lengths(), tf.int32)
         padded = source_ids.to_tensor(self._pad_id)
         with tf.control_dependencies([self._assert_short(lengths, "A text")]):
-            ids = self._search(tf.identity(padded))
+            ids, _ = self._search(tf.identity(padded))
         only_an_end = lengths <= 1
         return {"text": tf.where(only_an_end, "", self._to_text(ids))}
 
@@ -95,7 +95,7 @@ class _TranslatorGraph(tf.Module):
             self._assert_short(lengths, "A row of source_ids"),
         ]
         with tf.control_dependencies(checks):
-            return {"ids": self._search(tf.identity(source_ids))}
+            return {"ids": self._search(tf.identity(source_ids))[0]}
 
     def _assert_known(self, source_ids):
         known = (source_ids >= 0) & (source_ids < self._vocabulary_size)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_vanilla.export.search_graph import SearchGraph, in_float32
+from keras_vanilla.decoding.beam import check_beam_search
+from keras_vanilla.export.forms import FORMS, Limits
+from keras_vanilla.export.search_graph import in_float32
 from keras_vanilla.export.to_saved_model import check_target
 
-FORMS = ("ids",)
 QUANTIZATIONS = ("int8", None)
 USUAL_LENGTH = 128
 
@@ -20,47 +21,74 @@ def tflite(
     translator,
     path,
     quantize="int8",
-    form="ids",
-    max_source_length=None,
+    beam_size=1,
+    max_bytes=512,
     max_length=None,
+    form="text",
+    max_source_length=None,
+    length_penalty=0.6,
 ):
-    """Writes one `.tflite` file with the whole greedy search inside.
+    """Writes one `.tflite` file with the whole translation inside.
 
-    One signature of static shapes, which every runtime takes:
+    Static shapes, which every runtime takes, and builtin operators only. By form, one
+    signature or two:
 
-        translate_ids    source_ids int32 (1, S) -> ids int32 (1, L)
+        text     translate       text uint8 (max_bytes,) -> text uint8 (M,),
+                                 ids int32 (L,), score float32 ()
+        ids      translate_ids   source_ids int32 (1, S) -> ids int32 (1, L)
+        steps    encode          source_ids int32 (1, S) -> the cache
+                 decode_step     ids int32 (1,), index int32 (), the cache ->
+                                 logits float32 (1, V), what changed of the cache
 
-    with S = max_source_length, the ids followed by pads, and L = min(S + 50,
-    max_length). The file holds builtin operators only. "int8" keeps the matrices in
-    one byte a number, and quantises what they are multiplied with as it comes.
+    with S = max_source_length and L = min(S + 50, max_length); see `forms`. A text is
+    UTF-8 that ends with its last byte but 0. "int8" keeps the matrices in one byte a
+    number, and quantises what they are multiplied with as it comes.
 
     Args:
         translator: Translator.
         path: path that ends with ".tflite"; written whole or not at all.
         quantize: "int8", or None for float32.
-        form: "ids".
-        max_source_length: int or None. Longest source in tokens, its end included;
-            None means 128, or the model's `max_length` where that is less.
-        max_length: int or None. The same of the output.
+        beam_size: int. 1 is greedy search.
+        max_bytes: int. Longest text, in bytes.
+        max_length: int or None. Longest output in tokens, its end included; None means
+            128, or the model's `max_length` where that is less.
+        form: "text", "ids" or "steps".
+        max_source_length: int or None. The same of the source.
+        length_penalty: float. Of beam search.
     Raises:
         FileExistsError: if `path` exists.
         FileNotFoundError: if its folder does not.
         ValueError: if `quantize` or `form` is unknown, `path` does not end with
-            ".tflite", or a length is below 1 or above the model's.
+            ".tflite", a length is below 1 or above the model's, the search's arguments
+            are out of their range, or a tokenizer is no unigram model.
         RuntimeError: if the graph needs other than builtin operators, or Keras does
             not run on TensorFlow.
     """
     path = Path(path)
     _check_choice("quantize", quantize, QUANTIZATIONS)
-    _check_choice("form", form, FORMS)
+    _check_choice("form", form, tuple(FORMS))
+    check_beam_search(beam_size, 1, length_penalty)
     _check_path(path)
     model = in_float32(translator.model)
-    source_length = _length("max_source_length", max_source_length, model)
-    length = _length("max_length", max_length, model)
-    with embedding_lookup(model), tempfile.TemporaryDirectory() as folder:
-        _trace(model, source_length, length, folder)
-        content = _convert(folder, quantize)
+    limits = _limits(model, max_bytes, max_source_length, max_length)
+    search = {"beam_size": beam_size, "length_penalty": length_penalty}
+    module = FORMS[form](
+        translator.tokenizer,
+        model,
+        limits,
+        **({} if form == "steps" else search),
+    )
+    with embedding_lookup(model):
+        content = _converted(module, quantize)
     _write(path, content)
+
+
+def _converted(module, quantize):
+    """The file's bytes; a SavedModel is the converter's input that keeps names."""
+    with tempfile.TemporaryDirectory() as folder:
+        signatures = module.signatures()
+        tf.saved_model.save(module, folder, signatures=signatures)
+        return _convert(folder, list(signatures), quantize)
 
 
 @contextmanager
@@ -82,7 +110,7 @@ def embedding_lookup(model):
 def _lookup(table, ids):
     ids = tf.convert_to_tensor(ids)
     rows = _embedding_matmul(tf.convert_to_tensor(table), tf.reshape(ids, [-1]))
-    return tf.reshape(rows, [*ids.shape, table.shape[-1]])
+    return tf.reshape(rows, tf.concat([tf.shape(ids), [table.shape[-1]]], axis=0))
 
 
 @tf.function(experimental_implements="embedding_matmul", autograph=False)
@@ -91,21 +119,9 @@ def _embedding_matmul(value, ids):
     return tf.gather(value, ids)
 
 
-def _trace(model, source_length, max_length, folder):
-    """Writes the search as a SavedModel, the converter's input that keeps names."""
-    module = SearchGraph(model, max_length)
-    source_ids = tf.TensorSpec([1, source_length], tf.int32, name="source_ids")
-
-    @tf.function(input_signature=[source_ids], autograph=False)
-    def translate_ids(source_ids):
-        return {"ids": module(source_ids)}
-
-    tf.saved_model.save(module, folder, signatures={"translate_ids": translate_ids})
-
-
-def _convert(folder, quantize):
+def _convert(folder, signatures, quantize):
     converter = tf.lite.TFLiteConverter.from_saved_model(
-        folder, signature_keys=["translate_ids"]
+        folder, signature_keys=signatures
     )
     # Keras's own export adds SELECT_TF_OPS, which the plain runtime refuses.
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
@@ -154,6 +170,16 @@ def _check_choice(name, value, choices):
             f"`{name}` must be one of {', '.join(map(repr, choices))}. "
             f"Received: {value!r}"
         )
+
+
+def _limits(model, max_bytes, max_source_length, max_length):
+    if max_bytes < 1:
+        raise ValueError(f"`max_bytes` must be at least 1. Received: {max_bytes}")
+    return Limits(
+        max_bytes,
+        _length("max_source_length", max_source_length, model),
+        _length("max_length", max_length, model),
+    )
 
 
 def _length(name, length, model):

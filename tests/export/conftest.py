@@ -15,14 +15,14 @@ def saved_folder(trained_translator, tmp_path_factory):
 @pytest.fixture(scope="session")
 def float32_file(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("exported") / "float32.tflite"
-    lengths = {"max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, quantize=None, **lengths)
+    settings = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    export.tflite(trained_translator, path, quantize=None, **settings)
     return path
 
 
 @pytest.fixture(scope="session")
 def int8_file(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("exported") / "int8.tflite"
-    lengths = {"max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, **lengths)
+    settings = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    export.tflite(trained_translator, path, **settings)
     return path

@@ -78,9 +78,8 @@ def test_without_any_padding_the_ids_are_the_same(
     length = len(sources[0])
     assert {len(source) for source in sources} == {length} and length < 29
     path = tmp_path / "exact.tflite"
-    export.tflite(
-        trained_translator, path, None, max_source_length=length, max_length=59
-    )
+    lengths = {"max_source_length": length, "max_length": 59}
+    export.tflite(trained_translator, path, None, form="ids", **lengths)
     model = trained_translator.model
     expected = np.asarray(greedy_search(model, np.array(sources)))
     for received in (run(path, sources), run(float32_file, sources)):
@@ -109,7 +108,9 @@ def test_output_is_limited_as_in_keras(trained_translator, tmp_path):
     sources = [[7, 3], [7, 8, 9, 10, 3]]
     for asked, lengths in ((60, (52, 55)), (9, (9, 9))):
         path = tmp_path / f"{asked}.tflite"
-        export.tflite(endless, path, None, max_source_length=11, max_length=asked)
+        export.tflite(
+            endless, path, None, max_source_length=11, max_length=asked, form="ids"
+        )
         received = run(path, sources)
         assert tuple((received != 0).sum(axis=1)) == lengths
     expected = np.asarray(greedy_search(endless.model, np.array([[7, 3] + [0] * 9])))
@@ -246,7 +247,14 @@ def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
     )
     randomize(model)
     path = tmp_path / "model.tflite"
-    export.tflite(Translator(tokenizer, model), path, None, "ids", 13, 13)
+    export.tflite(
+        Translator(tokenizer, model),
+        path,
+        None,
+        form="ids",
+        max_source_length=13,
+        max_length=13,
+    )
     sources = tokenizer.encode(word_reversal.english_sentences(20, seed=4))
     expected = np.asarray(
         greedy_search(model, keras.utils.pad_sequences(sources, 13, padding="post"), 13)
@@ -263,7 +271,9 @@ def test_half_precision_is_exported_in_float32(
     half.set_weights(model.get_weights())
     path = tmp_path / "model.tflite"
     translator = Translator(trained_translator.tokenizer, half)
-    export.tflite(translator, path, None, "ids", 29, 59)
+    export.tflite(
+        translator, path, None, form="ids", max_source_length=29, max_length=59
+    )
     sources = trained_translator.encode(unseen_sentences[:50])
     expected = trained_translator.search(sources)
     assert_same_but_for_near_ties(model, sources, expected, run(path, sources))
@@ -296,7 +306,7 @@ def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypat
     "name, arguments, error, message",
     [
         ("a.tflite", {"quantize": "int4"}, ValueError, "'int8', None. .*'int4'"),
-        ("a.tflite", {"form": "steps"}, ValueError, "`form` .* 'ids'. .*'steps'"),
+        ("a.tflite", {"form": "tokens"}, ValueError, "`form` .* 'ids', .*'tokens'"),
         ("a.tflite", {"max_source_length": 0}, ValueError, "max_source_length.*: 0"),
         ("a.tflite", {"max_source_length": 61}, ValueError, "model's.* 60. .*: 61"),
         ("a.tflite", {"max_length": 0}, ValueError, "`max_length` must.*: 0"),

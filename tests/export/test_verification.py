@@ -75,7 +75,7 @@ def test_each_difference_is_placed_and_measured(
     """Keras says one id where the file says its twin, by a known margin."""
     ours, original, twin = with_twin(trained_translator, "rood", 1 - step)
     theirs, *_ = with_twin(trained_translator, "rood", 1 + step)
-    export.tflite(theirs, tmp_path / "model.tflite", None, **LENGTHS)
+    export.tflite(theirs, tmp_path / "model.tflite", None, form="ids", **LENGTHS)
     texts = english_sentences(100, seed=5)
     report = export.verify(ours, tmp_path / "model.tflite", texts)
     sources = ours.encode(texts)
@@ -157,7 +157,7 @@ def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
     trained_translator, unseen_sentences, tmp_path
 ):
     path = tmp_path / "short.tflite"
-    export.tflite(trained_translator, path, None, max_source_length=29, max_length=4)
+    export.tflite(trained_translator, path, None, form="ids", max_length=4)
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed and report.equal == 40
 
@@ -330,7 +330,7 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
     assert small.vocabulary_size < tokenizer.vocabulary_size - 20
     model = Transformer(small.vocabulary_size, None, 8, 2, 4, 1, 1, max_length=60)
     export.saved_model(Translator(small, model), tmp_path / "folder")
-    export.tflite(Translator(small, model), tmp_path / "file.tflite", None)
+    export.tflite(Translator(small, model), tmp_path / "file.tflite", None, form="ids")
     for name in ("folder", "file.tflite"):
         with pytest.raises(ValueError, match=f"{name} cannot run on this translator's"):
             export.verify(trained_translator, tmp_path / name, ["stone small large"])

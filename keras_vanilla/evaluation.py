@@ -36,15 +36,40 @@ def score(
         ValueError: if it is a language that Moses's tokenizer does not know.
     Source: Post 2018 for the signature; Papineni et al. 2002; Popović 2015.
     """
+    found = [
+        hypotheses[0]
+        for hypotheses in translator.stream(
+            list(corpus.sources), beam_size, length_penalty
+        )
+    ]
+    translations = [each.text for each in found]
+    return {
+        **bleu_and_chrf(translations, list(corpus.targets), lowercase, tokenized),
+        "translations": translations,
+        "unfinished": [
+            int(line)
+            for line, each in zip(corpus.line_numbers, found, strict=True)
+            if not each.ended
+        ],
+    }
+
+
+def bleu_and_chrf(translations, references, lowercase=False, tokenized=None):
+    """BLEU and chrF of translations.
+
+    Args:
+        translations: list of str.
+        references: list of str, as many.
+        lowercase: bool, as for `score`.
+        tokenized: str or None, as for `score`.
+    Returns:
+        Dict: "bleu", "chrf" and "signature", as of `score`.
+    Raises:
+        ImportError, ValueError: as `score`.
+    """
     from sacrebleu.metrics import BLEU, CHRF
 
     split = _moses(tokenized, lowercase) if tokenized else str
-    sources, references = list(corpus.sources), list(corpus.targets)
-    found = [
-        hypotheses[0]
-        for hypotheses in translator.stream(sources, beam_size, length_penalty)
-    ]
-    translations = [each.text for each in found]
     bleu = BLEU(lowercase=lowercase, tokenize="none" if tokenized else None, force=True)
     result = bleu.corpus_score(
         [split(text) for text in translations], [[split(text) for text in references]]
@@ -54,12 +79,6 @@ def score(
         "bleu": result.score,
         "chrf": chrf.score,
         "signature": str(bleu.get_signature()) + _moses_version(tokenized),
-        "translations": translations,
-        "unfinished": [
-            int(line)
-            for line, each in zip(corpus.line_numbers, found, strict=True)
-            if not each.ended
-        ],
     }
 
 

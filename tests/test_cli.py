@@ -250,7 +250,8 @@ def test_verify_fails_for_another_model(model, trained_translator, files, tmp_pa
     weights = other.model.get_weights()
     other.model.set_weights([weights[0][::-1], *weights[1:]])
     other.save(tmp_path / "other.keras")
-    command = ["export", tmp_path / "other.keras", exported, "--quantize", "none"]
+    settings = ["--quantize", "none", "--check", "structure"]
+    command = ["export", tmp_path / "other.keras", exported, *settings]
     assert main([str(word) for word in command]) == 0
     assert main(["verify", model, str(exported), "--source", files[0]]) == 1
 

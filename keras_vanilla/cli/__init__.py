@@ -4,7 +4,14 @@ import argparse
 import sys
 
 from keras_vanilla._version import __version__
-from keras_vanilla.cli import evaluate, exporting, quickstart, train, translate
+from keras_vanilla.cli import (
+    describe,
+    evaluate,
+    exporting,
+    quickstart,
+    train,
+    translate,
+)
 from keras_vanilla.cli.console import quiet, say, sentence
 
 
@@ -39,6 +46,13 @@ def parser():
     )
     every.add_argument("--version", action="version", version=__version__)
     commands = every.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (quickstart, train, translate, evaluate, exporting):
+    for module in (
+        quickstart,
+        train,
+        translate,
+        evaluate,
+        exporting,
+        describe,
+    ):
         module.add_to(commands)
     return every

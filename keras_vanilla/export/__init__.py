@@ -1,7 +1,20 @@
 """A trained translator as one file for a phone, or one folder for a server."""
 
-from keras_vanilla.export.to_saved_model import saved_model
-from keras_vanilla.export.to_tflite import tflite
-from keras_vanilla.export.verification import verify
+import importlib
 
-__all__ = ["saved_model", "tflite", "verify"]
+_HOMES = {
+    "Description": "description",
+    "read_description": "description",
+    "saved_model": "to_saved_model",
+    "tflite": "to_tflite",
+    "verify": "verification",
+}
+
+__all__ = list(_HOMES)
+
+
+# What a file says of itself is read without TensorFlow, which takes seconds to load.
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,10 +1,16 @@
 """Exported files opened again: what they are, and what they say."""
 
+import math
+import time
 from pathlib import Path
 
 import numpy as np
 
+from keras_vanilla.export.description import read_description
+from keras_vanilla.hypotheses import padded, rounded_width
 from keras_vanilla.translator import first_line
+
+FORM_OF = {"translate": "text", "translate_ids": "ids", "decode_step": "steps"}
 
 
 def open_exported(path):
@@ -34,10 +40,12 @@ class SavedModelFolder:
         ValueError: if it is no SavedModel, is damaged, or has other signatures.
     """
 
-    kind = "SavedModel"
+    kind, form = "SavedModel", "ids"
     quantized = False
     custom_operators = ()
-    longest_source = None  # the model's own, which the graph checks
+    max_bytes = longest_source = math.inf  # the model's own, which the graph checks
+    search = {"beam_size": 1}
+    milliseconds = ()
 
     def __init__(self, path):
         import tensorflow as tf
@@ -53,14 +61,12 @@ class SavedModelFolder:
             raise _damaged(path, error) from error
         _require(path, self._loaded.signatures, "translate", "translate_ids")
 
-    def translate_ids(self, source_ids):
-        """Target ids (B, L) of source ids (B, S): an int32 array."""
-        return self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
-
-    def translate(self, texts):
-        """The translation of each text: a list of str."""
+    def answer(self, texts, sources, model):
+        """Target ids, an int32 array (B, L), and translations, a list of str."""
+        source_ids = padded(sources, rounded_width(sources), model.pad_id)
+        ids = self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
         translations = self._run("translate", text=texts)["text"].numpy()
-        return [text.decode() for text in translations]
+        return ids, [text.decode() for text in translations]
 
     def _run(self, signature, **inputs):
         import tensorflow as tf
@@ -73,7 +79,7 @@ class SavedModelFolder:
 
 
 class TfliteFile:
-    """A `.tflite` file of the ids form, run by LiteRT.
+    """A `.tflite` file that `tflite` wrote, run by LiteRT in one thread.
 
     Args:
         path: Path of the file.
@@ -83,29 +89,89 @@ class TfliteFile:
     """
 
     kind = "TFLite"
+    search = {"beam_size": 1}
+    max_bytes = longest_source = math.inf
 
     def __init__(self, path):
         interpreter = _litert_interpreter()
         self.path = path
         self.size = path.stat().st_size
+        self.milliseconds = []  # of each sentence
         try:
-            self._interpreter = interpreter(model_path=str(path))
+            self._interpreter = interpreter(model_path=str(path), num_threads=1)
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
-        _require(path, self._interpreter.get_signature_list(), "translate_ids")
+        signatures = self._interpreter.get_signature_list()
+        forms = [form for name, form in FORM_OF.items() if name in signatures]
+        if not forms:
+            raise _not_ours(path, "translate")
+        self.form = forms[0]
         self.custom_operators, self.quantized = _operators_and_precision(path)
         if not self.custom_operators:  # else LiteRT refuses to prepare it
-            self._runner = self._interpreter.get_signature_runner("translate_ids")
-            shape = self._runner.get_input_details()["source_ids"]["shape"]
-            self.longest_source = int(shape[1])
+            self._run = {name: self._runner(name) for name in signatures}
+            self._read_limits()
 
-    def translate_ids(self, source_ids):
-        """Target ids (B, L) of source ids (B, S), S the longest: an int32 array."""
-        try:
-            rows = [self._runner(source_ids=row[None])["ids"] for row in source_ids]
-        except RuntimeError as error:
-            raise _cannot_run(self.path, error) from error
-        return np.concatenate(rows)
+    def answer(self, texts, sources, model):
+        """Target ids, an int32 array (B, L), and translations, a list of str or None.
+
+        None where the file does not write texts.
+        """
+        say = {"text": self._by_text, "ids": self._by_ids, "steps": self._by_steps}
+        answers = []
+        for text, source in zip(texts, sources, strict=True):
+            begin = time.perf_counter()
+            try:
+                answers.append(say[self.form](text, source, model))
+            except RuntimeError as error:
+                raise _cannot_run(self.path, error) from error
+            self.milliseconds.append(1e3 * (time.perf_counter() - begin))
+        ids, translations = zip(*answers, strict=True)
+        return np.stack(ids), list(translations) if self.form == "text" else None
+
+    def _runner(self, name):
+        return self._interpreter.get_signature_runner(name)
+
+    def _read_limits(self):
+        if self.form == "text":
+            inputs = self._run["translate"].get_input_details()
+            self.max_bytes = int(inputs["text"]["shape"][0])
+            described = read_description(self.path)
+            self.longest_source = described.max_source_tokens
+            self.search = {"beam_size": described.beam_size}
+            if described.beam_size > 1:
+                self.search["length_penalty"] = described.length_penalty
+        else:
+            first = self._run["translate_ids" if self.form == "ids" else "encode"]
+            inputs = first.get_input_details()
+            self.longest_source = int(inputs["source_ids"]["shape"][1])
+
+    def _by_text(self, text, source, model):
+        octets = text.encode().ljust(self.max_bytes, b"\0")
+        said = self._run["translate"](text=np.frombuffer(octets, "uint8"))
+        return said["ids"], said["text"].tobytes().rstrip(b"\0").decode()
+
+    def _by_ids(self, text, source, model):
+        source_ids = padded([source], self.longest_source, model.pad_id)
+        return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
+
+    def _by_steps(self, text, source, model):
+        """Greedy search, as an app would do it."""
+        step = self._run["decode_step"]
+        source_ids = padded([source], self.longest_source, model.pad_id)
+        cache = self._run["encode"](source_ids=source_ids)
+        for name, tensor in step.get_input_details().items():
+            if "_self_" in name:
+                cache[name] = np.zeros(tensor["shape"], "float32")
+        length = cache["decoder_0_self_key"].shape[2]
+        ids, last = np.full(length, model.pad_id, "int32"), model.start_id
+        for index in range(min(length, len(source) + 50)):
+            token = np.array([last], "int32")
+            changed = step(ids=token, index=np.array(index, "int32"), **cache)
+            last = ids[index] = changed.pop("logits").argmax()
+            if last == model.end_id:
+                break
+            cache.update(changed)
+        return ids, None
 
 
 def _litert_interpreter():
@@ -127,17 +193,26 @@ def _operators_and_precision(path):
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
     custom = {code.CustomCode().decode() for code in codes if code.CustomCode()}
     graphs = [model.Subgraphs(i) for i in range(model.SubgraphsLength())]
-    types = {g.Tensors(i).Type() for g in graphs for i in range(g.TensorsLength())}
-    return tuple(sorted(custom)), schema.TensorType.INT8 in types
+    scaled = any(
+        tensor.Type() == schema.TensorType.INT8
+        and tensor.Quantization() is not None
+        and tensor.Quantization().ScaleLength()
+        for graph in graphs
+        for tensor in map(graph.Tensors, range(graph.TensorsLength()))
+    )
+    return tuple(sorted(custom)), scaled
 
 
 def _require(path, signatures, *names):
     missing = [name for name in names if name not in signatures]
     if missing:
-        raise ValueError(
-            f"{path} was not exported from a translator: it has no signature "
-            f"{', '.join(missing)}."
-        )
+        raise _not_ours(path, ", ".join(missing))
+
+
+def _not_ours(path, missing):
+    return ValueError(
+        f"{path} was not exported from a translator: it has no signature {missing}."
+    )
 
 
 def _damaged(path, error):

@@ -57,17 +57,20 @@ class Normalizer:
                 ops.slice_update(output, [written], put),
             )
 
-        state = tf.while_loop(lambda place, *_: place < length, step, self._start())
+        state = self._start(length)
+        state = tf.while_loop(lambda place, *_: place < length, step, state)
         _, _, solid, _, output = state
         return tf.cast(output, tf.uint8), tf.where(length > 0, solid, 0)
 
-    def _start(self):
+    def _start(self, length):
         """The loop's state: the prefix is written, and is a space to be stripped."""
-        prefix = len(self._prefix)
-        output = np.zeros(self.capacity, "int8")
-        output[:prefix] = np.frombuffer(self._prefix, "int8")
-        state = (0, prefix, 0 if self._strips else prefix, int(self._strips), output)
-        return tuple(map(tf.constant, state))
+        prefix = np.frombuffer(self._prefix, "int8")
+        room = self.capacity - len(prefix)
+        # Zeros alone would lie in the file.
+        output = tf.concat([prefix, tf.fill([room], tf.cast(0 * length, tf.int8))], 0)
+        solid = 0 if self._strips else len(prefix)
+        state = (0, len(prefix), solid, int(self._strips))
+        return (*map(tf.constant, state), output)
 
     def _put(self, text, rule, place, start):
         """Int8 (longest,): what a rule puts, and whatever follows it."""

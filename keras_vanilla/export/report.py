@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 NEAR_TIE = 1e-4  # between two logits: rounding may put them in either order
 INT8_SHARE = 0.05  # of sentences that may differ where weights are rounded to int8
 
@@ -74,18 +76,31 @@ class Report:
         quantized: bool. Whether weights are int8.
         custom_operators: tuple of str. Operators that a plain runtime does not have; a
             file with any of them was not run.
+        faults: tuple of str. What is wrong with how the file is made.
         sentences: int. How many were compared.
         differences: list of Difference.
-        text_differences: list of TextDifference; a SavedModel's only.
+        text_differences: list of TextDifference; of files that write texts.
+        endless: int. Number of the file's outputs without an end.
+        outputs: int. Number of different outputs of the file.
+        milliseconds: list of float, a `.tflite` file's time for each sentence.
+        bleu: pair of floats or None. Keras's BLEU and the file's.
+        least_gap: float. In int8, differences of less than this between two logits do
+            not count.
     """
 
     kind: str
     size: int
     quantized: bool = False
     custom_operators: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
     sentences: int = 0
     differences: list[Difference] = field(default_factory=list)
     text_differences: list[TextDifference] = field(default_factory=list)
+    endless: int = 0
+    outputs: int = 0
+    milliseconds: list[float] = field(default_factory=list)
+    bleu: tuple[float, float] | None = None
+    least_gap: float = 0.0
 
     @property
     def equal(self) -> int:
@@ -99,16 +114,43 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether the file says what Keras says.
+        """Whether the file says what Keras says, and is made as it should be."""
+        return not self.reasons
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the file does not pass: sentences, none if it does.
 
         In float32 each difference must be a near-tie, or a tie of the tokenizer; in
-        int8 at most one sentence in twenty may differ.
+        int8 at most one sentence in twenty may differ. Of several sentences half must
+        end, and have outputs of their own.
         """
         if self.custom_operators:
-            return False
+            names = ", ".join(self.custom_operators)
+            return [f"It needs {names}, which are not builtin operators."]
+        found = [*self.faults, *self._of_ids()]
+        if not self._texts_explained():
+            found.append("Texts differ where ids do not.")
+        if self.sentences > 3 and self.endless > self.sentences / 2:
+            found.append(f"{self.endless} of {self.sentences} outputs never end.")
+        if self.sentences > 3 and self.outputs < self.sentences / 2:
+            found.append(
+                f"The source hardly matters: {self.sentences} sentences have "
+                f"{self.outputs} different translations."
+            )
+        return found
+
+    def _of_ids(self):
         if self.quantized:
-            return len(self.differences) <= INT8_SHARE * self.sentences
-        return self.near_ties == len(self.differences) and self._texts_explained()
+            count = sum(each.gap >= self.least_gap for each in self.differences)
+            if count > INT8_SHARE * self.sentences:
+                yield (
+                    f"{count} of {self.sentences} sentences differ from Keras, more "
+                    "than one in twenty."
+                )
+        elif self.near_ties < len(self.differences):
+            count = len(self.differences) - self.near_ties
+            yield f"{count} of {self.sentences} sentences differ by more than a tie."
 
     def _texts_explained(self):
         """Whether each other text follows from other ids, of the source or target."""
@@ -122,9 +164,9 @@ class Report:
         verdict = "passed" if self.passed else "NOT PASSED"
         precision = "int8" if self.quantized else "float32"
         lines = [f"{self.kind}, {precision}, {self.size:,} bytes: {verdict}"]
+        lines += [f"  {reason}" for reason in self.reasons]
         if self.custom_operators:
-            names = ", ".join(self.custom_operators)
-            return f"{lines[0]}\nNot run: it needs {names}, which are not builtins."
+            return "\n".join([*lines, "Not run."])
         beyond = len(self.differences) - self.near_ties
         lines.append(
             f"{self.equal:,} of {self.sentences:,} sentences have Keras's ids, "
@@ -133,4 +175,14 @@ class Report:
         lines += map(str, self.differences)
         if self.text_differences:
             lines.append(f"{len(self.text_differences)} translations differ as text")
-        return "\n".join(lines + list(map(str, self.text_differences)))
+        lines += map(str, self.text_differences)
+        return "\n".join([*lines, *self._figures()])
+
+    def _figures(self):
+        if self.bleu is not None:
+            ours, theirs = self.bleu
+            yield f"BLEU {theirs:.2f}, in Keras {ours:.2f} ({theirs - ours:+.2f})"
+        if self.milliseconds:
+            percent = np.percentile(self.milliseconds, (50, 90, 99))
+            times = "/".join(f"{value:.1f}" for value in percent)
+            yield f"{times} ms a sentence for 50/90/99 % of them, one thread"

@@ -66,16 +66,16 @@ class Segmenter:
                 ops.slice_update(path, [place], [last]),
             )
 
-        state = self._start(octets.shape)
+        state = self._start(octets.shape, length)
         return tf.while_loop(lambda place, *_: place < length, step, state)[-1]
 
-    def _start(self, shape):
+    def _start(self, shape, length):
         """The loop's state: the text's beginning alone may begin a piece."""
         others = self._longest - 1
         slots = [self._trie.root] + others * [self._trie.dead]
         best = [0.0] + others * [-np.inf]
-        path = np.zeros(shape, "int32")
-        return tuple(map(tf.constant, (0, 0, slots, best, path)))
+        path = tf.fill(shape, 0 * length)  # zeros alone would lie in the file
+        return (*map(tf.constant, (0, 0, slots, best)), path)
 
     def step_to(self, end, path, octets):
         """The piece that ends before byte `end`, and where it begins.

@@ -114,7 +114,8 @@ class TextDecoder:
 
         places = tf.range(ids.shape[0])
         count = tf.reduce_max(tf.where(sizes > 0, places + 1, 0))
-        state = (tf.constant(0), tf.zeros([self.max_bytes], tf.int8))
+        nothing = tf.cast(0 * count, tf.int8)  # zeros alone would lie in the file
+        state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
         _, text = tf.while_loop(lambda place, _: place < count, step, state)
         length = ends[-1]
         text = tf.where(tf.range(self.max_bytes) < length, text, 0)

@@ -1,20 +1,25 @@
-"""A translator as one `.tflite` file of builtin operators; the converter lives here."""
+"""A translator as one `.tflite` file: bytes of text in, bytes of text out."""
 
 import os
-import re
-import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
-import tensorflow as tf
-
 from keras_vanilla.decoding.beam import check_beam_search
+from keras_vanilla.export.conversion import convert
+from keras_vanilla.export.description import Description, with_description
 from keras_vanilla.export.forms import FORMS, Limits
+from keras_vanilla.export.model_card import write_model_card
+from keras_vanilla.export.sample import made_up_sentences
 from keras_vanilla.export.search_graph import in_float32
+from keras_vanilla.export.structure import faults
 from keras_vanilla.export.to_saved_model import check_target
+from keras_vanilla.export.verification import verify
+from keras_vanilla.translator import Translator
 
+CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", None)
 USUAL_LENGTH = 128
+# Of words in no order the best translation is hardly better than the next.
+MADE_UP_GAP = 0.5  # between two logits
 
 
 def tflite(
@@ -25,8 +30,11 @@ def tflite(
     max_bytes=512,
     max_length=None,
     form="text",
+    check="all",
+    sample=None,
     max_source_length=None,
     length_penalty=0.6,
+    **about,
 ):
     """Writes one `.tflite` file with the whole translation inside.
 
@@ -40,9 +48,12 @@ def tflite(
                  decode_step     ids int32 (1,), index int32 (), the cache ->
                                  logits float32 (1, V), what changed of the cache
 
-    with S = max_source_length and L = min(S + 50, max_length); see `forms`. A text is
-    UTF-8 that ends with its last byte but 0. "int8" keeps the matrices in one byte a
-    number, and quantises what they are multiplied with as it comes.
+    with S = max_source_length and L = min(S + 50, max_length); see `forms`. "int8"
+    keeps the matrices in one byte a number, and quantises what they are multiplied
+    with as it comes. The text form describes itself, see `read_description`, and has a
+    model card beside it: `x.tflite` and `x.md`.
+
+    The file is checked before it has its name: how it is made, and what it says.
 
     Args:
         translator: Translator.
@@ -53,115 +64,96 @@ def tflite(
         max_length: int or None. Longest output in tokens, its end included; None means
             128, or the model's `max_length` where that is less.
         form: "text", "ids" or "steps".
-        max_source_length: int or None. The same of the source.
+        check: "all", or "structure" to leave out what the file says, of a model that is
+            not trained.
+        sample: list of str or None. Sentences to check it on, in the source language;
+            None makes some up of frequent words.
+        max_source_length: int or None. Longest source, as `max_length`.
         length_penalty: float. Of beam search.
+        about: fields of `Description`: `name`, `source_language`, `target_language`,
+            `model_license`, `data` and `data_license`, each a str.
     Raises:
-        FileExistsError: if `path` exists.
+        FileExistsError: if `path`, or the model card's, exists.
         FileNotFoundError: if its folder does not.
-        ValueError: if `quantize` or `form` is unknown, `path` does not end with
-            ".tflite", a length is below 1 or above the model's, the search's arguments
-            are out of their range, or a tokenizer is no unigram model.
-        RuntimeError: if the graph needs other than builtin operators, or Keras does
-            not run on TensorFlow.
+        ValueError: if an argument is unknown or out of its range, `path` does not end
+            with ".tflite", or a tokenizer is no unigram model.
+        RuntimeError: if the file does not pass the check, the graph needs other than
+            builtin operators, or Keras does not run on TensorFlow.
     """
     path = Path(path)
-    _check_choice("quantize", quantize, QUANTIZATIONS)
-    _check_choice("form", form, tuple(FORMS))
+    for name, value, choices in (
+        ("quantize", quantize, QUANTIZATIONS),
+        ("form", form, tuple(FORMS)),
+        ("check", check, CHECKS),
+    ):
+        _check_choice(name, value, choices)
     check_beam_search(beam_size, 1, length_penalty)
-    _check_path(path)
-    model = in_float32(translator.model)
-    limits = _limits(model, max_bytes, max_source_length, max_length)
+    _check_path(path, form)
+    translator = Translator(translator.tokenizer, in_float32(translator.model))
+    limits = _limits(translator.model, max_bytes, max_source_length, max_length)
     search = {"beam_size": beam_size, "length_penalty": length_penalty}
-    module = FORMS[form](
-        translator.tokenizer,
-        model,
-        limits,
-        **({} if form == "steps" else search),
+    description = _description(translator, path, limits, search, quantize, about)
+    content = _content(translator, form, limits, search, quantize)
+    if form == "text":
+        content = with_description(content, description)
+    _refuse(faults(content, translator))
+    _write(path, content, check == "all" and (translator, limits, sample))
+    if form == "text":
+        write_model_card(description, path)
+
+
+def _content(translator, form, limits, search, quantize):
+    """The file's bytes."""
+    tokenizer, model = translator.tokenizer, translator.model
+    search = {} if form == "steps" else search
+    return convert(FORMS[form](tokenizer, model, limits, **search), model, quantize)
+
+
+def _description(translator, path, limits, search, quantize, about):
+    return Description(
+        **{"name": path.stem, **about},
+        max_bytes=limits.max_bytes,
+        max_source_tokens=limits.max_source_length,
+        max_output_tokens=limits.output_length,
+        beam_size=search["beam_size"],
+        length_penalty=search["length_penalty"] if search["beam_size"] > 1 else None,
+        quantize=quantize,
+        parameters=translator.model.count_params(),
     )
-    with embedding_lookup(model):
-        content = _converted(module, quantize)
-    _write(path, content)
 
 
-def _converted(module, quantize):
-    """The file's bytes; a SavedModel is the converter's input that keeps names."""
-    with tempfile.TemporaryDirectory() as folder:
-        signatures = module.signatures()
-        tf.saved_model.save(module, folder, signatures=signatures)
-        return _convert(folder, list(signatures), quantize)
-
-
-@contextmanager
-def embedding_lookup(model):
-    """While open, the model's tables are read by TFLite's EMBEDDING_LOOKUP.
-
-    A tied table that is read by GATHER is kept a second time when it is quantised.
-    """
-    tables = {id(e): e for e in (model.source_embedding, model.target_embedding)}
-    for table in tables.values():
-        table.lookup = _lookup
-    try:
-        yield
-    finally:
-        for table in tables.values():
-            del table.lookup  # the class's own comes back
-
-
-def _lookup(table, ids):
-    ids = tf.convert_to_tensor(ids)
-    rows = _embedding_matmul(tf.convert_to_tensor(table), tf.reshape(ids, [-1]))
-    return tf.reshape(rows, tf.concat([tf.shape(ids), [table.shape[-1]]], axis=0))
-
-
-@tf.function(experimental_implements="embedding_matmul", autograph=False)
-def _embedding_matmul(value, ids):
-    """A gather; its label is what the converter turns into EMBEDDING_LOOKUP."""
-    return tf.gather(value, ids)
-
-
-def _convert(folder, signatures, quantize):
-    converter = tf.lite.TFLiteConverter.from_saved_model(
-        folder, signature_keys=signatures
-    )
-    # Keras's own export adds SELECT_TF_OPS, which the plain runtime refuses.
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    # Else the last LayerNorm's gain makes a second copy of the tied table.
-    converter._experimental_disable_fuse_mul_and_fc = True
-    if quantize == "int8":
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    try:
-        return converter.convert()
-    except Exception as error:  # the converter's own class is private
-        raise RuntimeError(_reason(error)) from error
-
-
-def _reason(error):
-    """Which operators are not builtins, or else what the converter says first."""
-    text = str(error)
-    lists = re.findall(r"^(?:TF Select|Custom) ops: (.*)$", text, re.MULTILINE)
-    names = sorted({name.strip() for names in lists for name in names.split(",")})
-    if names:
-        return (
-            "The file may hold TFLite's builtin operators only. The model needs "
-            f"others: {', '.join(names)}"
-        )
-    first_line = text.strip().split("\n")[0] or type(error).__name__
-    return f"TensorFlow Lite cannot convert the model: {first_line}"
-
-
-def _write(path, content):
-    unfinished = path.with_name(f".{path.name}.unfinished")
+def _write(path, content, behaviour):
+    """The file gets its name when it has passed its checks."""
+    unfinished = path.with_name(f".{path.stem}.unfinished.tflite")
     try:
         unfinished.write_bytes(content)
+        if behaviour:
+            _check_behaviour(unfinished, *behaviour)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def _check_path(path):
+def _check_behaviour(path, translator, limits, sample):
+    made_up = sample is None
+    if made_up:
+        longest = limits.max_bytes, limits.max_source_length
+        sample = made_up_sentences(translator.tokenizer, *longest)
+    least_gap = MADE_UP_GAP if made_up else 0.0
+    _refuse(verify(translator, path, sample, least_gap=least_gap).reasons)
+
+
+def _refuse(reasons):
+    if reasons:
+        raise RuntimeError(f"The file is not written: {' '.join(reasons)}")
+
+
+def _check_path(path, form):
     if path.suffix != ".tflite":
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
     check_target(path)
+    if form == "text":
+        check_target(path.with_suffix(".md"))
 
 
 def _check_choice(name, value, choices):

@@ -1,59 +1,126 @@
 """Does an exported file say what Keras says?"""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
+from keras import ops
 
+from keras_vanilla.evaluation import bleu_and_chrf
 from keras_vanilla.export.exported import open_exported
 from keras_vanilla.export.report import Difference, Report, TextDifference
 from keras_vanilla.export.search_graph import in_float32
-from keras_vanilla.hypotheses import neighbours, padded, until_end
+from keras_vanilla.export.structure import faults
+from keras_vanilla.hypotheses import neighbours, until_end
 from keras_vanilla.translator import Translator
 
 
-def verify(translator, path, sentences):
+def verify(translator, path, sentences, references=None, least_gap=0.0):
     """Compares what an exported file says with what Keras says.
 
-    Both get the same source ids and search greedily. Where the two ids part, Keras is
-    given their common beginning and says how far apart the two next logits are: up to
-    1e-4 it is a near-tie, which rounding decides. A SavedModel is given the strings as
-    well. Keras computes in float32 here, as the files do.
+    Both get the same sentences and search alike. Where the two ids part, Keras is
+    given their common beginning and says how far apart the two next logits are (of
+    beam search, the two scores): up to 1e-4 it is a near-tie, which rounding decides.
+    Keras computes in float32 here, as the files do. How a `.tflite` file is made is
+    looked at as well, see `structure.faults`.
 
     Args:
         translator: Translator that was exported.
         path: path of a SavedModel folder or a `.tflite` file.
         sentences: list of str.
+        references: list of str or None. Right translations, for BLEU of both.
+        least_gap: float. In int8, differences of less than this between two logits do
+            not count.
     Returns:
         Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
         FileNotFoundError: if there is nothing at `path`.
         TypeError: if `sentences` is one str.
-        ValueError: if there is no sentence, one is longer than the file takes, or the
-            file is damaged or cannot run on this translator's ids.
+        ValueError: if there is no sentence, one is longer than the file takes,
+            `references` are not as many, or the file is damaged or cannot run on this
+            translator's ids.
         ImportError: if a `.tflite` file is to be run without ai-edge-litert.
     """
     translator = _in_float32(translator)
     sources = translator.encode(sentences)
     if not sources:
         raise ValueError("`sentences` must hold at least one. Received: none")
+    if references is not None and len(references) != len(sentences):
+        raise ValueError(
+            "`references` must be as many as `sentences`. Received: "
+            f"{len(references)} and {len(sentences)}"
+        )
     exported = open_exported(path)
     report = Report(
         exported.kind, exported.size, exported.quantized, exported.custom_operators
     )
+    report.least_gap = least_gap
+    if exported.kind == "TFLite":
+        report.faults = tuple(faults(exported.path.read_bytes(), translator))
     if report.custom_operators:
         return report
-    _refuse_longer(sources, exported)
-    report.sentences = len(sources)
-    for lines in neighbours(sources):
-        rows = {line: sources[line] for line in lines}
-        report.differences += _compare_ids(translator, exported, rows, sentences)
-        if exported.kind == "SavedModel":
-            texts = {line: sentences[line] for line in lines}
-            report.text_differences += _compare_texts(translator, exported, texts)
-    report.differences.sort(key=lambda difference: difference.line)
-    report.text_differences.sort(key=lambda difference: difference.line)
+    _refuse_longer(sentences, sources, exported)
+    answers = sorted(_answers(translator, exported, sentences, sources))
+    _fill(report, answers, translator, exported, references)
     return report
+
+
+class _Answer(NamedTuple):
+    """What Keras and the file say to one sentence; a file may write no text."""
+
+    line: int
+    sentence: str
+    source: list[int]
+    ours: list[int]
+    theirs: list[int]
+    our_text: str
+    their_text: str | None
+    endless: bool
+
+
+def _answers(translator, exported, sentences, sources):
+    """Yields an `_Answer` for each sentence, in another order."""
+    model, decode = translator.model, translator.tokenizer.decode
+    for lines in neighbours(sources):
+        texts, rows = [sentences[i] for i in lines], [sources[i] for i in lines]
+        theirs, their_texts = exported.answer(texts, rows, model)
+        whole = translator.search(rows, **exported.search)
+        ours = whole[:, : theirs.shape[1]]  # as far as the file goes
+        our_texts = decode(ours)
+        for place, line in enumerate(lines):
+            spoken = len(rows[place]) > 1  # of nothing a translator makes nothing
+            silent = exported.form == "text" and not spoken
+            yield _Answer(
+                line + 1,
+                texts[place],
+                rows[place],
+                [] if silent else until_end(ours[place].tolist(), model),
+                until_end(theirs[place].tolist(), model),
+                our_texts[place] if spoken else "",
+                None if their_texts is None else their_texts[place],
+                not silent and model.end_id not in [*whole[place], *theirs[place]],
+            )
+
+
+def _fill(report, answers, translator, exported, references):
+    """Puts what was found into the report; `answers` are in order."""
+    theirs = [answer.theirs for answer in answers]
+    report.sentences = len(answers)
+    report.endless = sum(answer.endless for answer in answers)
+    report.outputs = len(set(map(tuple, theirs)))
+    report.milliseconds = list(exported.milliseconds)
+    for answer in answers:
+        if answer.ours != answer.theirs:
+            report.differences.append(
+                _difference(translator.model, exported.search, answer)
+            )
+        if answer.their_text not in (None, answer.our_text):
+            report.text_differences.append(_text_difference(translator, report, answer))
+    if references is not None:
+        decode = translator.tokenizer.decode
+        texts = decode([answer.ours for answer in answers]), decode(theirs)
+        report.bleu = tuple(bleu_and_chrf(t, references)["bleu"] for t in texts)
 
 
 def _in_float32(translator):
@@ -63,31 +130,37 @@ def _in_float32(translator):
     return Translator(translator.tokenizer, model)
 
 
-def _refuse_longer(sources, exported):
-    for number, source in enumerate(sources, start=1):
-        if len(source) > (exported.longest_source or math.inf):
-            raise ValueError(
-                f"Sentence {number} has {len(source)} tokens, but {exported.path} "
-                f"takes at most {exported.longest_source}."
-            )
+def _refuse_longer(sentences, sources, exported):
+    for number, pair in enumerate(zip(sentences, sources, strict=True), start=1):
+        for has, takes, unit in (
+            (len(pair[0].encode()), exported.max_bytes, "bytes"),
+            (len(pair[1]), exported.longest_source, "tokens"),
+        ):
+            if has > takes:
+                raise ValueError(
+                    f"Sentence {number} has {has} {unit}, but {exported.path} takes at "
+                    f"most {takes}."
+                )
 
 
-def _compare_ids(translator, exported, sources, sentences):
-    """The differences of one batch; `sources` are source ids by line."""
-    model = translator.model
-    expected = translator.search(list(sources.values()))
-    width = exported.longest_source or max(map(len, sources.values()))
-    received = exported.translate_ids(
-        padded(list(sources.values()), width, model.pad_id)
+def _difference(model, search, answer):
+    source, ours, theirs = answer.source, answer.ours, answer.theirs
+    position = _first_difference(ours, theirs)
+    if search["beam_size"] == 1:
+        gap = _gap(model, source, ours, theirs, position)
+    else:
+        gap = _score_gap(model, source, ours, theirs, search["length_penalty"])
+    return Difference(answer.line, position, gap, answer.sentence)
+
+
+def _text_difference(translator, report, answer):
+    """Of a SavedModel, whose tokenizer is another, with the segmentations."""
+    segmentations, tie = None, False
+    if report.kind == "SavedModel":
+        segmentations, tie = _segmentations(translator.tokenizer, answer.sentence)
+    return TextDifference(
+        answer.line, answer.our_text, answer.their_text, segmentations, tie
     )
-    longest = received.shape[1]  # of the file; in Keras searches may go on
-    for line, ours, theirs in zip(sources, expected, received, strict=True):
-        ours = until_end(ours[:longest].tolist(), model)
-        theirs = until_end(theirs.tolist(), model)
-        if ours != theirs:
-            position = _first_difference(ours, theirs)
-            gap = _gap(model, sources[line], ours, theirs, position)
-            yield Difference(line + 1, position, gap, sentences[line])
 
 
 def _first_difference(ours, theirs):
@@ -111,14 +184,20 @@ def _gap(model, source, ours, theirs, position):
     return abs(float(logits[ours[position]]) - float(logits[theirs[position]]))
 
 
-def _compare_texts(translator, exported, sentences):
-    """The same for strings; `sentences` are by line."""
-    texts = list(sentences.values())
-    expected, received = translator.translate(texts), exported.translate(texts)
-    for line, ours, theirs in zip(sentences, expected, received, strict=True):
-        if ours != theirs:
-            segmentations, tie = _segmentations(translator.tokenizer, sentences[line])
-            yield TextDifference(line + 1, ours, theirs, segmentations, tie)
+def _score_gap(model, source, ours, theirs, length_penalty):
+    """How far apart the scores of two hypotheses are, both by Keras."""
+    if not ours or not theirs or max(theirs) >= model.target_vocabulary_size:
+        return math.inf
+    scores = []
+    for ids in (ours, theirs):
+        inputs = {
+            "source_ids": np.array([source], "int32"),
+            "target_ids": np.array([[model.start_id, *ids[:-1]]], "int32"),
+        }
+        logits = ops.convert_to_numpy(ops.log_softmax(model(inputs)))[0]
+        log_prob = logits[np.arange(len(ids)), ids].sum(dtype="float64")
+        scores.append(log_prob / ((5 + len(ids)) / 6) ** length_penalty)
+    return abs(scores[0] - scores[1])
 
 
 def _segmentations(tokenizer, text):

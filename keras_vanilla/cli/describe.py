@@ -1,0 +1,29 @@
+"""`keras-vanilla describe`."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+from keras_vanilla.cli.console import add_command
+
+
+def add_to(commands):
+    """Adds the command."""
+    command = add_command(
+        commands, "describe", run, "what a .tflite file says of itself"
+    )
+    command.add_argument("file", metavar="FILE.tflite")
+    command.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def run(options):
+    """Runs the command."""
+    from keras_vanilla.export.description import read_description
+
+    description = read_description(options.file)
+    if options.json:
+        said = dataclasses.asdict(description)
+        print(json.dumps(said, ensure_ascii=False, indent=2))
+    else:
+        print(f"{options.file}: {Path(options.file).stat().st_size:,} bytes\n")
+        print(description)

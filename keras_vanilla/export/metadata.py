@@ -1,0 +1,100 @@
+"""Named bytes inside a `.tflite` file: its metadata, written and read."""
+
+import mmap
+import struct
+
+import flatbuffers
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+IDENTIFIER = b"TFL3"  # bytes 4 to 8 of every .tflite file
+ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
+
+
+def with_metadata(content, name, value):
+    """A `.tflite` file with one more entry of metadata.
+
+    Tensors, operators and buffers stay what they are, each once. The value lies at the
+    end of the file, so that nobody can read it from a file that is cut short. On the
+    way every buffer is aligned to 16 bytes, as the schema asks; the converter leaves
+    many at multiples of 4.
+
+    Args:
+        content: bytes of a `.tflite` file.
+        name: str. The entry's.
+        value: bytes. What the entry holds.
+    Returns:
+        Bytes.
+    Raises:
+        ValueError: if the content is no `.tflite` file, or has such an entry already.
+    """
+    if content[4:8] != IDENTIFIER:
+        raise ValueError(f"This is no .tflite file. Received: {content[:8]!r}")
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    entries = model.metadata or []
+    if name.encode() in [entry.name for entry in entries]:
+        raise ValueError(f"The file has metadata with the name {name!r} already.")
+    builder = _Builder(len(content) + len(value))
+    model.buffers.append(_FirstBuffer(builder, value))
+    model.metadata = [*entries, schema.MetadataT(name, len(model.buffers) - 1)]
+    builder.Finish(model.Pack(builder), IDENTIFIER)
+    return bytes(builder.Output())
+
+
+class _Builder(flatbuffers.Builder):
+    """Aligns buffers, which Python's code of the schema does not."""
+
+    def StartVector(self, element_size, count, alignment):
+        alignment = ALIGNMENT if element_size == 1 else alignment
+        return super().StartVector(element_size, count, alignment)
+
+
+class _FirstBuffer(schema.BufferT):
+    """A buffer built before all else, and so, files growing downwards, at the end."""
+
+    def __init__(self, builder, value):
+        super().__init__()
+        self._offset = builder.CreateNumpyVector(np.frombuffer(value, np.uint8))
+
+    def Pack(self, builder):
+        schema.BufferStart(builder)
+        schema.BufferAddData(builder, self._offset)
+        return schema.BufferEnd(builder)
+
+
+def read_metadata(path, name):
+    """The bytes of an entry; of a large file only a few pages are read.
+
+    Args:
+        path: path of a `.tflite` file.
+        name: str. The entry's.
+    Returns:
+        Bytes, or None if the file has no such entry.
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is no `.tflite` file, or is cut short.
+    """
+    with open(path, "rb") as file:
+        if file.read(8)[4:] != IDENTIFIER:
+            raise ValueError(f"{path} is not a .tflite file.")
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        value, size = _find(content, name)
+    except (struct.error, TypeError, AttributeError) as error:  # a wrong offset
+        raise ValueError(f"{path} is damaged or cut short.") from error
+    if value is not None and len(value) < size:
+        raise ValueError(f"{path} is cut short.")
+    return value
+
+
+def _find(content, name):
+    """An entry's bytes, as far as they are there, and how many they should be."""
+    model = schema.Model.GetRootAs(content, 0)
+    for place in range(model.MetadataLength()):
+        entry = model.Metadata(place)
+        if entry.Name() == name.encode():
+            buffer = model.Buffers(entry.Buffer())._tab
+            data = buffer.Offset(4)  # the field's place in the schema
+            begin, size = buffer.Vector(data), buffer.VectorLen(data)
+            return content[begin : begin + size], size
+    return None, 0

@@ -1,0 +1,202 @@
+"""The callers in `export/`, run without TensorFlow, and what their guide says."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import echo_file
+import pytest
+
+from keras_vanilla.cli import parser
+from keras_vanilla.export.description import Description
+from keras_vanilla.export.model_card import write_model_card
+
+FOLDER = Path(__file__).resolve().parents[2] / "export"
+CALLERS = [
+    "python/translate.py",
+    "python/translate_compiled.py",
+    "android/Translator.kt",
+    "ios/Translator.swift",
+]
+GUIDE = (FOLDER / "README.md").read_text(encoding="utf-8")
+TEXTS = [
+    "Ein Hund rennt 37.",
+    "",
+    "   ",
+    "Grüße,\t猫!",
+    "\u00e9" * 65,
+    "a\0b",
+    "Hund\0\0",
+    "\0",
+    "x y " * 32,
+    "Ein Hund rennt 37. " * 6 + "Hund rennt. Hund!",
+    "x" * 132,
+    "\u00e9" * 66,
+]
+SHARES = [0.001, 0.1, 0.5, 0.9, 0.99, 0.9999]
+EACH = """
+import json, sys
+from {module} import Translator
+
+translate = Translator(sys.argv[1])
+for text in json.load(sys.stdin):
+    try:
+        said = translate(text)
+    except ValueError as error:
+        said = {{"error": str(error)}}
+    print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """A Python that has ai-edge-litert and NumPy, and no TensorFlow."""
+    folder = tmp_path_factory.mktemp("lite")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    python = folder / "bin" / "python"
+    litert = f"ai-edge-litert=={metadata.version('ai-edge-litert')}"
+    command = [python, "-m", "pip", "install", "--quiet", litert, "numpy"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+        pytest.skip(f"pip cannot install {litert} here: {result.stderr[-300:]}")
+    return python
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("echo") / "translator.tflite"
+    path.write_bytes(echo_file.content())
+    return path
+
+
+def run(python, *arguments, **options):
+    """What a program said; its folder is the caller's."""
+    return subprocess.run(
+        [python, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=FOLDER / "python",
+        timeout=120,
+        **options,
+    )
+
+
+def translate(python, *arguments, **options):
+    return run(python, "translate.py", *arguments, **options)
+
+
+def said_to_each_text(python, module, file):
+    script = EACH.format(module=module)
+    result = run(python, "-c", script, file, input=json.dumps(TEXTS))
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_there_is_no_tensorflow(python):
+    for module in ("tensorflow", "keras", "keras_vanilla"):
+        assert "ModuleNotFoundError" in run(python, "-c", f"import {module}").stderr
+
+
+def test_texts_are_translated_or_refused(python, file):
+    said = dict(zip(TEXTS, said_to_each_text(python, "translate", file), strict=True))
+    assert said["Ein Hund rennt 37."] == "Ein Hund rennt 37."
+    assert said[""] == said["   "] == said["\0"] == ""
+    assert said["Grüße,\t猫!"] == "Grüße, 猫!"
+    assert said["a\0b"] == "a \u2047 b" and said["Hund\0\0"] == "Hund"
+    too_many_tokens = {"error": "The text has more tokens than the file takes."}
+    assert said["x y " * 32] == too_many_tokens
+    for text, size in [("x" * 132, 132), ("\u00e9" * 66, 132)]:
+        assert said[text] == {"error": f"{size} bytes of text, at most 131."}
+
+
+def test_both_runtimes_say_the_same(python, file):
+    said = said_to_each_text(python, "translate", file)
+    assert said == said_to_each_text(python, "translate_compiled", file)
+
+
+def test_the_command_line_takes_arguments_or_lines(python, file):
+    result = translate(python, file, "Ein Hund", "", "猫")
+    assert (result.returncode, result.stdout) == (0, "Ein Hund\n\n猫\n")
+    result = translate(python, file, input="Ein Hund\n\n猫")
+    assert (result.returncode, result.stdout) == (0, "Ein Hund\n\n猫\n")
+
+
+def test_the_command_line_stops_at_what_it_cannot_translate(python, file):
+    result = translate(python, file, "Hund", "x" * 132, "Ein")
+    assert (result.returncode, result.stdout) == (1, "Hund\n")
+    assert result.stderr.splitlines()[-1] == "132 bytes of text, at most 131."
+    result = translate(python)
+    assert result.returncode == 1 and "python translate.py FILE" in result.stderr
+
+
+@pytest.mark.parametrize("module", ["translate", "translate_compiled"])
+def test_a_wrong_file_is_one_sentence(module, python, tmp_path):
+    content = echo_file.content()
+    for name, part in [
+        ("missing", None),
+        ("empty", b""),
+        ("text", b"Ein Hund rennt."),
+        *((f"cut{share}", content[: int(share * len(content))]) for share in SHARES),
+    ]:
+        path = tmp_path / name
+        if part is not None:
+            path.write_bytes(part)
+        result = run(
+            python, "-c", f"from {module} import Translator; Translator({str(path)!r})"
+        )
+        expected = f"ValueError: {path} is missing, damaged or no translator."
+        assert result.returncode == 1  # a crash is negative
+        assert result.stderr.splitlines()[-1] == expected
+
+
+def test_the_example_of_a_model_card_runs(python, file):
+    sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
+    description = Description(name="echo", parameters=0, **sizes)
+    card = write_model_card(description, file).read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    example = example.replace('"translator.tflite"', repr(str(file)))
+    assert run(python, "-c", example).stdout == "Text to translate.\n"
+
+
+def test_the_example_of_the_guide_runs(python, file):
+    (example,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    example = example.replace('"translator.tflite"', repr(str(file)))
+    assert run(python, "-c", example).stdout == "Ein Hund rennt.\n"
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_each_caller_has_less_than_forty_lines(name):
+    assert len((FOLDER / name).read_text(encoding="utf-8").splitlines()) < 40
+
+
+@pytest.mark.parametrize("name", CALLERS[2:])
+def test_what_was_not_compiled_says_so_and_names_its_tensors(name):
+    caller = (FOLDER / name).read_text(encoding="utf-8")
+    assert caller.startswith("// NOT COMPILED HERE.")
+    assert '"text"' in caller and '"score"' in caller
+    assert "isNaN" in caller
+
+
+def test_every_command_of_the_guide_exists():
+    commands = re.findall(r"^keras-vanilla (.+)$", GUIDE, re.MULTILINE)
+    assert {command.split()[0] for command in commands} == {
+        "export",
+        "describe",
+        "verify",
+        "serve-web",
+    }
+    for command in commands:
+        parser().parse_args(shlex.split(command))
+
+
+def test_every_file_that_the_guide_names_is_there():
+    links = re.findall(r"\]\(([\w./-]+)\)", GUIDE)
+    assert len(links) >= 5
+    for link in links:
+        assert (FOLDER / link).exists()
+    for script in re.findall(r"^python (\S+)", GUIDE, re.MULTILINE):
+        assert (FOLDER.parent / script).exists()

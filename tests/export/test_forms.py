@@ -1,0 +1,152 @@
+"""Whole translations in one file: what LiteRT says against what Keras says."""
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+
+from keras_vanilla import export
+from keras_vanilla.decoding import greedy_search
+
+SMALL = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
+
+
+class Caller:
+    """The text form, called as an app would."""
+
+    def __init__(self, path):
+        self.run = Interpreter(model_path=str(path)).get_signature_runner("translate")
+        self.max_bytes = self.run.get_input_details()["text"]["shape"][0]
+
+    def __call__(self, text):
+        text = text.encode() if isinstance(text, str) else text
+        octets = np.frombuffer(text.ljust(self.max_bytes, b"\0"), "uint8")
+        said = self.run(text=octets)
+        said["text"] = said["text"].tobytes().rstrip(b"\0").decode()
+        return said
+
+
+@pytest.fixture(scope="module", params=[None, "int8"])
+def caller(request, trained_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("forms") / "translator.tflite"
+    settings = {**SMALL, "check": "structure", "quantize": request.param}
+    export.tflite(trained_translator, path, **settings)
+    caller = Caller(path)
+    caller.quantized = request.param == "int8"
+    return caller
+
+
+def test_the_text_form_translates_as_keras(
+    caller, trained_translator, unseen_sentences
+):
+    texts = unseen_sentences[:100]  # of lengths it was trained on
+    expected = trained_translator.translate(texts)
+    received = [caller(text)["text"] for text in texts]
+    assert sum(map(str.__eq__, received, expected)) >= 98
+
+
+def test_shapes_are_static_and_named(caller):
+    inputs, outputs = caller.run.get_input_details(), caller.run.get_output_details()
+    for details, shape, dtype in (
+        (inputs["text"], [160], np.uint8),
+        (outputs["ids"], [59], np.int32),
+        (outputs["score"], [], np.float32),
+    ):
+        assert details["dtype"] == dtype
+        assert details["shape"].tolist() == details["shape_signature"].tolist() == shape
+    assert outputs["text"]["dtype"] == np.uint8 and len(outputs["text"]["shape"]) == 1
+
+
+def test_the_ids_are_those_of_the_text_and_the_score_their_probability(
+    caller, trained_translator, unseen_sentences
+):
+    model, tokenizer = trained_translator.model, trained_translator.tokenizer
+    for text in unseen_sentences[:10]:
+        said = caller(text)
+        assert tokenizer.decode([said["ids"].tolist()]) == [said["text"]]
+        source = np.array(tokenizer.encode([text]))
+        ids = said["ids"][: said["ids"].tolist().index(model.end_id) + 1]
+        target = np.array([[model.start_id, *ids[:-1]]])
+        logits = np.asarray(model({"source_ids": source, "target_ids": target}))[0]
+        logits = logits.astype("float64")
+        log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        expected = log_probs[np.arange(len(ids)), ids].sum()
+        assert said["score"] == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\0", "\t \u3000"])
+def test_of_nothing_comes_nothing(caller, nothing):
+    said = caller(nothing)
+    assert (said["text"], said["score"]) == ("", 0) and not said["ids"].any()
+
+
+def test_too_many_tokens_give_no_number(caller, trained_translator):
+    for text in ("ž" * 80, "€" * 53, "one two " * 20):
+        assert len(trained_translator.tokenizer.encode([text])[0]) > 29
+        said = caller(text)
+        assert said["text"] == "" and np.isnan(said["score"]) and not said["ids"].any()
+
+
+def test_as_many_tokens_as_may_be_are_translated(caller, trained_translator):
+    text = "one " * 28
+    assert len(trained_translator.tokenizer.encode([text])[0]) == 29
+    said = caller(text)
+    assert said["text"] == trained_translator.translate([text])[0] != ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "🙂🙂",
+        "oné e\u0301 two",
+        "one\x01\x07two",
+        "one Привет 漢字 שלום",
+        b"one \xff\xc3( two",
+        b"one\0two",
+        b"\x80" * 20,
+        bytes(range(1, 30)),
+    ],
+)
+def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
+    caller, trained_translator, text
+):
+    said = caller(text)
+    ids = trained_translator.tokenizer._source.encode(text)  # takes bytes as well
+    ids = np.array([[*ids, trained_translator.tokenizer.end_id]])
+    if ids.shape[1] > 29:
+        assert np.isnan(said["score"])
+        return
+    expected = np.asarray(greedy_search(trained_translator.model, ids))[0]
+    assert np.isfinite(said["score"])
+    if not caller.quantized:  # int8 may say other words of nonsense
+        assert said["ids"][: len(expected)].tolist() == expected.tolist()
+        assert [said["text"]] == trained_translator.tokenizer.decode([expected])
+
+
+def test_beam_search_in_a_file_is_keras_s(
+    trained_translator, unseen_sentences, tmp_path
+):
+    path = tmp_path / "beam.tflite"
+    settings = {"beam_size": 3, "length_penalty": 0.8}
+    export.tflite(
+        trained_translator, path, None, check="structure", **SMALL, **settings
+    )
+    report = export.verify(trained_translator, path, unseen_sentences[:40])
+    assert report.passed, report
+    caller = Caller(path)
+    for text in unseen_sentences[:5]:
+        (best,) = trained_translator.translate_n_best([text], n_best=1, **settings)[0]
+        said = caller(text)
+        assert (said["text"], said["score"]) == (best[0], pytest.approx(best[1], 1e-4))
+
+
+@pytest.mark.parametrize("quantize", [None, "int8"])
+def test_an_app_can_search_by_steps(
+    trained_translator, unseen_sentences, tmp_path, quantize
+):
+    path = tmp_path / "steps.tflite"
+    settings = {"max_source_length": 29, "max_length": 59, "check": "structure"}
+    export.tflite(trained_translator, path, quantize, form="steps", **settings)
+    signatures = Interpreter(model_path=str(path)).get_signature_list()
+    assert set(signatures) == {"encode", "decode_step"}
+    report = export.verify(trained_translator, path, unseen_sentences[:40])
+    assert report.passed, report

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "training": {"transformer", "decoding", "text", "translator", "evaluation"},
     "interop": MODELS,
     "export": MODELS,
+    "web": set(),
     "plots": MODELS,
 }
 EVERYTHING = {"__init__", "quickstart", "cli"}

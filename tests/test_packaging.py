@@ -38,8 +38,9 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    expected = {str(path.relative_to(CHECKOUT)) for path in PACKAGE.rglob("*.py")}
-    assert names == expected | {"keras_vanilla/py.typed"}
+    page = [path for path in (PACKAGE / "web" / "page").iterdir() if path.is_file()]
+    files = [*PACKAGE.rglob("*.py"), PACKAGE / "py.typed", *page]
+    assert names == {str(path.relative_to(CHECKOUT)) for path in files}
 
 
 def test_the_wheel_works_outside_the_checkout(wheel, tmp_path):
@@ -57,6 +58,31 @@ def test_the_wheel_works_outside_the_checkout(wheel, tmp_path):
     )
     file, version = result.stdout.split()
     assert file.startswith(str(target)) and version == keras_vanilla.__version__
+
+
+def test_the_page_is_served_from_the_wheel(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    model = tmp_path / "model.tflite"
+    model.write_bytes(b"\0\0\0\0TFL3")
+    script = (
+        "import sys, threading, urllib.request\n"
+        "sys.argv[0] = 'keras-vanilla'\n"
+        "from keras_vanilla.web.server import PageServer\n"
+        "server = PageServer('model.tflite', '.')\n"
+        "threading.Thread(target=server.serve_forever, daemon=True).start()\n"
+        "for name in ('', 'page.js', 'translator.tflite'):\n"
+        "    print(urllib.request.urlopen(server.url + name).status)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "PATH": ""},
+    )
+    assert result.stdout.split() == ["200"] * 3
 
 
 def test_the_console_script_is_there():

@@ -9,6 +9,7 @@ from keras_vanilla.cli import (
     evaluate,
     exporting,
     quickstart,
+    serve_web,
     train,
     translate,
 )
@@ -53,6 +54,7 @@ def parser():
         evaluate,
         exporting,
         describe,
+        serve_web,
     ):
         module.add_to(commands)
     return every

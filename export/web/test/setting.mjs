@@ -1,0 +1,57 @@
+/** What tests/test_web_page.py prepared, and a browser to look at it with. */
+
+import { mkdirSync, readFileSync } from 'node:fs';
+import { after } from 'node:test';
+import { chromium } from 'playwright-core';
+
+export const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
+export const DEVICES = {
+  desktop: { viewport: { width: 1280, height: 800 } },
+  phone: {
+    viewport: { width: 390, height: 844 },
+    deviceScaleFactor: 2,
+    isMobile: true,
+    hasTouch: true,
+    colorScheme: 'dark',
+  },
+};
+const QUIET = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+const browser = await chromium.launch({ executablePath: setting.chromium, args: QUIET });
+after(() => browser.close());
+mkdirSync(setting.screenshots, { recursive: true });
+
+/** A page of its own, opened at a server's address and done loading. */
+export async function open(url, device = 'desktop') {
+  const context = await browser.newContext(DEVICES[device]);
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  page.errors = [];
+  page.on('pageerror', (error) => page.errors.push(error));
+  await page.goto(url);
+  await settled(page);
+  return page;
+}
+
+export async function settled(page) {
+  await page.waitForSelector('[data-state=ready],[data-state=failed]');
+}
+
+/** Types a text and returns what is said about it when it is translated. */
+export async function type(page, text) {
+  await page.fill('#source', text);
+  await page.waitForFunction(() => !document.body.classList.contains('stale'));
+  return page.innerText('#translation');
+}
+
+export async function photograph(page, name) {
+  await page.screenshot({ path: `${setting.screenshots}/${name}.png`, fullPage: true });
+}

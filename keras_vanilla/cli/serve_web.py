@@ -1,0 +1,41 @@
+"""`keras-vanilla serve-web`."""
+
+import contextlib
+import webbrowser
+from threading import Thread
+
+from keras_vanilla.cli.console import add_command, say
+
+
+def add_to(commands):
+    """Adds the command."""
+    command = add_command(
+        commands, "serve-web", run, "open a .tflite file in a page that translates"
+    )
+    add = command.add_argument
+    add("model", metavar="FILE.tflite")
+    add("--port", type=int, default=8765, metavar="N", help="%(default)s")
+    add(
+        "--runtime",
+        metavar="FOLDER",
+        help="where npm has installed @litertjs/core; else it is fetched, once",
+    )
+    add("--no-browser", action="store_true", help="only print the address")
+
+
+def run(options):
+    """Runs the command until Ctrl-C."""
+    from keras_vanilla.web.runtime import runtime_folder
+    from keras_vanilla.web.server import PageServer, check_model
+
+    check_model(options.model)  # before anything is fetched
+    runtime = runtime_folder(options.runtime, say)
+    with PageServer(options.model, runtime, options.port) as server:
+        print(
+            f"{server.url} translates with {options.model}. Ctrl-C ends it.", flush=True
+        )
+        if not options.no_browser:
+            # A browser in the terminal would keep the server waiting.
+            Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()

@@ -1,0 +1,1 @@
+"""The page that translates in a browser; it opens without TensorFlow or Keras."""

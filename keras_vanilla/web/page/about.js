@@ -1,0 +1,36 @@
+/** A model's description, as a person reads it. */
+
+/** A BCP-47 tag's language by name: "German" for "de". */
+export function languageName(tag) {
+  try {
+    return new Intl.DisplayNames('en', { type: 'language' }).of(tag);
+  } catch {
+    return tag;
+  }
+}
+
+/**
+ * What the file says about itself, in the order in which one wants to know it.
+ *
+ * @param {Object} description As `readDescription` returns it.
+ * @returns {[string, string][]} Names and values; what nobody stated is said to be so.
+ */
+export function rows(description) {
+  const { source_language: from, target_language: to, ...about } = description;
+  const languages = from && to && `${languageName(from)} to ${languageName(to)}`;
+  const precision = about.quantize ?? 'float32';
+  return [
+    ['Languages', languages ?? 'not stated'],
+    [
+      'A sentence takes',
+      `at most ${about.max_bytes} bytes and ${about.max_source_tokens} tokens, and gives ` +
+        `at most ${about.max_output_tokens} tokens`,
+    ],
+    ['Search', about.beam_size > 1 ? `${about.beam_size} beams` : 'greedy'],
+    ['Size', `${about.parameters?.toLocaleString('en')} parameters, ${precision}`],
+    ['Written by', `keras_vanilla ${about.version}`],
+    ['Model license', about.model_license ?? 'not stated'],
+    ['Trained on', about.data ?? 'not stated'],
+    ['Data license', about.data_license ?? 'not stated'],
+  ];
+}

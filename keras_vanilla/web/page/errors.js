@@ -1,0 +1,13 @@
+/** What goes wrong with a translator, in a sentence for a person and a `code` for a program. */
+export class TranslatorError extends Error {
+  /**
+   * @param {string} code "missing", "not-tflite", "damaged", "not-ours", "other-format" or
+   *     "runtime" while it loads; "too-long", "too-many-tokens" or "failed" while it runs.
+   * @param {string} message One sentence.
+   */
+  constructor(code, message) {
+    super(message);
+    this.name = 'TranslatorError';
+    this.code = code;
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * A translator in the browser: text in, text out, nothing leaves the device.
+ *
+ *     import { loadTranslator } from './translate.js';
+ *     const translator = await loadTranslator('translator.tflite');
+ *     const { text } = await translator.translate('Ein Hund rennt.');
+ */
+
+import { readDescription } from './description.js';
+import { TranslatorError } from './errors.js';
+
+export { TranslatorError };
+
+/**
+ * Loads a `.tflite` file that `keras-vanilla export` wrote.
+ *
+ * @param {string|URL|Uint8Array} model Where the file is, or its bytes.
+ * @param {string|URL} runtime Where npm's folder `@litertjs` is served.
+ * @returns {Promise<Translator>}
+ * @throws {TranslatorError} with the `code`s of errors.js.
+ */
+export async function loadTranslator(
+  model,
+  runtime = new URL('runtime/', import.meta.url),
+) {
+  const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model);
+  const description = readDescription(bytes);
+  const worker = new Asked(new Worker(new URL('worker.js', import.meta.url)));
+  const url = new URL(runtime, document.baseURI).href.replace(/\/*$/, '/');
+  try {
+    const { maxBytes } = await worker.ask({ model: bytes, runtime: url }, [bytes.buffer]);
+    return new Translator(worker, description, maxBytes);
+  } catch (error) {
+    worker.close();
+    throw loadingError(error, url);
+  }
+}
+
+/** A loaded model. `description` is what the file says about itself. */
+export class Translator {
+  #worker;
+
+  constructor(worker, description, maxBytes) {
+    this.#worker = worker;
+    this.description = description;
+    this.maxBytes = maxBytes;
+  }
+
+  /**
+   * Translates one sentence.
+   *
+   * @param {string} text At most `maxBytes` bytes of UTF-8.
+   * @returns {Promise<{text: string, score: number, milliseconds: number}>} The
+   *     translation, its log-probability over the length penalty, and the time it took.
+   * @throws {TranslatorError} "too-long", "too-many-tokens" or "failed".
+   */
+  async translate(text) {
+    const bytes = new TextEncoder().encode(text);
+    if (bytes.length > this.maxBytes) throw tooLong(bytes.length, this.maxBytes);
+    const padded = new Uint8Array(this.maxBytes);
+    padded.set(bytes);
+    const found = await this.#worker.ask({ text: padded }, [padded.buffer]);
+    if (Number.isNaN(found.score)) {
+      throw tooManyTokens(this.description.max_source_tokens);
+    }
+    const { score, milliseconds } = found;
+    return { text: decoded(found.bytes), score, milliseconds };
+  }
+
+  /** Ends the worker and frees its memory. */
+  close() {
+    this.#worker.close();
+  }
+}
+
+/** A worker that answers questions in their order. */
+class Asked {
+  #worker;
+  #waiting = [];
+
+  constructor(worker) {
+    this.#worker = worker;
+    worker.onmessage = ({ data: { found, error } }) => {
+      const { resolve, reject } = this.#waiting.shift();
+      if (error) reject(new TranslatorError(error.code, error.message));
+      else resolve(found);
+    };
+    worker.onerror = (event) => {
+      const error = new TranslatorError('failed', event.message ?? 'No worker started.');
+      this.#waiting.splice(0).forEach(({ reject }) => reject(error));
+    };
+  }
+
+  ask(question, transferred) {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.#worker.postMessage(question, transferred);
+    });
+  }
+
+  close() {
+    this.#worker.terminate();
+  }
+}
+
+async function fetched(url) {
+  let response;
+  try {
+    response = await fetch(url);
+  } catch {
+    throw new TranslatorError('missing', `The model cannot be reached: ${url}`);
+  }
+  if (!response.ok) {
+    throw new TranslatorError(
+      'missing',
+      `There is no model at ${response.url} (${response.status}).`,
+    );
+  }
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+function loadingError({ code, message }, runtime) {
+  return code === 'runtime'
+    ? new TranslatorError(code, `LiteRT.js did not load from ${runtime} (${message}).`)
+    : new TranslatorError('damaged', `LiteRT.js refuses the file (${message}).`);
+}
+
+function tooLong(size, most) {
+  return new TranslatorError(
+    'too-long',
+    `Too long: the text has ${size} bytes, and this translator takes at most ${most}.`,
+  );
+}
+
+function tooManyTokens(most) {
+  return new TranslatorError(
+    'too-many-tokens',
+    `Too long: the text has more than the ${most} tokens that this translator takes.`,
+  );
+}
+
+/** UTF-8 up to its last byte that is not zero. */
+function decoded(bytes) {
+  const end = bytes.findLastIndex((octet) => octet !== 0) + 1;
+  return new TextDecoder().decode(bytes.subarray(0, end));
+}

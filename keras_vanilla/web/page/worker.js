@@ -1,0 +1,74 @@
+/**
+ * Runs a translator with LiteRT.js in a thread of its own, so that the page never freezes.
+ *
+ * A classic worker: LiteRT.js fetches its WASM by `importScripts`, which a module worker
+ * refuses. One thread, because more need headers that plain web hosts do not send.
+ */
+
+let litert, model;
+let turn = Promise.resolve();
+
+self.onmessage = ({ data }) => {
+  turn = turn.then(() => answer(data)); // in the order they were asked
+};
+
+async function answer(question) {
+  try {
+    const found = await (question.model ? load(question) : translate(question.text));
+    self.postMessage({ found });
+  } catch (error) {
+    self.postMessage({ error: { code: error.code ?? 'failed', message: error.message } });
+  }
+}
+
+/** Compiles a model and runs it once; returns how many bytes of text it takes. */
+async function load(question) {
+  try {
+    litert = await loadRuntime(question.runtime);
+  } catch (error) {
+    throw Object.assign(error, { code: 'runtime' });
+  }
+  model = await litert.loadAndCompile(question.model, { accelerator: 'wasm' });
+  const maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
+  await translate(new Uint8Array(maxBytes)); // the first run is slow, or fails for all
+  return { maxBytes };
+}
+
+/** LiteRT.js, ready to run, from the `@litertjs` folder at a URL. */
+async function loadRuntime(url) {
+  self.Module = {
+    locateFile: (name) => `${url}core/wasm/${name}`, // not beside this worker
+    printErr: (line) => console.debug(line), // most of its errors are none
+  };
+  // The model runs on the CPU: no GPU is to be woken up for it.
+  Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: async () => null } });
+  const loaded = await importLiteRt(url);
+  await loaded.loadLiteRt(`${url}core/wasm/`);
+  return loaded;
+}
+
+/** Imports LiteRT.js with its one bare import spelt out: workers have no import maps. */
+async function importLiteRt(url) {
+  const response = await fetch(`${url}core/dist/index.js`);
+  if (!response.ok) throw new Error(`${response.url} answered ${response.status}`);
+  const source = await response.text();
+  const utils = JSON.stringify(`${url}wasm-utils/dist/index.js`);
+  const spelt = source.replace('"@litertjs/wasm-utils"', utils);
+  const blob = URL.createObjectURL(new Blob([spelt], { type: 'text/javascript' }));
+  try {
+    return await import(blob);
+  } finally {
+    URL.revokeObjectURL(blob);
+  }
+}
+
+/** Maps UTF-8, padded with zeros, to what the model makes of it. */
+async function translate(text) {
+  const input = new litert.Tensor(text, [text.length]);
+  const begin = performance.now();
+  const outputs = await model.run('translate', { text: input });
+  const milliseconds = performance.now() - begin;
+  const [bytes, score] = [outputs.text.toTypedArray(), outputs.score.toTypedArray()[0]];
+  [input, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
+  return { bytes, score, milliseconds };
+}

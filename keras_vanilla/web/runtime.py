@@ -1,0 +1,104 @@
+"""LiteRT.js, which runs the model in the page: 12 MB that npm brings once."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+PAGE = Path(__file__).parent / "page"
+PACKAGE = "node_modules/@litertjs/core"
+PINS = ("package.json", "package-lock.json")
+OFFER = "A folder where npm has installed it elsewhere is given with --runtime FOLDER."
+
+
+def runtime_folder(
+    folder: str | None = None, say: Callable[[str], None] = print
+) -> Path:
+    """Npm's folder `@litertjs`, in the version that the page's lock file names.
+
+    It is installed into the user's cache when it is not there; npm holds what it brings
+    against the lock file's hashes.
+
+    Args:
+        folder: str or None. Where npm has installed it already; None means the cache.
+        say: is told in a sentence what takes a while.
+    Raises:
+        ValueError: if the folder does not hold that version.
+        RuntimeError: if npm is not there, or does not bring it.
+    """
+    root = Path(folder) if folder else _cache() / f"litertjs-{_version()}"
+    if not folder and not root.exists():
+        say(f"Fetching LiteRT.js {_version()} (12 MB) into {root}, once.")
+        _install(root)
+    found = _installed(root)
+    if found != _version():
+        remedy = "" if folder else " Delete that folder and try again."
+        raise ValueError(
+            f"{root} must hold @litertjs/core {_version()} as npm installs it. "
+            f"Received: {found or 'a folder without it'}.{remedy}"
+        )
+    return (root / PACKAGE).parent
+
+
+def _version():
+    lock = json.loads((PAGE / "package-lock.json").read_text(encoding="utf-8"))
+    return lock["packages"][PACKAGE]["version"]
+
+
+def _installed(root):
+    """The version that a folder holds, or None."""
+    try:
+        description = (root / PACKAGE / "package.json").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return json.loads(description)["version"]
+
+
+def _cache():
+    """Where this user's programs keep what they can fetch again."""
+    if sys.platform == "win32":
+        home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    else:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "keras_vanilla"
+
+
+def _install(root):
+    """Installs into a folder that has its name only when it is whole."""
+    root.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=root.parent))
+    try:
+        for name in PINS:
+            shutil.copy(PAGE / name, unfinished)
+        _npm(unfinished)
+        if not root.exists():  # another process may have been faster
+            os.replace(unfinished, root)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _npm(folder):
+    npm = shutil.which("npm")
+    if npm is None:
+        raise RuntimeError(
+            f"npm (https://nodejs.org), which fetches LiteRT.js, is not there. {OFFER}"
+        )
+    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    command += ["--fetch-retries=1", "--loglevel=error"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if result.returncode:
+        raise RuntimeError(f"npm did not bring LiteRT.js: {_reason(result)}. {OFFER}")
+
+
+def _reason(result):
+    """What npm says went wrong, without the log file it names last."""
+    errors = [
+        line.removeprefix("npm error").strip()
+        for line in result.stderr.splitlines()
+        if line.startswith("npm error") and "log of this run" not in line
+    ]
+    return " ".join(errors)[:300].rstrip(". ") or f"status {result.returncode}"

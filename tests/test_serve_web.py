@@ -1,0 +1,304 @@
+"""The page's server: what it serves and refuses, how it starts and ends."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from keras_vanilla.cli import main
+from keras_vanilla.web import runtime as runtime_module
+from keras_vanilla.web.runtime import PAGE, runtime_folder
+from keras_vanilla.web.server import PageServer
+
+LOCK = json.loads((PAGE / "package-lock.json").read_text())
+VERSION = LOCK["packages"]["node_modules/@litertjs/core"]["version"]
+MODEL = b"\x1c\0\0\0TFL3 and so on"
+NPM = """#!{python}
+import os, pathlib, sys
+assert sys.argv[1] == "ci" and "--ignore-scripts" in sys.argv, sys.argv
+assert sorted(os.listdir()) == ["package-lock.json", "package.json"], os.listdir()
+core = pathlib.Path("node_modules/@litertjs/core")
+core.mkdir(parents=True)
+(core / "package.json").write_text('{{"version": "{version}"}}')
+{more}
+"""
+
+
+def make_runtime(folder, version=VERSION):
+    """A folder as npm leaves it, with a tenth of the files."""
+    core = folder / "node_modules" / "@litertjs" / "core"
+    (core / "wasm").mkdir(parents=True)
+    (core / "package.json").write_text(json.dumps({"version": version}))
+    (core / "wasm" / "litert.js").write_text("// LiteRT")
+    (core / "wasm" / "litert.wasm").write_bytes(b"\0asm")
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(MODEL)
+    return path
+
+
+@pytest.fixture
+def installed(tmp_path):
+    return make_runtime(tmp_path / "installed")
+
+
+@pytest.fixture
+def server(model, installed):
+    with PageServer(model, runtime_folder(installed)) as server:
+        Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The user's cache, with nothing in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "platform", "linux")
+    return tmp_path / "cache" / "keras_vanilla"
+
+
+def fake_npm(folder, monkeypatch, more=""):
+    folder.mkdir()
+    npm = folder / "npm"
+    npm.write_text(NPM.format(python=sys.executable, version=VERSION, more=more))
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def ask(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response, content
+
+
+@pytest.mark.parametrize(
+    "path, type_",
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/index.html?a=b", "text/html; charset=utf-8"),
+        ("/style.css", "text/css; charset=utf-8"),
+        ("/translate.js", "text/javascript; charset=utf-8"),
+        ("/icon.svg", "image/svg+xml"),
+        ("/manifest.webmanifest", "application/manifest+json"),
+        ("/runtime/core/wasm/litert.js", "text/javascript; charset=utf-8"),
+        ("/runtime/core/wasm/litert.wasm", "application/wasm"),
+        ("/translator.tflite", "application/octet-stream"),
+    ],
+)
+def test_each_file_has_its_type(server, path, type_):
+    response, content = ask(server, path)
+    assert response.status == 200
+    assert response.headers["Content-Type"] == type_
+    assert int(response.headers["Content-Length"]) == len(content) > 0
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert "default-src 'self'" in response.headers["Content-Security-Policy"]
+    head, nothing = ask(server, path, "HEAD")
+    assert head.headers["Content-Length"] == str(len(content)) and nothing == b""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../server.py",
+        "/%2e%2e/server.py",
+        "/runtime/../../../model.bin",
+        "/runtime/core/package.json",
+        "/runtime/",
+        "//etc/passwd",
+        "/..%5cserver.py",
+        "/model.bin",
+        "/nothing.js",
+        "nothing",
+    ],
+)
+def test_no_path_leads_to_another_file(server, path):
+    assert ask(server, path)[0].status == 404
+
+
+def test_only_reading_is_possible(server):
+    assert ask(server, "/translator.tflite", "POST")[0].status == 501
+
+
+def test_only_this_machine_is_served(server):
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_a_model_is_sent_once_and_again_when_it_is_another(server, model):
+    mark = ask(server, "/translator.tflite")[0].headers["ETag"]
+    known = {"If-None-Match": mark}
+    response, content = ask(server, "/translator.tflite", **known)
+    assert (response.status, content) == (304, b"")
+    other, facts = model.with_suffix(".new"), model.stat()
+    other.write_bytes(MODEL[::-1])
+    os.utime(other, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    other.replace(model)
+    response, content = ask(server, "/translator.tflite", **known)
+    assert (response.status, content) == (200, MODEL[::-1])
+    model.unlink()
+    assert ask(server, "/translator.tflite")[0].status == 404
+
+
+def test_the_service_worker_keeps_every_file_of_the_page():
+    listed = (PAGE / "service-worker.js").read_text()
+    listed = re.search(r"const PAGE = \[(.*?)\]", listed, re.DOTALL)[1]
+    kept = set(re.findall(r"'(.+?)'", listed))
+    others = {"package.json", "package-lock.json", "service-worker.js"}
+    files = {path.name for path in PAGE.iterdir() if path.is_file()} - others
+    assert kept == files - {"index.html"} | {"./"}
+
+
+def test_the_lock_file_pins_by_hash_and_names_no_other_registry():
+    assert {name for name in LOCK["packages"] if name} == {
+        "node_modules/@litertjs/core",
+        "node_modules/@litertjs/wasm-utils",
+    }
+    for name, package in LOCK["packages"].items():
+        home = package.get("resolved", "https://registry.npmjs.org/")
+        assert home.startswith("https://registry.npmjs.org/")
+        assert not name or package["integrity"].startswith("sha512-")
+
+
+def test_npm_installs_into_the_cache_once(cache, tmp_path, monkeypatch):
+    fake_npm(tmp_path / "bin", monkeypatch)
+    said = []
+    folder = runtime_folder(say=said.append)
+    assert folder == cache / f"litertjs-{VERSION}" / "node_modules" / "@litertjs"
+    assert (folder / "core" / "package.json").is_file()
+    assert len(said) == 1 and VERSION in said[0]
+    monkeypatch.setenv("PATH", "")
+    assert runtime_folder(say=said.append) == folder
+    assert len(said) == 1
+    assert [path.name for path in cache.iterdir()] == [f"litertjs-{VERSION}"]
+
+
+def test_of_two_that_install_at_once_one_is_kept(cache, tmp_path, monkeypatch):
+    root = cache / f"litertjs-{VERSION}"
+    also = f"import shutil; shutil.copytree('.', {str(root)!r})"
+    fake_npm(tmp_path / "bin", monkeypatch, also)
+    assert runtime_folder(say=print).is_dir()
+    assert list(cache.iterdir()) == [root]
+
+
+def test_what_npm_could_not_install_is_taken_away(cache, tmp_path, monkeypatch):
+    errors = "npm error code ENOTFOUND\\nnpm error network is down\\n"
+    errors += "npm error A complete log of this run can be found in: /x"
+    fake_npm(tmp_path / "bin", monkeypatch, f"sys.exit('{errors}')")
+    message = r"did not bring LiteRT.js: code ENOTFOUND network is down\. .*--runtime"
+    with pytest.raises(RuntimeError, match=message):
+        runtime_folder(say=print)
+    assert list(cache.iterdir()) == []
+
+
+def test_without_npm_it_says_what_to_do(cache, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match=r"npm .* is not there\. .*--runtime FOLDER"):
+        runtime_folder(say=print)
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_the_registry_has_what_the_lock_file_names(cache):
+    try:
+        folder = runtime_folder(say=print)
+    except RuntimeError as error:
+        if "EINTEGRITY" in str(error):
+            raise
+        pytest.skip(f"npm's registry is not reached: {error}")
+    assert (folder / "core" / "wasm" / "litert_wasm_internal.wasm").is_file()
+    assert (folder / "wasm-utils" / "dist" / "index.js").is_file()
+
+
+def test_the_cache_on_windows(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", "/data")
+    assert runtime_module._cache() == Path("/data/keras_vanilla")
+
+
+def fails(capfd, *arguments):
+    assert main(["serve-web", *map(str, arguments)]) == 1
+    out, err = capfd.readouterr()
+    assert out == "" and err.startswith("keras-vanilla: ") and err.count("\n") == 1
+    return err
+
+
+def test_the_command_says_what_is_wrong_with_its_arguments(
+    model, installed, server, tmp_path, capfd
+):
+    missing, text = tmp_path / "missing.tflite", tmp_path / "text.tflite"
+    text.write_text("a text that is no model")
+    runtime = ("--runtime", installed)
+    taken = server.server_port
+    assert f"{missing}: No such file" in fails(capfd, missing, *runtime)
+    assert f"{tmp_path}: Is a directory" in fails(capfd, tmp_path, *runtime)
+    said = fails(capfd, text, *runtime)
+    assert f"{text} must be a .tflite file. Received: b'a text t'" in said
+    said = fails(capfd, model, "--port", taken, *runtime)
+    assert f"Port {taken} cannot be used (Address already in use); --port" in said
+    assert "Port 70000 cannot" in fails(capfd, model, "--port", 70_000, *runtime)
+    said = fails(capfd, model, "--runtime", tmp_path)
+    assert f"{tmp_path} must hold @litertjs/core {VERSION}" in said
+    assert "Received: a folder without it." in said
+    old = make_runtime(tmp_path / "old", "0.0.1")
+    assert "Received: 0.0.1." in fails(capfd, model, "--runtime", old)
+
+
+def test_a_broken_cache_is_told_from_a_broken_folder(cache, capfd, model):
+    make_runtime(cache / f"litertjs-{VERSION}", "0.0.1")
+    assert "Delete that folder and try again." in fails(capfd, model)
+
+
+def start(*arguments, **settings):
+    program = "import sys; sys.argv[0] = 'keras-vanilla'\n"
+    program += "from keras_vanilla.cli import main; status = main()\n"
+    program += "sys.exit(status or 'keras' in sys.modules)"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, "serve-web", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **settings,
+    )
+
+
+def test_it_starts_without_keras_and_ctrl_c_ends_it_quietly(model, installed):
+    options = ["--port", 0, "--runtime", installed, "--no-browser"]
+    with start(model, *options) as program:
+        line = program.stdout.readline()
+        port = int(re.match(r"http://127\.0\.0\.1:(\d+)/ ", line)[1])
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("GET", "/")
+        assert b"<title>Translator</title>" in connection.getresponse().read()
+        program.send_signal(signal.SIGINT)
+        out, err = program.communicate(timeout=20)
+    assert (program.returncode, out, err) == (0, "", "")
+
+
+def test_it_opens_a_browser(model, installed, tmp_path):
+    opened = tmp_path / "opened"
+    environment = os.environ | {"BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 2'"}
+    options = ["--port", 0, "--runtime", installed]
+    with start(model, *options, env=environment) as program:
+        url = program.stdout.readline().split()[0]
+        for _ in range(200):
+            if opened.exists() and opened.read_text():
+                break
+            time.sleep(0.05)
+        assert opened.read_text().strip() == url
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=20)

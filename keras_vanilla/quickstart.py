@@ -18,14 +18,20 @@ RECIPE = {
     "warmup_steps": 400,
     "average": 1,
 }
+ABOUT = {
+    "name": "English numbers and dates in French",
+    "source_language": "en",
+    "target_language": "fr",
+    "data": "numbers and dates, as num2words and babel write them",
+}
 
 
 def run(output):
     """Trains, tests, exports and verifies a translator of numbers and dates.
 
     English to French, from words that num2words and babel make; training and test never
-    share a number or a date. Writes `translator.keras`, `translator.tflite` and
-    `saved_model/` into `output`, beside the files of `train_translator`.
+    share a number or a date. Writes `translator.keras`, `translator.tflite` with its
+    model card and `saved_model/` into `output`, beside the files of `train_translator`.
 
     Args:
         output: path of a folder that does not exist yet.
@@ -53,14 +59,14 @@ def run(output):
     print(f"\n{exact:.1%} of {UNSEEN} unseen items are translated exactly\n")
     if exact < LEAST_EXACT:
         raise RuntimeError(f"At least {LEAST_EXACT:.0%} were expected to be exact.")
-    for path, write in (
-        (folder / "saved_model", export.saved_model),
-        (folder / "translator.tflite", export.tflite),
-    ):
-        write(translator, path)
+    file = folder / "translator.tflite"
+    export.saved_model(translator, folder / "saved_model")
+    export.tflite(translator, file, check="structure", **ABOUT)  # the rest follows
+    for path in (folder / "saved_model", file):
         report = export.verify(translator, path, sources)
         print(report, end="\n\n")
         if not report.passed:
             raise RuntimeError(f"{path} does not say what the translator says.")
     print(f'Next: keras-vanilla translate {folder}/translator.keras "seventy-one"')
+    print(f"      keras-vanilla serve-web {file}")
     return exact

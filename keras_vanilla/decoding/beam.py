@@ -4,11 +4,11 @@ import math
 
 from keras import ops
 
+from keras_vanilla.decoding.highest import highest
 from keras_vanilla.decoding.limits import row_limits
 from keras_vanilla.decoding.loop import repeat
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
-BLOCK = 128  # numbers that are looked at together
 FIRST = 1.0  # ranks before every log-probability
 
 
@@ -139,7 +139,7 @@ def _best_continuations(state, logits):
     added = ops.reshape(_log_softmax(logits), (batch, beam_size, size))
     ranks = ops.where(finished, itself, ops.expand_dims(state["log_probs"], 2) + added)
     ranks = ops.reshape(ranks, (batch, beam_size * size))
-    best, places = _top_k(ranks, beam_size)  # (B, K * V) -> (B, K)
+    best, places = highest(ranks, beam_size)  # (B, K * V) -> (B, K)
     parents = ops.floor_divide(places, size)
     kept = ops.equal(best, FIRST)  # and no place that nothing was left to fill
     log_probs = ops.where(kept, _of_parents(state["log_probs"], parents), best)
@@ -151,30 +151,6 @@ def _log_softmax(logits):
     highest = ops.max(logits, axis=-1, keepdims=True)
     total = ops.sum(ops.exp(logits - highest), axis=-1, keepdims=True)
     return logits - (ops.log(total) + highest)
-
-
-def _top_k(values, k):
-    """The k highest of each row (B, n), and their int32 places.
-
-    First the blocks with the highest numbers, then the highest in these: a runtime on
-    a phone looks at every number with one thread, and keeps a heap.
-    """
-    batch, size = ops.shape(values)
-    blocks = -(-size // BLOCK)
-    if blocks < 2 * k:
-        best, places = ops.top_k(values, k=k)
-        return best, ops.cast(places, "int32")
-    padding = [[0, 0], [0, blocks * BLOCK - size]]
-    values = ops.pad(values, padding, constant_values=NOTHING)
-    values = ops.reshape(values, (batch, blocks, BLOCK))
-    chosen = ops.cast(ops.top_k(ops.max(values, axis=2), k=k)[1], "int32")
-    chosen = ops.sort(chosen, axis=1)  # of equal numbers the first is taken
-    best, within = ops.top_k(
-        ops.reshape(_of_parents(values, chosen), (batch, k * BLOCK)), k=k
-    )
-    within = ops.cast(within, "int32")
-    block = ops.take_along_axis(chosen, ops.floor_divide(within, BLOCK), axis=1)
-    return best, block * BLOCK + ops.mod(within, BLOCK)
 
 
 def _of_parents(values, parents):

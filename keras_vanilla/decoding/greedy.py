@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_vanilla.decoding.highest import highest
 from keras_vanilla.decoding.loop import one_by_one
 
 
@@ -35,7 +36,7 @@ def greedy_search(model, source_ids, max_length=None, return_scores=False):
 
 
 def _most_likely(logits, index):
-    return ops.cast(ops.top_k(logits, k=1)[1][:, 0], "int32")  # (B, V) -> (B,)
+    return highest(logits, k=1)[1][:, 0]  # (B, V) -> (B,)
 
 
 def _highest_log_prob(logits):

@@ -76,10 +76,10 @@ class Report:
         quantized: bool. Whether weights are int8.
         custom_operators: tuple of str. Operators that a plain runtime does not have; a
             file with any of them was not run.
-        faults: tuple of str. What is wrong with how the file is made.
         sentences: int. How many were compared.
         differences: list of Difference.
         text_differences: list of TextDifference; of files that write texts.
+        faults: tuple of str. What is wrong with how the file is made.
         endless: int. Number of the file's outputs without an end.
         outputs: int. Number of different outputs of the file.
         milliseconds: list of float, a `.tflite` file's time for each sentence.
@@ -92,10 +92,10 @@ class Report:
     size: int
     quantized: bool = False
     custom_operators: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
     sentences: int = 0
     differences: list[Difference] = field(default_factory=list)
     text_differences: list[TextDifference] = field(default_factory=list)
+    faults: tuple[str, ...] = ()
     endless: int = 0
     outputs: int = 0
     milliseconds: list[float] = field(default_factory=list)

@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_vanilla.decoding import beam_search, greedy_search
+from keras_vanilla.translator import Translator
 
 _STRETCH = 32  # positions by which caches grow
 
@@ -106,6 +107,14 @@ def in_float32(model):
     copy = type(model).from_config({**model.get_config(), "dtype": "float32"})
     copy.set_weights(model.get_weights())
     return copy
+
+
+def translator_in_float32(translator):
+    """The translator itself, or one whose model is as `in_float32` makes it."""
+    model = in_float32(translator.model)
+    if model is translator.model:
+        return translator
+    return Translator(translator.tokenizer, model)
 
 
 def _require_tensorflow():

@@ -9,11 +9,10 @@ from keras_vanilla.export.description import Description, with_description
 from keras_vanilla.export.forms import FORMS, Limits
 from keras_vanilla.export.model_card import write_model_card
 from keras_vanilla.export.sample import made_up_sentences
-from keras_vanilla.export.search_graph import in_float32
+from keras_vanilla.export.search_graph import translator_in_float32
 from keras_vanilla.export.structure import faults
 from keras_vanilla.export.to_saved_model import check_target
 from keras_vanilla.export.verification import verify
-from keras_vanilla.translator import Translator
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", None)
@@ -89,7 +88,7 @@ def tflite(
         _check_choice(name, value, choices)
     check_beam_search(beam_size, 1, length_penalty)
     _check_path(path, form)
-    translator = Translator(translator.tokenizer, in_float32(translator.model))
+    translator = translator_in_float32(translator)
     limits = _limits(translator.model, max_bytes, max_source_length, max_length)
     search = {"beam_size": beam_size, "length_penalty": length_penalty}
     description = _description(translator, path, limits, search, quantize, about)

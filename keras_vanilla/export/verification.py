@@ -10,10 +10,9 @@ from keras import ops
 from keras_vanilla.evaluation import bleu_and_chrf
 from keras_vanilla.export.exported import open_exported
 from keras_vanilla.export.report import Difference, Report, TextDifference
-from keras_vanilla.export.search_graph import in_float32
+from keras_vanilla.export.search_graph import translator_in_float32
 from keras_vanilla.export.structure import faults
 from keras_vanilla.hypotheses import neighbours, until_end
-from keras_vanilla.translator import Translator
 
 
 def verify(translator, path, sentences, references=None, least_gap=0.0):
@@ -42,7 +41,7 @@ def verify(translator, path, sentences, references=None, least_gap=0.0):
             translator's ids.
         ImportError: if a `.tflite` file is to be run without ai-edge-litert.
     """
-    translator = _in_float32(translator)
+    translator = translator_in_float32(translator)
     sources = translator.encode(sentences)
     if not sources:
         raise ValueError("`sentences` must hold at least one. Received: none")
@@ -121,13 +120,6 @@ def _fill(report, answers, translator, exported, references):
         decode = translator.tokenizer.decode
         texts = decode([answer.ours for answer in answers]), decode(theirs)
         report.bleu = tuple(bleu_and_chrf(t, references)["bleu"] for t in texts)
-
-
-def _in_float32(translator):
-    model = in_float32(translator.model)
-    if model is translator.model:
-        return translator
-    return Translator(translator.tokenizer, model)
 
 
 def _refuse_longer(sentences, sources, exported):

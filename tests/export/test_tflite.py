@@ -13,9 +13,11 @@ from near_ties import assert_same_but_for_near_ties
 
 from keras_vanilla import export
 from keras_vanilla.decoding import greedy, greedy_search
-from keras_vanilla.export.to_tflite import embedding_lookup
+from keras_vanilla.export.conversion import embedding_lookup
 from keras_vanilla.transformer import Transformer
 from keras_vanilla.translator import Translator
+
+UNTRAINED = {"form": "ids", "check": "structure"}
 
 
 def run(path, sources):
@@ -49,14 +51,10 @@ def custom_operators(content):
 def argmax_of_keras(monkeypatch):
     """Greedy search by `keras.ops.argmax`, which TensorFlow Lite has no builtin for."""
 
-    class Ops:
-        def __getattr__(self, name):
-            return getattr(keras.ops, name)
+    def highest(logits, k):
+        return None, keras.ops.expand_dims(keras.ops.argmax(logits, axis=-1), 1)
 
-        def top_k(self, logits, k):
-            return None, keras.ops.expand_dims(keras.ops.argmax(logits, axis=-1), 1)
-
-    monkeypatch.setattr(greedy, "ops", Ops())
+    monkeypatch.setattr(greedy, "highest", highest)
 
 
 def test_float32_gives_the_ids_of_keras(
@@ -108,9 +106,8 @@ def test_output_is_limited_as_in_keras(trained_translator, tmp_path):
     sources = [[7, 3], [7, 8, 9, 10, 3]]
     for asked, lengths in ((60, (52, 55)), (9, (9, 9))):
         path = tmp_path / f"{asked}.tflite"
-        export.tflite(
-            endless, path, None, max_source_length=11, max_length=asked, form="ids"
-        )
+        lengths_asked = {"max_source_length": 11, "max_length": asked}
+        export.tflite(endless, path, None, **UNTRAINED, **lengths_asked)
         received = run(path, sources)
         assert tuple((received != 0).sum(axis=1)) == lengths
     expected = np.asarray(greedy_search(endless.model, np.array([[7, 3] + [0] * 9])))
@@ -213,7 +210,7 @@ def test_export_leaves_the_model_as_it_was(trained_translator, tmp_path):
         "target_ids": np.array([[2, 5, 0]]),
     }
     before = np.asarray(model(inputs))
-    export.tflite(trained_translator, tmp_path / "model.tflite")
+    export.tflite(trained_translator, tmp_path / "model.tflite", form="ids")
     for embedding in (model.source_embedding, model.target_embedding):
         assert "lookup" not in vars(embedding)
     np.testing.assert_array_equal(np.asarray(model(inputs)), before)
@@ -247,14 +244,8 @@ def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
     )
     randomize(model)
     path = tmp_path / "model.tflite"
-    export.tflite(
-        Translator(tokenizer, model),
-        path,
-        None,
-        form="ids",
-        max_source_length=13,
-        max_length=13,
-    )
+    lengths = {"max_source_length": 13, "max_length": 13}
+    export.tflite(Translator(tokenizer, model), path, None, **UNTRAINED, **lengths)
     sources = tokenizer.encode(word_reversal.english_sentences(20, seed=4))
     expected = np.asarray(
         greedy_search(model, keras.utils.pad_sequences(sources, 13, padding="post"), 13)

@@ -245,14 +245,15 @@ def test_other_than_builtin_operators_are_named_and_not_run(
     report = export.verify(trained_translator, path, ["one"])
     assert report.custom_operators == ("FlexBitwiseAnd",)
     assert not report.passed and report.sentences == 0
-    assert "needs FlexBitwiseAnd, which are not builtins" in str(report)
+    assert "needs FlexBitwiseAnd, which are not builtin" in str(report)
 
 
 def test_verdicts():
     def report(near, far, quantized, sentences=100, **more):
         gaps = [1e-4] * near + [1.1e-4] * far
         differences = [Difference(n, 0, gap, "") for n, gap in enumerate(gaps, 1)]
-        return Report("TFLite", 1, quantized, (), sentences, differences, **more)
+        rest = {"outputs": sentences, **more}
+        return Report("TFLite", 1, quantized, (), sentences, differences, **rest)
 
     assert report(near=100, far=0, quantized=False).passed
     assert not report(near=0, far=1, quantized=False).passed
@@ -261,6 +262,12 @@ def test_verdicts():
     follows = TextDifference(1, "a", "b")  # line 1 has other ids
     assert report(1, 0, False, text_differences=[follows]).passed
     assert not report(0, 0, False, text_differences=[follows]).passed
+    assert not report(0, 0, False, faults=("It is too large.",)).passed
+    assert not report(0, 0, False, outputs=49).passed
+    assert not report(0, 0, False, endless=51).passed
+    assert report(0, 0, False, outputs=50, endless=50).passed
+    made_up = report(near=100, far=0, quantized=True, least_gap=0.5)
+    assert made_up.passed
 
 
 def test_a_missing_file_is_said_to_be_missing(trained_translator, tmp_path):
@@ -318,7 +325,7 @@ def test_files_of_something_else_are_refused(trained_translator, tmp_path):
             [module.run.get_concrete_function()], module
         ).convert()
     )
-    with pytest.raises(ValueError, match="file.* no signature translate_ids"):
+    with pytest.raises(ValueError, match="file.* no signature translate."):
         export.verify(trained_translator, path, ["one"])
     with pytest.raises(ValueError, match="folder.* no signature translate, translate"):
         export.verify(trained_translator, tmp_path / "folder", ["one"])
@@ -329,8 +336,9 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
     small = Tokenizer.train(lines=["abc def"] * 9, vocabulary_size=268)
     assert small.vocabulary_size < tokenizer.vocabulary_size - 20
     model = Transformer(small.vocabulary_size, None, 8, 2, 4, 1, 1, max_length=60)
+    untrained = {"form": "ids", "check": "structure"}
     export.saved_model(Translator(small, model), tmp_path / "folder")
-    export.tflite(Translator(small, model), tmp_path / "file.tflite", None, form="ids")
+    export.tflite(Translator(small, model), tmp_path / "file.tflite", None, **untrained)
     for name in ("folder", "file.tflite"):
         with pytest.raises(ValueError, match=f"{name} cannot run on this translator's"):
             export.verify(trained_translator, tmp_path / name, ["stone small large"])

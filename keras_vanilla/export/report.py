@@ -81,6 +81,7 @@ class Report:
         text_differences: list of TextDifference; of files that write texts.
         faults: tuple of str. What is wrong with how the file is made.
         endless: int. Number of the file's outputs without an end.
+        inputs: int. Number of different sentences.
         outputs: int. Number of different outputs of the file.
         milliseconds: list of float, a `.tflite` file's time for each sentence.
         bleu: pair of floats or None. Keras's BLEU and the file's.
@@ -97,6 +98,7 @@ class Report:
     text_differences: list[TextDifference] = field(default_factory=list)
     faults: tuple[str, ...] = ()
     endless: int = 0
+    inputs: int = 0
     outputs: int = 0
     milliseconds: list[float] = field(default_factory=list)
     bleu: tuple[float, float] | None = None
@@ -133,9 +135,9 @@ class Report:
             found.append("Texts differ where ids do not.")
         if self.sentences > 3 and self.endless > self.sentences / 2:
             found.append(f"{self.endless} of {self.sentences} outputs never end.")
-        if self.sentences > 3 and self.outputs < self.sentences / 2:
+        if self.inputs > 3 and self.outputs < self.inputs / 2:
             found.append(
-                f"The source hardly matters: {self.sentences} sentences have "
+                f"The source hardly matters: {self.inputs} different sentences have "
                 f"{self.outputs} different translations."
             )
         return found

@@ -107,6 +107,7 @@ def _fill(report, answers, translator, exported, references):
     theirs = [answer.theirs for answer in answers]
     report.sentences = len(answers)
     report.endless = sum(answer.endless for answer in answers)
+    report.inputs = len({answer.sentence for answer in answers})
     report.outputs = len(set(map(tuple, theirs)))
     report.milliseconds = list(exported.milliseconds)
     for answer in answers:

@@ -248,11 +248,27 @@ def test_other_than_builtin_operators_are_named_and_not_run(
     assert "needs FlexBitwiseAnd, which are not builtin" in str(report)
 
 
+def test_with_references_it_says_bleu_and_always_how_long_it_took(
+    trained_translator, float32_file, unseen_sentences
+):
+    texts = [*unseen_sentences[:20], *["one two three"] * 30]  # the same again is fine
+    references = [*trained_translator.translate(texts[:-1]), "something else"]
+    report = export.verify(trained_translator, float32_file, texts, references)
+    assert report.passed and len(report.milliseconds) == 50
+    assert 90 < report.bleu[0] == report.bleu[1] < 100
+    assert f"BLEU {report.bleu[0]:.2f}, in Keras {report.bleu[0]:.2f} (+0.00)" in str(
+        report
+    )
+    assert "ms a sentence for 50/90/99 % of them, one thread" in str(report)
+    with pytest.raises(ValueError, match="as many as .* Received: 1 and 50"):
+        export.verify(trained_translator, float32_file, texts, ["one"])
+
+
 def test_verdicts():
     def report(near, far, quantized, sentences=100, **more):
         gaps = [1e-4] * near + [1.1e-4] * far
         differences = [Difference(n, 0, gap, "") for n, gap in enumerate(gaps, 1)]
-        rest = {"outputs": sentences, **more}
+        rest = {"inputs": sentences, "outputs": sentences, **more}
         return Report("TFLite", 1, quantized, (), sentences, differences, **rest)
 
     assert report(near=100, far=0, quantized=False).passed

@@ -115,8 +115,11 @@ def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
     if ids.shape[1] > 29:
         assert np.isnan(said["score"])
         return
-    expected = np.asarray(greedy_search(trained_translator.model, ids))[0]
     assert np.isfinite(said["score"])
+    if ids.shape[1] == 1:  # control characters alone
+        assert said["text"] == "" and not said["ids"].any()
+        return
+    expected = np.asarray(greedy_search(trained_translator.model, ids))[0, :59]
     if not caller.quantized:  # int8 may say other words of nonsense
         assert said["ids"][: len(expected)].tolist() == expected.tolist()
         assert [said["text"]] == trained_translator.tokenizer.decode([expected])
@@ -136,7 +139,10 @@ def test_beam_search_in_a_file_is_keras_s(
     for text in unseen_sentences[:5]:
         (best,) = trained_translator.translate_n_best([text], n_best=1, **settings)[0]
         said = caller(text)
-        assert (said["text"], said["score"]) == (best[0], pytest.approx(best[1], 1e-4))
+        assert (said["text"], said["score"]) == (
+            best[0],
+            pytest.approx(best[1], abs=1e-4),
+        )
 
 
 @pytest.mark.parametrize("quantize", [None, "int8"])

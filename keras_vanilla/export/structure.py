@@ -18,8 +18,8 @@ def faults(content, translator):
 
     A matrix that is there more often than in the model; constants of more than 1.05
     bytes a parameter in int8 (4.2 in float32), 12 for each output of a quantised
-    matrix, the tokenizer's tables and 20 kB for counters; and of more than 0.1 MB a
-    layer and 0.2 MB for all that is no constant.
+    matrix, in the text form the tokenizer's tables and 20 kB for its counters; and of
+    more than 0.1 MB a layer and 0.2 MB for all that is no constant.
 
     Args:
         content: bytes of a `.tflite` file.
@@ -35,9 +35,9 @@ def faults(content, translator):
     quantized = scales > 0
     allowed = (1.05 if quantized else 4.2) * model.count_params()
     outputs = sum(map(_outputs, model.weights)) if quantized else 0
-    allowed += CHANNEL * outputs + COUNTERS
+    allowed += CHANNEL * outputs
     if any(each.signatureKey == b"translate" for each in file.signatureDefs):
-        allowed += _tables(translator.tokenizer)
+        allowed += _tables(translator.tokenizer) + COUNTERS
     if used > allowed:
         found.append(f"Its constants are {used:,} bytes, more than {allowed:,.0f}.")
     layers = model.num_encoder_layers + model.num_decoder_layers

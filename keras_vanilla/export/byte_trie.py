@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 BLOCK = 256  # slots; all children of a node are in one block
 CLOSE_BELOW = 8  # free slots: filling a block to the last takes too many tries
@@ -53,25 +54,48 @@ class ByteTrie:
             value[slot] = values.get(prefix, missing)
         return cls(base, label, value, 0, missing)
 
-    def depths(self) -> tuple[np.ndarray, int]:
-        """The shortest way's bytes from the root to each slot, and the longest way's.
-
-        0 at the root, and where no way leads.
-        """
-        depths, slots = np.zeros(len(self.base), int), np.array([self.root])
-        octets = np.arange(FREE)
-        for depth in itertools.count(1):
+    def longest(self) -> int:
+        """The bytes of the longest way from the root."""
+        slots, octets = np.array([self.root]), np.arange(FREE)
+        for depth in itertools.count():
             children = self.base[slots][:, None] ^ octets
             slots = np.unique(children[self.label[children] == octets])
             if not slots.size:
-                return depths, depth - 1
-            depths[slots] = np.where(depths[slots], depths[slots], depth)
+                return depth
 
     def child(self, slots, octets):
         """The slots that bytes (int32, of the slots' shape or one) lead to."""
         children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), octets)
         labels = tf.cast(tf.gather(self.label, children), tf.int32)
         return tf.where(labels == octets, children, self.dead)
+
+    def walk(self, octets, longest, least=1):
+        """The slots that the bytes from each place on lead to.
+
+        Args:
+            octets: int32 tensor (n,).
+            longest: int. Takes at most so many bytes from each place.
+            least: int. Takes at least so many.
+        Returns:
+            Int32 tensor (d, n). Row r is of r + 1 bytes; more than d would all lead to
+            the dead slot, or d is `longest`.
+        """
+        size = tf.size(octets)
+        following = tf.pad(octets, [[0, longest]])
+
+        def step(depth, slots, walked):
+            slots = self.child(slots, tf.slice(following, [depth], [size]))
+            row = tf.expand_dims(slots, 0)
+            return depth + 1, slots, ops.slice_update(walked, [depth, 0], row)
+
+        depth, _, walked = tf.while_loop(
+            lambda depth, slots, _: (
+                (depth < longest) & tf.reduce_any(slots != self.dead)
+            ),
+            step,
+            (0, tf.fill([size], self.root), tf.fill([longest, size], self.dead)),
+        )
+        return tf.slice(walked, [0, 0], [tf.maximum(depth, least), size])
 
     def values(self, slots):
         """The int32 values of slots."""

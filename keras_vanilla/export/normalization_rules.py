@@ -31,7 +31,6 @@ class NormalizationRules:
         shapes: int array (rules, 4). Of what a rule puts: the number of bytes; how
             many of them are leading spaces; how many end with the last that is no
             space; whether it ends with a space.
-        growth: int. A text grows at most so many times.
         longest_key: int. Bytes of the longest string that has a rule.
     """
 
@@ -49,8 +48,8 @@ class NormalizationRules:
         kept |= {symbol: n for n, symbol in enumerate(symbols, start=len(texts))}
         self.tries.append(ByteTrie.build(kept, missing=MALFORMED))
         texts += symbols
+        self.longest_key = max(trie.longest() for trie in self.tries)
         self._lay_out(texts, model)
-        self._measure()
 
     def _lay_out(self, texts, model):
         marked = [text.replace(b" ", model.space) for text in texts]
@@ -58,15 +57,6 @@ class NormalizationRules:
         self.octets = np.frombuffer(b"".join(marked), "uint8")
         strips = model.spec.remove_extra_whitespaces
         self.shapes = narrow([_shape(text, model.space, strips) for text in texts])
-
-    def _measure(self):
-        self.growth, self.longest_key = len(REPLACEMENT), 0
-        for trie in self.tries:
-            depths, longest = trie.depths()
-            keys = np.flatnonzero((trie.value != MALFORMED) & (depths > 0))
-            sizes = self.shapes[trie.value[keys], 0].astype(int)
-            self.growth = max(self.growth, *-(-sizes // depths[keys]))
-            self.longest_key = max(self.longest_key, longest)
 
 
 def _shape(text, space, strips):

@@ -2,15 +2,15 @@
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
+from keras_vanilla.export.jumps import follow
 from keras_vanilla.export.normalization_rules import (
     MALFORMED,
     SPACE,
     NormalizationRules,
 )
 from keras_vanilla.export.unigram_model import UnigramModel
-from keras_vanilla.export.utf8 import character_lengths
+from keras_vanilla.export.utf8 import LONGEST_CHARACTER, character_lengths
 
 
 class Normalizer:
@@ -18,100 +18,79 @@ class Normalizer:
 
     Args:
         model: UnigramModel.
-        max_bytes: int. Length of the texts.
     Call arguments:
-        octets: int32 tensor (max_bytes,), bytes from 0 to 254; zeros follow the text.
-        length: int32 tensor (). How many of them are text.
+        octets: int32 tensor (n + 4,), bytes from 0 to 254 and four zeros after them.
     Returns:
-        Uint8 tensor (capacity,), and int32 tensor (), how many bytes of it are the
-        normalised text; anything may follow them.
+        Int32 tensor (m + 1,), the bytes of the normalised text and a zero.
     """
 
-    def __init__(self, model: UnigramModel, max_bytes: int):
+    def __init__(self, model: UnigramModel):
         self._rules = NormalizationRules(model)
-        self._max_bytes = max_bytes
-        self._strips = model.spec.remove_extra_whitespaces
-        self._prefix = model.space if model.spec.add_dummy_prefix else b""
-        self._longest = int(self._rules.shapes[:, 0].max())  # that a rule puts
-        # All that rules put, and room to write the longest after it.
-        self.capacity = max_bytes * self._rules.growth + self._longest
-        self.capacity += len(self._prefix)
+        self._strips = int(model.spec.remove_extra_whitespaces)
+        prefix = model.space if model.spec.add_dummy_prefix else b""
+        self._prefix = np.frombuffer(prefix, "uint8")
 
-    def __call__(self, octets, length):
-        rows = self._rows(octets)
-        # int8 is the smallest type DYNAMIC_UPDATE_SLICE takes; a loop copies its state.
-        text = tf.cast(tf.pad(octets, [[0, self._longest]]), tf.int8)
-
-        def step(place, written, solid, spaced, output):
-            """Writes what the rule at one place puts; `solid` bytes end in no space."""
-            rule, taken, start, size, leading, last, ends_spaced = tf.unstack(
-                tf.gather(rows, place)
-            )
-            skipped = leading * spaced
-            put = self._put(text, rule, place, start + skipped)
-            return (
-                place + taken,
-                written + size - skipped,
-                tf.where(last > 0, written + last - skipped, solid),
-                tf.where(size > 0, ends_spaced, spaced),
-                ops.slice_update(output, [written], put),
-            )
-
-        state = self._start(length)
-        state = tf.while_loop(lambda place, *_: place < length, step, state)
-        _, _, solid, _, output = state
-        return tf.cast(output, tf.uint8), tf.where(length > 0, solid, 0)
-
-    def _start(self, length):
-        """The loop's state: the prefix is written, and is a space to be stripped."""
-        prefix = np.frombuffer(self._prefix, "int8")
-        room = self.capacity - len(prefix)
-        # Zeros alone would lie in the file.
-        output = tf.concat([prefix, tf.fill([room], tf.cast(0 * length, tf.int8))], 0)
-        solid = 0 if self._strips else len(prefix)
-        state = (0, len(prefix), solid, int(self._strips))
-        return (*map(tf.constant, state), output)
-
-    def _put(self, text, rule, place, start):
-        """Int8 (longest,): what a rule puts, and whatever follows it."""
-        texts = np.pad(self._rules.octets, [0, self._longest]).view("int8")
-        return tf.where(
-            (rule > MALFORMED) & (rule < SPACE),
-            tf.slice(text, [place], [self._longest]),
-            tf.slice(texts, [start], [self._longest]),
+    def __call__(self, octets):
+        rules, ends = self._rules_at(octets)
+        length = tf.size(octets) - LONGEST_CHARACTER
+        # The places that rules begin at, with `length` again and again behind them.
+        places = tf.range(tf.size(octets))
+        places = follow(tf.minimum(ends, length), 0, places)
+        sizes = tf.cast(
+            tf.gather(self._rules.shapes[:, 0], tf.gather(rules, places)), tf.int32
         )
+        places = places[(places < length) & (sizes > 0)]
+        rules = tf.gather(rules, places)
+        sizes, leading, last, spaced = (
+            tf.cast(tf.gather(column, rules), tf.int32)
+            for column in self._rules.shapes.T
+        )
+        # The prefix is a space to be stripped.
+        spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
+        skipped = leading * spaced
+        solid = self._solid(sizes, skipped, last)
+        text = self._written(octets, places, rules, sizes, skipped)
+        text = tf.concat([self._prefix, text], axis=0)[: tf.where(length > 0, solid, 0)]
+        return tf.pad(tf.cast(text, tf.int32), [[0, 1]])
 
-    def _rows(self, octets):
-        """Int32 (max_bytes, 7): each place's rule, bytes it takes, start and shape."""
+    def _solid(self, sizes, skipped, last):
+        """How many bytes of the text end in no space to be stripped."""
+        begins = tf.cumsum(sizes - skipped) - sizes + len(self._prefix)
+        nothing = 0 if self._strips else len(self._prefix)
+        return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
+
+    def _written(self, octets, places, rules, sizes, skipped):
+        """Uint8 tensor: what the rules put, one after the other."""
+        source = tf.concat([self._rules.octets, tf.cast(octets, tf.uint8)], axis=0)
+        copies = (rules > MALFORMED) & (rules < SPACE)
+        starts = tf.where(
+            copies,
+            places + len(self._rules.octets),
+            tf.gather(self._rules.starts, rules),
+        )
+        offsets = tf.range(tf.maximum(1, tf.reduce_max(sizes)))
+        starts, skipped, sizes = (
+            tf.expand_dims(column, 1) for column in (starts, skipped, sizes)
+        )
+        put = (offsets >= skipped) & (offsets < sizes)
+        return tf.gather(source, (starts + offsets)[put])
+
+    def _rules_at(self, octets):
+        """Int32 (n + 4,): each place's rule, and where the bytes it takes end."""
         rules = character_lengths(octets)
         taken = tf.maximum(rules, 1)
         for trie in self._rules.tries:
             found, lengths = self._longest_keys(trie, octets)
             taken = tf.where(found > rules, lengths, taken)
             rules = tf.maximum(found, rules)
-        starts = tf.gather(self._rules.starts, rules)
-        shapes = tf.cast(tf.gather(self._rules.shapes, rules), tf.int32)
-        return tf.concat([tf.stack([rules, taken, starts], axis=1), shapes], axis=1)
+        return rules, tf.range(tf.size(octets)) + taken
 
     def _longest_keys(self, trie, octets):
         """The value and length of the trie's longest string at each place, or zeros."""
-        nothing = tf.zeros([self._max_bytes], tf.int32)
-        following = tf.pad(octets, [[0, self._rules.longest_key + 1]])
-
-        def step(depth, slots, values, lengths):
-            octets = tf.slice(following, [depth], [self._max_bytes])
-            slots = trie.child(slots, octets)
-            found = trie.values(slots)
-            return (
-                depth + 1,
-                slots,
-                tf.where(found > 0, found, values),
-                tf.where(found > 0, depth + 1, lengths),
-            )
-
-        _, _, values, lengths = tf.while_loop(
-            lambda depth, slots, *_: tf.reduce_any(slots != trie.dead),
-            step,
-            (tf.constant(0), tf.fill([self._max_bytes], trie.root), nothing, nothing),
-        )
-        return values, lengths
+        values = trie.values(trie.walk(octets, self._rules.longest_key))
+        depth, size = tf.unstack(tf.shape(values))
+        lengths = tf.range(1, depth + 1)[:, None]
+        lengths = tf.reduce_max(tf.where(values > 0, lengths, 0), axis=0)
+        rows = tf.maximum(lengths, 1) - 1
+        flat = tf.reshape(values, [-1])
+        return tf.gather(flat, rows * size + tf.range(size)), lengths

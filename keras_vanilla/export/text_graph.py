@@ -9,6 +9,7 @@ from keras_vanilla.export.normalizer import Normalizer
 from keras_vanilla.export.segmenter import Segmenter
 from keras_vanilla.export.surfaces import Surfaces
 from keras_vanilla.export.unigram_model import UnigramModel
+from keras_vanilla.export.utf8 import LONGEST_CHARACTER
 
 
 class TextEncoder:
@@ -42,7 +43,7 @@ class TextEncoder:
         self._empty = [end_id] + (max_ids - 1) * [pad_id]
         self._unknown = model.unknown_id
         self._piece_ids = _checked(piece_ids, model)
-        self._normalize = Normalizer(model, max_bytes)
+        self._normalize = Normalizer(model)
         self._segment = Segmenter(model)
 
     def __call__(self, text):
@@ -50,26 +51,20 @@ class TextEncoder:
         places = tf.range(self.max_bytes)
         length = tf.reduce_max(tf.where(octets != 0, places + 1, 0))
         # 255 is kept by the tries; 254 is as malformed.
-        octets, length = self._normalize(tf.minimum(octets, FREE - 1), length)
-        return self._collect(octets, length, self._segment(octets, length))
+        octets = tf.pad(tf.minimum(octets, FREE - 1), [[0, LONGEST_CHARACTER]])
+        octets = self._normalize(octets[: length + LONGEST_CHARACTER])
+        return self._collect(self._segment(octets))
 
-    def _collect(self, octets, length, path):
-        """The ids along a path, from its end to its beginning."""
+    def _collect(self, pieces):
+        unknown = tf.cast(pieces == self._unknown, tf.int32)
+        # Unknown characters side by side are one.
+        repeated = unknown * tf.pad(unknown, [[1, 0]])[:-1]
+        ids = self._ids(pieces[repeated == 0])
+        padded = tf.concat([ids, self._empty], axis=0)
+        return tf.slice(padded, [0], [self.max_ids]), tf.size(ids) + 1
 
-        def step(end, last, count, ids):
-            piece, begin = self._segment.step_to(end, path, octets)
-            # Unknown characters side by side are one.
-            repeated = (piece == self._unknown) & (last == self._unknown)
-            more = tf.concat([[self._id(piece)], ids[:-1]], axis=0)
-            count += tf.where(repeated, 0, 1)
-            return begin, piece, count, tf.where(repeated, ids, more)
-
-        state = (length, tf.constant(-1), tf.constant(1), tf.constant(self._empty))
-        _, _, count, ids = tf.while_loop(lambda end, *_: end > 0, step, state)
-        return ids, count
-
-    def _id(self, piece):
-        return piece if self._piece_ids is None else tf.gather(self._piece_ids, piece)
+    def _ids(self, pieces):
+        return pieces if self._piece_ids is None else tf.gather(self._piece_ids, pieces)
 
 
 class TextDecoder:

@@ -10,7 +10,8 @@ from keras_vanilla.export.text_graph import TextDecoder, TextEncoder
 
 SMALLEST = 1024  # numbers; the converter does not quantise smaller matrices
 CHANNEL = 12  # bytes of scale and zero point, for each output of an int8 matrix
-COUNTERS = 20_000  # bytes
+SHAPES = 2_000  # bytes
+COUNTERS = 20_000
 
 
 def faults(content, translator):
@@ -18,8 +19,8 @@ def faults(content, translator):
 
     A matrix that is there more often than in the model; constants of more than 1.05
     bytes a parameter in int8 (4.2 in float32), 12 for each output of a quantised
-    matrix, in the text form the tokenizer's tables and 20 kB for its counters; and of
-    more than 0.1 MB a layer and 0.2 MB for all that is no constant.
+    matrix, 2 kB for shapes, in the text form the tokenizer's tables and 20 kB for its
+    counters; and of more than 0.1 MB a layer and 0.2 MB for all that is no constant.
 
     Args:
         content: bytes of a `.tflite` file.
@@ -35,7 +36,7 @@ def faults(content, translator):
     quantized = scales > 0
     allowed = (1.05 if quantized else 4.2) * model.count_params()
     outputs = sum(map(_outputs, model.weights)) if quantized else 0
-    allowed += CHANNEL * outputs
+    allowed += CHANNEL * outputs + SHAPES
     if any(each.signatureKey == b"translate" for each in file.signatureDefs):
         allowed += _tables(translator.tokenizer) + COUNTERS
     if used > allowed:

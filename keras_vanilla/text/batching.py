@@ -1,21 +1,21 @@
 """Pairs of sentences to batches of about equal length for `fit`."""
 
-import functools
 import itertools
 import warnings
 from collections.abc import Sequence
 
-import numpy as np
-
+from keras_vanilla.text.batch_maker import BatchMaker
+from keras_vanilla.text.cache import TokenCache
 from keras_vanilla.text.corpus import ParallelCorpus
 from keras_vanilla.text.lines import some_of
+from keras_vanilla.text.plan import Plan, Survey
+from keras_vanilla.text.ranges import at_least
+from keras_vanilla.text.step_stream import StepStream
 from keras_vanilla.text.tokenizer import Tokenizer
-
-LINES_AT_ONCE = 10_000
 
 
 def batches(
-    corpus: ParallelCorpus,
+    corpus: ParallelCorpus | TokenCache,
     tokenizer: Tokenizer,
     tokens_per_batch: int = 4096,
     max_tokens: int = 256,
@@ -40,10 +40,12 @@ def batches(
     each reason to line numbers of the corpus.
 
     Args:
-        corpus: ParallelCorpus.
-        tokenizer: Tokenizer.
+        corpus: ParallelCorpus or TokenCache.
+        tokenizer: Tokenizer; a cache's is the one that it was made with.
         tokens_per_batch: int. Target positions of a batch over all devices, padding
-            counted; a batch has `max(1, tokens_per_batch // width)` rows.
+            counted; a batch has `max(1, tokens_per_batch // width)` pairs. Rows of
+            weight 0 after them make their number a multiple of the replicas', of the
+            `tf.distribute` or `keras.distribution` in force.
         max_tokens: int. Longest sequence, its end counted, on either side.
         widths: rising ints, the longest sequence of each bucket; None means 8, 12, 16,
             24, 32, ... up to `max_tokens`.
@@ -57,187 +59,49 @@ def batches(
         tf.data.Dataset of ({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
         weights (B, T)), ids int32, weights float32, with the attributes
         `steps_per_epoch`, `tokens_per_epoch` (real target tokens) and `report` (dict).
+        `dataset.line_numbers(step)` are those of a step's pairs. If it is endless,
+        `dataset.line_numbers(step)` are those of a step's pairs; with `shuffle`,
+        iterators opened after `dataset.start_at(step)` begin at that step.
     Raises:
-        ValueError: if a number is out of its range, `widths` do not rise to
-            `max_tokens`, no pair or no batch is left, or an id is outside the
-            tokenizer's vocabulary.
+        ValueError: if a number is out of its range or above a cache's, `widths` do not
+            rise to `max_tokens`, no pair or no batch is left, an id is outside the
+            tokenizer's vocabulary, a cache was made with another tokenizer, or replicas
+            cannot be split evenly over processes.
     Example:
         train = batches(corpus, tokenizer)
         model.fit(train, steps_per_epoch=train.steps_per_epoch, epochs=10)
     """
-    _at_least(1, tokens_per_batch=tokens_per_batch)
-    _at_least(2, max_tokens=max_tokens)
-    _at_least(0, seed=seed, first_step=first_step)
+    from keras_vanilla.text.replicas import as_strategy_takes, replicas_in_force
+
+    at_least(1, tokens_per_batch=tokens_per_batch)
+    at_least(2, max_tokens=max_tokens)
+    at_least(0, seed=seed, first_step=first_step)
     widths = _default_widths(max_tokens) if widths is None else tuple(widths)
     _check_widths(widths, max_tokens)
 
-    sources = _Ids(corpus.sources, tokenizer.encode, tokenizer.vocabulary_size)
-    targets = _Ids(
-        corpus.targets, tokenizer.encode_target, tokenizer.target_vocabulary_size
-    )
-    longest = np.maximum(sources.lengths, targets.lengths)  # of each pair
-    too_long = corpus.line_numbers[longest > max_tokens].tolist()
-    if too_long:
-        _warn_too_long(too_long, len(corpus), max_tokens)
-    plan = _Plan(longest, max_tokens, widths, tokens_per_batch, drop_remainder)
-    maker = _BatchMaker(plan, sources, targets, tokenizer, static_shapes)
+    examples = corpus.examples(tokenizer)
+    if max_tokens > examples.max_tokens:
+        raise ValueError(
+            f"{corpus.origin}: `max_tokens` must be at most {examples.max_tokens}, of "
+            f"which its cache was made. Received: {max_tokens}"
+        )
+    survey = Survey(examples, max_tokens)
+    if survey.too_long:
+        _warn_too_long(survey.too_long, len(corpus), max_tokens)
+    plan = Plan(examples, survey, widths, tokens_per_batch, drop_remainder)
+    replicas = replicas_in_force()
+    maker = BatchMaker(plan, examples, tokenizer, static_shapes, replicas)
 
-    dataset = _dataset(maker, plan, seed if shuffle else None, first_step)
+    stream = StepStream(maker, seed if shuffle else None, first_step)
+    dataset = as_strategy_takes(stream.dataset(), replicas)
     dataset.steps_per_epoch = plan.steps_per_epoch
-    dataset.tokens_per_epoch = int(targets.lengths[longest <= max_tokens].sum())
-    dataset.report = corpus.report | ({"too long": too_long} if too_long else {})
+    dataset.tokens_per_epoch = survey.target_tokens
+    dataset.report = {reason: list(lines) for reason, lines in corpus.report.items()}
+    if survey.too_long:
+        before = corpus.report.get("too long", [])
+        dataset.report["too long"] = sorted(before + survey.too_long)
+    dataset.start_at, dataset.line_numbers = stream.start_at, stream.line_numbers
     return dataset
-
-
-class _Ids:
-    """The ids of every line, one after the other in a flat array."""
-
-    def __init__(self, lines, encode, size):
-        chunks, lengths, lines = [], [], iter(lines)
-        while chunk := list(itertools.islice(lines, LINES_AT_ONCE)):
-            ids = encode(chunk)
-            lengths.append(np.fromiter(map(len, ids), np.int64, len(ids)))
-            flat = np.fromiter(itertools.chain.from_iterable(ids), np.int64)
-            chunks.append(_checked(flat, size).astype(np.int32))
-        self._flat = np.concatenate(chunks)
-        self.lengths = np.concatenate(lengths)
-        self._starts = np.cumsum(self.lengths) - self.lengths
-
-    def padded(self, pairs, height, width, pad_id):
-        """(height, width) ids and their mask; rows after the pairs' are padding."""
-        lengths = np.zeros((height, 1), dtype=np.int64)
-        starts = np.zeros((height, 1), dtype=np.int64)
-        lengths[: len(pairs), 0] = self.lengths[pairs]
-        starts[: len(pairs), 0] = self._starts[pairs]
-        positions = np.arange(width)
-        mask = positions < lengths  # (height, width)
-        ids = np.full((height, width), pad_id, dtype=np.int32)
-        ids[mask] = self._flat[(starts + positions)[mask]]
-        return ids, mask
-
-
-class _Plan:
-    """Which pairs stand in which batch.
-
-    The pairs lie bucket by bucket, longest first; a batch is a span of them, and a row
-    (start, stop, full number of rows, width) of `batches`. An epoch permutes the pairs
-    inside each bucket, then the batches: their number and shapes stay.
-    """
-
-    def __init__(self, longest, max_tokens, widths, tokens_per_batch, drop_remainder):
-        pairs = np.argsort(-longest, kind="stable")
-        self._pairs = pairs[longest[pairs] <= max_tokens]
-        buckets = np.searchsorted(widths, longest[self._pairs])
-        self._spans, batches, left_out = [], [], 0
-        for bucket in np.unique(buckets)[::-1]:
-            start, stop = np.searchsorted(-buckets, [-bucket, 1 - bucket]).tolist()
-            self._spans.append(slice(start, stop))
-            rows = max(1, tokens_per_batch // widths[bucket])
-            dropped = (stop - start) % rows if drop_remainder else 0
-            left_out += dropped
-            stop -= dropped
-            for first in range(start, stop, rows):
-                batches.append((first, min(first + rows, stop), rows, widths[bucket]))
-        self.steps_per_epoch = len(batches)
-        self._batches = np.array(batches, dtype=np.int64)
-        self._check(left_out)
-        self._shuffled = functools.lru_cache(maxsize=2)(self._shuffle)
-
-    def batch(self, step, seed):
-        """The pairs of a step, and the rows and the width of its bucket."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        pairs, order = self._pairs, None
-        if seed is not None:
-            pairs, order = self._shuffled(seed, epoch)
-        start, stop, rows, width = self._batches[
-            position if order is None else order[position]
-        ]
-        return pairs[start:stop], rows, width
-
-    @property
-    def shapes(self):
-        """The (rows, width) of every bucket with a batch."""
-        return {(rows, width) for _, _, rows, width in self._batches.tolist()}
-
-    def _shuffle(self, seed, epoch):
-        random = np.random.default_rng([seed, epoch])
-        pairs = [random.permutation(self._pairs[span]) for span in self._spans]
-        return np.concatenate(pairs), random.permutation(self.steps_per_epoch)
-
-    def _check(self, left_out):
-        total = len(self._pairs)
-        if not self.steps_per_epoch:
-            raise ValueError(
-                f"No batch is left: {left_out} pairs do not fill one, and incomplete "
-                "batches are dropped."
-                if total
-                else "No pair is left: every one is longer than `max_tokens`."
-            )
-        if left_out:
-            warnings.warn(
-                f"Each epoch leaves out {left_out} of {total} pairs, because "
-                "incomplete batches are dropped.",
-                stacklevel=4,
-            )
-
-
-class _BatchMaker:
-    """The padded arrays of a step."""
-
-    def __init__(self, plan, sources, targets, tokenizer, static_shapes):
-        self._plan, self._static = plan, static_shapes
-        self._sources, self._targets = sources, targets
-        self.pad_id, self._start_id = tokenizer.pad_id, tokenizer.start_id
-
-    def __call__(self, step, seed):
-        """Ids (B, S) and (B, T), and labels (B, T), all int32, of one step."""
-        pairs, rows, width = self._plan.batch(int(step), seed)
-        source_width = target_width = width
-        if not self._static:
-            rows = len(pairs)
-            source_width = self._sources.lengths[pairs].max()
-            target_width = self._targets.lengths[pairs].max()
-        source_ids, _ = self._sources.padded(pairs, rows, source_width, self.pad_id)
-        labels, mask = self._targets.padded(pairs, rows, target_width, self.pad_id)
-        return source_ids, self._shifted(labels, mask), labels
-
-    @property
-    def shape(self):
-        """(rows, width) when every batch has the same, else (None, None)."""
-        shapes = self._plan.shapes if self._static else ()
-        return tuple(shapes)[0] if len(shapes) == 1 else (None, None)
-
-    def _shifted(self, labels, mask):
-        """The start and all labels but each row's last: what the decoder is shown."""
-        ids = np.full_like(labels, self.pad_id)
-        ids[:, 1:][mask[:, 1:]] = labels[:, :-1][mask[:, 1:]]
-        ids[mask[:, 0], 0] = self._start_id
-        return ids
-
-
-def _dataset(maker, plan, seed, first_step):
-    """The steps, endless if there is a seed, as a dataset of batches."""
-    import tensorflow as tf
-
-    def arrays(step):
-        make = functools.partial(maker, seed=seed)
-        types = (tf.int32, tf.int32, tf.int32)
-        found = tf.numpy_function(make, [step], types)
-        return [tf.ensure_shape(ids, maker.shape) for ids in found]
-
-    def weighted(source_ids, target_ids, labels):
-        # TensorFlow ops make the weights, and before any strategy splits the batch:
-        # over the whole batch's tokens, in memory that no replica writes to.
-        mask = tf.cast(tf.not_equal(labels, maker.pad_id), tf.float32)
-        inputs = {"source_ids": source_ids, "target_ids": target_ids}
-        return inputs, labels, mask / tf.reduce_sum(mask)
-
-    if seed is None:
-        steps = tf.data.Dataset.range(first_step, plan.steps_per_epoch)
-    else:
-        steps = tf.data.Dataset.counter(first_step)
-    parallel = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": True}
-    return steps.map(arrays, **parallel).map(weighted).prefetch(tf.data.AUTOTUNE)
 
 
 def _default_widths(max_tokens):
@@ -253,20 +117,6 @@ def _check_widths(widths, max_tokens):
             "`widths` must rise from at least 1 to at least `max_tokens`. "
             f"Received: widths={widths}, max_tokens={max_tokens}"
         )
-
-
-def _at_least(least, **arguments):
-    for name, value in arguments.items():
-        if not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(
-                f"`{name}` must be an integer of at least {least}. Received: {value}"
-            )
-
-
-def _checked(ids, size):
-    for id_ in ids[(ids < 0) | (ids >= size)]:
-        raise ValueError(f"Id {id_} is outside the tokenizer's vocabulary of {size}.")
-    return ids
 
 
 def _warn_too_long(line_numbers, total, max_tokens):

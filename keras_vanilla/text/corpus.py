@@ -1,12 +1,16 @@
 """Parallel text: the same sentences in two languages, line by line."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
 import numpy as np
 
 from keras_vanilla.text import public
-from keras_vanilla.text.lines import Lines
+from keras_vanilla.text.examples import EncodedPairs
+from keras_vanilla.text.lines import Lines, Packing
+from keras_vanilla.text.parts_apart import filled, shared_sentences
+from keras_vanilla.text.shards import check_line_counts, names_of, shard_paths
 
 NUMBERS = range(10_000)
 FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
@@ -70,18 +74,28 @@ class ParallelCorpus:
 
     @classmethod
     def from_files(cls, source, target) -> "ParallelCorpus":
-        """Reads two text files of equally many lines.
+        """Reads text files, a source and its target of equally many lines.
 
         Args:
             source: path of UTF-8 text, one sentence a line; gzip when it ends in ".gz".
-            target: path of its translation, line by line.
+                Or a list of paths: their lines are numbered on from file to file.
+            target: path of its translation, line by line; or a list of as many.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            ValueError: if the line counts differ, a line is not UTF-8, a gzip file is
-                damaged, or no pair is left.
+            ValueError: if there is no file, or not as many of both, the line counts of
+                two files differ, a line is not UTF-8, a gzip file is damaged, or no
+                pair is left.
         """
-        origin = f"{source} and {target}"
-        return cls(Lines.read(source), Lines.read(target), origin=origin)
+        shards = shard_paths(source, target)
+        packings = Packing(), Packing()
+        for shard in shards:
+            before = [len(packing) for packing in packings]
+            for packing, path in zip(packings, shard, strict=True):
+                packing.add_file(path)
+            after = [len(packing) for packing in packings]
+            check_line_counts(*shard, *np.subtract(after, before).tolist())
+        lines = (packing.lines() for packing in packings)
+        return cls(*lines, origin=names_of(shards))
 
     @classmethod
     def from_tsv(cls, path) -> "ParallelCorpus":
@@ -164,15 +178,27 @@ class ParallelCorpus:
                 f"rest. Received: sizes={sizes} of {len(self)} pairs"
             )
         _, group, counts = np.unique(
-            _shared_sentences(self.sources, self.targets),
+            shared_sentences(self.sources, self.targets),
             return_inverse=True,
             return_counts=True,
         )
         order = np.random.default_rng(seed).permutation(len(counts))
-        part = _fill(sizes, counts, order)[group]
+        part = filled(sizes, counts, order)[group]
         rest, *others = (self._pick(part == k) for k in range(len(sizes) + 1))
         rest.report = {reason: list(lines) for reason, lines in self.report.items()}
         return rest, *others
+
+    def examples(self, tokenizer) -> EncodedPairs:
+        """The ids of every pair, for `batches`; they stay in memory."""
+        return EncodedPairs(self, tokenizer)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of every text: the same for the same pairs in the same order."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            side.add_to(digest)
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -197,43 +223,6 @@ class ParallelCorpus:
         kept = np.flatnonzero(full)
         self.sources, self.targets = self.sources.pick(kept), self.targets.pick(kept)
         self.line_numbers = self.line_numbers[kept]
-
-
-def _shared_sentences(*sides):
-    """For each pair the first of all pairs it shares sentences with, however far.
-
-    Union-find: two pairs are joined when a side of theirs is equal.
-    """
-    first = list(range(len(sides[0])))
-
-    def root(pair):
-        while first[pair] != pair:
-            first[pair] = pair = first[first[pair]]
-        return pair
-
-    for side in sides:
-        seen = {}
-        for pair, sentence in enumerate(side):
-            one, other = root(seen.setdefault(sentence, pair)), root(pair)
-            first[max(one, other)] = min(one, other)
-    return [root(pair) for pair in range(len(first))]
-
-
-def _fill(sizes, counts, order):
-    """The part of each group: 0 for the rest, k for sizes[k - 1], filled exactly."""
-    part = np.zeros(len(counts), dtype=np.int64)
-    for number, size in enumerate(sizes, start=1):
-        room = size
-        for group in order:
-            if room and not part[group] and counts[group] <= room:
-                part[group] = number
-                room -= counts[group]
-        if room:
-            raise ValueError(
-                f"`split` cannot make a part of {size} pairs: only {size - room} fit "
-                "while pairs that share a sentence stay together."
-            )
-    return part
 
 
 def _numbers_and_dates(language):

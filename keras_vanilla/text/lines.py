@@ -1,5 +1,6 @@
 """Lines of text, packed."""
 
+import contextlib
 import gzip
 import zlib
 from array import array
@@ -25,8 +26,11 @@ class Lines(Sequence):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Lines":
-        """Packs strings; an unpaired surrogate is refused with its line number."""
-        if isinstance(texts, cls):
+        """Packs strings; an unpaired surrogate is refused with its line number.
+
+        What is packed already, or stays in files, is returned as it is.
+        """
+        if isinstance(texts, (cls, LinesOfFiles)):
             return texts
         packing = Packing()
         for number, text in enumerate(texts, start=1):
@@ -48,11 +52,7 @@ class Lines(Sequence):
         """
         packing = Packing()
         for file in files:
-            for number, line in enumerate(_binary_lines(file), start=1):
-                if number == 1:
-                    line = line.removeprefix(BYTE_ORDER_MARK)
-                line = line.removesuffix(b"\n").removesuffix(b"\r")
-                packing.add(utf8(line, _name(file), number))
+            packing.add_file(file)
         return packing.lines()
 
     def pick(self, indices) -> "Lines":
@@ -61,6 +61,11 @@ class Lines(Sequence):
         spans = zip(starts.tolist(), stops.tolist(), strict=True)
         block = b"".join(self._block[start:stop] for start, stop in spans)
         return Lines(block, np.concatenate([[0], np.cumsum(stops - starts)]))
+
+    def add_to(self, digest):
+        """Adds every line, and where it ends, to a digest of `hashlib`."""
+        digest.update(self._ends.tobytes())
+        digest.update(self._block)
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -76,6 +81,24 @@ class Lines(Sequence):
             start = stop
 
 
+class LinesOfFiles:
+    """Lines that stay in their files: read again whenever they are walked over.
+
+    Args:
+        files: paths, gzip when they end in ".gz".
+    """
+
+    def __init__(self, *files):
+        self._files = files
+
+    def __len__(self) -> int:
+        return sum(1 for file in self._files for _ in lines_of(file))
+
+    def __iter__(self) -> Iterator[str]:
+        for file in self._files:
+            yield from (line.decode("utf-8") for line in lines_of(file))
+
+
 class Packing:
     """Lines in the making."""
 
@@ -86,8 +109,30 @@ class Packing:
         self._block += line
         self._ends.append(len(self._block))
 
+    def add_file(self, file):
+        for line in lines_of(file):
+            self.add(line)
+
     def lines(self) -> Lines:
         return Lines(self._block, self._ends)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+
+def lines_of(file, offset: int = 0, first: int = 1) -> Iterator[bytes]:
+    """The lines of a path or a stream, without their ends, all in UTF-8.
+
+    Args:
+        file: path (read through gzip when it ends in ".gz") or binary stream.
+        offset: int. Where in the text of a path to begin, in bytes.
+        first: int. Number of the line that begins there.
+    """
+    for number, line in enumerate(_binary_lines(file, offset), start=first):
+        if number == 1:
+            line = line.removeprefix(BYTE_ORDER_MARK)
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        yield utf8(line, getattr(file, "name", file), number)
 
 
 def utf8(line: bytes, origin, number: int) -> bytes:
@@ -109,18 +154,22 @@ def some_of(numbers: Sequence[int], most: int = 5) -> str:
     )
 
 
-def _binary_lines(file):
-    """The lines of a path or a stream as bytes, each with its newline."""
-    if hasattr(file, "read"):
-        yield from file
-        return
+@contextlib.contextmanager
+def opened(file):
+    """A path as a stream of the bytes of its text, gzip or not."""
     unpacked = gzip.open if Path(file).suffix == ".gz" else open
     with unpacked(file, "rb") as stream:
         try:
-            yield from stream
+            yield stream
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{file} is not a whole gzip file: {error}") from None
 
 
-def _name(file):
-    return getattr(file, "name", file)
+def _binary_lines(file, offset):
+    """The lines of a path or a stream as bytes, each with its newline."""
+    if hasattr(file, "read"):
+        yield from file
+        return
+    with opened(file) as stream:
+        stream.seek(offset)
+        yield from stream

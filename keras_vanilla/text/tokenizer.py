@@ -1,5 +1,6 @@
 """Text to ids and back, by SentencePiece."""
 
+import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_vanilla.text import graph
-from keras_vanilla.text.lines import Lines
+from keras_vanilla.text.lines import Lines, LinesOfFiles
 from keras_vanilla.text.piece_models import SpecialIds, load_model, special_ids
 from keras_vanilla.text.vocabulary import learn_vocabulary
 
@@ -87,7 +88,8 @@ class Tokenizer:
         the text, so that one in Chinese has pieces of more than a character.
 
         Args:
-            files: paths of UTF-8 text, gzip when they end in ".gz"; or
+            files: paths of UTF-8 text, gzip when they end in ".gz", read line by line
+                and not kept; or
             lines: strings.
             vocabulary_size: int. Pieces, with the four special ones. A size the text
                 cannot fill is lowered, with a warning. None means as above, and fewer
@@ -107,7 +109,7 @@ class Tokenizer:
         if (files is None) == (lines is None):
             raise ValueError("Tokenizer.train expects either `files` or `lines`.")
         if files is not None:
-            lines = Lines.read(*_several(files, "files"))
+            lines = LinesOfFiles(*_several(files, "files"))
         else:
             lines = Lines.of(_several(lines, "lines"))
         tokenizer = cls(learn_vocabulary(lines, vocabulary_size, model_type))
@@ -174,6 +176,13 @@ class Tokenizer:
     def target_vocabulary_size(self) -> int:
         """Number of target ids."""
         return self._size(self._target)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides the ids of a text."""
+        models = self.source_model, self.target_model
+        parts = [hashlib.sha256(model).hexdigest() for model in models]
+        return hashlib.sha256(f"{parts} {self._special_ids}".encode()).hexdigest()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Source ids of each line, `end_id` last.

@@ -1,5 +1,7 @@
 import itertools
 import re
+import subprocess
+import sys
 import warnings
 
 import keras
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_vanilla.text import ParallelCorpus, Tokenizer, batches
+from keras_vanilla.text import ParallelCorpus, Tokenizer, batches, replicas
 
 LINES = [f"line {n} has " + "some words " * (n * 7 % 13) for n in range(97)]
 OTHER = [f"ligne {n} a " + "des mots " * (n * 5 % 17) for n in range(97)]
@@ -166,6 +168,103 @@ def test_a_step_depends_on_the_seed_and_its_number_alone(corpus, tokenizer):
         later = batches(corpus, tokenizer, 331, seed=5, first_step=first)
         assert later.steps_per_epoch == steps
         assert_same(take(later, steps), found[first : first + steps])
+
+
+def test_an_iterator_opened_after_start_at_begins_there(corpus, tokenizer):
+    dataset = batches(corpus, tokenizer, 331, seed=5)
+    steps = dataset.steps_per_epoch
+    found = take(dataset, 3 * steps)
+    opened_before = iter(dataset)
+    next(opened_before)
+    for first in (1, 2 * steps - 1, 0):
+        dataset.start_at(first)
+        assert_same(take(dataset, steps), found[first : first + steps])
+    assert_same(take(opened_before, 3), found[1:4])
+    with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
+        dataset.start_at(-1)
+    with pytest.raises(ValueError, match="endless stream .*step=2 for one pass"):
+        batches(corpus, tokenizer, shuffle=False).start_at(2)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_step_names_the_lines_of_its_pairs(tokenizer, shuffle):
+    sources = ["", *LINES[:20], " ", *LINES[20:]]
+    targets = ["x", *OTHER[:20], "y", *OTHER[20:]]
+    dataset = batches(ParallelCorpus(sources, targets), tokenizer, 331, shuffle=shuffle)
+    seen = []
+    for step, batch in enumerate(epoch(dataset)):
+        lines = dataset.line_numbers(step)
+        texts = [[side[line - 1] for line in lines] for side in (sources, targets)]
+        ids = tokenizer.encode(texts[0]), tokenizer.encode_target(texts[1])
+        assert list(pairs_of(batch)) == [
+            tuple(map(tuple, pair)) for pair in zip(*ids, strict=True)
+        ]
+        seen += lines
+    assert sorted(seen) == [n for n in range(1, 100) if n not in (1, 22)]
+    with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
+        dataset.line_numbers(-1)
+
+
+OPEN_AT_THE_END = """
+from keras_vanilla.text import ParallelCorpus, Tokenizer, batches
+lines = [f"some words {n}" for n in range(999)]
+tokenizer = Tokenizer.train(lines=lines, vocabulary_size=280)
+stream = batches(ParallelCorpus(lines, lines), tokenizer, 400)
+iterators = [iter(stream) for _ in range(3)]
+for iterator in iterators:
+    for _ in range(20):
+        next(iterator)
+"""
+
+
+def test_an_iterator_still_open_lets_the_process_end():
+    subprocess.run([sys.executable, "-c", OPEN_AT_THE_END], check=True, timeout=120)
+
+
+def on_replicas(monkeypatch, *arguments):
+    """Batches are made as for these replicas, without any strategy."""
+    found = replicas.Replicas(*arguments)
+    monkeypatch.setattr(replicas, "replicas_in_force", lambda: found)
+    monkeypatch.setattr(replicas, "as_strategy_takes", lambda dataset, _: dataset)
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_replicas_share_the_batch_of_one_with_rows_of_no_weight_after(
+    corpus, tokenizer, static_shapes, monkeypatch
+):
+    single = batches(corpus, tokenizer, 331, static_shapes=static_shapes)
+    found = epoch(single)
+    on_replicas(monkeypatch, 3, 0, 3)
+    shared = batches(corpus, tokenizer, 331, static_shapes=static_shapes)
+    assert shared.steps_per_epoch == single.steps_per_epoch
+    heights = set()
+    for alone, together in zip(found, epoch(shared), strict=True):
+        height = len(alone[0])
+        heights.add(height % 3)
+        for one, other in zip(alone, together, strict=True):
+            assert len(other) == -(-height // 3) * 3
+            np.testing.assert_array_equal(other[:height], one)
+            assert not other[height:].any()  # the pad is 0 here
+    assert heights == {0, 1, 2}, "all that may be over"
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+@pytest.mark.parametrize("count, here", [(2, 1), (3, 1), (4, 2), (200, 100)])
+def test_the_parts_of_all_processes_are_the_whole_batch(
+    corpus, tokenizer, count, here, static_shapes, monkeypatch
+):
+    options = {"tokens_per_batch": 331, "static_shapes": static_shapes, "seed": 4}
+    on_replicas(monkeypatch, count, 0, count)
+    whole = epoch(batches(corpus, tokenizer, **options))
+    parts = []
+    for first in range(0, count, here):
+        on_replicas(monkeypatch, count, first, here)
+        parts.append(epoch(batches(corpus, tokenizer, **options)))
+    for batch, *shares in zip(whole, *parts, strict=True):
+        joined = [np.concatenate(arrays) for arrays in zip(*shares, strict=True)]
+        assert_same([joined], [batch])
+        assert len({len(share[0]) for share in shares}) == 1
+        assert joined[-1].sum(dtype="float64") == pytest.approx(1, abs=1e-6)
 
 
 def test_epochs_and_seeds_differ_in_order_but_not_in_number(corpus, tokenizer):

@@ -181,6 +181,18 @@ class Transformer(keras.Model):
         self._check_ids(inputs["target_ids"], "target")
         return super().call(inputs, training=training, mask=mask)
 
+    def train_step(self, *state_and_data):
+        """Keras's step, or that of a compiled loss with a step of its own."""
+        own = getattr(self.loss, "train_step", None)
+        return (
+            own(self, *state_and_data) if own else super().train_step(*state_and_data)
+        )
+
+    def test_step(self, *state_and_data):
+        """Keras's step, or that of a compiled loss with a step of its own."""
+        own = getattr(self.loss, "test_step", None)
+        return own(self, *state_and_data) if own else super().test_step(*state_and_data)
+
     def encode(self, source_ids):
         """The encoder alone, without dropout.
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vanilla.training.step import refuse_unnormalised
+from keras_vanilla.training import step
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -21,6 +21,9 @@ class SmoothedCrossentropy(keras.losses.Loss):
 
     Args:
         label_smoothing: float in [0, 1). e; the paper's is 0.1.
+        micro_batches: int. Parts of each batch that a `Transformer` trains on one after
+            the other before it updates its weights once: the same gradient in less
+            memory. Another model trains on whole batches.
     Call arguments:
         y_true: int tensor (B, T) of labels.
         y_pred: float tensor (B, T, V) of logits.
@@ -28,8 +31,8 @@ class SmoothedCrossentropy(keras.losses.Loss):
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if `label_smoothing` is out of range, or the weights are missing or
-            sum to more than 1.
+        ValueError: if an argument is out of range, or the weights are missing or sum to
+            more than 1.
     Example:
         >>> loss = SmoothedCrossentropy(label_smoothing=0.0)
         >>> logits, weights = np.zeros((1, 2, 4), "float32"), np.array([[1.0, 0.0]])
@@ -39,17 +42,32 @@ class SmoothedCrossentropy(keras.losses.Loss):
     Source: Vaswani et al. 2017, section 5.4; Szegedy et al. 2016, section 7.
     """
 
-    def __init__(self, label_smoothing=0.1, name="smoothed_crossentropy"):
+    def __init__(
+        self, label_smoothing=0.1, micro_batches=1, name="smoothed_crossentropy"
+    ):
         super().__init__(name=name, reduction="sum", dtype="float32")
         if not 0 <= label_smoothing < 1:
             raise ValueError(
                 "`label_smoothing` must be at least 0 and below 1. "
                 f"Received: {label_smoothing}"
             )
+        if micro_batches < 1:
+            raise ValueError(
+                f"`micro_batches` must be at least 1. Received: {micro_batches}"
+            )
         self.label_smoothing = label_smoothing
+        self.micro_batches = micro_batches
+
+    def train_step(self, model, *state_and_data):
+        """What `Transformer.train_step` does when it is compiled with this loss."""
+        return step.train_step(model, self.micro_batches, *state_and_data)
+
+    def test_step(self, model, *state_and_data):
+        """What `Transformer.test_step` does when it is compiled with this loss."""
+        return step.test_step(model, *state_and_data)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        refuse_unnormalised(sample_weight)
+        step.refuse_unnormalised(sample_weight)
         return super().__call__(y_true, y_pred, sample_weight)
 
     def call(self, y_true, y_pred):
@@ -57,7 +75,11 @@ class SmoothedCrossentropy(keras.losses.Loss):
         return smoothed_crossentropy(labels, y_pred, self.label_smoothing)
 
     def get_config(self):
-        return {"label_smoothing": self.label_smoothing, "name": self.name}
+        return {
+            "label_smoothing": self.label_smoothing,
+            "micro_batches": self.micro_batches,
+            "name": self.name,
+        }
 
 
 def smoothed_crossentropy(labels, logits, label_smoothing):

@@ -1,5 +1,7 @@
 """What inside a training step depends on the backend."""
 
+import importlib
+
 import keras
 from keras import ops
 
@@ -43,3 +45,41 @@ def _refuse_in_graph(weights):
     if tf.is_tensor(weights):  # not the placeholder of a model's symbolic build
         total = tf.reduce_sum(tf.cast(weights, "float32"))
         tf.debugging.assert_less_equal(total, 1.001, _TOO_LARGE)
+
+
+def train_step(model, micro_batches, *state_and_data):
+    """One update of a model, as this backend makes it.
+
+    Args:
+        model: compiled Transformer.
+        micro_batches: int. Parts of the batch to go through one after the other.
+        state_and_data: what `model.train_step` is called with.
+    Returns:
+        What `model.train_step` returns.
+    Raises:
+        ValueError: if the weights are missing, or layers have losses of their own and
+            there are micro-batches.
+    """
+    *state, data = state_and_data
+    data = keras.utils.unpack_x_y_sample_weight(data)
+    if data[2] is None:
+        refuse_unnormalised(None)
+    if micro_batches > 1 and model.losses:
+        raise ValueError(
+            "Losses of layers, such as regularizers, would be added once for each "
+            f"micro-batch. Received: micro_batches={micro_batches} and "
+            f"{len(model.losses)} losses of layers"
+        )
+    backend = importlib.import_module(
+        f"keras_vanilla.training.{keras.backend.backend()}_step"
+    )
+    return backend.train_step(model, *state, data, micro_batches)
+
+
+def test_step(model, *state_and_data):
+    """The metrics after one more batch; arguments and result as of `train_step`."""
+    if keras.backend.backend() == "tensorflow":
+        from keras_vanilla.training import tensorflow_step
+
+        return tensorflow_step.test_step(model, *state_and_data)
+    return keras.Model.test_step(model, *state_and_data)

@@ -101,5 +101,11 @@ def test_smoothing_out_of_range_is_refused(smoothing):
 
 
 def test_config_round_trip():
-    loss = keras.losses.deserialize(keras.losses.serialize(SmoothedCrossentropy(0.3)))
-    assert loss.label_smoothing == 0.3
+    config = keras.losses.serialize(SmoothedCrossentropy(0.3, micro_batches=5))
+    loss = keras.losses.deserialize(config)
+    assert (loss.label_smoothing, loss.micro_batches) == (0.3, 5)
+
+
+def test_a_config_from_before_micro_batches_still_loads():
+    loss = SmoothedCrossentropy.from_config({"label_smoothing": 0.3, "name": "x"})
+    assert (loss.label_smoothing, loss.micro_batches) == (0.3, 1)

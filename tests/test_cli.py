@@ -283,22 +283,53 @@ def test_lines_that_are_left_out_are_counted_and_named(model, files, tmp_path, c
     assert "1 of 61 pairs are longer than 40 tokens and are left out: lines 63" in err
 
 
+def stopped_in_its_second_epoch(command, output, how):
+    """What a training says when a signal ends it."""
+    program = run_as_program(*command)
+    while program.poll() is None and "\n1" not in text_of(output / "history.csv"):
+        time.sleep(0.1)
+    program.send_signal(how)
+    _, err = program.communicate(timeout=60)
+    return program.returncode, err
+
+
+def text_of(path):
+    return path.read_text() if path.exists() else ""
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_ctrl_c_saves_and_says_how_to_train_on(model, files, tmp_path):
+def test_ctrl_c_saves_and_says_how_to_go_on(model, files, tmp_path):
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", model, "--epochs", 100_000)
     command += ["--max-tokens", "60"]
-    program = run_as_program(*command)
-    while program.poll() is None and not (output / "history.csv").exists():
-        time.sleep(0.1)
-    time.sleep(1)
-    program.send_signal(signal.SIGINT)
-    _, err = program.communicate(timeout=60)
-    assert program.returncode == 130, err
+    status, err = stopped_in_its_second_epoch(command, output, signal.SIGINT)
+    assert status == 130, err
     assert "Traceback" not in err
-    assert f"--output {output}-2 --from {output}/last.keras" in err
-    assert "--epochs 100000" in err
+    assert f"translator so far is in {output}/last.keras" in err
+    assert "started again, goes on" in err
     assert Translator.load(output / "last.keras").translate(["one"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_the_same_command_goes_on_and_no_other(model, files, tmp_path, capfd):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", model, "--epochs", 4)
+    command += ["--max-tokens", "60"]
+    status, _ = stopped_in_its_second_epoch(command, output, signal.SIGKILL)
+    assert status == -signal.SIGKILL
+    error = fails(capfd, *command, "--seed", "5")
+    assert "unfinished training with other settings: seed was 0 and is 5" in error
+    assert main(command) == 0
+    assert "holds a training to go on with, after step" in capfd.readouterr().err
+    assert [line[0] for line in text_of(output / "history.csv").split()] == [*"e0123"]
+    assert not (output / "snapshots").exists()
+    assert "exists already" in fails(capfd, *command)
+
+
+def test_a_start_that_would_be_written_over_is_refused(tmp_path, capfd, files):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", output / "last.keras")
+    assert "would be written over" in fails(capfd, *command)
 
 
 def test_files_of_unequal_length_show_both_counts(files, tmp_path, capfd):

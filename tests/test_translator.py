@@ -9,7 +9,7 @@ from word_reversal import dutch
 
 from keras_vanilla import Transformer, Translator, hypotheses
 from keras_vanilla.text.sentences import cut_to_fit, sentences
-from keras_vanilla.training.fit import compile_for_training
+from keras_vanilla.training.run import compile_for_training
 
 
 def test_it_translates_what_it_was_never_shown(trained_translator, unseen_sentences):

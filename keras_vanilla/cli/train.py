@@ -1,36 +1,51 @@
 """`keras-vanilla train`."""
 
-import shlex
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command, refuse_existing, say
+from keras_vanilla.cli.console import add_command, say
 from keras_vanilla.cli.corpora import (
+    add_cache_option,
     add_corpus_options,
+    read_cache,
     read_corpus,
     read_files,
     read_public_validation,
+    train_tokenizer,
 )
 
 # What can be said of a training, as `train_translator` names it.
-MODEL = ("preset", "vocabulary_size", "separate_vocabularies", "dropout")
+TOKENIZER = ("vocabulary_size", "separate_vocabularies")
+MODEL = ("preset", *TOKENIZER, "dropout")
 RECIPE = ("epochs", "tokens_per_batch", "warmup_steps")
 
 
 def add_to(commands):
     """Adds the command."""
     command = add_command(commands, "train", run, "train a translator on parallel text")
-    add_corpus_options(command)
+    add_corpus_options(command, shards=True)
+    add_cache_option(command)
     _add_files(command)
     _add_model(command)
     _add_recipe(command)
+    _add_devices(command)
 
 
 def _add_files(command):
     add = command.add_argument
     add("--valid-source", metavar="FILE", help="sentences to validate on")
     add("--valid-target", metavar="FILE", help="their translations")
-    add("--output", required=True, metavar="DIR", help="a folder that is not there yet")
-    add("--overwrite", action="store_true", help="write into a folder that exists")
+    add(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="a folder that is not there yet; the same command on an unfinished "
+        "training goes on with it",
+    )
+    add(
+        "--overwrite",
+        action="store_true",
+        help="begin anew where another training is",
+    )
 
 
 def _add_model(command):
@@ -75,25 +90,64 @@ def _add_recipe(command):
     add("--seed", type=int, default=0, help="%(default)s")
 
 
+def _add_devices(command):
+    add = command.add_argument
+    add(
+        "--strategy",
+        default="auto",
+        metavar="S",
+        help="auto, single, mirrored (several GPUs), multi-worker, tpu",
+    )
+    add(
+        "--micro-batches",
+        type=int,
+        default=1,
+        metavar="N",
+        help="train on each batch in N parts, for less memory",
+    )
+
+
 def run(options):
     """Runs the command."""
-    from keras_vanilla.training.fit import Interrupted, train_translator
     from keras_vanilla.training.recipe import recipe_for
+    from keras_vanilla.training.run_record import RunRecord
+    from keras_vanilla.training.strategies import strategy
     from keras_vanilla.transformer import check_preset
 
-    refuse_existing(options.output, options.overwrite)
+    record = RunRecord(options.output)
+    record.refuse_finished(options.overwrite)
     if (options.valid_source is None) != (options.valid_target is None):
         raise ValueError("--valid-source and --valid-target go together.")
     # What costs nothing to find wrong comes before a corpus is read.
     chosen = {name: getattr(options, name) for name in RECIPE}
     recipe_for(1, options.recipe).with_choices(**chosen, dropout=options.dropout)
     check_preset(options.preset or "small")
+    _check_start(options)
+    with strategy(options.strategy):
+        _train(options, record, chosen)
+
+
+def _train(options, record, chosen):
+    from keras_vanilla.text.replicas import replicas_in_force
+    from keras_vanilla.training.fit import train_translator
+    from keras_vanilla.training.recipe import recipe_for
+    from keras_vanilla.training.run import Interrupted
+
     start, tokenizer = _start(options), _tokenizer(options.tokenizer)
-    corpus = read_corpus(options, options.target, "train")
+    model = {name: getattr(options, name) for name in MODEL}
+    if options.cache is None:
+        corpus = read_corpus(options, options.target, "train")
+    else:
+        if start is None and tokenizer is None:
+            tokenizer = _new_tokenizer(options, record)
+            model |= dict.fromkeys(TOKENIZER)  # that is what they were for
+        corpus = read_cache(options, start.tokenizer if start else tokenizer)
     valid = _validation(options)
     recipe = recipe_for(len(corpus), options.recipe).with_choices(**chosen)
     dropout = start.model.dropout if start else options.dropout
     say(f"{len(corpus):,} pairs: {recipe.with_choices(dropout=dropout)}")
+    if (step := record.snapshots.last_step()) is not None:
+        say(f"{options.output} holds a training to go on with, after step {step:,}")
     try:
         train_translator(
             corpus,
@@ -104,14 +158,37 @@ def run(options):
             tokenizer=tokenizer,
             dtype=options.precision,
             max_tokens=options.max_tokens,
+            micro_batches=options.micro_batches,
             seed=options.seed,
             overwrite=options.overwrite,
-            **{name: getattr(options, name) for name in MODEL},
+            **model,
         )
     except Interrupted as stop:
-        raise KeyboardInterrupt(f"{stop}\n{_train_on(options, stop.path)}") from None
-    print((Path(options.output) / "results.json").read_text(), end="")
-    _say_what_is_next(Path(options.output), "validation" if valid else "training")
+        raise KeyboardInterrupt(str(stop)) from None
+    if replicas_in_force().first:
+        return  # the first process has written them, or is about to
+    print((record.folder / "results.json").read_text(), end="")
+    _say_what_is_next(record.folder, "validation" if valid else "training")
+
+
+def _check_start(options):
+    """A file that the training writes over cannot be what it starts from."""
+    start, output = options.start, Path(options.output)
+    changing = [output / name for name in ("last.keras", "best.keras")]
+    if start and Path(start).resolve() in [path.resolve() for path in changing]:
+        raise ValueError(
+            f"--from {start} would be written over by this training: copy it first, or "
+            "choose another --output."
+        )
+
+
+def _new_tokenizer(options, record):
+    """A tokenizer for a cache, which there must be before; that of a run to go on."""
+    from keras_vanilla.translator import Translator
+
+    if record.snapshots.paths() and not options.overwrite:
+        return Translator.load(record.folder / "last.keras").tokenizer
+    return train_tokenizer(options)
 
 
 def _validation(options):
@@ -138,19 +215,6 @@ def _tokenizer(files):
             f"--tokenizer takes one file or two. Received: {len(files)} files"
         )
     return Tokenizer.from_files(*files)
-
-
-def _train_on(options, path):
-    """The command that trains on from a translator that was saved by Ctrl-C."""
-    words = []
-    names = ("source", "target", "corpus", "valid_source", "valid_target", "recipe")
-    for name in (*names, *RECIPE, "max_tokens", "seed"):
-        if (value := getattr(options, name)) is not None:
-            words += [f"--{name.replace('_', '-')}", str(value)]
-    words += ["--reverse"] if options.reverse else []
-    words += ["--output", f"{Path(options.output)}-2", "--from", str(path)]
-    command = f"keras-vanilla train {shlex.join(words)}"
-    return f"To train on from it, with a new warm-up:\n  {command}"
 
 
 def _say_what_is_next(folder, measured_on):

@@ -12,10 +12,13 @@ from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCross
 from keras_vanilla.training.schedule import TransformerSchedule, adam
 
 _LAZY = {
-    "Interrupted": "fit",
+    "Diverged": "resume",
+    "ExactResume": "resume",
+    "Interrupted": "run",
     "TranslationScore": "validation",
-    "compile_for_training": "fit",
+    "compile_for_training": "run",
     "new_translator": "fit",
+    "strategy": "strategies",
     "train_translator": "fit",
 }
 

@@ -33,6 +33,15 @@ class AverageCheckpoints(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self._kept.append(self.model.get_weights())
 
+    def get_state(self):
+        """What `ExactResume` keeps: the weights of the last epochs."""
+        return {"kept": list(self._kept)}
+
+    def set_state(self, state):
+        """Goes on from what `get_state` gave."""
+        self._kept.clear()
+        self._kept.extend(state["kept"])
+
     def weights(self):
         """The mean of the kept weights: a list of arrays, as `set_weights` takes.
 
@@ -64,11 +73,19 @@ class KeepTranslators(keras.callbacks.Callback):
         self.last_path = folder / "last.keras"
         self.best_path = folder / "best.keras"
         self.best_epoch = None
-        self._best = float("inf")
+        self._best = None
+
+    def get_state(self):
+        """What `ExactResume` keeps: the best epoch and its score."""
+        return {"epoch": self.best_epoch, "score": self._best}
+
+    def set_state(self, state):
+        """Goes on from what `get_state` gave."""
+        self.best_epoch, self._best = state["epoch"], state["score"]
 
     def on_epoch_end(self, epoch, logs=None):
         self.translator.save(self.last_path)
         score = logs.get("val_token_crossentropy", logs["token_crossentropy"])
-        if score < self._best:
+        if self._best is None or not score >= self._best:  # anything beats no number
             self._best, self.best_epoch = score, epoch + 1
             self.translator.save(self.best_path)

@@ -55,7 +55,7 @@ class Progress(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch = epoch
-        self._epoch_since = time.monotonic()
+        self._epoch_since, self._done_before = time.monotonic(), self._done
 
     def on_train_batch_end(self, batch, logs=None):
         self._done += 1
@@ -83,8 +83,11 @@ class Progress(keras.callbacks.Callback):
     def _line(self, batch, logs):
         epochs, steps = self.params["epochs"], self.params["steps"]
         now = time.monotonic()
-        tokens = self.tokens_per_epoch * batch / steps / (now - self._epoch_since)
-        left = (epochs * steps - self._done) * (now - self._training_since) / self._done
+        trained = self._done - self._done_before  # fewer than `batch` after a restart
+        tokens = self.tokens_per_epoch * trained / steps / (now - self._epoch_since)
+        to_do = (epochs - self._epoch) * steps - batch
+        # None is done when a killed run had only the end of its epoch before it.
+        left = to_do * (now - self._training_since) / max(1, self._done)
         return (
             f"epoch {self._epoch + 1}/{epochs}  {_bar(batch / steps)} {batch}/{steps}"
             f"  loss {logs['token_crossentropy']:.3f}"

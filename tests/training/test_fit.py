@@ -8,8 +8,9 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
 from keras_vanilla.text import ParallelCorpus, batches
-from keras_vanilla.training import train_translator
-from keras_vanilla.training.fit import Interrupted, compile_for_training, new_translator
+from keras_vanilla.training import Diverged, train_translator
+from keras_vanilla.training.fit import new_translator
+from keras_vanilla.training.run import Interrupted, compile_for_training
 
 
 def corpus(count, seed):
@@ -138,12 +139,21 @@ def test_what_is_overwritten_stays_until_there_is_another(tmp_path, monkeypatch)
     assert (tmp_path / "translator.keras").read_text() == "the one that `--from` named"
 
 
-def test_a_training_that_diverges_says_so(tmp_path, monkeypatch):
+def test_a_training_that_diverges_names_step_lines_and_snapshot(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "keras_vanilla.training.fit.adam", lambda *_: keras.optimizers.SGD(1e20)
+        "keras_vanilla.training.run.adam", lambda *_: keras.optimizers.SGD(1e20)
     )
-    with pytest.raises(ValueError, match="diverged: the loss was not a number"):
-        train(corpus(40, 3), tmp_path / "out", epochs=1)
+    pairs = corpus(60, 3)
+    with pytest.raises(Diverged, match="after step 2, whose batch is lines") as error:
+        train(pairs, tmp_path / "out", epochs=1)
+    folder = tmp_path / "out" / "snapshots"
+    assert error.value.snapshot == folder / "step-000000000000.npz"
+    tokenizer = Translator.load(tmp_path / "out" / "last.keras").tokenizer
+    data = batches(pairs, tokenizer, tokens_per_batch=512, max_tokens=30)
+    *_, labels, _ = next(iter(data.skip(1).as_numpy_iterator()))
+    texts = tokenizer.decode([[id_ for id_ in row if id_] for row in labels.tolist()])
+    lines = error.value.line_numbers
+    assert sorted(texts) == sorted(pairs.targets[line - 1] for line in lines)
     assert not (tmp_path / "out" / "translator.keras").exists()
 
 

@@ -1,0 +1,301 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_vanilla.training import AverageCheckpoints, Diverged, ExactResume
+from keras_vanilla.training.snapshots import Snapshots
+
+PROGRAM = Path(__file__).with_name("killed_training.py")
+QUIET = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
+def program(*words):
+    return subprocess.run(
+        [sys.executable, str(PROGRAM), *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=QUIET,
+        timeout=300,
+    )
+
+
+def ends(*words):
+    done = program(*words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_training_killed_three_times_ends_as_if_it_was_not(tmp_path):
+    whole = ends(tmp_path / "whole")
+    killed = tmp_path / "killed"
+    for where, number, last in (("bytes", 3, 3), ("step", 8, 9), ("replace", 3, 12)):
+        assert program(killed, "plain", where, number).returncode == -signal.SIGKILL
+        assert Snapshots(killed / "snapshots").last_step() == last
+    assert ends(killed) == whole
+    assert whole["steps"] == 18 and whole["epochs"] == [0, 1, 2]
+
+
+@pytest.mark.slow
+def test_a_training_of_a_minute_killed_25_times_ends_as_if_it_was_not(tmp_path, capsys):
+    began = time.monotonic()
+    whole = ends(tmp_path / "whole", "whole")
+    assert time.monotonic() - began > 60
+    seed = int(time.time())
+    draw, killed, inside = random.Random(seed), tmp_path / "killed", 0
+    unfinished = killed / "snapshots" / ".unfinished"
+    for number in range(25):
+        unfinished.unlink(missing_ok=True)  # of the kill before
+        said = tmp_path / f"process-{number + 1}.txt"
+        with open(said, "w") as file:
+            command = [sys.executable, str(PROGRAM), str(killed), "whole"]
+            running = subprocess.Popen(command, stdout=file, stderr=file, env=QUIET)
+            wait_for_an_instant(running, killed / "snapshots", draw, number)
+            running.kill()
+        assert running.wait() == -signal.SIGKILL, said.read_text()
+        in_write = unfinished.exists()
+        inside += in_write
+        with capsys.disabled():
+            step = Snapshots(killed / "snapshots").last_step()
+            print(f"kill {number + 1}: snapshot of step {step}, in a write: {in_write}")
+    assert inside >= 5
+    assert ends(killed, "whole") == whole, f"seed {seed}"
+
+
+def wait_for_an_instant(running, folder, draw, number):
+    """Any in its first ten seconds; later on; or, each third time, inside a write."""
+    if number % 5 == 4:
+        time.sleep(draw.uniform(0, 10))
+        return
+    before = Snapshots(folder).last_step() or 0
+    while (Snapshots(folder).last_step() or 0) <= before and running.poll() is None:
+        time.sleep(0.01)
+    time.sleep(draw.uniform(0, 3))
+    while number % 3 == 0 and running.poll() is None:
+        if (folder / ".unfinished").exists():
+            return
+
+
+# In one process, on a model that trains in no time
+
+
+def data(batches=4):
+    inputs = np.random.default_rng(0).normal(size=(batches * 5, 3)).astype("float32")
+    pairs = tf.data.Dataset.from_tensor_slices((inputs, inputs @ np.ones((3, 2))))
+    return pairs.batch(5)
+
+
+def compiled(rate=0.05, seed=1):
+    keras.utils.set_random_seed(seed)
+    layers = [keras.Input((3,)), keras.layers.Dropout(0.4), keras.layers.Dense(2)]
+    model = keras.Sequential(layers)
+    model.compile(keras.optimizers.Adam(rate), "mse", metrics=["mae"])
+    return model
+
+
+class Stop(keras.callbacks.Callback):
+    """Ends `fit` as a crash would, after so many batches."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self._left = batches
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._left -= 1
+        if not self._left:
+            raise Crash
+
+
+class Crash(Exception):
+    pass
+
+
+def fit(model, folder, callbacks=(), crash=None, epochs=4, every=1, **settings):
+    resume = ExactResume(folder, data(), callbacks, every=every)
+    others = [Stop(crash)] if crash else []
+    settings = {"verbose": 0, "shuffle": False, "epochs": epochs, **settings}
+    return model.fit(data(), callbacks=[resume, *others], **settings)
+
+
+@pytest.mark.parametrize("crash", [1, 3, 4, 5, 8, 16])
+def test_wherever_it_stops_it_ends_alike(tmp_path, crash):
+    whole, again = compiled(), compiled(seed=2)
+    expected = fit(whole, tmp_path / "whole", validation_data=data())
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path / "run", crash=crash, validation_data=data())
+    history = fit(again, tmp_path / "run", validation_data=data())
+    assert history.history == expected.history
+    assert history.epoch == expected.epoch == [0, 1, 2, 3]
+    for one, other in zip(whole.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_without_the_seeds_of_dropout_it_would_not(tmp_path):
+    """The check must see what `BackupAndRestore` loses."""
+    whole, again = compiled(), compiled(seed=2)
+    fit(whole, tmp_path / "whole")
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path / "run", crash=6)
+    snapshots = Snapshots(tmp_path / "run")
+    state = snapshots.newest()
+    values = state["variables"]
+    (seed,) = (
+        i for i, v in enumerate(values) if v.shape == (2,) and v.dtype.kind != "f"
+    )
+    values[seed] += 1
+    snapshots.save(snapshots.last_step(), state)
+    fit(again, tmp_path / "run")
+    assert not np.array_equal(whole.get_weights()[0], again.get_weights()[0])
+
+
+def test_a_finished_training_has_nothing_left_to_do_but_more_epochs(tmp_path):
+    first = fit(compiled(), tmp_path / "run", epochs=2)
+    model = compiled(seed=2)
+    assert fit(model, tmp_path / "run", epochs=2).history == first.history
+    history = fit(model, tmp_path / "run", epochs=4)
+    assert history.history == fit(compiled(), tmp_path / "whole").history
+    assert history.epoch == [0, 1, 2, 3]
+
+
+def test_averages_logs_and_kerass_callbacks_go_on(tmp_path):
+    def callbacks(folder):
+        folder.mkdir(exist_ok=True)
+        return [
+            AverageCheckpoints(last=3),
+            keras.callbacks.CSVLogger(folder / "log.csv"),
+            keras.callbacks.EarlyStopping("loss", patience=2, min_delta=1e9),
+            keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9),
+        ]
+
+    ends = []
+    for name, crashes in (("whole", []), ("run", [3, 5, 2])):
+        folder = tmp_path / name
+        for crash in crashes:
+            with pytest.raises(Crash):
+                fit(compiled(), folder / "s", callbacks(folder), crash, epochs=9)
+        last = callbacks(folder)
+        history = fit(compiled(), folder / "s", last, epochs=9)
+        average = [value.tobytes() for value in last[0].weights()]
+        ends.append((history.history, average, (folder / "log.csv").read_text()))
+    assert ends[0] == ends[1]
+    assert len(ends[0][0]["loss"]) == 3  # stopped early, by epochs of both processes
+    stopped = fit(compiled(), tmp_path / "run" / "s", callbacks(tmp_path), epochs=9)
+    assert stopped.history == ends[0][0]
+
+
+def test_callbacks_are_not_told_of_batches_they_have_seen(tmp_path):
+    seen = []
+    record = keras.callbacks.LambdaCallback(
+        on_train_batch_begin=lambda batch, logs: seen.append(batch)
+    )
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path, [record], crash=6)
+    fit(compiled(), tmp_path, [record])
+    assert seen == [0, 1, 2, 3] * 4
+
+
+def test_a_snapshot_after_every_so_many_steps_and_each_epoch(tmp_path, monkeypatch):
+    steps = []
+    monkeypatch.setattr(Snapshots, "save", lambda self, step, state: steps.append(step))
+    fit(compiled(), tmp_path, epochs=2, every=3)
+    assert steps == [0, 3, 4, 6, 8]
+
+
+def test_a_snapshot_when_five_minutes_have_passed(tmp_path, monkeypatch):
+    steps, clock = [], iter(range(0, 100_000, 110))
+    monkeypatch.setattr(Snapshots, "save", lambda self, step, state: steps.append(step))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    fit(compiled(), tmp_path, epochs=2, every=None)
+    assert steps == [0, 3, 4, 7, 8]
+
+
+def test_a_loss_that_is_no_number_names_step_and_last_good_snapshot(tmp_path):
+    model = compiled(rate=1e30)
+    with pytest.raises(
+        Diverged, match="The loss is not a number after step 2"
+    ) as error:
+        fit(model, tmp_path)
+    assert error.value.step == 2
+    assert error.value.snapshot == Snapshots(tmp_path).path(1)
+    state = Snapshots(tmp_path).newest()
+    assert all(np.isfinite(value).all() for value in state["variables"])
+
+
+def test_a_weight_that_is_no_number_is_not_kept(tmp_path):
+    class Spoil(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 2:
+                weights = self.model.get_weights()
+                self.model.set_weights([weights[0] * np.nan, weights[1]])
+
+    with pytest.raises(Diverged, match="A weight is not a number after step 3"):
+        fit(compiled(), tmp_path, [Spoil()])
+    assert Snapshots(tmp_path).last_step() == 2
+
+
+def test_a_damaged_last_snapshot_costs_the_steps_since_the_one_before(tmp_path):
+    whole, again = compiled(), compiled(seed=2)
+    fit(whole, tmp_path / "whole")
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path / "run", crash=7)
+    last = Snapshots(tmp_path / "run").paths()[-1]
+    last.write_bytes(last.read_bytes()[:-100])
+    with pytest.warns(UserWarning, match=f"{last.name} cannot be read"):
+        fit(again, tmp_path / "run")
+    np.testing.assert_array_equal(whole.get_weights()[0], again.get_weights()[0])
+
+
+def test_a_disk_that_fills_up_is_reported_and_the_training_goes_on(
+    tmp_path, monkeypatch
+):
+    save = Snapshots.save
+
+    def full(self, step, state):
+        if step > 3:
+            raise OSError(28, "No space left on device")
+        save(self, step, state)
+
+    monkeypatch.setattr(Snapshots, "save", full)
+    whole, again = compiled(), compiled()
+    with pytest.warns(UserWarning, match="No snapshot after step 4: .*No space left"):
+        fit(again, tmp_path / "run")
+    monkeypatch.undo()
+    fit(whole, tmp_path / "whole")
+    np.testing.assert_array_equal(whole.get_weights()[0], again.get_weights()[0])
+    assert Snapshots(tmp_path / "run").last_step() == 3
+
+
+def test_a_folder_that_cannot_be_written_stops_before_the_first_step(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    model = compiled()
+    with pytest.raises(OSError, match="file"):
+        fit(model, tmp_path / "file")
+    assert int(model.optimizer.iterations) == 0
+
+
+def test_snapshots_of_another_model_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=1)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="of another model: its .* variables"):
+        fit(model, tmp_path)
+
+
+def test_snapshots_of_other_callbacks_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=1)
+    with pytest.raises(ValueError, match="taken with 0 callbacks. Received: 1"):
+        fit(compiled(), tmp_path, [AverageCheckpoints()])
+
+
+def test_no_step_between_snapshots_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="`every` must be at least 1. Received: 0"):
+        ExactResume(tmp_path, data(), every=0)

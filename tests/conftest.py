@@ -1,7 +1,19 @@
 """What several folders of tests share."""
 
+import sys
+
 import pytest
 import word_reversal
+
+
+@pytest.fixture(autouse=True)
+def as_deterministic_as_before():
+    """`ExactResume` makes a process deterministic, in which Keras compiles less."""
+    yield
+    if "tensorflow" in sys.modules:
+        from tensorflow.python.framework import config
+
+        config.disable_op_determinism()
 
 
 @pytest.fixture(scope="session")

@@ -320,7 +320,7 @@ def test_the_same_command_goes_on_and_no_other(model, files, tmp_path, capfd):
     error = fails(capfd, *command, "--seed", "5")
     assert "unfinished training with other settings: seed was 0 and is 5" in error
     assert main(command) == 0
-    assert "holds a training to go on with, after step" in capfd.readouterr().err
+    assert "has a snapshot after step" in capfd.readouterr().err
     assert [line[0] for line in text_of(output / "history.csv").split()] == [*"e0123"]
     assert not (output / "snapshots").exists()
     assert "exists already" in fails(capfd, *command)

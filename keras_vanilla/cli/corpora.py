@@ -66,9 +66,12 @@ def read_cache(options, tokenizer):
         tokenizer: Tokenizer.
     """
     from keras_vanilla.text import TokenCache
+    from keras_vanilla.text.replicas import replicas_in_force
 
     if not check_corpus(options, options.target):
         raise ValueError("--cache is for --source and --target.")
+    if replicas_in_force().in_other_processes:
+        TokenCache.open(options.cache)  # all at once could not make it
     return TokenCache.make(
         options.source,
         options.target,

@@ -96,7 +96,8 @@ def _add_devices(command):
         "--strategy",
         default="auto",
         metavar="S",
-        help="auto, single, mirrored (several GPUs), multi-worker, tpu",
+        help="auto, single, mirrored (several GPUs), multi-worker, tpu; on JAX "
+        "also model-parallel",
     )
     add(
         "--micro-batches",
@@ -134,20 +135,20 @@ def _train(options, record, chosen):
     from keras_vanilla.training.run import Interrupted
 
     start, tokenizer = _start(options), _tokenizer(options.tokenizer)
-    model = {name: getattr(options, name) for name in MODEL}
+    model, asked = {name: getattr(options, name) for name in MODEL}, {}
     if options.cache is None:
         corpus = read_corpus(options, options.target, "train")
     else:
         if start is None and tokenizer is None:
             tokenizer = _new_tokenizer(options, record)
-            model |= dict.fromkeys(TOKENIZER)  # that is what they were for
+            asked = {name: model.pop(name) for name in TOKENIZER}
         corpus = read_cache(options, start.tokenizer if start else tokenizer)
     valid = _validation(options)
     recipe = recipe_for(len(corpus), options.recipe).with_choices(**chosen)
     dropout = start.model.dropout if start else options.dropout
     say(f"{len(corpus):,} pairs: {recipe.with_choices(dropout=dropout)}")
     if (step := record.snapshots.last_step()) is not None:
-        say(f"{options.output} holds a training to go on with, after step {step:,}")
+        say(f"{options.output} has a snapshot after step {step:,}, to go on from")
     try:
         train_translator(
             corpus,
@@ -161,6 +162,7 @@ def _train(options, record, chosen):
             micro_batches=options.micro_batches,
             seed=options.seed,
             overwrite=options.overwrite,
+            asked=asked,
             **model,
         )
     except Interrupted as stop:

@@ -59,7 +59,6 @@ def batches(
         tf.data.Dataset of ({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
         weights (B, T)), ids int32, weights float32, with the attributes
         `steps_per_epoch`, `tokens_per_epoch` (real target tokens) and `report` (dict).
-        `dataset.line_numbers(step)` are those of a step's pairs. If it is endless,
         `dataset.line_numbers(step)` are those of a step's pairs; with `shuffle`,
         iterators opened after `dataset.start_at(step)` begin at that step.
     Raises:
@@ -101,6 +100,7 @@ def batches(
         before = corpus.report.get("too long", [])
         dataset.report["too long"] = sorted(before + survey.too_long)
     dataset.start_at, dataset.line_numbers = stream.start_at, stream.line_numbers
+    dataset.first_step, dataset.endless = stream.first_step, shuffle
     return dataset
 
 

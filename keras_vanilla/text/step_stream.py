@@ -37,6 +37,10 @@ class StepStream:
             )
         self._first_step = int(step)
 
+    def first_step(self):
+        """The step at which an iterator opened now begins."""
+        return self._first_step
+
     def line_numbers(self, step):
         """Line numbers in the corpus of the pairs of a step, over all replicas."""
         at_least(0, step=step)

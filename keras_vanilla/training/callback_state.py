@@ -1,9 +1,12 @@
 """What a callback has to remember when a training goes on in another process."""
 
 import os
+import warnings
 from pathlib import Path
 
 import keras
+
+from keras_vanilla.training.snapshots import sync
 
 # What Keras's own callbacks count on from one epoch to the next.
 _OF_KERAS = {
@@ -31,6 +34,7 @@ def get_state(callback):
     if hasattr(callback, "get_state"):
         return callback.get_state()
     if isinstance(callback, keras.callbacks.CSVLogger):
+        sync(callback.filename)
         return {"size": os.path.getsize(callback.filename)}
     return {
         name: getattr(callback, name)
@@ -53,5 +57,12 @@ def rewind(callback, state):
     if isinstance(callback, keras.callbacks.CSVLogger):
         callback.append = True
         path = Path(callback.filename)
-        if path.exists() and path.stat().st_size > state["size"]:
+        size = path.stat().st_size if path.exists() else 0
+        if size > state["size"]:
             os.truncate(path, state["size"])
+        elif size < state["size"]:
+            warnings.warn(
+                f"{path} has lost lines since the last snapshot: it had "
+                f"{state['size']} bytes and has {size}.",
+                stacklevel=2,
+            )

@@ -65,6 +65,8 @@ def new_translator(
 
 def _new_tokenizer(corpus, vocabulary_size, separate, seed):
     settings = {"vocabulary_size": vocabulary_size, "seed": seed}
+    if not hasattr(corpus, "sources"):
+        raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
     if separate:
         return Tokenizer.train_separate(corpus.sources, corpus.targets, **settings)
     lines = itertools.chain(corpus.sources, corpus.targets)
@@ -96,6 +98,7 @@ def train_translator(
     dtype=None,
     micro_batches=1,
     overwrite=False,
+    asked=None,
 ):
     """Trains a translator on a corpus and saves it.
 
@@ -108,12 +111,12 @@ def train_translator(
     for; and, until it is finished, `snapshots/`.
 
     Args:
-        corpus: ParallelCorpus to train on.
+        corpus: ParallelCorpus or TokenCache to train on.
         output: path of a folder that does not exist yet, or holds this very training,
             unfinished.
         valid: ParallelCorpus to validate on, or None.
         preset: name of the Transformer's size; None means "small".
-        tokenizer: Tokenizer, or None to train one on the corpus.
+        tokenizer: Tokenizer, or None to train one on the corpus; that of the cache.
         epochs: int. This and every other number below that is None comes from the
             recipe.
         tokens_per_batch: int. Padded target positions of one batch.
@@ -133,6 +136,8 @@ def train_translator(
         micro_batches: int. Parts of a batch to go through one after the other, for
             less memory.
         overwrite: bool. Begin in a folder with something else in it.
+        asked: dict of what else decides the result, such as how `tokenizer` was
+            trained: with other values a training does not go on.
     Returns:
         The Translator of `translator.keras`: the average of the last epochs or the best
         epoch, whichever has the higher BLEU on `valid`; without `valid`, the average.
@@ -168,7 +173,7 @@ def train_translator(
         "average": average,
         "micro_batches": micro_batches,
     }
-    asked = numbers | _asked(recipe, said, corpus, valid, translator)
+    asked = numbers | _asked(recipe, said, corpus, valid, translator) | (asked or {})
     if goes_on := record.goes_on(asked, overwrite):
         translator = translator or Translator.load(record.folder / "last.keras")
     else:

@@ -10,6 +10,7 @@ from keras import ops
 from keras_vanilla.text.lines import some_of
 from keras_vanilla.text.replicas import replicas_in_force
 from keras_vanilla.training import callback_state
+from keras_vanilla.training.agreement import mean_over_processes
 from keras_vanilla.training.snapshots import Snapshots
 
 SECONDS_BETWEEN = 300
@@ -49,7 +50,9 @@ class ExactResume(keras.callbacks.CallbackList):
     The data must be the same again: those of `batches` are, and those of a
     `tf.data.Dataset` with one order for every epoch. On TensorFlow the operations are
     made deterministic for the whole process. Of several processes that train one model
-    the first one writes, into a folder that all of them see.
+    the first one writes, into a folder that all of them see. On another number of
+    devices a training goes on as well, but equal up to rounding alone. One that a
+    callback has stopped early stays so.
 
     Args:
         folder: path of the snapshots.
@@ -62,8 +65,9 @@ class ExactResume(keras.callbacks.CallbackList):
         every: int. Steps between snapshots; None means five minutes, and 500 steps
             where several processes train one model.
     Raises:
-        ValueError: if `every` is below 1; in `fit`, if the snapshots are of another
-            model, or none of them can be read.
+        ValueError: if `every` is below 1; in `fit`, if it is not in a list, the
+            snapshots are of another model, data or callbacks, none of them can be
+            read, or processes see different ones.
         Diverged: in `fit`, if the loss or a weight is not a number.
         OSError: in `fit`, if the first snapshot cannot be written. A later one that
             cannot be is reported in a warning, and the training goes on.
@@ -89,9 +93,13 @@ class ExactResume(keras.callbacks.CallbackList):
             tf.config.experimental.enable_op_determinism()
 
     def on_train_begin(self, logs=None):
-        _build_metrics(self.model, self._data)
+        if getattr(self, "_model", None) is None:
+            raise ValueError("`fit` takes a list of callbacks: callbacks=[resume].")
+        _build(self.model, self._data)
+        self.model._initial_epoch = None  # of a `fit` that was stopped
         self._replicas = _replicas(self.model)
         self._found = found = self._snapshots.newest()
+        self._refuse_other_snapshots_elsewhere(found)
         self._step, self._skip, self._last_saved = 0, 0, None
         self._history = {"epoch": [], "values": {}}
         if found:
@@ -103,10 +111,12 @@ class ExactResume(keras.callbacks.CallbackList):
             self._go_back_to(found)
 
     def on_epoch_begin(self, epoch, logs=None):
+        self.model._initial_epoch = None  # Keras has read it
         if self._found:
             self._go_back_into_epoch(self._found)
             self._found = None
         elif self._last_saved is None:
+            self._offset = _first_step(self._data) - epoch * (self.params["steps"] or 0)
             self._save(epoch, 0)
         self._epoch = epoch
         super().on_epoch_begin(epoch, logs)
@@ -118,6 +128,8 @@ class ExactResume(keras.callbacks.CallbackList):
     def on_train_batch_end(self, batch, logs=None):
         if self._skip:
             self._skip -= 1
+            if not self._skip:
+                _set_random_state(self._random)
             return
         self._step += self.model.steps_per_execution
         super().on_train_batch_end(batch, logs)
@@ -137,7 +149,6 @@ class ExactResume(keras.callbacks.CallbackList):
     def on_train_end(self, logs=None):
         if self._found:  # there was nothing left to train
             self._set_history()
-        self.model._initial_epoch = None
         super().on_train_end(logs)
 
     def _is_time(self):
@@ -159,10 +170,14 @@ class ExactResume(keras.callbacks.CallbackList):
                     "epoch": epoch,
                     "batch": batch,
                     "step": self._step,
+                    "random": _random_state(),
+                    "offset": self._offset,
+                    "steps": self.params["steps"],
                     "logs": logs,
                     "stopped": self.model.stop_training,
                     "history": self._history,
-                    "callbacks": [
+                    "callbacks": self._names(),
+                    "states": [
                         callback_state.get_state(each) for each in self.callbacks
                     ],
                 }
@@ -189,14 +204,30 @@ class ExactResume(keras.callbacks.CallbackList):
                 f"{len(found['variables'])} variables have other shapes than the "
                 f"{len(shapes)} of this one."
             )
-        if len(found["callbacks"]) != len(self.callbacks):
-            raise ValueError(
-                f"The snapshots in {self._snapshots.folder} were taken with "
-                f"{len(found['callbacks'])} callbacks. Received: {len(self.callbacks)}"
-            )
+        now = {"callbacks": self._names(), "steps": self.params["steps"]}
+        for name, received in now.items():
+            if found[name] != received:
+                raise ValueError(
+                    f"The snapshots in {self._snapshots.folder} were taken with "
+                    f"{name}={found[name]}. Received: {received}"
+                )
+
+    def _refuse_other_snapshots_elsewhere(self, found):
+        step = found["step"] if found else -1
+        if self._replicas.in_other_processes:
+            mean = mean_over_processes(self.model, step)
+            if mean != step:
+                raise ValueError(
+                    f"This process would go on after step {step}, others after "
+                    f"another: {self._snapshots.folder} must be a folder that all of "
+                    "them see."
+                )
+
+    def _names(self):
+        return [type(each).__name__ for each in self.callbacks]
 
     def _states(self, found):
-        return zip(self.callbacks, found["callbacks"], strict=True)
+        return zip(self.callbacks, found["states"], strict=True)
 
     def _go_back_to(self, found):
         """Everything but what Keras resets when an epoch begins."""
@@ -207,17 +238,21 @@ class ExactResume(keras.callbacks.CallbackList):
         for callback, state in self._states(found):
             callback_state.set_state(callback, state)
         self._step, self._history = found["step"], found["history"]
+        self._offset, self._random = found["offset"], found["random"]
         self._last_saved = time.monotonic()
         stopped = found["stopped"]  # by `EarlyStopping`, and stays so
         self.model._initial_epoch = self.params["epochs"] if stopped else found["epoch"]
-        if hasattr(self._data, "start_at"):
-            self._data.start_at(found["epoch"] * self.params["steps"])
         self._pass_over(found["batch"], found["logs"])
+        if getattr(self._data, "endless", False):
+            # PyTorch's `fit` has taken a batch before it is passed over.
+            passed = 0 if keras.backend.backend() == "torch" else found["batch"]
+            self._data.start_at(self._place(found["epoch"], passed))
 
     def _go_back_into_epoch(self, found):
         self._set_history()
         if not found["batch"]:
-            return  # those in the snapshot are of the epoch before
+            _set_random_state(self._random)
+            return  # metrics in the snapshot are of the epoch before
         metrics = self.model.metrics_variables
         for variable, value in zip(metrics, _last(found, metrics), strict=True):
             variable.assign(value)
@@ -231,29 +266,63 @@ class ExactResume(keras.callbacks.CallbackList):
         }
 
     def _pass_over(self, batches, logs):
-        """Lets `fit` take batches out of the data without training on them."""
-        train, each = self.model.train_function, self.model.steps_per_execution
+        """Lets `fit` pass over batches that were trained on before.
+
+        Data that cannot start at any step are asked for them.
+        """
+        model, each = self.model, self.model.steps_per_execution
+        train, this_fit = model.train_function, model.history
         self._skip = batches // each
+        endless = getattr(self._data, "endless", False)
+        asks = not endless and keras.backend.backend() != "torch"
 
         def pass_over(*arguments):  # iterator; on JAX: state, iterator
-            if not self._skip:
-                self.model.train_function = train
+            if not self._skip or model.history is not this_fit:
+                model.train_function = train
                 return train(*arguments)
-            for _ in range(each):
+            for _ in range(each if asks else 0):
                 next(arguments[-1])
             return (logs, *arguments[:-1]) if arguments[:-1] else logs
 
         if batches:
-            self.model.train_function = pass_over
+            model.train_function = pass_over
+
+    def _place(self, epoch, batch):
+        """The step of the stream of `batches`: it may have begun anywhere."""
+        return self._offset + epoch * (self.params["steps"] or 0) + batch
 
     def _diverged(self, what, epoch, batch):
         lines = []
         if batch >= 0 and hasattr(self._data, "line_numbers"):
-            step = epoch * self.params["steps"] + batch
-            lines = sorted(self._data.line_numbers(step))
+            lines = sorted(self._data.line_numbers(self._place(epoch, batch)))
         snapshots = self._snapshots.paths()
         good = snapshots[-1] if snapshots else "not there yet"
         return Diverged(what, self._step, lines, good)
+
+
+def _first_step(data):
+    """The step at which an iterator of `batches` begins; 0 for other data."""
+    return data.first_step() if hasattr(data, "first_step") else 0
+
+
+def _random_state():
+    """The state of PyTorch's generators, which its dropout draws from; else None."""
+    if keras.backend.backend() != "torch":
+        return None
+    import torch
+
+    states = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+    return [state.cpu().numpy() for state in states]
+
+
+def _set_random_state(states):
+    if states is None:
+        return
+    import torch
+
+    first, *of_gpus = (torch.from_numpy(state.copy()) for state in states)
+    torch.set_rng_state(first)
+    torch.cuda.set_rng_state_all(of_gpus)
 
 
 def _variables(model):
@@ -274,8 +343,9 @@ def _replicas(model):
         return replicas_in_force()
 
 
-def _build_metrics(model, data):
-    """Makes the metrics' variables, which TensorFlow alone makes in the first step."""
+def _build(model, data):
+    """Makes the variables that TensorFlow alone would make in the first step."""
     metrics = model._compile_metrics
-    if keras.backend.backend() == "tensorflow" and metrics and not metrics.built:
+    built = model.optimizer.built and (metrics is None or metrics.built)
+    if keras.backend.backend() == "tensorflow" and not built:
         model._symbolic_build(data_batch=next(iter(data)))

@@ -16,13 +16,17 @@ from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.resume import ExactResume
 from keras_vanilla.training.run_record import write_text
 from keras_vanilla.training.schedule import adam
+from keras_vanilla.training.snapshots import sync
 from keras_vanilla.training.strategies import shapes_here
 from keras_vanilla.training.validation import Progress, TranslationScore
 from keras_vanilla.translator import Translator
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during training; `path` is the translator saved at that moment."""
+    """Ctrl-C during training; `path` is the translator saved at that moment.
+
+    A translator that was given to train on from has changed: to go on, load it again.
+    """
 
     def __init__(self, path):
         super().__init__(
@@ -98,6 +102,7 @@ class TrainingRun:
         keep = KeepTranslators(self.translator, folder)
         if begins:
             self.translator.save(keep.last_path)  # to load it from, to go on
+            sync(keep.last_path)
         callbacks = self._callbacks(folder, keep)
         keras.utils.set_random_seed(self.seed)
         try:
@@ -112,6 +117,11 @@ class TrainingRun:
             ).history
             return self._choose(keep, history, folder, record)
         except KeyboardInterrupt:
+            if replicas_in_force().in_other_processes:  # they would have to save too
+                raise KeyboardInterrupt(
+                    "Stopped. Stop the other processes too; started again together, "
+                    "they go on from the last snapshot."
+                ) from None
             self.translator.save(keep.last_path)
             raise Interrupted(keep.last_path) from None
 

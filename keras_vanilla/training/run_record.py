@@ -3,11 +3,12 @@
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 
 import keras
 
-from keras_vanilla.training.snapshots import Snapshots
+from keras_vanilla.training.snapshots import Snapshots, sync
 
 NAME = "run.json"
 
@@ -43,9 +44,15 @@ class RunRecord:
         Raises:
             FileExistsError: if the folder holds another training or a finished one,
                 and `overwrite` is False.
+            ValueError: if its record is damaged, and `overwrite` is False.
         """
         self.refuse_finished(overwrite)
-        found = self._read()
+        try:
+            found = self._read()
+        except ValueError:
+            if not overwrite:
+                raise
+            return False
         if not found or found["finished"]:
             return False
         others = _differences(found["asked"], asked)
@@ -57,9 +64,12 @@ class RunRecord:
         return not others and bool(self.snapshots.paths())
 
     def begin(self, asked):
-        """Writes what is begun, after dropping what was there before."""
+        """Writes what is begun, in the place of all but the translator there was."""
         self.snapshots.drop()  # or they could be taken for the new training's
         self._write(asked, finished=False)
+        for name in ("results.json", "best.keras"):
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "logs", ignore_errors=True)
 
     def finish(self):
         """Says that everything is written."""
@@ -76,11 +86,14 @@ class RunRecord:
 
     def _read(self):
         try:
-            return json.loads(self._path.read_text())
+            found = json.loads(self._path.read_text())
+            return {name: found[name] for name in ("finished", "asked")}
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError as error:
-            raise ValueError(f"{self._path} is damaged: {error}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{self._path} is damaged, or not of a training: {error}"
+            ) from None
 
     def _write(self, asked, finished):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -92,12 +105,15 @@ def write_text(path, text):
     """Writes a small file in one piece or not at all."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     unfinished.write_text(text)
+    sync(unfinished)
     os.replace(unfinished, path)
 
 
 def digest_of(translator):
     """A digest of what a translator is: its configuration, pieces and weights."""
-    digest = hashlib.sha256(json.dumps(translator.model.get_config()).encode())
+    config = translator.model.get_config()
+    del config["name"]  # Keras counts the models of a process
+    digest = hashlib.sha256(json.dumps(config).encode())
     digest.update(translator.tokenizer.digest.encode())
     for value in translator.model.get_weights():
         digest.update(keras.ops.convert_to_numpy(value).tobytes())

@@ -1,5 +1,6 @@
 """Snapshots of a training on disk: each one file, whole or not there at all."""
 
+import contextlib
 import json
 import os
 import re
@@ -59,17 +60,24 @@ class Snapshots:
     def newest(self):
         """The state of the last snapshot that can be read; None if there is none.
 
-        A damaged one is reported in a warning, and the one before it is taken.
+        A damaged one is reported in a warning and renamed, and the one before it is
+        taken.
 
         Raises:
             ValueError: if there are snapshots and none can be read.
         """
-        paths = self.paths()
+        paths, damaged = self.paths(), []
         for path in reversed(paths):
             try:
-                return _read(path)
+                state = _read(path)
             except UNREADABLE as error:
                 warnings.warn(f"{path} cannot be read ({error}).", stacklevel=2)
+                damaged.append(path)
+                continue
+            for each in damaged:  # it must not be one of the last two
+                with contextlib.suppress(OSError):
+                    each.rename(f"{each}.damaged")
+            return state
         if paths:
             raise ValueError(
                 f"No snapshot in {self.folder} can be read: delete the folder to start "
@@ -85,12 +93,14 @@ class Snapshots:
         """The files, in the order of their steps."""
         if not self.folder.is_dir():
             return []
-        return sorted(path for path in self.folder.iterdir() if NAME.match(path.name))
+        return sorted(
+            path for path in self.folder.iterdir() if NAME.fullmatch(path.name)
+        )
 
     def last_step(self):
         """The step of the last one; None if there is none."""
         paths = self.paths()
-        return int(NAME.match(paths[-1].name).group(1)) if paths else None
+        return int(NAME.fullmatch(paths[-1].name).group(1)) if paths else None
 
     def path(self, step):
         """The file of a step."""
@@ -136,6 +146,12 @@ def _dtype(name):
     import ml_dtypes  # Keras brings it; it names bfloat16 for NumPy
 
     return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def sync(path):
+    """Makes what is in a file last through a power cut."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 def _sync_names(folder):

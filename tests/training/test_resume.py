@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import os
 import random
@@ -11,8 +12,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from word_reversal import dutch, english_sentences
 
-from keras_vanilla.training import AverageCheckpoints, Diverged, ExactResume
+from keras_vanilla.text import ParallelCorpus, Tokenizer, batches
+from keras_vanilla.training import (
+    AverageCheckpoints,
+    Diverged,
+    ExactResume,
+    compile_for_training,
+    new_translator,
+)
 from keras_vanilla.training.snapshots import Snapshots
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
@@ -94,11 +103,11 @@ def data(batches=4):
     return pairs.batch(5)
 
 
-def compiled(rate=0.05, seed=1):
+def compiled(rate=0.05, seed=1, metrics=("mae",)):
     keras.utils.set_random_seed(seed)
     layers = [keras.Input((3,)), keras.layers.Dropout(0.4), keras.layers.Dense(2)]
     model = keras.Sequential(layers)
-    model.compile(keras.optimizers.Adam(rate), "mse", metrics=["mae"])
+    model.compile(keras.optimizers.Adam(rate), "mse", metrics=list(metrics))
     return model
 
 
@@ -126,12 +135,16 @@ def fit(model, folder, callbacks=(), crash=None, epochs=4, every=1, **settings):
     return model.fit(data(), callbacks=[resume, *others], **settings)
 
 
-@pytest.mark.parametrize("crash", [1, 3, 4, 5, 8, 16])
-def test_wherever_it_stops_it_ends_alike(tmp_path, crash):
-    whole, again = compiled(), compiled(seed=2)
+@pytest.mark.parametrize(
+    ("crash", "metrics"),
+    [*((after, ("mae",)) for after in (1, 3, 4, 5, 8, 16)), (6, ())],
+)
+def test_wherever_it_stops_it_ends_alike(tmp_path, crash, metrics):
+    whole, again = compiled(metrics=metrics), compiled(seed=2, metrics=metrics)
     expected = fit(whole, tmp_path / "whole", validation_data=data())
     with pytest.raises(Crash):
-        fit(compiled(), tmp_path / "run", crash=crash, validation_data=data())
+        start = compiled(metrics=metrics)
+        fit(start, tmp_path / "run", crash=crash, validation_data=data())
     history = fit(again, tmp_path / "run", validation_data=data())
     assert history.history == expected.history
     assert history.epoch == expected.epoch == [0, 1, 2, 3]
@@ -155,6 +168,81 @@ def test_without_the_seeds_of_dropout_it_would_not(tmp_path):
     snapshots.save(snapshots.last_step(), state)
     fit(again, tmp_path / "run")
     assert not np.array_equal(whole.get_weights()[0], again.get_weights()[0])
+
+
+def test_stopped_while_it_passes_batches_over_nothing_is_left_untrained(tmp_path):
+    whole, again = compiled(), compiled()
+    fit(whole, tmp_path / "whole")
+    with pytest.raises(Crash):
+        fit(again, tmp_path / "run", crash=7)
+    with pytest.raises(Crash):
+        fit(again, tmp_path / "run", crash=1)  # the first of three it passes over
+    fit(again, tmp_path / "run")
+    assert int(again.optimizer.iterations) == 16
+    np.testing.assert_array_equal(whole.get_weights()[0], again.get_weights()[0])
+
+
+def test_after_a_crash_another_fit_of_the_model_begins_at_its_beginning(tmp_path):
+    model = compiled()
+    for crash in (6, 1):
+        with pytest.raises(Crash):
+            fit(model, tmp_path / "run", crash=crash)
+    history = model.fit(data(), epochs=2, shuffle=False, verbose=0)
+    assert history.epoch == [0, 1]
+    iterations = int(model.optimizer.iterations)
+    model.fit(data(), shuffle=False, verbose=0)
+    assert int(model.optimizer.iterations) == iterations + 4
+
+
+@pytest.mark.parametrize(
+    ("first_step", "initial_epoch", "shuffle"),
+    [(0, 0, True), (5, 0, True), (0, 2, True), (3, 1, True), (0, 0, False)],
+)
+def test_batches_go_on_wherever_they_began(
+    tmp_path, first_step, initial_epoch, shuffle
+):
+    sources = english_sentences(60, 0)
+    pairs = ParallelCorpus(sources, map(dutch, sources))
+    tokenizer = Tokenizer.train(lines=sources, vocabulary_size=300)
+    shape = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8}
+
+    def train(folder, crash=None):
+        settings = {"tokens_per_batch": 256, "shuffle": shuffle}
+        stream = batches(pairs, tokenizer, first_step=first_step, **settings)
+        model = new_translator(pairs, "tiny", tokenizer, d_ff=8, **shape).model
+        compile_for_training(model, warmup_steps=9)
+        resume = ExactResume(tmp_path / folder, stream, every=2)
+        model.fit(
+            stream,
+            steps_per_epoch=stream.steps_per_epoch,
+            initial_epoch=initial_epoch,
+            epochs=initial_epoch + 2,
+            callbacks=[resume, *([Stop(crash)] if crash else [])],
+            shuffle=False,
+            verbose=0,
+        )
+        return model.get_weights()
+
+    whole = train("whole")
+    with pytest.raises(Crash):
+        train("run", crash=3)
+    for one, other in zip(whole, train("run"), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_other_backends_go_on_too(backend, tmp_path):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"needs {backend}")
+    script = Path(__file__).with_name("resumed_on_a_backend.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={**QUIET, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_finished_training_has_nothing_left_to_do_but_more_epochs(tmp_path):
@@ -292,8 +380,30 @@ def test_snapshots_of_another_model_are_refused(tmp_path):
 
 def test_snapshots_of_other_callbacks_are_refused(tmp_path):
     fit(compiled(), tmp_path, epochs=1)
-    with pytest.raises(ValueError, match="taken with 0 callbacks. Received: 1"):
+    with pytest.raises(ValueError, match=r"callbacks=\[\]. Received: \['Av"):
         fit(compiled(), tmp_path, [AverageCheckpoints()])
+
+
+def test_snapshots_of_epochs_of_another_length_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=1)
+    resume = ExactResume(tmp_path, data(3))
+    with pytest.raises(ValueError, match="taken with steps=4. Received: 3"):
+        compiled().fit(data(3), callbacks=[resume], verbose=0)
+
+
+def test_alone_instead_of_in_a_list_it_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="takes a list of callbacks"):
+        compiled().fit(data(), callbacks=ExactResume(tmp_path, data()), verbose=0)
+
+
+def test_a_log_that_is_shorter_than_it_was_is_reported(tmp_path):
+    def logged():
+        return [keras.callbacks.CSVLogger(tmp_path / "log.csv")]
+
+    fit(compiled(), tmp_path / "run", logged(), epochs=2)
+    (tmp_path / "log.csv").write_text("epoch\n")
+    with pytest.warns(UserWarning, match="log.csv has lost lines"):
+        fit(compiled(), tmp_path / "run", logged(), epochs=3)
 
 
 def test_no_step_between_snapshots_is_refused(tmp_path):

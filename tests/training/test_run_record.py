@@ -82,7 +82,21 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path):
         RunRecord(tmp_path / "file").refuse_finished()
 
 
-def test_a_record_that_cannot_be_read_is_refused(tmp_path):
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(ValueError, match="run.json is damaged"):
+@pytest.mark.parametrize("content", ["{", "{}", "[1]", '{"finished": true}'])
+def test_a_record_that_cannot_be_read_is_refused_or_overwritten(tmp_path, content):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(ValueError, match="run.json is damaged, or not of a training"):
         RunRecord(tmp_path).refuse_finished()
+    record = RunRecord(tmp_path)
+    assert not record.goes_on(ASKED, overwrite=True)
+    record.begin(ASKED)
+    assert json.loads((tmp_path / "run.json").read_text())["asked"] == ASKED
+
+
+def test_of_what_is_overwritten_the_translator_alone_stays(tmp_path):
+    for name in ("translator.keras", "best.keras", "results.json"):
+        (tmp_path / name).write_text("of another")
+    (tmp_path / "logs").mkdir()
+    RunRecord(tmp_path).begin(ASKED)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"translator.keras", "run.json"}

@@ -90,6 +90,28 @@ def test_every_flipped_byte_that_changes_the_state_is_found(tmp_path):
     assert found > 20
 
 
+def test_a_damaged_one_is_not_among_the_two_that_are_kept(tmp_path):
+    snapshots = Snapshots(tmp_path)
+    for step in (3, 6):
+        snapshots.save(step, state(step))
+    snapshots.path(6).write_bytes(b"nothing")
+    with pytest.warns(UserWarning, match="cannot be read"):
+        snapshots.newest()
+    snapshots.save(9, state(9))
+    snapshots.path(9).write_bytes(b"nothing")
+    with pytest.warns(UserWarning, match="cannot be read"):
+        assert snapshots.newest()["step"] == 3
+
+
+def test_files_with_other_names_are_not_touched(tmp_path):
+    (tmp_path / "step-000000000500.npz.bak").write_text("mine")
+    snapshots = Snapshots(tmp_path)
+    for step in (3, 6, 9):
+        snapshots.save(step, state(step))
+    assert snapshots.last_step() == 9 and len(snapshots.paths()) == 2
+    assert (tmp_path / "step-000000000500.npz.bak").read_text() == "mine"
+
+
 def test_when_none_can_be_read_that_is_said(tmp_path):
     snapshots = Snapshots(tmp_path)
     for step in (3, 6):

@@ -80,10 +80,11 @@ class CachedPairs:
 
     def _records(self, rows):
         places = zip(*(rows[name].tolist() for name in PLACE), strict=True)
-        return [
-            os.pread(self._file(part).fileno(), size, offset)
-            for part, size, offset in places
-        ]
+        records = []
+        for part, size, offset in places:
+            file = self._file(part)  # held, so that no other thread's use closes it
+            records.append(os.pread(file.fileno(), size, offset))
+        return records
 
     def _open(self, part):
         return open(self._parts[part], "rb", buffering=0)

@@ -3,7 +3,6 @@
 import sys
 from dataclasses import dataclass
 
-import keras
 import numpy as np
 
 
@@ -33,6 +32,8 @@ def replicas_in_force() -> Replicas:
     Raises:
         ValueError: if replicas cannot be split evenly over processes.
     """
+    import keras  # here, since a process that makes a token cache does without
+
     if keras.backend.backend() == "tensorflow":
         return _of_tensorflow()
     return _of_keras()
@@ -60,6 +61,8 @@ def _of_tensorflow():
 
 
 def _of_keras():
+    import keras
+
     distribution = keras.distribution.distribution()
     if distribution is None:
         return Replicas()
@@ -96,6 +99,8 @@ def as_strategy_takes(dataset, replicas):
     Returns:
         A dataset, of the same cardinality.
     """
+    import keras
+
     if keras.backend.backend() != "tensorflow" or not replicas.in_other_processes:
         return dataset
     import tensorflow as tf

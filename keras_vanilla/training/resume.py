@@ -5,11 +5,9 @@ import warnings
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_vanilla.text.lines import some_of
-from keras_vanilla.text.replicas import replicas_in_force
-from keras_vanilla.training import callback_state
+from keras_vanilla.training import callback_state, training_state
 from keras_vanilla.training.agreement import mean_over_processes
 from keras_vanilla.training.snapshots import Snapshots
 
@@ -95,9 +93,9 @@ class ExactResume(keras.callbacks.CallbackList):
     def on_train_begin(self, logs=None):
         if getattr(self, "_model", None) is None:
             raise ValueError("`fit` takes a list of callbacks: callbacks=[resume].")
-        _build(self.model, self._data)
+        training_state.build(self.model, self._data)
         self.model._initial_epoch = None  # of a `fit` that was stopped
-        self._replicas = _replicas(self.model)
+        self._replicas = training_state.replicas_of(self.model)
         self._found = found = self._snapshots.newest()
         self._refuse_other_snapshots_elsewhere(found)
         self._step, self._skip, self._last_saved = 0, 0, None
@@ -129,7 +127,7 @@ class ExactResume(keras.callbacks.CallbackList):
         if self._skip:
             self._skip -= 1
             if not self._skip:
-                _set_random_state(self._random)
+                training_state.restore_random_state(self._random)
             return
         self._step += self.model.steps_per_execution
         super().on_train_batch_end(batch, logs)
@@ -158,8 +156,7 @@ class ExactResume(keras.callbacks.CallbackList):
 
     def _save(self, epoch, batch, logs=None):
         """Takes a snapshot: `batch` batches of `epoch` are trained on."""
-        # Every process reads: a value may be spread over all of them.
-        values = [ops.convert_to_numpy(each) for each in _variables(self.model)]
+        values = training_state.values(self.model)
         for value in values:
             if value.dtype.kind not in "iub" and not np.isfinite(value).all():
                 raise self._diverged("A weight", epoch, batch - 1)
@@ -170,7 +167,7 @@ class ExactResume(keras.callbacks.CallbackList):
                     "epoch": epoch,
                     "batch": batch,
                     "step": self._step,
-                    "random": _random_state(),
+                    "random": training_state.random_state(),
                     "offset": self._offset,
                     "steps": self.params["steps"],
                     "logs": logs,
@@ -197,7 +194,7 @@ class ExactResume(keras.callbacks.CallbackList):
             )
 
     def _check(self, found):
-        shapes = [tuple(each.shape) for each in _variables(self.model)]
+        shapes = training_state.shapes(self.model)
         if shapes != [value.shape for value in found["variables"]]:
             raise ValueError(
                 f"The snapshots in {self._snapshots.folder} are of another model: its "
@@ -231,10 +228,7 @@ class ExactResume(keras.callbacks.CallbackList):
 
     def _go_back_to(self, found):
         """Everything but what Keras resets when an epoch begins."""
-        for variable, value in zip(
-            _variables(self.model), found["variables"], strict=True
-        ):
-            variable.assign(value)
+        training_state.restore(self.model, found["variables"])
         for callback, state in self._states(found):
             callback_state.set_state(callback, state)
         self._step, self._history = found["step"], found["history"]
@@ -251,11 +245,9 @@ class ExactResume(keras.callbacks.CallbackList):
     def _go_back_into_epoch(self, found):
         self._set_history()
         if not found["batch"]:
-            _set_random_state(self._random)
+            training_state.restore_random_state(self._random)
             return  # metrics in the snapshot are of the epoch before
-        metrics = self.model.metrics_variables
-        for variable, value in zip(metrics, _last(found, metrics), strict=True):
-            variable.assign(value)
+        training_state.restore_metrics(self.model, found["variables"])
 
     def _set_history(self):
         """Keras's own `History` begins anew with every `fit`."""
@@ -303,49 +295,3 @@ class ExactResume(keras.callbacks.CallbackList):
 def _first_step(data):
     """The step at which an iterator of `batches` begins; 0 for other data."""
     return data.first_step() if hasattr(data, "first_step") else 0
-
-
-def _random_state():
-    """The state of PyTorch's generators, which its dropout draws from; else None."""
-    if keras.backend.backend() != "torch":
-        return None
-    import torch
-
-    states = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
-    return [state.cpu().numpy() for state in states]
-
-
-def _set_random_state(states):
-    if states is None:
-        return
-    import torch
-
-    first, *of_gpus = (torch.from_numpy(state.copy()) for state in states)
-    torch.set_rng_state(first)
-    torch.cuda.set_rng_state_all(of_gpus)
-
-
-def _variables(model):
-    """Every variable of a training, metrics last."""
-    if keras.backend.backend() == "jax":
-        model.jax_state_sync()  # during a step the values are not in the variables
-    return [*model.variables, *model.optimizer.variables, *model.metrics_variables]
-
-
-def _last(found, metrics):
-    return found["variables"][len(found["variables"]) - len(metrics) :]
-
-
-def _replicas(model):
-    if keras.backend.backend() != "tensorflow":
-        return replicas_in_force()
-    with model.distribute_strategy.scope():
-        return replicas_in_force()
-
-
-def _build(model, data):
-    """Makes the variables that TensorFlow alone would make in the first step."""
-    metrics = model._compile_metrics
-    built = model.optimizer.built and (metrics is None or metrics.built)
-    if keras.backend.backend() == "tensorflow" and not built:
-        model._symbolic_build(data_batch=next(iter(data)))

@@ -2,14 +2,18 @@
 
 import contextlib
 import pickle
-import sys
 
 from keras_vanilla.text.cache.parts import PartMaker
 from keras_vanilla.text.cache.workers import send
 
 
-def _work(orders, answers):
-    """What a worker does until nobody gives it more."""
+def work(orders, answers):
+    """Makes parts until nobody orders more.
+
+    Args:
+        orders: binary stream of pickles: `PartMaker`'s settings, then jobs.
+        answers: binary stream for what becomes of them.
+    """
     maker = PartMaker(*pickle.load(orders))
     with contextlib.suppress(EOFError):
         while True:
@@ -19,7 +23,3 @@ def _work(orders, answers):
                 send(answers, ("made", made))
             except Exception as error:
                 send(answers, ("failed", error))
-
-
-if __name__ == "__main__":
-    _work(sys.stdin.buffer, sys.stdout.buffer)

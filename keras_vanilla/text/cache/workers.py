@@ -1,6 +1,4 @@
-"""Parts of a token cache made by several processes at a time.
-
-    python -m keras_vanilla.text.cache.worker      <- each of them, spoken to by pickles
+"""Parts of a token cache made by several processes at a time, spoken to by pickles.
 
 A worker is a program of its own: `multiprocessing` would run the caller's script again,
 and a fork of a process with TensorFlow's threads may never end.
@@ -15,6 +13,14 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from keras_vanilla.text.cache.parts import Job, PartMaker
+
+# Under the console script's name the package loads no Keras, which a worker needs not.
+_PROGRAM = """
+import sys
+sys.argv[0] = "keras-vanilla"
+from keras_vanilla.text.cache.worker import work
+work(sys.stdin.buffer, sys.stdout.buffer)
+"""
 
 
 def make_parts(jobs: list[Job], settings: tuple, processes: int, told) -> list[dict]:
@@ -49,14 +55,13 @@ def make_parts(jobs: list[Job], settings: tuple, processes: int, told) -> list[d
 
 
 def _start_worker():
-    command = [sys.executable, "-P", "-m", "keras_vanilla.text.cache.worker"]
-    # It needs no TensorFlow, and finds this very package wherever it was found.
+    # It finds this very package wherever it was found.
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
-        command,
+        [sys.executable, "-P", "-c", _PROGRAM],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=os.environ | {"KERAS_BACKEND": "numpy", "PYTHONPATH": paths},
+        env=os.environ | {"PYTHONPATH": paths},
         start_new_session=True,  # Ctrl-C is for the one that waits
     )
 

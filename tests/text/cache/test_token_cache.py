@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from keras_vanilla.text import ParallelCorpus, TokenCache, Tokenizer, batches
 from keras_vanilla.text.cache import pairs as cached_pairs
-from keras_vanilla.text.cache import parts, progress, token_cache
+from keras_vanilla.text.cache import parts, progress, token_cache, workers
 
 SHARDS = (37, 1, 29, 44)  # lines of each
 MAX_TOKENS = 41
@@ -259,7 +259,7 @@ def test_the_making_goes_on_where_it_was_killed(tokenizer, tmp_path):
     model.write_bytes(tokenizer.source_model)
     command = [sys.executable, Path(__file__).with_name("killed_making.py")]
     command += [*files, model, tmp_path / "cache"]
-    settings = {"text": True, "env": os.environ | {"KERAS_BACKEND": "numpy"}}
+    settings = {"text": True, "env": dict(os.environ)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, **settings) as making:
         while not list(tmp_path.glob("cache/*.json")):
             assert making.stdout.readline(), "it ended before it was killed"
@@ -405,3 +405,9 @@ def test_progress_says_how_many_lines_of_all_are_done_a_second(monkeypatch):
         "3,000 of 4,000 lines are tokenised, 500 lines/s.",
         "4,000 of 4,000 lines are tokenised, 500 lines/s.",
     ]
+
+
+def test_a_worker_loads_neither_keras_nor_tensorflow():
+    program = workers._PROGRAM.replace("work(sys.stdin", "assert work; print(sys.stdin")
+    program += "assert not {'keras', 'tensorflow', 'scipy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

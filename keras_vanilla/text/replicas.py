@@ -49,15 +49,19 @@ def _of_tensorflow():
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return Replicas(count, 0, count)
     resolver = strategy.cluster_resolver
-    cluster = resolver.cluster_spec().as_dict()
-    workers = [
-        (kind, number)
-        for kind in ("chief", "worker")
-        for number in range(len(cluster.get(kind, ())))
-    ]
+    workers = workers_of(resolver.cluster_spec().as_dict())
     here = count // max(1, len(workers))  # none where TF_CONFIG is not set
     mine = (resolver.task_type, resolver.task_id)
     return Replicas(count, here * workers.index(mine) if workers else 0, here)
+
+
+def workers_of(cluster) -> list[tuple[str, int]]:
+    """The (type, index) of all that train, of a cluster as `TF_CONFIG` has it."""
+    return [
+        (kind, index)
+        for kind in ("chief", "worker")
+        for index in range(len(cluster.get(kind, ())))
+    ]
 
 
 def _of_keras():

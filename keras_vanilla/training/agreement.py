@@ -16,7 +16,7 @@ def mean_over_processes(model, number):
         import numpy as np
         from jax.experimental import multihost_utils
 
-        return float(multihost_utils.process_allgather(np.float32(number)).mean())
+        return float(multihost_utils.process_allgather(np.int32(number)).mean())
     import tensorflow as tf
 
     strategy = model.distribute_strategy

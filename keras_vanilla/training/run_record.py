@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-import os
 import shutil
 from pathlib import Path
 
 import keras
 
-from keras_vanilla.training.snapshots import Snapshots, sync
+from keras_vanilla.text.whole_file import whole
+from keras_vanilla.training.snapshots import Snapshots
 
 NAME = "run.json"
 
@@ -103,10 +103,8 @@ class RunRecord:
 
 def write_text(path, text):
     """Writes a small file in one piece or not at all."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_text(text)
-    sync(unfinished)
-    os.replace(unfinished, path)
+    with whole(path, path.with_name(f".{path.name}.unfinished")) as file:
+        file.write(text.encode())
 
 
 def digest_of(translator):

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_vanilla.text.whole_file import whole
+
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -43,16 +45,8 @@ class Snapshots:
         arrays = {}
         packed = json.dumps(_packed(state, arrays)).encode()
         self.folder.mkdir(parents=True, exist_ok=True)
-        unfinished = self.folder / ".unfinished"
-        try:
-            with open(unfinished, "wb") as file:
-                np.savez(file, state=np.frombuffer(packed, np.uint8), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(unfinished, self.path(step))
-        except OSError:
-            unfinished.unlink(missing_ok=True)
-            raise
+        with whole(self.path(step), self.folder / ".unfinished") as file:
+            np.savez(file, state=np.frombuffer(packed, np.uint8), **arrays)
         _sync_names(self.folder)
         for path in self.paths()[:-KEPT]:
             path.unlink(missing_ok=True)

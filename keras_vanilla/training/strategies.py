@@ -7,6 +7,8 @@ import os
 
 import keras
 
+from keras_vanilla.text.replicas import workers_of
+
 STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
 
 
@@ -175,11 +177,7 @@ def _workers():
     try:
         config = json.loads(text)
         cluster, task = config["cluster"], config["task"]
-        workers = [
-            (kind, index)
-            for kind in ("chief", "worker")
-            for index in range(len(cluster.get(kind, ())))
-        ]
+        workers = workers_of(cluster)
         mine = task["type"], int(task["index"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"`TF_CONFIG` must be {expected}. Received: {text}") from error

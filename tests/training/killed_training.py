@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from stopping import AfterBatches  # noqa: E402
 from word_reversal import dutch, english_sentences  # noqa: E402
 
 from keras_vanilla import Translator  # noqa: E402
@@ -38,19 +39,6 @@ from keras_vanilla.training import (  # noqa: E402
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-class DieAfterSteps(keras.callbacks.Callback):
-    """Kills its own process."""
-
-    def __init__(self, steps):
-        super().__init__()
-        self._left = steps
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._left -= 1
-        if not self._left:
-            die()
 
 
 def die_in_write(number, after_half):
@@ -97,7 +85,7 @@ def plain(folder, steps_to_live, epochs=3):
         keras.callbacks.ModelCheckpoint(
             folder / "best.keras", monitor="loss", save_best_only=True
         ),
-        DieAfterSteps(steps_to_live),
+        AfterBatches(steps_to_live, die),
     ]
     exact = ExactResume(folder / "snapshots", train, others, every=3)
     history = model.fit(

@@ -6,22 +6,11 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_vanilla.training import ExactResume
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from stopping import AfterBatches, Crash  # noqa: E402
 
-class Crash(Exception):
-    """As a kill would end it."""
-
-
-class Stop(keras.callbacks.Callback):
-    def __init__(self, batches):
-        super().__init__()
-        self._left = batches
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._left -= 1
-        if not self._left:
-            raise Crash
+from keras_vanilla.training import ExactResume  # noqa: E402
 
 
 class Batches(keras.utils.PyDataset):
@@ -41,7 +30,7 @@ def train(folder, seed, crash=None):
     model = keras.Sequential(layers)
     model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
     callbacks = [ExactResume(folder, Batches(), every=1)]
-    callbacks += [Stop(crash)] if crash else []
+    callbacks += [AfterBatches(crash)] if crash else []
     history = model.fit(
         Batches(), epochs=3, callbacks=callbacks, shuffle=False, verbose=0
     )

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from stopping import AfterBatches, Crash
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla.text import ParallelCorpus, Tokenizer, batches
@@ -111,26 +112,9 @@ def compiled(rate=0.05, seed=1, metrics=("mae",)):
     return model
 
 
-class Stop(keras.callbacks.Callback):
-    """Ends `fit` as a crash would, after so many batches."""
-
-    def __init__(self, batches):
-        super().__init__()
-        self._left = batches
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._left -= 1
-        if not self._left:
-            raise Crash
-
-
-class Crash(Exception):
-    pass
-
-
 def fit(model, folder, callbacks=(), crash=None, epochs=4, every=1, **settings):
     resume = ExactResume(folder, data(), callbacks, every=every)
-    others = [Stop(crash)] if crash else []
+    others = [AfterBatches(crash)] if crash else []
     settings = {"verbose": 0, "shuffle": False, "epochs": epochs, **settings}
     return model.fit(data(), callbacks=[resume, *others], **settings)
 
@@ -217,7 +201,7 @@ def test_batches_go_on_wherever_they_began(
             steps_per_epoch=stream.steps_per_epoch,
             initial_epoch=initial_epoch,
             epochs=initial_epoch + 2,
-            callbacks=[resume, *([Stop(crash)] if crash else [])],
+            callbacks=[resume, *([AfterBatches(crash)] if crash else [])],
             shuffle=False,
             verbose=0,
         )

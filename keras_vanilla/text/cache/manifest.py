@@ -8,8 +8,9 @@ import json
 import os
 from pathlib import Path
 
-from keras_vanilla.text.cache.parts import ROW, whole
+from keras_vanilla.text.cache.parts import ROW
 from keras_vanilla.text.shards import digests
+from keras_vanilla.text.whole_file import whole
 
 VERSION = 1
 NAME = "cache.json"

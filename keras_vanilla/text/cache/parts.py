@@ -1,6 +1,5 @@
 """The parts of a token cache, each made whole or not at all."""
 
-import contextlib
 import itertools
 import json
 import os
@@ -13,6 +12,7 @@ from keras_vanilla.text.cache import records, tfrecord
 from keras_vanilla.text.examples import flat_ids
 from keras_vanilla.text.shards import Part
 from keras_vanilla.text.tokenizer import Tokenizer
+from keras_vanilla.text.whole_file import whole
 
 LINES_AT_ONCE = 4096
 # Where a pair lies, how long its two sides are, and its line of the corpus.
@@ -103,17 +103,6 @@ class PartMaker:
         rows["lengths"] = np.stack([sources[1], targets[1]], axis=1)
         rows["line"] = numbers
         return content, rows
-
-
-@contextlib.contextmanager
-def whole(path):
-    """A file to write that has its name only when all of it is on the disk."""
-    partial = f"{path}.partial"
-    with open(partial, "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def made_before(job: Job) -> dict | None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from keras_vanilla.text.cache import manifest as manifests
 from keras_vanilla.text.cache.pairs import CachedPairs
-from keras_vanilla.text.cache.parts import Job, made_before, whole
+from keras_vanilla.text.cache.parts import Job, made_before
 from keras_vanilla.text.cache.progress import MakingProgress
 from keras_vanilla.text.cache.workers import make_parts
 from keras_vanilla.text.ranges import at_least
 from keras_vanilla.text.shards import names_of, parts, shard_paths
 from keras_vanilla.text.tokenizer import Tokenizer
+from keras_vanilla.text.whole_file import whole
 
 LINES_OF_A_PART = 500_000
 SPECIAL_IDS = ("pad_id", "unknown_id", "start_id", "end_id")

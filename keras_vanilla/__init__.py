@@ -18,6 +18,7 @@ _HOMES = {
     "decoding": None,
     "evaluation": None,
     "export": None,
+    "plots": None,
     "quickstart": None,
     "text": None,
 }

@@ -8,6 +8,7 @@ from keras_vanilla.cli import (
     describe,
     evaluate,
     exporting,
+    plot,
     quickstart,
     serve_web,
     train,
@@ -55,6 +56,7 @@ def parser():
         exporting,
         describe,
         serve_web,
+        plot,
     ):
         module.add_to(commands)
     return every

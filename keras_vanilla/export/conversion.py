@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
+from keras_vanilla.export.graph_folder import save_graph
+
 
 def convert(module, model, quantize=None):
     """The bytes of a `.tflite` file of builtin operators.
@@ -19,10 +21,8 @@ def convert(module, model, quantize=None):
             Lite cannot convert it for another reason.
     """
     with embedding_lookup(model), tempfile.TemporaryDirectory() as folder:
-        signatures = module.signatures()
         # A SavedModel is the converter's input that keeps names.
-        tf.saved_model.save(module, folder, signatures=signatures)
-        return _convert(folder, list(signatures), quantize)
+        return _convert(folder, save_graph(module, folder), quantize)
 
 
 @contextmanager

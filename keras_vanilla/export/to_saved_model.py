@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from keras_vanilla.export.graph_folder import save_graph
 from keras_vanilla.export.search_graph import SearchGraph, in_float32
 
 
@@ -36,7 +37,7 @@ def saved_model(translator, folder):
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         # Keras's ExportArchive would write every variable twice.
-        tf.saved_model.save(module, str(unfinished), signatures=module.signatures())
+        save_graph(module, unfinished)
         os.replace(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

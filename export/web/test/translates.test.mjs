@@ -91,6 +91,17 @@ test('what is typed while it loads is translated', async () => {
   );
 });
 
+test('an address may bring a text, which is translated at once', async () => {
+  const text = 'Ein Hund & 1 + 1 = 2. Grüße, 猫!';
+  const expected = await type(await open(urls.echo), text);
+  assert.match(expected, /^Ein Hund/);
+  const page = await open(`${urls.echo}#text=${encodeURIComponent(text)}`);
+  assert.equal(await page.inputValue('#source'), text);
+  await page.waitForFunction(() => !document.body.classList.contains('stale'));
+  assert.equal(await page.innerText('#translation'), expected);
+  assert.deepEqual(page.errors, []);
+});
+
 test('the translation is copied', async () => {
   const page = await open(urls.echo);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);

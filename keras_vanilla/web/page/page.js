@@ -31,6 +31,7 @@ async function start() {
   });
   $('copy').addEventListener('click', copy);
   $('again').addEventListener('click', () => location.reload());
+  fillFromAddress();
   try {
     await keepForOffline();
     translator = await loadTranslator(MODEL);
@@ -39,6 +40,14 @@ async function start() {
   }
   await describe(translator.description);
   await update();
+}
+
+/** Begins with the text behind `#text=` in the address, a part that no server is sent. */
+function fillFromAddress() {
+  const text = new URLSearchParams(location.hash.slice(1)).get('text');
+  if (text === null) return;
+  $('source').value = text;
+  document.body.classList.add('stale'); // until `update` has translated it
 }
 
 /**

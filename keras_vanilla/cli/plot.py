@@ -1,0 +1,120 @@
+"""`keras-vanilla plot`."""
+
+from pathlib import Path
+
+from keras_vanilla.cli.console import add_command, refuse_existing
+
+
+def add_to(commands):
+    """Adds the command and what it can draw."""
+    description = "draw attention, positions, the search or a training"
+    pictures = add_command(commands, "plot", None, description).add_subparsers(
+        title="pictures", required=True, metavar="PICTURE"
+    )
+    _add_attention(pictures)
+    _add_picture(
+        pictures, "positions", _positions, "the positions of a text, as the model adds"
+    )
+    search = _add_picture(
+        pictures, "search", _search, "greedy search beside beam search, step by step"
+    )
+    search.add_argument("--beam-size", type=int, default=4, metavar="K")
+    training = add_command(
+        pictures,
+        "training",
+        _training,
+        "loss, accuracy and BLEU by epoch, from the history.csv beside the model",
+    )
+    training.add_argument("model", metavar="MODEL", help="a .keras file, or its folder")
+    _add_output(training)
+
+
+def _add_attention(pictures):
+    add = _add_picture(
+        pictures, "attention", _attention, "what attends to what in a translation"
+    ).add_argument
+    add(
+        "--kind",
+        default="cross",
+        choices=["cross", "encoder", "decoder"],
+        help="translation to source (the default), or either to itself",
+    )
+    add("--layer", type=int, metavar="L", help="1 is the first (the last)")
+    add("--head", type=int, metavar="N", help="1 is the first (the mean of all)")
+
+
+def _add_picture(pictures, name, draw, description):
+    picture = add_command(pictures, name, draw, description)
+    picture.add_argument("model", metavar="MODEL", help="a .keras file")
+    picture.add_argument("text", metavar="TEXT")
+    _add_output(picture)
+    return picture
+
+
+def _add_output(picture):
+    picture.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="a .png, .svg or .pdf file that is not there yet",
+    )
+
+
+def _attention(options):
+    from keras_vanilla.plots.translation import translation_attention
+
+    _draw_text(
+        options,
+        translation_attention,
+        kind=options.kind,
+        layer=options.layer,
+        head=options.head,
+    )
+
+
+def _positions(options):
+    from keras_vanilla.plots.translation import translation_positions
+
+    _draw_text(options, translation_positions)
+
+
+def _search(options):
+    from keras_vanilla.plots.search import search_tree
+
+    _draw_text(options, search_tree, beam_size=options.beam_size)
+
+
+def _training(options):
+    from keras_vanilla.plots import training_history
+
+    _check_output(options.output)
+    model = Path(options.model)
+    folder = model if model.is_dir() else model.parent
+    _write(training_history(folder / "history.csv"), options.output)
+
+
+def _draw_text(options, draw, **settings):
+    _check_output(options.output)
+    from keras_vanilla.translator import Translator
+
+    translator = Translator.load(options.model)
+    _write(draw(translator, options.text, **settings), options.output)
+
+
+def _write(figure, path):
+    figure.savefig(path, bbox_inches="tight")  # nothing is cut
+
+
+def _check_output(path):
+    """Finds before the model is read what would be wrong after it."""
+    from keras_vanilla.plots.canvas import canvas
+
+    refuse_existing(path)
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"There is no folder to write {path} in.")
+    formats = canvas()[0].canvas.get_supported_filetypes()
+    if Path(path).suffix.lower()[1:] not in formats:
+        raise ValueError(
+            f"A picture's file ends with .png, .svg or .pdf. Received: {path}"
+        )

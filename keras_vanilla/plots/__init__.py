@@ -1,0 +1,48 @@
+"""Pictures of attention, positions, training and search; each returns a Figure.
+
+They need matplotlib (`pip install "keras-vanilla[notebooks]"`), and no display.
+"""
+
+from keras_vanilla.plots.animation import decoding_gif, decoding_stills
+from keras_vanilla.plots.architecture import architecture
+from keras_vanilla.plots.attention import attention_map, mask_table
+from keras_vanilla.plots.attention_links import attention_links
+from keras_vanilla.plots.curves import bars, curves
+from keras_vanilla.plots.heat_map import heat_map, heat_maps
+from keras_vanilla.plots.layer_drawing import layer_with_frame, token_flow
+from keras_vanilla.plots.next_token import next_token
+from keras_vanilla.plots.positions import (
+    position_curves,
+    position_map,
+    position_similarity,
+)
+from keras_vanilla.plots.search import beam_tree, search_tree
+from keras_vanilla.plots.training import (
+    distributions,
+    learning_rate,
+    training_history,
+)
+
+__all__ = [
+    "architecture",
+    "attention_links",
+    "attention_map",
+    "bars",
+    "beam_tree",
+    "curves",
+    "decoding_gif",
+    "decoding_stills",
+    "distributions",
+    "heat_map",
+    "heat_maps",
+    "layer_with_frame",
+    "learning_rate",
+    "mask_table",
+    "next_token",
+    "position_curves",
+    "position_map",
+    "position_similarity",
+    "search_tree",
+    "token_flow",
+    "training_history",
+]

@@ -1,0 +1,218 @@
+"""Decoding as it happens: one token a step, as an animation and as still pictures."""
+
+import io
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_vanilla.decoding import greedy_search, watch
+from keras_vanilla.plots.canvas import canvas, fonts_for, shown
+from keras_vanilla.plots.curves import DARK
+from keras_vanilla.plots.search import piece_names, source_of
+
+MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # that a picture is shown
+MOST_TOKENS = 24  # of a side
+LONGEST = 9  # characters of a token
+TOKEN = 0.72  # inches from token to token
+LEFT = -0.9  # where the stacks begin; their first token is at 0
+IDLE, AT_WORK, DONE = ("white", "black"), (DARK, "white"), ("#dddddd", "black")
+
+
+class _Scene(NamedTuple):
+    """What is at work at a moment of decoding."""
+
+    title: str
+    layer: int | None  # of the encoder; None when the decoder works
+    said: list  # the tokens that the decoder has said
+
+
+class _Decoding(NamedTuple):
+    """One text, decoded; `following` is the number of the second step's scene."""
+
+    source: list
+    layers: int
+    scenes: list
+    following: int
+
+    @property
+    def width(self):
+        """Tokens of the longer side."""
+        return max(len(self.source), len(self.scenes[-1].said))
+
+
+def decoding_gif(translator, text, part="all", max_length=None):
+    """Greedy decoding of a text as an animation, a picture a step.
+
+    In the first step the encoder reads the whole text, layer after layer, and the
+    decoder says its first token; in each following step the decoder works alone, reads
+    what it said before and says the next token, until the end.
+
+    Args:
+        translator: Translator.
+        text: str.
+        part: "first" (the first step), "following" (all others) or "all".
+        max_length: int or None, see `greedy_search`.
+    Returns:
+        bytes of a GIF, which `IPython.display.Image(data=..., format="gif")` shows.
+    Raises:
+        ValueError: if there is no such part, the text has no piece or more than the
+            model takes, or either side has more than 24 tokens.
+    """
+    if part not in ("first", "following", "all"):
+        raise ValueError(
+            f"`part` must be 'first', 'following' or 'all'. Received: {part!r}"
+        )
+    decoding = _decode(translator, text, max_length)
+    scenes = {
+        "first": decoding.scenes[: decoding.following],
+        "following": decoding.scenes[decoding.following :] or decoding.scenes[-1:],
+        "all": decoding.scenes,
+    }
+    return _gif([_picture(decoding, scene) for scene in scenes[part]])
+
+
+def decoding_stills(translator, text, count=6, max_length=None):
+    """Pictures of the same below each other: the first ones, then every so many steps.
+
+    Args:
+        translator: Translator.
+        text: str.
+        count: int, at least 2. Pictures; fewer where decoding has fewer.
+        max_length: int or None, see `greedy_search`.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if `count` is below 2; as `decoding_gif`.
+    """
+    if count < 2:
+        raise ValueError(f"`count` must be at least 2. Received: {count}")
+    decoding = _decode(translator, text, max_length)
+    scenes = decoding.scenes
+    first = [0, decoding.layers - 1, decoding.layers]
+    chosen = sorted({i for i in first if i < len(scenes) - 1})[: count - 1]
+    rest = np.linspace(chosen[-1], len(scenes) - 1, count - len(chosen) + 1)[1:]
+    chosen += sorted({round(i) for i in rest} - set(chosen))
+    width, height = _inches(decoding)
+    columns = 2 if width < 6 else 1
+    rows = -(-len(chosen) // columns)
+    figure, axes = canvas(rows, columns, width=columns * width, height=rows * height)
+    for place in axes.flat:
+        place.set_axis_off()
+    for place, i in zip(axes.flat, chosen, strict=False):
+        _draw(place, decoding, scenes[i])
+    return figure
+
+
+def _decode(translator, text, max_length):
+    sources, names = source_of(translator, text), piece_names(translator.tokenizer)
+    states = watch(
+        greedy_search, translator.model, np.array([sources]), max_length=max_length
+    )[1]
+    said = [names(i) for i in states[-1]["ids"][0, : len(states) - 1]]
+    tokenizer = translator.tokenizer
+    source = [*tokenizer.source_pieces(sources[:-1]), names(tokenizer.end_id)]
+    for side, tokens in (("text", source), ("translation", said)):
+        if len(tokens) > MOST_TOKENS:
+            raise ValueError(
+                f"Decoding is drawn for at most {MOST_TOKENS} tokens on either side. "
+                f"Received: a {side} of {len(tokens)}"
+            )
+    layers = translator.model.num_encoder_layers
+    encoding = [
+        _Scene(f"Step 1: the encoder, layer {layer + 1}", layer, [])
+        for layer in range(layers)
+    ]
+    steps = [
+        _Scene(f"Step {n}: the decoder says {shown(said[n - 1])}", None, said[:n])
+        for n in range(1, len(said) + 1)
+    ]
+    return _Decoding(source, layers, [*encoding, *steps], layers + 1)
+
+
+def _inches(decoding):
+    return (decoding.width + 1.9) * TOKEN, 1.9 + 0.16 * decoding.layers
+
+
+def _picture(decoding, scene):
+    """RGB array (height, width, 3) of a scene."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    width, height = _inches(decoding)
+    figure, axes = canvas(width=width, height=height)
+    axes[0, 0].set_axis_off()
+    _draw(axes[0, 0], decoding, scene)
+    drawn = FigureCanvasAgg(figure)
+    drawn.draw()
+    return np.asarray(drawn.buffer_rgba())[..., :3]
+
+
+def _gif(pictures):
+    from PIL import Image  # comes with matplotlib
+
+    frames = [Image.fromarray(picture).quantize(24) for picture in pictures]
+    file = io.BytesIO()
+    frames[0].save(
+        file,
+        format="gif",
+        save_all=True,
+        append_images=frames[1:],
+        duration=[MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS],
+        loop=0,
+    )
+    return file.getvalue()
+
+
+def _draw(axes, decoding, scene):
+    """From below: the source, the encoder, what the decoder reads, it, what it says."""
+    encoding, layers = scene.layer is not None, decoding.layers
+    read = [] if encoding else ["<s>", *scene.said[:-1]]
+    above = 0.3 + 0.28 * layers  # the encoder
+    axes.set(xlim=(-2.1, decoding.width - 0.4), ylim=(-0.3, above + 1.9))
+    axes.set_title(scene.title, fontsize="medium", fontfamily=fonts_for([scene.title]))
+    _name(axes, 0, "source")
+    _tokens(axes, decoding.source, 0, AT_WORK if scene.layer == 0 else IDLE)
+    _name(axes, 0.36 + 0.14 * layers, "encoder")
+    for layer in range(layers):
+        passed = DONE if not encoding or layer < scene.layer else IDLE
+        look = AT_WORK if layer == scene.layer else passed
+        _bar(axes, decoding.source, 0.5 + 0.28 * layer, 0.2, look)
+    _name(axes, above + 0.62, "reads")
+    _tokens(axes, read, above + 0.62, IDLE)
+    _name(axes, above + 1.08, "decoder")
+    look = IDLE if encoding else AT_WORK
+    _bar(axes, decoding.scenes[-1].said, above + 1.08, 0.26, look)
+    _name(axes, above + 1.54, "says")
+    _tokens(axes, scene.said[:-1], above + 1.54, DONE)
+    _tokens(axes, scene.said[-1:], above + 1.54, AT_WORK, len(scene.said) - 1)
+    if not encoding:
+        _name(axes, above + 0.24, "memory")
+        style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.5}
+        ends = (LEFT + 0.2, above + 0.95), (LEFT + 0.2, above)
+        axes.annotate("", *ends, arrowprops=style)
+
+
+def _name(axes, y, text):
+    style = {"ha": "right", "va": "center", "fontsize": 9, "style": "italic"}
+    axes.text(LEFT - 0.12, y, text, **style)
+
+
+def _bar(axes, tokens, y, height, look):
+    right = len(tokens) - 0.54
+    _box(axes, (LEFT + right) / 2, y, right - LEFT, height, "", look)
+
+
+def _tokens(axes, tokens, y, look, first=0):
+    for x, token in enumerate(tokens, start=first):
+        _box(axes, x, y, 0.92, 0.3, shown(token, longest=LONGEST), look)
+
+
+def _box(axes, x, y, width, height, text, look):
+    from matplotlib.patches import Rectangle
+
+    fill, color = look
+    corner = x - width / 2, y - height / 2
+    axes.add_patch(
+        Rectangle(corner, width, height, facecolor=fill, edgecolor="black", zorder=2)
+    )
+    style = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
+    axes.text(x, y, text, fontfamily=fonts_for([text]), zorder=3, **style)

@@ -1,0 +1,157 @@
+"""Pictures of what attends to what, as tables, and of masks."""
+
+import numpy as np
+
+from keras_vanilla.plots.heat_map import heat_map, heat_maps
+
+NUMBERED = 40  # rows or columns of a mask up to which cells hold their number
+
+
+def attention_map(
+    weights,
+    queries,
+    keys=None,
+    *,
+    title="Attention weights",
+    heads=None,
+    x_axis="key",
+    y_axis="query",
+    numbers=None,
+    columns=4,
+):
+    """Draws who attends to whom as fields of rising darkness, from weight 0 up.
+
+    Args:
+        weights: float array (T, S) of one head, or (N, T, S): all heads in a grid.
+        queries: sequence of T str, one for each row.
+        keys: sequence of S str, one for each column; None means the queries.
+        title: str.
+        heads: sequence of N str or None, which means "head 1", "head 2", ...
+        x_axis: str. What the columns are.
+        y_axis: str. What the rows are.
+        numbers: as for `heat_map`; None writes them into a small table of one head.
+        columns: int. Heads side by side.
+    Returns:
+        A matplotlib Figure. Where there are more tokens than room, some are named.
+    Raises:
+        ValueError: if the weights have another rank or are empty, or the queries, keys
+            or heads are not as many.
+    """
+    weights, queries, keys, heads = checked(weights, queries, keys, heads)
+    names = {"title": title, "x_axis": x_axis, "y_axis": y_axis, "unit": "weight"}
+    limits = (0.0, largest(weights))
+    if len(weights) == 1:
+        return heat_map(
+            weights[0], keys, queries, limits=limits, numbers=numbers, **names
+        )
+    return heat_maps(
+        weights,
+        heads,
+        keys,
+        queries,
+        limits=limits,
+        numbers=bool(numbers) and numbers,
+        columns=columns,
+        **names,
+    )
+
+
+def mask_table(
+    mask,
+    queries=None,
+    keys=None,
+    *,
+    title="Mask",
+    x_axis="key",
+    y_axis="query",
+):
+    """Draws a mask: dark cells (1) may be attended to, light ones (0) may not.
+
+    Args:
+        mask: bool array (T, S), or one of zeros and ones. True = may attend.
+        queries: sequence of T str or None, which means 0, 1, 2, ...
+        keys: sequence of S str or None, which means 0, 1, 2, ...
+        title: str.
+        x_axis: str. What the columns are.
+        y_axis: str. What the rows are.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the mask is not a table of true and false, or names are not as
+            many as its rows or columns.
+    """
+    mask = np.asarray(mask)
+    if mask.ndim != 2 or not mask.size or not np.isin(mask, (0, 1)).all():
+        raise ValueError(
+            "A mask is drawn from a table (queries, keys) of true and false. Received: "
+            f"shape {mask.shape}, dtype {mask.dtype}"
+        )
+    queries, keys = (
+        [str(i) for i in range(count)] if names is None else list(names)
+        for names, count in zip((queries, keys), mask.shape, strict=True)
+    )
+    figure = heat_map(
+        mask,
+        keys,
+        queries,
+        title=title,
+        x_axis=x_axis,
+        y_axis=y_axis,
+        limits=(0, 1),
+        numbers="{:.0f}" if max(mask.shape) <= NUMBERED else False,
+    )
+    _explain(figure)
+    return figure
+
+
+def checked(weights, queries, keys, heads):
+    """Weights (N, T, S), and the names of queries, keys and heads.
+
+    Raises:
+        ValueError: if the weights have another rank or are empty, or the names are not
+            as many.
+    """
+    weights = np.asarray(weights, dtype="float64")
+    if weights.ndim not in (2, 3) or not weights.size:
+        raise ValueError(
+            "Attention is drawn from weights (T, S) or (heads, T, S) of one text, with "
+            f"at least one token on each side. Received: shape {weights.shape}"
+        )
+    weights = weights.reshape((-1, *weights.shape[-2:]))
+    queries = list(queries)
+    keys = queries if keys is None else list(keys)
+    if heads is None:
+        heads = [f"head {i + 1}" for i in range(len(weights))]
+    given = len(heads), len(queries), len(keys)
+    if given != weights.shape:
+        raise ValueError(
+            f"Weights of {_counted(weights.shape)} need as many names. Received: names "
+            f"of {_counted(given)}"
+        )
+    return weights, queries, keys, list(heads)
+
+
+def _counted(shape):
+    return "{} heads, {} queries and {} keys".format(*shape)
+
+
+def largest(weights):
+    """The darkest weight's value; 1 where there is none above 0."""
+    finite = weights[np.isfinite(weights)]
+    return finite.max() if finite.size and finite.max() > 0 else 1.0
+
+
+def _explain(figure):
+    from matplotlib.patches import Patch
+
+    image = figure.axes[0].images[0]
+    meanings = {1: "may attend", 0: "may not"}
+    figure.legend(
+        handles=[
+            Patch(facecolor=image.to_rgba(value), edgecolor="black", label=meaning)
+            for value, meaning in meanings.items()
+        ],
+        loc="outside lower center",
+        ncols=2,
+        fontsize="small",
+    )

@@ -1,0 +1,178 @@
+"""Pictures of what attends to what, as lines between two columns of tokens."""
+
+import numpy as np
+
+from keras_vanilla.plots.attention import checked, largest
+from keras_vanilla.plots.canvas import canvas, fonts_for, name_places, shown
+
+MOST_LINKED = 40  # tokens of a column; more are cropped
+FAINTEST = 0.05  # of the largest weight; links below it are not drawn
+STYLES = [  # dashes and marker of each head
+    ("solid", "o"),
+    ((0, (5, 2)), "s"),
+    ((0, (1, 1.5)), "^"),
+    ((0, (6, 2, 1, 2)), "D"),
+]
+
+
+def attention_links(
+    weights,
+    queries,
+    keys=None,
+    *,
+    query=None,
+    title="Attention",
+    heads=None,
+    x_axis="key",
+    y_axis="query",
+):
+    """Draws two columns of tokens and a line for each weight between them.
+
+    The larger the weight, the darker and wider the line. Heads differ by dashes and by
+    the mark at the key's end. Of more than 40 tokens a column shows those around
+    `query`, or the first, and the keys that they attend to most; the title says so.
+
+    Args:
+        weights: float array (T, S) of one head, or (N, T, S) of at most 4 heads.
+        queries: sequence of T str, the left column.
+        keys: sequence of S str, the right column; None means the queries.
+        query: int or None. The one query whose lines are drawn; None means all.
+        title: str.
+        heads: sequence of N str or None, which means "head 1", "head 2", ...
+        x_axis: str. What the right column is.
+        y_axis: str. What the left column is.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the weights have another rank, are empty, negative or not finite,
+            or are of more than 4 heads; if the queries, keys or heads are not as many;
+            if `query` is not the number of one.
+    """
+    weights, queries, keys, heads = checked(weights, queries, keys, heads)
+    _check_links(weights, query, len(queries))
+    if query is not None:
+        weights = weights * (np.arange(len(queries)) == query)[:, None]
+    rows = _rows_shown(len(queries), query)
+    columns = _columns_shown(weights[:, rows])
+    crops = _crop(rows, len(queries), "queries") + _crop(columns, len(keys), "keys")
+    title = "\n".join([shown(title, longest=None), *crops])
+    left, right = _two_columns(queries[rows], keys[columns], title)
+    left.set_title(title, fontsize="medium", fontfamily=fonts_for([title]))
+    weights = weights[:, rows]
+    left.set_xlabel(_caption(weights, columns), fontsize="small")
+    _name_tokens(left, queries[rows], y_axis)
+    _name_tokens(right, keys[columns], x_axis)
+    if query is not None:
+        _frame(left.get_yticklabels()[query - rows.start])
+    weights = weights[:, :, columns]
+    _draw_links(left, weights, heads, largest(weights))
+    return left.figure
+
+
+def _check_links(weights, query, count):
+    if len(weights) > len(STYLES):
+        raise ValueError(
+            f"Links of at most {len(STYLES)} heads can be told apart. Received: "
+            f"{len(weights)} heads; choose some, as in weights[[0, 3]]"
+        )
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(
+            "Links are drawn of finite weights from 0 up. Received: weights from "
+            f"{weights.min()} to {weights.max()}"
+        )
+    if query is not None and not 0 <= query < count:
+        raise ValueError(
+            f"`query` must be the number of one of the {count} queries, 0 first. "
+            f"Received: {query}"
+        )
+
+
+def _rows_shown(count, query):
+    first = 0 if query is None else query - MOST_LINKED // 2
+    first = max(0, min(first, count - MOST_LINKED))
+    return slice(first, min(count, first + MOST_LINKED))
+
+
+def _columns_shown(weights):
+    """The window of keys that gets most of the weight (N, T, S)."""
+    count = weights.shape[-1]
+    size = min(count, MOST_LINKED)
+    sums = np.concatenate([[0.0], np.cumsum(weights.sum(axis=(0, 1)))])
+    first = int(np.argmax(sums[size:] - sums[: count - size + 1]))
+    return slice(first, first + size)
+
+
+def _crop(places, count, what):
+    if places.stop - places.start == count:
+        return []
+    return [f"({what} {places.start} to {places.stop - 1} of {count})"]
+
+
+def _two_columns(queries, keys, title):
+    """Axes whose left side names the queries and whose right side names the keys."""
+    rows = max(len(queries), len(keys))
+    names = sum(max(len(shown(name)) for name in side) for side in (queries, keys))
+    title_width = max(map(len, title.split("\n")))
+    width = max(4.4 + 0.08 * names, 0.09 * title_width + 1)
+    left = canvas(width=width, height=1.5 + 0.24 * rows)[1][0, 0]
+    right = left.twinx()
+    for axes in (left, right):
+        axes.set_xlim(0, 1)
+        axes.set_xticks([])
+        axes.set_ylim(rows - 0.5, -0.5)
+        axes.spines[:].set_visible(False)
+    return left, right
+
+
+def _name_tokens(axes, tokens, name):
+    axes.set_ylabel(shown(name, longest=None), fontfamily=fonts_for([name]))
+    name_places(axes.yaxis, tokens, axes.figure.get_figheight())
+    axes.tick_params(axis="y", length=0)
+
+
+def _frame(label):
+    label.set_bbox({"facecolor": "none", "edgecolor": "black", "pad": 1.5})
+
+
+def _caption(weights, columns):
+    """How dark is dark; where keys are left out, how much of the weight they hold."""
+    caption = f"darkest, widest line: weight {weights[:, :, columns].max():.2f}"
+    left_out = 1 - weights[:, :, columns].sum() / max(weights.sum(), 1e-12)
+    if columns.stop - columns.start == weights.shape[-1]:
+        return caption
+    return f"{caption}; keys not shown hold {left_out:.0%} of the weight"
+
+
+def _draw_links(axes, weights, heads, darkest):
+    """The lines of each head, the faintest first; heads a little below each other."""
+    places = (np.arange(len(weights)) - (len(weights) - 1) / 2) * 0.18
+    for head, place, style, name in zip(weights, places, STYLES, heads, strict=False):
+        dashes, marker = style
+        rows, columns = np.nonzero(head >= FAINTEST * darkest)
+        order = np.argsort(head[rows, columns])
+        for row, column in zip(rows[order], columns[order], strict=True):
+            strength = head[row, column] / darkest
+            axes.plot(
+                (0.01, 0.99),
+                (row + place, column + place),
+                color=str(0.82 * (1 - strength)),
+                linewidth=0.4 + 3.2 * strength,
+                linestyle=dashes,
+                marker=marker,
+                markevery=[1],
+                markersize=2 + 4 * strength,
+                zorder=2 + strength,
+                clip_on=False,
+            )
+        axes.plot([], [], "k", linestyle=dashes, marker=marker, label=shown(name))
+    if len(weights) > 1:
+        _name_heads(axes, heads)
+
+
+def _name_heads(axes, heads):
+    axes.figure.legend(
+        loc="outside lower center",
+        ncols=2,
+        handlelength=4,
+        prop={"family": fonts_for(heads), "size": "small"},
+    )

@@ -1,0 +1,176 @@
+"""An empty figure, and names along its axes in fonts that can show them."""
+
+import functools
+import math
+import unicodedata
+import warnings
+
+LONGEST_NAME = 24  # characters
+NAME_INCHES = 0.15  # of an axis that a name takes
+FIRST_FONT = "DejaVu Sans"  # comes with matplotlib
+LAST_FONT = "Last Resort High-Efficiency"  # as well; has a box for every character
+
+
+def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
+    """An empty figure that needs no display, and its axes.
+
+    Args:
+        rows: int.
+        columns: int.
+        width: float. Inches.
+        height: float. Inches.
+        title: str or None. Of the whole figure.
+    Returns:
+        A matplotlib Figure, and a NumPy object array (rows, columns) of its axes.
+    Raises:
+        ImportError: if matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed: "
+            'pip install "keras-vanilla[notebooks]"'
+        ) from None
+    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    if title is not None:
+        figure.suptitle(shown(title, longest=None), fontfamily=fonts_for([title]))
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def name_axes(axes, *, title, x_axis, y_axis):
+    """Writes a title and what the axes mean, in fonts that can show them."""
+    fonts = {"fontfamily": fonts_for([title, x_axis, y_axis])}
+    axes.set_title(shown(title, longest=None), fontsize="medium", **fonts)
+    axes.set_xlabel(shown(x_axis, longest=None), **fonts)
+    axes.set_ylabel(shown(y_axis, longest=None), **fonts)
+
+
+def name_places(axis, names, inches, rotation=None):
+    """Writes the names of an axis's places 0, 1, 2, ...
+
+    Where there is no room for all, every second, fifth, tenth, ... is written, with its
+    number, and the axis says so.
+
+    Args:
+        axis: `axes.xaxis` or `axes.yaxis`, which has its own name already.
+        names: sequence of str.
+        inches: float. The axis's length.
+        rotation: float or None. Degrees; None turns long names below a short axis.
+    """
+    step = _step(len(names), inches)
+    places = range(0, len(names), step)
+    written = [
+        shown(names[i]) if _is_seen(names[i]) else _codes(names[i]) for i in places
+    ]
+    if step > 1:
+        written = [f"{i} {name}" for i, name in zip(places, written, strict=True)]
+        axis.set_label_text(f"{axis.get_label_text()} (one of {step} named)")
+    if rotation is None:
+        longest = max(map(len, written))
+        narrow = 0.09 * longest > inches / len(written)
+        rotation = 90 if axis.axis_name == "x" and narrow else 0
+    axis.set_ticks(
+        places,
+        written,
+        rotation=rotation,
+        fontfamily=fonts_for(written),
+        fontsize="small",
+    )
+
+
+def name_inches(names):
+    """What the longest of some names takes beside an axis, beyond a short one."""
+    longest = 0 if names is None else max(map(len, names))
+    return 0.085 * max(0, min(longest, LONGEST_NAME) - 6)
+
+
+def _step(count, inches):
+    """1, 2, 5, 10, 20, 50, ...: the first with room for every such name."""
+    room = max(1, int(inches / NAME_INCHES))
+    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
+    return next(step for step in steps if math.ceil(count / step) <= room)
+
+
+def shown(text, longest=LONGEST_NAME):
+    """A text as it can be drawn: on one line, nothing of it taken for a formula.
+
+    Args:
+        text: str.
+        longest: int or None. Longer texts end in an ellipsis.
+    Returns:
+        Str. Control characters, and those that no installed font has, are written as
+        their code points: <1F>, <52A8>.
+    Warns:
+        UserWarning: naming the characters that no installed font has.
+    """
+    if longest is not None and len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if missing := sorted({c for c in text if not (_is_control(c) or _font_of(c))}):
+        warnings.warn(
+            f"No font on this machine can show {''.join(missing)!r}; the picture has "
+            "their code points. A Noto Sans font of their script would show them.",
+            stacklevel=2,
+        )
+    return "".join(map(_visible, text)).replace("$", r"\$")
+
+
+def fonts_for(texts):
+    """Families of installed fonts that together can show some texts.
+
+    Args:
+        texts: sequence of str.
+    Returns:
+        List of str, for the `fontfamily` of a matplotlib text.
+    """
+    found = {_font_of(character) for text in texts for character in text}
+    return [FIRST_FONT, *sorted(found - {FIRST_FONT, None})]
+
+
+def _is_seen(text):
+    """Whether anything of it leaves a mark on paper."""
+    return any(unicodedata.category(c) not in ("Cf", "Zs") for c in text)
+
+
+def _codes(text):
+    return "".join(f"<{ord(character):02X}>" for character in text) or "<>"
+
+
+def _visible(character):
+    if character == "\n":
+        return "⏎"
+    shows = not _is_control(character) and _font_of(character)
+    return character if shows else _codes(character)
+
+
+def _is_control(character):
+    return unicodedata.category(character) == "Cc"
+
+
+@functools.cache
+def _font_of(character):
+    """The family of the first font that has a character, or None."""
+    if unicodedata.category(character) == "Cf":
+        return FIRST_FONT  # such as marks of direction: not seen, but at work
+    families = (
+        family for family, path in _fonts() if ord(character) in _characters(path)
+    )
+    return next(families, None)
+
+
+@functools.cache
+def _fonts():
+    """(family, path) of the installed fonts that show something, the first first."""
+    from matplotlib.font_manager import findfont, fontManager
+
+    paths = {font.name: font.fname for font in fontManager.ttflist}
+    paths.pop(LAST_FONT, None)
+    return [(FIRST_FONT, findfont(FIRST_FONT)), *sorted(paths.items())]
+
+
+@functools.cache
+def _characters(path):
+    """Code points that a font has."""
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(path).get_charmap())

@@ -1,0 +1,133 @@
+"""Boxes and arrows on a plane measured in inches."""
+
+from typing import NamedTuple
+
+from keras_vanilla.plots.canvas import canvas, fonts_for, shown
+
+LINE = 0.16  # inches that a line of text takes
+MARGIN = 0.15
+FRAME, PLAIN, SHADED = "frame", "white", "#dddddd"
+
+
+class Box(NamedTuple):
+    """A box by its middle and size; its sides' middles are where arrows go."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def top(self):
+        return self.x, self.y + self.height / 2
+
+    @property
+    def bottom(self):
+        return self.x, self.y - self.height / 2
+
+    @property
+    def left(self):
+        return self.x - self.width / 2, self.y
+
+    @property
+    def right(self):
+        return self.x + self.width / 2, self.y
+
+
+def height_of(text):
+    """Inches that a box around some lines of text is high."""
+    return 0.2 + LINE * (text.count("\n") + 1)
+
+
+class Drawing:
+    """Boxes, texts and arrows; the figure is as large as what was drawn.
+
+    The artists' gids are "box", "frame", "arrow" and "text".
+
+    Args:
+        title: str.
+    """
+
+    def __init__(self, title):
+        self._figure, axes = canvas(title=title)
+        self._axes = axes[0, 0]
+        self._axes.set_axis_off()
+        self._corners = []
+        self._title = title
+
+    def box(self, x, y, text, width=1.9, fill=PLAIN):
+        """A box around some lines of text, its middle at (x, y)."""
+        box = Box(x, y, width, height_of(text))
+        self._rectangle(box, gid="box", facecolor=fill, linewidth=1, zorder=2)
+        self.text(x, y, text)
+        return box
+
+    def frame(self, boxes, name="", around=0.2):
+        """A dashed frame around boxes, its name in the upper left corner."""
+        left = min(box.left[0] for box in boxes) - around
+        right = max(box.right[0] for box in boxes) + around
+        low = min(box.bottom[1] for box in boxes) - around
+        high = max(box.top[1] for box in boxes) + around + (0.2 if name else 0)
+        box = Box((left + right) / 2, (low + high) / 2, right - left, high - low)
+        style = {"facecolor": "none", "linestyle": (0, (4, 3)), "linewidth": 0.8}
+        self._rectangle(box, gid="frame", zorder=0, **style)
+        if name:
+            self.text(left + 0.08, high - 0.12, name, side="left")
+        return box
+
+    def text(self, x, y, text, side="center"):
+        """Lines of text, their middle, left or right end at (x, y)."""
+        lines = [shown(line, longest=None) for line in text.split("\n")]
+        self._axes.text(
+            x,
+            y,
+            "\n".join(lines),
+            ha=side,
+            va="center",
+            fontsize=9,
+            fontfamily=fonts_for([text.replace("\n", "")]),
+            gid="text",
+            zorder=3,
+        )
+        width = 0.085 * max(map(len, lines))
+        shift = {"center": -width / 2, "left": 0, "right": -width}[side]
+        self._corners += [(x + shift, y - 0.1), (x + shift + width, y + 0.1)]
+
+    def arrow(self, *points):
+        """An arrow along straight lines through points, its head at the last."""
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
+        self._axes.add_patch(
+            FancyArrowPatch(
+                path=Path(points),
+                arrowstyle="-|>",
+                mutation_scale=9,
+                linewidth=1,
+                facecolor="black",
+                joinstyle="miter",
+                capstyle="butt",
+                gid="arrow",
+                zorder=1,
+            )
+        )
+        self._corners += points
+
+    def finish(self):
+        """The figure, in the size that shows everything."""
+        across, up = zip(*self._corners, strict=True)
+        left, right = min(across) - MARGIN, max(across) + MARGIN
+        low, high = min(up) - MARGIN, max(up) + MARGIN
+        self._axes.set(xlim=(left, right), ylim=(low, high), aspect="equal")
+        width = max(right - left, 0.11 * len(self._title))
+        self._figure.set_size_inches(width + 0.2, high - low + 0.5)
+        return self._figure
+
+    def _rectangle(self, box, **style):
+        from matplotlib.patches import Rectangle
+
+        corner = box.left[0], box.bottom[1]
+        self._axes.add_patch(
+            Rectangle(corner, box.width, box.height, edgecolor="black", **style)
+        )
+        self._corners += [corner, (box.right[0], box.top[1])]

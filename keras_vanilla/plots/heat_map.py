@@ -1,0 +1,227 @@
+"""A table of numbers as a field of rising darkness."""
+
+import math
+
+import numpy as np
+
+from keras_vanilla.plots.canvas import canvas, name_axes, name_inches, name_places
+
+NUMBER_INCHES = 0.08  # of a cell that a digit takes
+FEW = 12  # rows or columns up to which numbers are written into the cells
+COLORS = "Blues"  # its lightness falls all the way: ordered in black and white too
+
+
+def heat_map(
+    values,
+    x_labels=None,
+    y_labels=None,
+    *,
+    title,
+    x_axis,
+    y_axis,
+    unit=None,
+    limits=None,
+    numbers=None,
+    axes=None,
+):
+    """Draws a table (rows, columns) of numbers: the larger, the darker.
+
+    Cells that hold no number, or an infinite one, are white with a cross.
+
+    Args:
+        values: float or bool array (rows, columns).
+        x_labels: sequence of str or None. A name for each column.
+        y_labels: sequence of str or None. A name for each row.
+        title: str.
+        x_axis: str. What the columns are.
+        y_axis: str. What the rows are.
+        unit: str or None. What the numbers are; without it there is no scale.
+        limits: pair of floats or None. What is lightest and darkest; None takes the
+            smallest and the largest value.
+        numbers: bool, str or None. Whether to write each number into its cell, or the
+            format to write it in; None does so in small tables, where it fits.
+        axes: matplotlib Axes to draw in; None makes a figure.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the table is not two-dimensional or is empty, or labels do not
+            fit it.
+    """
+    values = _table(values)
+    _check_labels(x_labels, values.shape[1], "x_labels", "columns")
+    _check_labels(y_labels, values.shape[0], "y_labels", "rows")
+    if axes is None:
+        width, height = _inches(values.shape)
+        width = max(width, 0.09 * len(title) - 1.6)  # as wide as the title, with all
+        beside, below = name_inches(y_labels), name_inches(x_labels)
+        axes = canvas(width=width + beside + 1.6, height=height + below + 1.2)[1][0, 0]
+    else:
+        width, height = _inches_of(axes)
+    name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
+    image = _image(axes, values, limits)
+    if x_labels is not None:
+        name_places(axes.xaxis, x_labels, width)
+    if y_labels is not None:
+        name_places(axes.yaxis, y_labels, height)
+    _write_numbers(axes, image, values, numbers, width / values.shape[1])
+    if unit is not None:
+        axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
+    return axes.figure
+
+
+def heat_maps(
+    values,
+    titles,
+    x_labels=None,
+    y_labels=None,
+    *,
+    title,
+    x_axis,
+    y_axis,
+    unit=None,
+    limits=None,
+    numbers=False,
+    columns=4,
+):
+    """Draws tables of one shape side by side, on one scale.
+
+    Args:
+        values: float array (tables, rows, columns).
+        titles: sequence of str. One for each table.
+        x_labels: as for `heat_map`.
+        y_labels: as for `heat_map`; written once a row of tables.
+        title: str. Of the whole figure.
+        x_axis: str. What the columns are.
+        y_axis: str. What the rows are.
+        unit: as for `heat_map`; one scale for all.
+        limits: as for `heat_map`; None takes them of all tables.
+        numbers: as for `heat_map`.
+        columns: int. Tables side by side.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if there is no table, not one title for each, or their shapes
+            differ; as `heat_map`.
+    """
+    if not len(values) or len(values) != len(titles):
+        raise ValueError(
+            "Tables side by side need at least one, and a title for each. Received: "
+            f"{len(values)} tables, {len(titles)} titles"
+        )
+    tables = [_table(table) for table in values]
+    if len(shapes := {table.shape for table in tables}) > 1:
+        raise ValueError(
+            "Tables side by side must have one shape. Received: "
+            f"{', '.join(map(str, sorted(shapes)))}"
+        )
+    tables = np.stack(tables)
+    columns = min(columns, len(tables))
+    rows = math.ceil(len(tables) / columns)
+    width, height = (
+        max(1.6, min(inches, 10 / columns)) for inches in _inches(tables[0].shape)
+    )
+    figure, grid = canvas(
+        rows,
+        columns,
+        width=columns * (width + 0.5) + 1 + name_inches(y_labels),
+        height=rows * (height + 0.7 + name_inches(x_labels)) + 0.6,
+        title=title,
+    )
+    grid = grid.ravel()
+    limits = limits or _limits(tables)
+    for i, table in enumerate(tables):
+        heat_map(
+            table,
+            x_labels,
+            y_labels if i % columns == 0 else None,
+            title=titles[i],
+            x_axis=x_axis,
+            y_axis=y_axis if i % columns == 0 else "",
+            limits=limits,
+            numbers=numbers,
+            axes=grid[i],
+        )
+        if i % columns:
+            grid[i].set_yticks([])
+    for axes in grid[len(tables) :]:
+        axes.set_axis_off()
+    if unit is not None:
+        figure.colorbar(grid[0].images[0], ax=list(grid), label=unit, shrink=0.8)
+    return figure
+
+
+def _table(values):
+    values = np.asarray(values, dtype="float64")
+    if values.ndim != 2 or not values.size:
+        raise ValueError(
+            "A heat map needs a table of at least one row and one column. Received: "
+            f"shape {values.shape}"
+        )
+    return values
+
+
+def _check_labels(labels, count, name, what):
+    if labels is not None and len(labels) != count:
+        raise ValueError(
+            f"`{name}` must name each of the {count} {what}. Received: {len(labels)} "
+            "names"
+        )
+
+
+def _inches(shape):
+    """Width and height of a table: roomy cells when they are few, never a poster."""
+    rows, columns = shape
+    return min(12.0, max(2.4, 0.42 * columns)), min(12.0, max(1.6, 0.32 * rows))
+
+
+def _inches_of(axes):
+    box = axes.get_window_extent()
+    return box.width / axes.figure.dpi, box.height / axes.figure.dpi
+
+
+def _limits(values):
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+    if low == high:  # one value is dark, nothing is light
+        low, high = min(low, 0.0), max(high, 0.0)
+    return (low, high) if low < high else (0.0, 1.0)
+
+
+def _image(axes, values, limits):
+    low, high = limits or _limits(values)
+    image = axes.imshow(
+        np.ma.masked_invalid(values),
+        cmap=COLORS,
+        vmin=low,
+        vmax=high,
+        aspect="auto",
+        interpolation="nearest",
+    )
+    rows, columns = np.nonzero(~np.isfinite(values))
+    axes.scatter(columns, rows, marker="x", color="0.4", s=20, linewidths=1)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.get_major_locator().set_params(integer=True)  # there is no row 2.5
+    axes.set_xlim(-0.5, values.shape[1] - 0.5)  # a cross at the edge would widen it
+    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    return image
+
+
+def _write_numbers(axes, image, values, numbers, inches):
+    pattern = numbers if isinstance(numbers, str) else "{:.2f}"
+    if numbers is None:
+        longest = max(len(pattern.format(value)) for value in values.flat)
+        numbers = max(values.shape) <= FEW and NUMBER_INCHES * longest < inches
+    if not numbers:
+        return
+    for (row, column), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            dark = image.norm(value) > 0.6
+            axes.text(
+                column,
+                row,
+                pattern.format(value),
+                ha="center",
+                va="center",
+                fontsize="small",
+                color="white" if dark else "black",
+            )

@@ -1,0 +1,54 @@
+"""What a model says may come next, as bars."""
+
+import numpy as np
+
+from keras_vanilla.plots.canvas import canvas
+from keras_vanilla.plots.curves import bars
+
+LEAST = 0.005  # of probability that gets the others a bar
+
+
+def next_token(probabilities, names, *, top=8, title="The next token"):
+    """Draws the likeliest next tokens as bars, and what is left for all others.
+
+    Args:
+        probabilities: float array (V,), or dict of name: such array, drawn side by
+            side; the tokens are those that are likeliest in any of them.
+        names: function from an id to its name.
+        top: int. Tokens with a bar of their own.
+        title: str.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if there are no probabilities, one is not of shape (V,), or `top`
+            is below 1.
+    """
+    if not isinstance(probabilities, dict):
+        probabilities = {"probability": probabilities}
+    shapes = {np.shape(values) for values in probabilities.values()}
+    if len(shapes) != 1 or len(*shapes) != 1:
+        raise ValueError(
+            "Next tokens are drawn from probabilities of one shape (V,). Received: "
+            f"{sorted(shapes)}"
+        )
+    if top < 1:
+        raise ValueError(f"`top` must be at least 1. Received: {top}")
+    table = np.stack([np.asarray(values) for values in probabilities.values()])
+    order = np.argsort(-table.max(axis=0), kind="stable")[:top]
+    order = order[np.argsort(-table[0, order], kind="stable")]
+    groups = {str(names(i)): table[:, i] for i in order}
+    others = np.delete(table, order, axis=1)  # (names, V - top)
+    if others.sum() > LEAST:
+        groups[f"{others.shape[1]} others"] = others.sum(axis=1)
+    width = max(5.0, 0.55 * len(groups) * len(table) + 1.5)
+    return bars(
+        {
+            group: dict(zip(probabilities, values.tolist(), strict=True))
+            for group, values in groups.items()
+        },
+        title=title,
+        y_axis="probability",
+        x_axis="token",
+        numbers="{:.2f}",
+        axes=canvas(width=width, height=3.2)[1][0, 0],
+    )

@@ -1,0 +1,128 @@
+"""Pictures of what tells a Transformer where each token stands."""
+
+import numpy as np
+
+from keras_vanilla.plots.canvas import canvas
+from keras_vanilla.plots.curves import curves
+from keras_vanilla.plots.heat_map import heat_map
+
+
+def position_map(encoding, labels=None, *, title="Positional encoding", axes=None):
+    """Draws the vector of each position as a row: dimension by position.
+
+    Args:
+        encoding: float array (L, D). Row k is the vector of position k.
+        labels: sequence of L str, the tokens that stand there, or None.
+        title: str.
+        axes: matplotlib Axes to draw in; None makes a figure.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the encoding is not a table of positions, or the labels do not
+            fit it.
+    """
+    encoding = _table(encoding)
+    if axes is None:
+        axes = _room(*encoding.shape)
+    highest = max(1.0, float(np.abs(encoding).max()))
+    return heat_map(
+        encoding,
+        y_labels=labels,
+        title=title,
+        x_axis="dimension",
+        y_axis="position" if labels is None else "token",
+        unit="value",
+        limits=(-highest, highest),
+        axes=axes,
+    )
+
+
+def position_curves(
+    encoding, dimensions=(4, 5, 6, 7), *, title="Positional encoding", axes=None
+):
+    """Draws some dimensions over the positions.
+
+    Args:
+        encoding: float array (L, D). Row k is the vector of position k.
+        dimensions: sequence of int. Columns to draw.
+        title: str.
+        axes: matplotlib Axes to draw in; None makes a figure.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the encoding is not a table of positions or has not all of the
+            dimensions.
+    """
+    encoding = _table(encoding)
+    for dimension in dimensions:
+        if not 0 <= dimension < encoding.shape[1]:
+            raise ValueError(
+                f"The encoding has dimensions 0 to {encoding.shape[1] - 1}. Received: "
+                f"{dimension}"
+            )
+    axes = canvas(width=7.4, height=3.4)[1][0, 0] if axes is None else axes
+    lines = {f"dimension {d}": encoding[:, d] for d in dimensions}
+    figure = curves(
+        np.arange(len(encoding)),
+        lines,
+        title=title,
+        x_axis="position",
+        y_axis="value",
+        axes=axes,
+    )
+    if legend := axes.get_legend():  # beside the curves, which fill all of the height
+        legend.set_loc("upper left")
+        legend.set_bbox_to_anchor((1.01, 1))
+    return figure
+
+
+def position_similarity(
+    encoding, labels=None, *, title="Similarity of positions", axes=None
+):
+    """Draws how alike the vectors of each two positions are.
+
+        p_j · p_k / (|p_j| |p_k|)
+
+    Args:
+        encoding: float array (L, D). Row k is the vector p_k of position k.
+        labels: sequence of L str, the tokens that stand there, or None.
+        title: str.
+        axes: matplotlib Axes to draw in; None makes a figure.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the encoding is not a table of positions, or the labels do not
+            fit it.
+    """
+    encoding = _table(encoding)
+    lengths = np.linalg.norm(encoding, axis=1, keepdims=True)
+    unit = encoding / np.maximum(lengths, 1e-12)
+    axes = _room(len(unit), len(unit)) if axes is None else axes
+    return heat_map(
+        unit @ unit.T,  # (L, L)
+        labels,
+        labels,
+        title=title,
+        x_axis="position" if labels is None else "token",
+        y_axis="position" if labels is None else "token",
+        unit="cosine",
+        axes=axes,
+    )
+
+
+def _room(rows, columns):
+    """Axes for a table of this size, on a screen's page at most."""
+    width, height = 0.42 * columns + 2.2, 0.32 * rows + 1.2
+    return canvas(width=min(9, max(4.6, width)), height=min(7, max(2.8, height)))[1][
+        0, 0
+    ]
+
+
+def _table(encoding):
+    encoding = np.asarray(encoding, dtype="float64")
+    if encoding.ndim != 2 or not encoding.size:
+        raise ValueError(
+            "A positional encoding must be a table (positions, dimensions) of at least "
+            f"one each. Received: shape {encoding.shape}"
+        )
+    return encoding

@@ -1,0 +1,208 @@
+"""How a training went: its history, its learning rate, what it made of the targets."""
+
+import csv
+import os
+
+import numpy as np
+
+from keras_vanilla.plots.canvas import canvas
+from keras_vanilla.plots.curves import curves
+from keras_vanilla.plots.heat_map import heat_maps
+
+PANELS = (  # title, what y is, and which names of a history are drawn by which name
+    (
+        "Cross-entropy",
+        "nats a token",
+        {
+            "token_crossentropy": "training",
+            "val_token_crossentropy": "validation",
+            "loss": "training, smoothed",
+            "val_loss": "validation, smoothed",
+        },
+    ),
+    (
+        "Accuracy of the next token",
+        "share of tokens",
+        {"token_accuracy": "training", "val_token_accuracy": "validation"},
+    ),
+    ("BLEU", "BLEU, 0 to 100", {"val_bleu": "validation"}),
+    ("Learning rate", "at an epoch's end", {"learning_rate": "learning rate"}),
+)
+POINTS = 400  # of a learning rate's line
+
+
+def training_history(history, learning_rates=None, *, title="Training"):
+    """Draws what a training logged in each epoch: loss, accuracy, BLEU, learning rate.
+
+    Args:
+        history: dict of name: float array (epochs,), with the names that this package's
+            training logs (`loss`, `token_crossentropy`, `token_accuracy`, `val_bleu`,
+            `learning_rate`; `val_` before those of the validation); what `fit` returns;
+            or the path of a `history.csv`. Other names are not drawn.
+        learning_rates: float array (steps,) or None. The rate of every step, drawn by
+            step.
+        title: str.
+    Returns:
+        A matplotlib Figure with a picture for each kind that is there.
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if no epoch or nothing known is logged, or not as much of each.
+    """
+    if isinstance(history, str | os.PathLike):
+        history = _read(history)
+    history = dict(getattr(history, "history", history))
+    epochs = _epochs(history)
+    panels = [
+        (name, y_axis, {label: history[key] for key, label in keys.items()})
+        for name, y_axis, keys in _logged(history)
+    ]
+    pictures = len(panels) + (learning_rates is not None)
+    columns = min(2, pictures)
+    rows = -(-pictures // columns)
+    figure, grid = canvas(
+        rows, columns, width=4.8 * columns, height=3.2 * rows + 0.4, title=title
+    )
+    grid = grid.ravel()
+    for axes, (name, y_axis, lines) in zip(grid, panels, strict=False):
+        curves(epochs, lines, title=name, x_axis="epoch", y_axis=y_axis, axes=axes)
+        axes.set_xlim(epochs[0] - 0.5, epochs[-1] + 0.5)
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    if learning_rates is not None:
+        _draw_rates(grid[len(panels)], {"rate": np.asarray(learning_rates)})
+    for axes in grid[pictures:]:
+        axes.set_axis_off()
+    return figure
+
+
+def learning_rate(schedules, steps, *, title="Learning rate"):
+    """Draws learning rates by step.
+
+    Args:
+        schedules: function of the number of updates made so far, such as a
+            `TransformerSchedule`; or dict of name: such a function.
+        steps: int. The last step; the first is 1.
+        title: str.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if `steps` is below 1, or there is no schedule.
+    """
+    if steps < 1:
+        raise ValueError(f"`steps` must be at least 1. Received: {steps}")
+    named = schedules if isinstance(schedules, dict) else {"learning rate": schedules}
+    drawn = np.unique(np.linspace(1, steps, POINTS).round().astype("int64"))
+    lines = {
+        name: np.array([float(schedule(int(step) - 1)) for step in drawn])
+        for name, schedule in named.items()
+    }
+    return curves(drawn, lines, title=title, x_axis="step", y_axis="learning rate")
+
+
+def distributions(
+    targets,
+    probabilities,
+    vocabulary,
+    positions=None,
+    *,
+    titles=("target", "model"),
+    title="A distribution over the vocabulary at each position",
+):
+    """Draws what a model should say at each position beside what it says.
+
+    Args:
+        targets: float array (T, V). A distribution in each row.
+        probabilities: float array (T, V). The model's.
+        vocabulary: sequence of V str.
+        positions: sequence of T str, or None. A name for each row.
+        titles: pair of str. Of the two tables.
+        title: str. Of the whole picture.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the two have not the same shape, or a row has a negative number
+            or does not sum to 1; as `heat_map`.
+    """
+    tables = [np.asarray(table, "float64") for table in (targets, probabilities)]
+    if tables[0].shape != tables[1].shape:
+        raise ValueError(
+            "`targets` and `probabilities` must have the same shape. Received: "
+            f"{tables[0].shape} and {tables[1].shape}"
+        )
+    for name, table in zip(("targets", "probabilities"), tables, strict=True):
+        if (table < 0).any() or not np.allclose(table.sum(axis=-1), 1, atol=1e-2):
+            raise ValueError(
+                f"Each row of `{name}` must be a distribution: no number below 0, and "
+                "1 in sum."
+            )
+    return heat_maps(
+        tables,
+        titles,
+        vocabulary,
+        positions,
+        title=title,
+        x_axis="vocabulary",
+        y_axis="position",
+        unit="probability",
+        limits=(0, 1),
+        numbers=None,
+    )
+
+
+def _read(path):
+    """The columns of a file that Keras's `CSVLogger` wrote; NaN where it has no number.
+
+    A training that was killed while it wrote leaves half a last line, which is dropped.
+    """
+    with open(path, newline="", encoding="utf-8") as file:
+        names, *rows = list(csv.reader(file)) or [[]]
+    rows = [row for row in rows if len(row) == len(names)]
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return dict(zip(names, [list(map(_number, each)) for each in columns], strict=True))
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _epochs(history):
+    """The numbers of the epochs, from 1; Keras counts from 0."""
+    lengths = {name: len(values) for name, values in history.items()}
+    if not lengths or not max(lengths.values()):
+        raise ValueError("A history needs at least one epoch. Received: none")
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            "A history needs as many values of each name as it has epochs. Received: "
+            f"{lengths}"
+        )
+    counted = range(next(iter(lengths.values())))
+    return np.asarray(history.get("epoch", counted)) + 1
+
+
+def _logged(history):
+    """Of each panel those names that the history has; panels with none are left out."""
+    panels = [
+        (title, y_axis, {key: names[key] for key in names if key in history})
+        for title, y_axis, names in PANELS
+    ]
+    panels = [panel for panel in panels if panel[2]]
+    if not panels:
+        raise ValueError(
+            "A history needs one of the names that training logs, such as "
+            f"'token_crossentropy' or 'val_bleu'. Received: {', '.join(history)}"
+        )
+    return panels
+
+
+def _draw_rates(axes, lines):
+    steps = np.arange(1, len(lines["rate"]) + 1)
+    curves(
+        steps,
+        lines,
+        title="Learning rate",
+        x_axis="step",
+        y_axis="learning rate",
+        axes=axes,
+    )

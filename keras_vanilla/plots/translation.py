@@ -1,0 +1,111 @@
+"""Pictures of what a translator does with one text."""
+
+import numpy as np
+from keras import ops
+
+from keras_vanilla.plots.attention import attention_map
+from keras_vanilla.plots.positions import position_map
+
+START, END = "<s>", "</s>"
+KINDS = {
+    "cross": "Cross-attention",
+    "encoder": "The encoder's self-attention",
+    "decoder": "The decoder's self-attention",
+}
+
+
+def translation_attention(translator, text, kind="cross", layer=None, head=None):
+    """Draws what attends to what while a text is translated by greedy search.
+
+    The rows of a decoder's attention are named after the pieces that are predicted
+    there, the columns of its self-attention after those that have been read.
+
+    Args:
+        translator: Translator.
+        text: str.
+        kind: "cross" (translation to source), "encoder" (source to source) or "decoder"
+            (translation to translation).
+        layer: int or None. 1 is the first; None means the last.
+        head: int or None. 1 is the first; None means the mean of all.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the text has no piece or more than the model takes, or there is
+            no such kind, layer or head.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"`kind` must be one of {tuple(KINDS)}. Received: {kind!r}")
+    model = translator.model
+    source = _source(translator, text)
+    target = next(translator.stream([text]))[0].ids
+    shifted = [model.start_id, *target[:-1]]
+    inputs = {"source_ids": np.array([source]), "target_ids": np.array([shifted])}
+    weights = model.attention_weights(inputs)
+    depth = model.num_encoder_layers if kind == "encoder" else model.num_decoder_layers
+    layer = _chosen(layer, depth, "layer") or depth
+    weights = weights[_name(kind, layer)][0]  # (N, T, S)
+    head = _chosen(head, len(weights), "head")
+    of_heads = f"head {head}" if head else "mean of the heads"
+    return attention_map(
+        weights[head - 1] if head else weights.mean(axis=0),
+        *_rows_and_columns(kind, translator.tokenizer, source, target),
+        title=f"{KINDS[kind]}, layer {layer} of {depth}, {of_heads}",
+        x_axis="piece read" if kind == "decoder" else "source piece",
+        y_axis="source piece" if kind == "encoder" else "piece predicted",
+    )
+
+
+def translation_positions(translator, text):
+    """Draws the positional encoding that is added to the pieces of a text.
+
+    Args:
+        translator: Translator.
+        text: str.
+    Returns:
+        A matplotlib Figure: a row for each piece.
+    Raises:
+        ValueError: if the text has no piece or more than the model takes.
+    """
+    source = _source(translator, text)
+    nothing = ops.zeros((1, len(source), translator.model.d_model))
+    encoding = ops.convert_to_numpy(translator.model.positions(nothing))[0]
+    tokenizer = translator.tokenizer
+    pieces = _pieces(tokenizer.source_pieces, source, tokenizer.end_id)
+    return position_map(encoding, pieces, title="Positional encoding of the pieces")
+
+
+def _source(translator, text):
+    source = translator.encode([text])[0]
+    if len(source) == 1:  # the end
+        raise ValueError(f"There is no piece to draw in the text {text!r}.")
+    return source
+
+
+def _chosen(number, count, what):
+    if number is not None and not 1 <= number <= count:
+        raise ValueError(
+            f"`{what}` must be from 1, the first, to {count}. Received: {number}"
+        )
+    return number
+
+
+def _name(kind, layer):
+    """As `Transformer.attention_weights` calls it."""
+    if kind == "encoder":
+        return f"encoder/{layer - 1}"
+    return f"decoder/{layer - 1}/{'cross' if kind == 'cross' else 'self'}"
+
+
+def _rows_and_columns(kind, tokenizer, source, target):
+    source = _pieces(tokenizer.source_pieces, source, tokenizer.end_id)
+    target = _pieces(tokenizer.target_pieces, target, tokenizer.end_id)
+    return {
+        "cross": (target, source),
+        "encoder": (source, source),
+        "decoder": (target, [START, *target[:-1]]),
+    }[kind]
+
+
+def _pieces(pieces_of, ids, end_id):
+    ended = end_id in ids  # a translation as long as it may be has no end
+    return [*pieces_of(ids[:-1]), END] if ended else pieces_of(ids)

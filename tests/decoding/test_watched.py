@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from automaton import END, PAD, Automaton
+from models import ids, make_model
+
+from keras_vanilla.decoding import beam_search, greedy_search, sample, watch
+
+SOURCE = np.array([[4], [9], [23]])
+SEARCHES = {
+    "greedy": (greedy_search, {"return_scores": True}),
+    "beam": (beam_search, {"beam_size": 5, "n_best": 3}),
+    "sample": (sample, {"temperature": 1.3, "top_p": 0.9, "seed": 7}),
+}
+
+
+def arrays(result):
+    return [np.asarray(x) for x in (result if isinstance(result, tuple) else [result])]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize(
+    "model, source_ids",
+    [
+        (Automaton.random(7, seed=1, max_length=13), SOURCE),
+        (make_model(seed=2), ids((5, 3, 7), 7)),
+    ],
+    ids=["automaton", "transformer"],
+)
+def test_the_result_is_the_unwatched_one(name, model, source_ids):
+    search, arguments = SEARCHES[name]
+    expected = arrays(search(model, source_ids, max_length=6, **arguments))
+    result, states = watch(search, model, source_ids, max_length=6, **arguments)
+    for found, wanted in zip(arrays(result), expected, strict=True):
+        assert isinstance(found, np.ndarray) and found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert [int(state["index"]) for state in states] == list(range(len(states)))
+
+
+def test_the_last_state_is_the_result_and_every_state_goes_on_from_the_one_before():
+    model = Automaton.random(7, seed=1, max_length=13)
+    (found, scores), states = watch(greedy_search, model, SOURCE, return_scores=True)
+    np.testing.assert_array_equal(states[-1]["ids"], found)
+    np.testing.assert_array_equal(states[-1]["sums"], scores)
+    assert states[-1]["finished"].all()
+    for n, state in enumerate(states):
+        np.testing.assert_array_equal(state["ids"][:, :n], found[:, :n])
+        assert (state["ids"][:, n:] == PAD).all()
+
+
+def test_the_last_state_of_a_beam_search_holds_its_hypotheses():
+    model = Automaton.random(7, seed=1, max_length=13)
+    (found, scores), states = watch(
+        beam_search, model, SOURCE, beam_size=5, length_penalty=0.0
+    )
+    last = states[-1]
+    for row in range(len(SOURCE)):
+        ended = last["finished"][row]
+        held = {
+            tuple(said): log_prob
+            for said, log_prob in zip(
+                last["ids"][row][ended].tolist(),
+                last["log_probs"][row][ended],
+                strict=True,
+            )
+        }
+        said = map(tuple, found[row].tolist())
+        of_result = dict(zip(said, scores[row], strict=True))
+        assert held == {
+            key: value for key, value in of_result.items() if np.isfinite(value)
+        }
+
+
+def test_logits_are_what_the_model_says_of_each_hypothesis():
+    model = Automaton.random(7, seed=1, max_length=13)
+    states = watch(beam_search, model, SOURCE, beam_size=5)[1]
+    assert "logits" not in states[-1]
+    compared = 0
+    for n, state in enumerate(states[:-1]):
+        assert state["logits"].shape == (3, 5, 7)
+        for row, beam in np.argwhere(
+            np.isfinite(state["log_probs"]) & ~state["finished"]
+        ):
+            said = state["ids"][row, beam, :n].tolist()
+            assert END not in said
+            logits = state["logits"][row, beam].astype("float64")
+            expected = model.next_log_probs(SOURCE[row])(said)
+            np.testing.assert_allclose(
+                logits - np.log(np.exp(logits).sum()), expected, atol=1e-5
+            )
+            compared += 1
+    assert compared > 20
+
+
+def test_states_are_arrays_without_the_cache():
+    states = watch(sample, make_model(), ids((5, 3), 7), seed=1, max_length=4)[1]
+    for state in states:
+        assert "cache" not in state
+        assert all(isinstance(value, np.ndarray) for value in state.values())
+
+
+def test_a_search_refuses_as_it_does_unwatched():
+    with pytest.raises(ValueError, match="beam_size"):
+        watch(beam_search, Automaton.random(7, seed=1), SOURCE, beam_size=0)

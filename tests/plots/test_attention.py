@@ -1,0 +1,227 @@
+import numpy as np
+import pytest
+
+from keras_vanilla.plots import attention_links, attention_map, mask_table
+from keras_vanilla.plots.attention_links import MOST_LINKED
+
+SENTENCE = "The animal was too tired .".split()
+SCRIPTS = ["我们", "שלום", "مرحبا", "⁇", "<unk>", "$x_1$", "", "a\nb"]
+MANY = [f"token{i}" for i in range(300)]
+
+
+def weights_of(*shape):
+    scores = np.exp(2 * np.random.default_rng(0).normal(size=shape))
+    return scores / scores.sum(-1, keepdims=True)
+
+
+def names(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def drawn(figure):
+    """The links, without the legend's samples."""
+    return [line for line in figure.axes[0].lines if len(line.get_xdata())]
+
+
+def assert_nothing_is_cut(figure):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(figure).draw()
+    inside = figure.bbox.padded(1)
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert inside.contains(box.x0, box.y0) and inside.contains(box.x1, box.y1)
+
+
+def test_a_map_has_a_row_for_each_query_and_a_column_for_each_key():
+    weights = weights_of(2, 3)
+    axes = attention_map(weights, ["a", "b"], ["x", "y", "z"], title="T").axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), weights)
+    assert names(axes.yaxis) == ["a", "b"] and names(axes.xaxis) == ["x", "y", "z"]
+    assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == (
+        "T",
+        "key",
+        "query",
+    )
+
+
+def test_in_a_map_white_is_weight_zero():
+    weights = weights_of(3, 3)
+    image = attention_map(weights, list("abc")).axes[0].images[0]
+    assert image.get_clim() == (0.0, weights.max())
+
+
+def test_without_keys_the_queries_are_the_keys():
+    axes = attention_map(weights_of(6, 6), SENTENCE).axes[0]
+    assert names(axes.xaxis) == names(axes.yaxis) == SENTENCE
+
+
+def test_heads_make_a_grid_on_one_scale():
+    weights = weights_of(5, 6, 6)
+    maps = [a for a in attention_map(weights, SENTENCE).axes if a.images]
+    maps = [axes for axes in maps if axes.get_title()]
+    assert [axes.get_title() for axes in maps] == [f"head {i}" for i in range(1, 6)]
+    for axes, head in zip(maps, weights, strict=True):
+        np.testing.assert_array_equal(axes.images[0].get_array(), head)
+        assert axes.images[0].get_clim() == (0.0, weights.max())
+
+
+def test_heads_are_named():
+    figure = attention_map(weights_of(2, 6, 6), SENTENCE, heads=["head 3", "head 7"])
+    assert [a.get_title() for a in figure.axes[:2]] == ["head 3", "head 7"]
+
+
+def test_a_head_of_zeros_and_one_of_nan_are_pictures_too():
+    assert attention_map(np.zeros((2, 2)), ["a", "b"]).axes[0].images
+    assert attention_map(np.full((2, 2), np.nan), ["a", "b"]).axes[0].images
+
+
+@pytest.mark.parametrize("draw", [attention_map, attention_links])
+@pytest.mark.parametrize("shape", [(4,), (1, 2, 4, 4), (0, 0), (2, 0, 3)])
+def test_weights_of_another_rank_or_of_nothing_are_refused(draw, shape):
+    with pytest.raises(ValueError, match=r"\(heads, T, S\).*Received: shape \("):
+        draw(np.zeros(shape), ["a"] * 4)
+
+
+@pytest.mark.parametrize("draw", [attention_map, attention_links])
+@pytest.mark.parametrize(
+    "labels", [(["a"], None), (["a", "b"], ["x"]), (["a", "b"], list("xyz"), ["h"])]
+)
+def test_names_that_do_not_fit_the_weights_are_refused(draw, labels):
+    queries, keys, *heads = labels
+    with pytest.raises(ValueError, match="2 heads, 2 queries and 3 keys need as many"):
+        draw(weights_of(2, 2, 3), queries, keys, heads=heads[0] if heads else None)
+
+
+def test_the_larger_the_weight_the_darker_and_wider_the_link():
+    lines = drawn(attention_links(np.array([[0.7, 0.2, 0.1]]), ["q"], list("abc")))
+    ends = [line.get_ydata().tolist() for line in lines]
+    assert ends == [[0, 2], [0, 1], [0, 0]]  # the darkest is drawn last
+    greys = [float(line.get_color()) for line in lines]
+    assert greys == sorted(greys, reverse=True) and greys[-1] == 0.0
+    widths = [line.get_linewidth() for line in lines]
+    assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+def test_links_name_tokens_on_both_sides():
+    left, right = attention_links(weights_of(2, 3), ["a", "b"], list("xyz")).axes
+    assert names(left.yaxis) == ["a", "b"] and names(right.yaxis) == ["x", "y", "z"]
+    assert (left.get_ylabel(), right.get_ylabel()) == ("query", "key")
+
+
+def test_one_query_has_links_of_its_own_and_a_frame():
+    figure = attention_links(weights_of(6, 6), SENTENCE, query=4)
+    assert {line.get_ydata()[0] for line in drawn(figure)} == {4}
+    framed = [
+        label.get_text()
+        for label in figure.axes[0].get_yticklabels()
+        if label.get_bbox_patch() is not None
+    ]
+    assert framed == ["tired"]
+
+
+def test_heads_differ_in_dashes_and_marks_and_are_explained():
+    figure = attention_links(weights_of(4, 6, 6), SENTENCE, heads=list("abcd"))
+    samples = [line for line in figure.axes[0].lines if not len(line.get_xdata())]
+    dashes = {str((x._unscaled_dash_pattern, x.get_marker())) for x in samples}
+    assert len(dashes) == 4 and len({x.get_marker() for x in samples}) == 4
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == list("abcd")
+    assert not attention_links(weights_of(6, 6), SENTENCE).legends
+
+
+def test_masked_weights_have_no_links():
+    assert drawn(attention_links(np.zeros((2, 2)), ["a", "b"])) == []
+
+
+def test_links_of_too_many_heads_are_refused():
+    with pytest.raises(ValueError, match="at most 4 heads .* Received: 5 heads"):
+        attention_links(weights_of(5, 6, 6), SENTENCE)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, np.nan, np.inf])
+def test_links_of_weights_that_are_none_are_refused(wrong):
+    with pytest.raises(ValueError, match="finite weights from 0 up. Received: weights"):
+        attention_links(np.array([[0.5, wrong]]), ["a"], ["x", "y"])
+
+
+@pytest.mark.parametrize("query", [-1, 6])
+def test_a_query_that_is_not_there_is_refused(query):
+    with pytest.raises(ValueError, match=f"one of the 6 queries.*Received: {query}"):
+        attention_links(weights_of(6, 6), SENTENCE, query=query)
+
+
+def test_links_of_three_hundred_tokens_show_the_part_that_matters_and_say_so():
+    weights = np.full((300, 300), 0.1 / 300)
+    weights[150, 217] += 0.9
+    figure = attention_links(weights, MANY, query=150, title="T")
+    left, right = figure.axes
+    assert "token150" in names(left.yaxis) and "token217" in names(right.yaxis)
+    assert len(names(left.yaxis)) == len(names(right.yaxis)) == MOST_LINKED
+    title, *crops = left.get_title().split("\n")
+    assert title == "T"
+    assert crops[0] == "(queries 130 to 169 of 300)"
+    assert crops[1].endswith("of 300)")
+    assert left.get_xlabel().endswith("keys not shown hold 9% of the weight")
+    ends = [float(line.get_ydata()[1]) for line in drawn(figure)]
+    assert [names(right.yaxis)[round(end)] for end in ends] == ["token217"]
+
+
+def test_a_crop_of_the_queries_alone_says_no_more():
+    figure = attention_links(weights_of(300, 2), MANY, ["x", "y"], title="T")
+    assert figure.axes[0].get_title() == "T\n(queries 0 to 39 of 300)"
+    assert "not shown" not in figure.axes[0].get_xlabel()
+
+
+def test_a_mask_is_dark_where_one_may_attend():
+    mask = np.tril(np.ones((5, 5), bool))
+    figure = mask_table(mask)
+    axes = figure.axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), mask)
+    assert [t.get_text() for t in axes.texts] == [str(int(x)) for x in mask.ravel()]
+    meanings = [t.get_text() for t in figure.legends[0].get_texts()]
+    assert meanings == ["may attend", "may not"]
+    dark, light = (p.get_facecolor()[:3] for p in figure.legends[0].get_patches())
+    assert sum(dark) < 1 < 2.5 < sum(light)
+
+
+def test_a_mask_names_its_tokens_or_counts_them():
+    mask = np.ones((2, 3), int)
+    assert names(mask_table(mask).axes[0].xaxis) == ["0", "1", "2"]
+    axes = mask_table(mask, ["a", "b"], ["x", "y", "z"]).axes[0]
+    assert names(axes.yaxis) == ["a", "b"] and names(axes.xaxis) == ["x", "y", "z"]
+
+
+def test_a_mask_that_allows_all_or_nothing_keeps_its_colours():
+    for value in (0, 1):
+        image = mask_table(np.full((2, 2), value)).axes[0].images[0]
+        assert image.get_clim() == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "mask", [np.ones((1, 5, 5), bool), np.ones((0, 5), bool), np.full((2, 2), 0.5)]
+)
+def test_a_mask_that_is_no_table_of_true_and_false_is_refused(mask):
+    with pytest.raises(ValueError, match="true and false. Received: shape"):
+        mask_table(mask)
+
+
+def test_names_that_do_not_fit_the_mask_are_refused():
+    with pytest.raises(ValueError, match="Received: 1 names"):
+        mask_table(np.ones((2, 2), bool), ["a"])
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        lambda: attention_map(weights_of(8, 8), SCRIPTS),
+        lambda: attention_links(weights_of(2, 8, 8), SCRIPTS, query=1),
+        lambda: attention_links(weights_of(300, 300), MANY, query=299, title=40 * "x"),
+        lambda: attention_map(weights_of(8, 300, 300), MANY),
+        lambda: mask_table(np.tri(300), MANY, MANY),
+        lambda: attention_links(weights_of(1, 1), ["a"]),
+    ],
+    ids=["map", "links", "long links", "long heads", "long mask", "one token"],
+)
+@pytest.mark.filterwarnings("ignore:No font on this machine")
+def test_whatever_the_tokens_nothing_is_cut(figure):
+    assert_nothing_is_cut(figure())

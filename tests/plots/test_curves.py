@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from keras_vanilla.plots import bars, curves
+
+NAMES = {"title": "Cost", "x_axis": "length, tokens", "y_axis": "time, ms"}
+
+
+def test_lines_hold_their_numbers_and_names():
+    figure = curves([1, 2, 3], {"a": [1, 4, 9], "$b$": [1, 2, 3]}, **NAMES)
+    axes = figure.axes[0]
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, 4, 9])
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["a", r"\$b\$"]
+    assert axes.get_ylabel() == "time, ms"
+
+
+def test_lines_are_told_apart_without_colours():
+    lines = {str(i): np.arange(3.0) + i for i in range(6)}
+    drawn = curves([0, 1, 2], lines, **NAMES).axes[0].lines
+    looks = {(str(line._dash_pattern), line.get_marker()) for line in drawn}
+    assert len(looks) == 6
+
+
+def test_points_have_no_lines_between_them():
+    line = curves([1, 2], {"a": [1, 2]}, points=True, **NAMES).axes[0].lines[0]
+    assert line.get_linestyle() == "None" and line.get_marker() != "None"
+
+
+def test_scales_can_be_logarithmic():
+    figure = curves([1, 10], {"a": [1, 2]}, log_x=True, log_y=True, **NAMES)
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_no_line_and_lines_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="at least one line"):
+        curves([1, 2], {}, **NAMES)
+    with pytest.raises(ValueError, match="'a' must have as many values as `x`, 2"):
+        curves([1, 2], {"a": [1, 2, 3]}, **NAMES)
+
+
+def test_bars_say_their_numbers():
+    figure = bars({"float32": 31.4, "int8": 9.1}, title="Size", y_axis="MB")
+    axes = figure.axes[0]
+    assert [bar.get_height() for bar in axes.patches] == [31.4, 9.1]
+    assert [text.get_text() for text in axes.texts] == ["31.4", "9.1"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["float32", "int8"]
+
+
+def test_groups_of_bars_are_told_apart_by_their_filling():
+    groups = {"Keras": {"BLEU": 1, "chrF": 2}, "phone": {"BLEU": 3, "chrF": 4}}
+    axes = bars(groups, title="Score", y_axis="points").axes[0]
+    assert [bar.get_height() for bar in axes.patches] == [1, 3, 2, 4]
+    assert len({bar.get_hatch() for bar in axes.patches}) == 2
+
+
+@pytest.mark.parametrize("values", [{}, {"a": {}}, {"a": {"x": 1}, "b": {"y": 1}}])
+def test_no_bar_and_groups_that_differ_are_refused(values):
+    with pytest.raises(ValueError, match="the same names in each group"):
+        bars(values, title="t", y_axis="y")
+
+
+def test_few_places_of_a_logarithmic_axis_are_named():
+    axes = curves([8, 64, 512], {"a": [1, 2, 3]}, log_x=True, **NAMES).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["8", "64", "512"]

@@ -1,0 +1,245 @@
+import io
+
+import numpy as np
+import pytest
+from automaton import END, Automaton
+from PIL import Image
+
+from keras_vanilla.decoding import beam_search, greedy_search, watch
+from keras_vanilla.plots import (
+    beam_tree,
+    decoding_gif,
+    decoding_stills,
+    next_token,
+    search_tree,
+)
+from keras_vanilla.text import Tokenizer
+from keras_vanilla.transformer import Transformer
+from keras_vanilla.translator import Translator
+
+NAMES = "<pad> <s> </s> I a am student pupil".split()
+SOURCE = np.array([[4]])
+LINES = ["Ein Hund rennt über die Wiese.", "A dog runs across the meadow."] * 3
+
+
+@pytest.fixture(scope="module")
+def translator():
+    tokenizer = Tokenizer.train(lines=LINES, vocabulary_size=330, model_type="bpe")
+    model = Transformer.from_preset(
+        "tiny", source_vocabulary_size=tokenizer.vocabulary_size, num_encoder_layers=3
+    )
+    return Translator(tokenizer, model)
+
+
+def searched(beam_size, **arguments):
+    model = Automaton.random(len(NAMES), seed=3, max_length=9)
+    return watch(beam_search, model, SOURCE, beam_size=beam_size, **arguments)
+
+
+def until_the_end(ids):
+    """The tokens said; among them an automaton's may be pads."""
+    return ids[: ids.tolist().index(END) + 1].tolist()
+
+
+def boxes(figure, kind=None):
+    found = [box for box in figure.axes[0].patches if box.get_gid()]
+    return [box for box in found if kind in (None, box.get_gid())]
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def middle(box):
+    (x, y), width, height = box.get_xy(), box.get_width(), box.get_height()
+    return round(x + width / 2, 3), round(y + height / 2, 3)
+
+
+def test_every_hypothesis_that_was_held_has_a_box_of_its_own():
+    found, states = searched(4)
+    figure = beam_tree(found, states, NAMES.__getitem__)
+    held = set()
+    for n, state in enumerate(states):
+        for ids, log_prob, length in zip(
+            state["ids"][0], state["log_probs"][0], state["lengths"][0], strict=True
+        ):
+            if n and np.isfinite(log_prob) and length == n:
+                held.add(tuple(ids[:n].tolist()))
+    assert len(boxes(figure)) == len(held) + 1  # the start
+    assert len({middle(box) for box in boxes(figure)}) == len(held) + 1
+    links = [line for line in figure.axes[0].lines if line.get_gid() == "link"]
+    assert len(links) == len(held)
+
+
+def test_the_result_lies_straight_and_dark_with_its_tokens_and_its_score():
+    found, states = searched(4)
+    figure = beam_tree(found, states, NAMES.__getitem__)
+    best = until_the_end(found[0][0, 0])
+    on_the_path = sorted(boxes(figure, "best"), key=middle)
+    assert len(on_the_path) == len(best) + 1
+    assert len({middle(box)[1] for box in on_the_path}) == 1
+    written = {
+        (round(text.get_position()[0], 3), round(text.get_position()[1], 3)): text
+        for text in figure.axes[0].texts
+    }
+    for box, id_ in zip(on_the_path[1:], best, strict=True):
+        assert written[middle(box)].get_text().split("\n")[0] == NAMES[id_]
+    assert f"score\n{found[1][0, 0]:.2f}" in texts(figure)
+
+
+def test_dropped_and_ended_hypotheses_can_be_told_without_colours():
+    found, states = searched(4)
+    figure = beam_tree(found, states, NAMES.__getitem__)
+    assert {box.get_linestyle() for box in boxes(figure, "kept")} == {"-"}
+    dropped = boxes(figure, "dropped")
+    assert dropped and "-" not in {box.get_linestyle() for box in dropped}
+    ended = sum(
+        int(ids[n - 1]) == END
+        for n, state in enumerate(states)
+        for ids, length in zip(state["ids"][0], state["lengths"][0], strict=True)
+        if n and length == n
+    )
+    thick = [box for box in boxes(figure) if box.get_linewidth() > 2]
+    assert len(thick) >= ended > 0
+
+
+def test_numbers_are_the_log_probabilities():
+    found, states = searched(2)
+    written = texts(beam_tree(found, states, NAMES.__getitem__))
+    first = states[1]
+    for ids, log_prob in zip(first["ids"][0], first["log_probs"][0], strict=True):
+        assert f"{NAMES[ids[0]]}\n{log_prob:.2f}" in written
+
+
+def test_the_greedy_path_lies_below_the_tree():
+    found, states = searched(2)
+    model = Automaton.random(len(NAMES), seed=3, max_length=9)
+    (ids, _), greedy = watch(greedy_search, model, SOURCE, return_scores=True)
+    figure = beam_tree(found, states, NAMES.__getitem__, greedy=greedy)
+    path = boxes(figure, "greedy")
+    assert len(path) == len(until_the_end(ids[0]))
+    lowest = min(middle(box)[1] for box in boxes(figure) if box not in path)
+    assert {middle(box)[1] < lowest for box in path} == {True}
+    assert "greedy:" in texts(figure)
+
+
+def test_later_steps_are_left_out_and_the_title_says_so():
+    found, states = searched(3, length_penalty=2.0)
+    figure = beam_tree(found, states, NAMES.__getitem__, steps=2)
+    count = len(states) - 1
+    assert f"the first 2 of {count} steps" in figure.axes[0].get_title()
+    assert len({middle(box)[0] for box in boxes(figure)}) == 3
+    last = max(middle(box)[0] for box in boxes(figure))
+    assert "dropped" not in {
+        box.get_gid() for box in boxes(figure) if middle(box)[0] == last
+    }
+
+
+@pytest.mark.parametrize(
+    "beams, steps, message", [(17, 12, "more than 16 beams"), (2, 0, "`steps`")]
+)
+def test_trees_that_cannot_be_drawn_are_refused(beams, steps, message):
+    found, states = searched(beams)
+    with pytest.raises(ValueError, match=message):
+        beam_tree(found, states, NAMES.__getitem__, steps=steps)
+
+
+def test_a_translators_search_is_drawn_with_its_pieces(translator):
+    figure = search_tree(translator, "Ein Hund rennt.", beam_size=3, max_length=5)
+    assert "Ein Hund rennt." in figure.axes[0].get_title()
+    assert boxes(figure, "best") and boxes(figure, "greedy")
+
+
+@pytest.mark.parametrize("text", ["犬が走る。", "כלב רץ.", "$x$\t{"])
+def test_any_text_can_be_drawn(translator, text):
+    figure = search_tree(translator, text, beam_size=2, max_length=3)
+    figure.savefig(io.BytesIO())
+
+
+@pytest.mark.parametrize("draw", [search_tree, decoding_gif, decoding_stills])
+def test_a_text_without_a_piece_is_refused(translator, draw):
+    with pytest.raises(ValueError, match="no piece to draw"):
+        draw(translator, " ")
+
+
+def test_too_many_beams_are_refused_before_the_search(translator):
+    with pytest.raises(ValueError, match="more than 16 beams"):
+        search_tree(translator, "Ein Hund.", beam_size=17)
+
+
+# What may come next
+
+
+def test_bars_are_the_likeliest_tokens_and_the_rest():
+    probabilities = np.array([0.02, 0.0, 0.1, 0.4, 0.25, 0.2, 0.03, 0.0])
+    axes = next_token(probabilities, NAMES.__getitem__, top=3, title="T").axes[0]
+    assert [x.get_text() for x in axes.get_xticklabels()] == [
+        "I",
+        "a",
+        "am",
+        "5 others",
+    ]
+    heights = [bar.get_height() for bar in axes.patches]
+    np.testing.assert_allclose(heights, [0.4, 0.25, 0.2, 0.15])
+    assert axes.get_title() == "T"
+
+
+def test_distributions_side_by_side_share_their_tokens():
+    one, other = np.eye(8)[3], np.eye(8)[5]
+    axes = next_token({"x": one, "y": other}, NAMES.__getitem__, top=2).axes[0]
+    assert [x.get_text() for x in axes.get_xticklabels()] == ["I", "am"]
+    assert sorted(bar.get_height() for bar in axes.patches) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "probabilities, top, message",
+    [
+        ({}, 3, "one shape"),
+        ({"x": np.ones(3), "y": np.ones(4)}, 3, "one shape"),
+        (np.ones((2, 2)), 3, "one shape"),
+        (np.ones(3), 0, "`top`"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(probabilities, top, message):
+    with pytest.raises(ValueError, match=message):
+        next_token(probabilities, NAMES.__getitem__, top=top)
+
+
+# Decoding, animated
+
+
+def test_the_first_step_shows_every_layer_and_the_following_ones_a_token_each(
+    translator,
+):
+    text = "Ein Hund rennt."
+    counts = {}
+    for part in ("first", "following", "all"):
+        gif = Image.open(io.BytesIO(decoding_gif(translator, text, part, max_length=4)))
+        assert gif.format == "GIF" and gif.info["loop"] == 0
+        counts[part] = gif.n_frames
+    assert counts["first"] == 3 + 1
+    assert counts["all"] == counts["first"] + counts["following"]
+
+
+def test_animations_are_small(translator):
+    assert len(decoding_gif(translator, LINES[0], max_length=12)) < 250_000
+
+
+def test_stills_begin_with_the_encoder_and_end_with_the_last_token(translator):
+    figure = decoding_stills(translator, "Ein Hund rennt.", count=5, max_length=6)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles[:2] == [
+        "Step 1: the encoder, layer 1",
+        "Step 1: the encoder, layer 3",
+    ]
+    assert titles[2].startswith("Step 1: the decoder says")
+    assert len(titles) == 5
+
+
+def test_animations_that_cannot_be_drawn_are_refused(translator):
+    with pytest.raises(ValueError, match="`part`"):
+        decoding_gif(translator, "Ein Hund.", "second")
+    with pytest.raises(ValueError, match="`count`"):
+        decoding_stills(translator, "Ein Hund.", count=1)
+    with pytest.raises(ValueError, match="at most 24 tokens .* a text of"):
+        decoding_gif(translator, "Ein Hund " * 30, max_length=4)

@@ -1,0 +1,115 @@
+"""Pictures of a translation, of a translator whose alignments are known."""
+
+import numpy as np
+import pytest
+from word_reversal import DUTCH, ENGLISH, dutch
+
+from keras_vanilla.plots.translation import (
+    KINDS,
+    translation_attention,
+    translation_positions,
+)
+
+TEXT = "green house two river"
+
+
+def drawn(figure):
+    """The table, the names of its rows and those of its columns."""
+    axes = figure.axes[0]
+    names = [
+        [label.get_text() for label in labels]
+        for labels in (axes.get_yticklabels(), axes.get_xticklabels())
+    ]
+    return np.asarray(axes.images[0].get_array()), *names
+
+
+def test_each_word_attends_most_to_the_one_it_translates(trained_translator):
+    table, targets, sources = drawn(translation_attention(trained_translator, TEXT))
+    assert "".join(targets).replace("▁", " ").strip() == f"{dutch(TEXT)}</s>"
+    assert "".join(sources).replace("▁", " ").strip() == f"{TEXT}</s>"
+    seen = {
+        target: sources[row.argmax()]
+        for target, row in zip(targets, table, strict=True)
+    }
+    whole = [word for word in DUTCH if f"▁{word}" in targets]
+    partners = {f"▁{word}": f"▁{ENGLISH[DUTCH.index(word)]}" for word in whole}
+    assert len(whole) >= 3
+    assert {word: seen[word] for word in partners} == partners
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_head_and_their_mean_are_what_the_model_attends_with(
+    trained_translator, kind
+):
+    translator = trained_translator
+    source = translator.encode([TEXT])[0]
+    target = translator.tokenizer.encode_target([dutch(TEXT)])[0]
+    weights = translator.model.attention_weights(
+        {"source_ids": [source], "target_ids": [[2, *target[:-1]]]}
+    )
+    expected = weights["encoder/0" if kind == "encoder" else f"decoder/0/{_part(kind)}"]
+    for head, table in ((None, expected[0].mean(axis=0)), (3, expected[0, 2])):
+        figure = translation_attention(translator, TEXT, kind, layer=1, head=head)
+        np.testing.assert_allclose(drawn(figure)[0], table, atol=1e-6)
+        assert "layer 1 of 2" in figure.axes[0].get_title()
+
+
+def _part(kind):
+    return {"cross": "cross", "decoder": "self"}[kind]
+
+
+def test_what_is_read_begins_with_the_start_token(trained_translator):
+    figure = translation_attention(trained_translator, TEXT, "decoder")
+    table, predicted, read = drawn(figure)
+    assert read == ["<s>", *predicted[:-1]]
+    assert (np.triu(table, 1) == 0).all()  # nothing is read before it is there
+
+
+def test_a_translation_without_an_end_is_drawn_without_one(trained_translator):
+    translator = trained_translator.copy()
+    table = translator.model.target_embedding
+    weights = table.get_weights()
+    weights[0][translator.model.end_id] = 0  # logit 0: never the highest
+    table.set_weights(weights)
+    _, targets, _ = drawn(translation_attention(translator, TEXT))
+    assert "</s>" not in targets
+
+
+def test_positions_are_the_sinusoids_of_the_pieces(trained_translator):
+    table, names, _ = drawn(translation_positions(trained_translator, TEXT))
+    width = trained_translator.model.d_model
+    assert len(names) == len(table) and names[-1] == "</s>"
+    angles = np.arange(len(table))[:, None] / 10_000 ** (np.arange(0, width, 2) / width)
+    np.testing.assert_allclose(table[:, 0::2], np.sin(angles), atol=1e-5)
+    np.testing.assert_allclose(table[:, 1::2], np.cos(angles), atol=1e-5)
+
+
+@pytest.mark.parametrize("draw", [translation_attention, translation_positions])
+@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
+def test_a_text_without_a_piece_is_refused(trained_translator, draw, text):
+    with pytest.raises(ValueError, match="There is no piece to draw in the text"):
+        draw(trained_translator, text)
+
+
+def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
+    with pytest.raises(ValueError, match="at most 60"):
+        translation_positions(trained_translator, "zero " * 100)
+
+
+def test_unknown_pieces_are_named_and_drawn(trained_translator):
+    _, names, _ = drawn(translation_positions(trained_translator, "zero 动物 two"))
+    assert "▁zero" in names and len(names) > 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "both"}, "`kind` must be one of .* Received: 'both'"),
+        ({"layer": 3}, "`layer` must be from 1, the first, to 2. Received: 3"),
+        ({"layer": 0}, "`layer` must be from 1, the first, to 2. Received: 0"),
+        ({"head": 5}, "`head` must be from 1, the first, to 4. Received: 5"),
+    ],
+)
+def test_what_the_model_does_not_have_is_refused(trained_translator, settings, message):
+    with pytest.raises(ValueError, match=message):
+        translation_attention(trained_translator, TEXT, **settings)

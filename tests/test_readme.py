@@ -1,5 +1,6 @@
 """What the README says is true."""
 
+import base64
 import re
 import shlex
 import subprocess
@@ -47,6 +48,17 @@ def test_every_command_and_option_of_the_readme_exists():
 def test_every_file_it_names_is_there():
     for path in re.findall(r"(?:\]\(|`)((?:tests|notebooks|export)/[\w./-]+)", README):
         assert (CHECKOUT / path).exists()
+
+
+def test_its_pictures_are_those_of_the_notebooks():
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+\.png)\)", README)
+    assert len(pictures) == 3
+    drawn = "".join(
+        path.read_text(encoding="utf-8") for path in CHECKOUT.glob("notebooks/*.ipynb")
+    )
+    for path in pictures:
+        picture = base64.b64encode((CHECKOUT / path).read_bytes()).decode()
+        assert picture in drawn.replace("\\n", "")
 
 
 def test_parameter_counts_are_those_of_the_presets():

@@ -8,7 +8,7 @@ import numpy as np
 from keras_vanilla.decoding import greedy_search, watch
 from keras_vanilla.plots.canvas import canvas, fonts_for, shown
 from keras_vanilla.plots.curves import DARK
-from keras_vanilla.plots.search import piece_names, source_of
+from keras_vanilla.plots.pieces import source_names, source_of, target_names
 
 MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # that a picture is shown
 MOST_TOKENS = 24  # of a side
@@ -104,13 +104,13 @@ def decoding_stills(translator, text, count=6, max_length=None):
 
 
 def _decode(translator, text, max_length):
-    sources, names = source_of(translator, text), piece_names(translator.tokenizer)
+    tokenizer = translator.tokenizer
+    sources, names = source_of(translator, text), target_names(tokenizer)
     states = watch(
         greedy_search, translator.model, np.array([sources]), max_length=max_length
     )[1]
     said = [names(i) for i in states[-1]["ids"][0, : len(states) - 1]]
-    tokenizer = translator.tokenizer
-    source = [*tokenizer.source_pieces(sources[:-1]), names(tokenizer.end_id)]
+    source = list(map(source_names(tokenizer), sources))
     for side, tokens in (("text", source), ("translation", said)):
         if len(tokens) > MOST_TOKENS:
             raise ValueError(

@@ -5,10 +5,10 @@ import numpy as np
 from keras_vanilla.decoding import beam_search, greedy_search, watch
 from keras_vanilla.plots.canvas import canvas, fonts_for, shown
 from keras_vanilla.plots.curves import DARK
+from keras_vanilla.plots.pieces import source_of, target_names
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
 
 MOST_BEAMS = 16
-END = "</s>"
 COLUMN, ROW = 1.12, 0.5  # inches from box to box
 WIDTH, HEIGHT = 0.92, 0.38  # of a box
 LONGEST = 11  # characters of a piece in a box
@@ -63,33 +63,11 @@ def search_tree(
     return beam_tree(
         found,
         states,
-        piece_names(translator.tokenizer),
+        target_names(translator.tokenizer),
         greedy=greedy,
         steps=steps,
         title=f"Beam search with {beam_size} beams: {shown(text, longest=60)}",
     )
-
-
-def source_of(translator, text):
-    """Source ids of a text, a list of int.
-
-    Raises:
-        ValueError: if it has no piece or more than the model takes.
-    """
-    ids = translator.encode([text])[0]
-    if len(ids) == 1:  # the end
-        raise ValueError(f"There is no piece to draw in the text {text!r}.")
-    return ids
-
-
-def piece_names(tokenizer):
-    """A function from a target id to the piece's name."""
-    special = {
-        tokenizer.pad_id: "<pad>",
-        tokenizer.start_id: "<s>",
-        tokenizer.end_id: END,
-    }
-    return lambda id_: special.get(id_) or tokenizer.target_pieces([int(id_)])[0]
 
 
 def beam_tree(found, states, names, *, greedy=None, steps=12, title="Beam search"):

@@ -4,9 +4,9 @@ import numpy as np
 from keras import ops
 
 from keras_vanilla.plots.attention import attention_map
+from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
 from keras_vanilla.plots.positions import position_map
 
-START, END = "<s>", "</s>"
 KINDS = {
     "cross": "Cross-attention",
     "encoder": "The encoder's self-attention",
@@ -36,7 +36,7 @@ def translation_attention(translator, text, kind="cross", layer=None, head=None)
     if kind not in KINDS:
         raise ValueError(f"`kind` must be one of {tuple(KINDS)}. Received: {kind!r}")
     model = translator.model
-    source = _source(translator, text)
+    source = source_of(translator, text)
     target = next(translator.stream([text]))[0].ids
     shifted = [model.start_id, *target[:-1]]
     inputs = {"source_ids": np.array([source]), "target_ids": np.array([shifted])}
@@ -66,19 +66,11 @@ def translation_positions(translator, text):
     Raises:
         ValueError: if the text has no piece or more than the model takes.
     """
-    source = _source(translator, text)
+    source = source_of(translator, text)
     nothing = ops.zeros((1, len(source), translator.model.d_model))
     encoding = ops.convert_to_numpy(translator.model.positions(nothing))[0]
-    tokenizer = translator.tokenizer
-    pieces = _pieces(tokenizer.source_pieces, source, tokenizer.end_id)
+    pieces = list(map(source_names(translator.tokenizer), source))
     return position_map(encoding, pieces, title="Positional encoding of the pieces")
-
-
-def _source(translator, text):
-    source = translator.encode([text])[0]
-    if len(source) == 1:  # the end
-        raise ValueError(f"There is no piece to draw in the text {text!r}.")
-    return source
 
 
 def _chosen(number, count, what):
@@ -97,15 +89,10 @@ def _name(kind, layer):
 
 
 def _rows_and_columns(kind, tokenizer, source, target):
-    source = _pieces(tokenizer.source_pieces, source, tokenizer.end_id)
-    target = _pieces(tokenizer.target_pieces, target, tokenizer.end_id)
+    source = list(map(source_names(tokenizer), source))
+    target = list(map(target_names(tokenizer), target))
     return {
         "cross": (target, source),
         "encoder": (source, source),
         "decoder": (target, [START, *target[:-1]]),
     }[kind]
-
-
-def _pieces(pieces_of, ids, end_id):
-    ended = end_id in ids  # a translation as long as it may be has no end
-    return [*pieces_of(ids[:-1]), END] if ended else pieces_of(ids)

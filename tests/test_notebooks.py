@@ -1,0 +1,134 @@
+"""The notebooks run, say what they said, and hold what their table promises."""
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="no Jupyter is installed")
+nbclient = pytest.importorskip("nbclient", reason="no Jupyter is installed")
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NAMES = [
+    "1_attention",
+    "2_layers_and_positions",
+    "3_training",
+    "4_looking_inside",
+    "5_to_the_phone",
+]
+LARGEST = 1_500_000  # bytes
+NUMBERS = range(1, 62)  # of what the usual tutorials contain
+ROW = re.compile(r"^\| (\d+) \| [^|]+ \| \[[^]]+\]\((\w+)\.ipynb#([^)]+)\) \|$", re.M)
+OF_ONE_MACHINE = re.compile(r"/(?:home|root|work|tmp|Users)/|site-packages")
+
+
+def notebook(name):
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def code(cells):
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
+def printed(cell):
+    """All text that a cell put out, but for warnings."""
+    texts = [
+        output.get("text", "") or output.get("data", {}).get("text/plain", "")
+        for output in cell.outputs
+        if output.get("name") != "stderr"
+    ]
+    return "".join(texts)
+
+
+def heading(cell):
+    """The heading that a section's first cell begins with, as a link names it."""
+    found = re.match(r"#+ (.+)", cell.source) if cell.cell_type == "markdown" else None
+    return found and found[1].strip().replace(" ", "-")
+
+
+def sections(name):
+    """Each section's heading: its cells, the heading's first."""
+    found = {}
+    for cell in notebook(name).cells:
+        if heading(cell):
+            assert heading(cell) not in found
+            found[heading(cell)] = []
+        if found:
+            list(found.values())[-1].append(cell)
+    return found
+
+
+def table():
+    """(number, notebook, section) of each row of the table in the folder's README."""
+    rows = ROW.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
+    return [(int(number), name, unquote(section)) for number, name, section in rows]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_runs_top_to_bottom_and_says_what_it_said(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERAS_VANILLA_FAST", "1")
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    committed, run = notebook(name), notebook(name)
+    for cell in code(run.cells):
+        cell.outputs = []
+    where = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(
+        run, timeout=600, kernel_name="python3", resources=where
+    ).execute()
+    exact = 0
+    for before, after in zip(code(committed.cells), code(run.cells), strict=True):
+        if "exact" in before.metadata.get("tags", ()):
+            exact += 1
+            assert printed(after) == printed(before), after.source
+    assert exact >= 1
+    assert os.listdir(tmp_path) == []  # nothing is left beside the notebook
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_committed_as_it_ran(name):
+    cells = code(notebook(name).cells)
+    counts = [cell.execution_count for cell in cells]
+    assert counts == list(range(1, len(cells) + 1))
+    assert (FOLDER / f"{name}.ipynb").stat().st_size < LARGEST
+    for cell in cells:
+        for output in cell.outputs:
+            assert output.output_type != "error"
+            assert output.get("name") != "stderr", output.text
+        assert not OF_ONE_MACHINE.search(printed(cell)), printed(cell)
+
+
+def test_all_begin_with_what_you_can_do_and_the_same_installation():
+    firsts = set()
+    for name in NAMES:
+        title, installation = notebook(name).cells[:2]
+        assert re.match(rf"# {name[0]}\. ", title.source)
+        assert "you can" in title.source
+        firsts.add(installation.source)
+    assert len(firsts) == 1
+
+
+def test_the_folder_holds_these_notebooks_alone():
+    assert sorted(path.stem for path in FOLDER.glob("*.ipynb")) == NAMES
+
+
+def test_the_table_has_every_number_of_the_catalogue():
+    assert sorted({number for number, _, _ in table()}) == list(NUMBERS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_table_names_is_there_and_computed(name):
+    promised = {}
+    for number, where, section in table():
+        if where == name:
+            promised.setdefault(section, set()).add(number)
+    found = sections(name)
+    held = {
+        section: set(cells[0].metadata["catalogue"])
+        for section, cells in found.items()
+        if "catalogue" in cells[0].metadata
+    }
+    assert held == promised
+    for section in promised:
+        assert any(cell.outputs for cell in code(found[section])), section

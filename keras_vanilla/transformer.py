@@ -60,7 +60,8 @@ class Transformer(keras.Model):
         activation: name of the function inside the feed-forward networks.
         normalize_first: bool. Pre-norm, with a LayerNorm at the end of each stack.
         layer_norm_epsilon: float.
-        position_layout: "interleaved" (the paper's) or "concatenated" (Marian's).
+        position_layout: "interleaved" (the paper's) or "concatenated" (that of Hugging
+            Face's Marian models).
         scale_embeddings: bool. Multiply embeddings by sqrt(d_model).
         share_embeddings: bool. One table for source and target. The output projection
             always uses the target's.

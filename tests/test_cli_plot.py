@@ -37,11 +37,23 @@ def test_pictures_of_a_text(model, tmp_path, ending):
         assert path.read_bytes().startswith(start)
 
 
-def test_attention_has_its_layers_and_heads(model, tmp_path):
+@pytest.mark.parametrize(
+    ("picture", "choice", "title"),
+    [
+        (
+            "attention",
+            ["--kind", "encoder", "--layer", "1", "--head", "2"],
+            "The encoder's self-attention, layer 1 of 2, head 2",
+        ),
+        ("attention", [], "Cross-attention, layer 2 of 2, mean of the heads"),
+        ("search", ["--beam-size", "2"], f"Beam search with 2 beams: {TEXT}"),
+        ("search", [], f"Beam search with 4 beams: {TEXT}"),
+    ],
+)
+def test_the_options_choose_what_is_drawn(model, tmp_path, picture, choice, title):
     path = tmp_path / "one.svg"
-    choice = ["--kind", "encoder", "--layer", "1", "--head", "2"]
-    assert main(["plot", "attention", model, TEXT, *choice, "-o", str(path)]) == 0
-    assert path.stat().st_size > 1000
+    assert main(["plot", picture, model, TEXT, *choice, "-o", str(path)]) == 0
+    assert f"<!-- {title} -->" in path.read_text()  # beside the letters' outlines
 
 
 def test_a_training_is_drawn_from_the_history_beside_its_model(model, tmp_path):
@@ -53,7 +65,9 @@ def test_a_training_is_drawn_from_the_history_beside_its_model(model, tmp_path):
 
 def test_a_model_without_a_history_is_named(capfd, tmp_path):
     line = fails(capfd, "plot", "training", tmp_path, "-o", tmp_path / "a.png")
-    assert "history.csv" in line
+    assert f"There is no history.csv in {tmp_path}" in line
+    line = fails(capfd, "plot", "training", "no.keras", "-o", tmp_path / "a.png")
+    assert line.endswith("There is no file no.keras.")
 
 
 def test_nothing_is_overwritten(capfd, model, tmp_path):
@@ -67,7 +81,7 @@ def test_nothing_is_overwritten(capfd, model, tmp_path):
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("picture.docx", "ends with .png, .svg or .pdf. Received: "),
+        ("picture.gif", "ends with .png, .svg or .pdf. Received: "),
         ("picture", "ends with .png, .svg or .pdf. Received: "),
         ("nowhere/a.png", "There is no folder to write "),
     ],

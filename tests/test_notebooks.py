@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -19,6 +20,16 @@ NAMES = [
     "5_to_the_phone",
 ]
 LARGEST = 1_500_000  # bytes
+INSTALLED = {  # by the extra `notebooks`
+    "IPython",
+    "ai_edge_litert",
+    "keras",
+    "keras_vanilla",
+    "numpy",
+    "tensorflow",
+    "tensorflow_text",
+    "tornado",  # Jupyter's own
+}
 NUMBERS = range(1, 62)  # of what the usual tutorials contain
 ROW = re.compile(r"^\| (\d+) \| [^|]+ \| \[[^]]+\]\((\w+)\.ipynb#([^)]+)\) \|$", re.M)
 OF_ONE_MACHINE = re.compile(r"/(?:home|root|work|tmp|Users)/|site-packages")
@@ -97,6 +108,13 @@ def test_it_is_committed_as_it_ran(name):
             assert output.output_type != "error"
             assert output.get("name") != "stderr", output.text
         assert not OF_ONE_MACHINE.search(printed(cell)), printed(cell)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_imports_nothing_but_what_its_extra_installs(name):
+    source = "\n".join(cell.source for cell in code(notebook(name).cells))
+    imported = re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE)
+    assert set(imported) - set(sys.stdlib_module_names) <= INSTALLED
 
 
 def test_all_begin_with_what_you_can_do_and_the_same_installation():

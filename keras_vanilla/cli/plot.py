@@ -90,7 +90,13 @@ def _training(options):
 
     _check_output(options.output)
     model = Path(options.model)
+    if not model.exists():
+        raise FileNotFoundError(f"There is no file {model}.")
     folder = model if model.is_dir() else model.parent
+    if not (folder / "history.csv").is_file():
+        raise FileNotFoundError(
+            f"There is no history.csv in {folder}: `keras-vanilla train` writes one."
+        )
     _write(training_history(folder / "history.csv"), options.output)
 
 
@@ -103,18 +109,22 @@ def _draw_text(options, draw, **settings):
 
 
 def _write(figure, path):
-    figure.savefig(path, bbox_inches="tight")  # nothing is cut
+    from keras_vanilla.text.whole_file import whole
+
+    kind = Path(path).suffix.lower()[1:]
+    with whole(path) as file:
+        figure.savefig(file, format=kind, bbox_inches="tight")  # nothing is cut
 
 
 def _check_output(path):
     """Finds before the model is read what would be wrong after it."""
     from keras_vanilla.plots.canvas import canvas
 
+    canvas()  # says whether matplotlib is there
     refuse_existing(path)
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"There is no folder to write {path} in.")
-    formats = canvas()[0].canvas.get_supported_filetypes()
-    if Path(path).suffix.lower()[1:] not in formats:
+    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(
             f"A picture's file ends with .png, .svg or .pdf. Received: {path}"
         )

@@ -15,7 +15,8 @@ class PositionalEncoding(keras.layers.Layer):
         PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
     with i in [0, d_model / 2). "interleaved" is the paper's layout; "concatenated"
-    puts all sines first and all cosines after them (Marian). Computed for any length
+    puts all sines first and all cosines after them (Hugging Face's Marian models;
+    Marian's own and Tensor2Tensor's have other frequencies). Computed for any length
     and in at least float32 whatever the precision policy, because a half-precision
     angle is wrong by more than the sinusoid's height after some hundred positions;
     cast last. The mask goes through.

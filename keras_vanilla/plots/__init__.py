@@ -22,6 +22,10 @@ from keras_vanilla.plots.training import (
     learning_rate,
     training_history,
 )
+from keras_vanilla.plots.translation import (
+    translation_attention,
+    translation_positions,
+)
 
 __all__ = [
     "architecture",
@@ -45,4 +49,6 @@ __all__ = [
     "search_tree",
     "token_flow",
     "training_history",
+    "translation_attention",
+    "translation_positions",
 ]

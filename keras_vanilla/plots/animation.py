@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vanilla.decoding import greedy_search, watch
-from keras_vanilla.plots.canvas import canvas, fonts_for, shown
+from keras_vanilla.plots.canvas import canvas, fonts_for, name_picture, shown
 from keras_vanilla.plots.curves import DARK
-from keras_vanilla.plots.pieces import source_names, source_of, target_names
+from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
 
 MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # that a picture is shown
 MOST_TOKENS = 24  # of a side
@@ -50,7 +50,8 @@ def decoding_gif(translator, text, part="all", max_length=None):
     Args:
         translator: Translator.
         text: str.
-        part: "first" (the first step), "following" (all others) or "all".
+        part: "first" (the first step), "following" (all others; of a decoding of one
+            step its last picture) or "all".
         max_length: int or None, see `greedy_search`.
     Returns:
         bytes of a GIF, which `IPython.display.Image(data=..., format="gif")` shows.
@@ -123,7 +124,7 @@ def _decode(translator, text, max_length):
         for layer in range(layers)
     ]
     steps = [
-        _Scene(f"Step {n}: the decoder says {shown(said[n - 1])}", None, said[:n])
+        _Scene(f"Step {n}: the decoder says {said[n - 1]}", None, said[:n])
         for n in range(1, len(said) + 1)
     ]
     return _Decoding(source, layers, [*encoding, *steps], layers + 1)
@@ -165,10 +166,10 @@ def _gif(pictures):
 def _draw(axes, decoding, scene):
     """From below: the source, the encoder, what the decoder reads, it, what it says."""
     encoding, layers = scene.layer is not None, decoding.layers
-    read = [] if encoding else ["<s>", *scene.said[:-1]]
+    read = [] if encoding else [START, *scene.said[:-1]]
     above = 0.3 + 0.28 * layers  # the encoder
     axes.set(xlim=(-2.1, decoding.width - 0.4), ylim=(-0.3, above + 1.9))
-    axes.set_title(scene.title, fontsize="medium", fontfamily=fonts_for([scene.title]))
+    name_picture(axes, scene.title)
     _name(axes, 0, "source")
     _tokens(axes, decoding.source, 0, AT_WORK if scene.layer == 0 else IDLE)
     _name(axes, 0.36 + 0.14 * layers, "encoder")

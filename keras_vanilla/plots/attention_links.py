@@ -3,7 +3,14 @@
 import numpy as np
 
 from keras_vanilla.plots.attention import checked, largest
-from keras_vanilla.plots.canvas import canvas, fonts_for, name_places, shown
+from keras_vanilla.plots.canvas import (
+    canvas,
+    fonts_for,
+    name_picture,
+    name_places,
+    shown,
+    title_inches,
+)
 
 MOST_LINKED = 40  # tokens of a column; more are cropped
 FAINTEST = 0.05  # of the largest weight; links below it are not drawn
@@ -55,9 +62,9 @@ def attention_links(
     rows = _rows_shown(len(queries), query)
     columns = _columns_shown(weights[:, rows])
     crops = _crop(rows, len(queries), "queries") + _crop(columns, len(keys), "keys")
-    title = "\n".join([shown(title, longest=None), *crops])
+    title = "\n".join([title, *crops])
     left, right = _two_columns(queries[rows], keys[columns], title)
-    left.set_title(title, fontsize="medium", fontfamily=fonts_for([title]))
+    name_picture(left, title)
     weights = weights[:, rows]
     left.set_xlabel(_caption(weights, columns), fontsize="small")
     _name_tokens(left, queries[rows], y_axis)
@@ -112,8 +119,7 @@ def _two_columns(queries, keys, title):
     """Axes whose left side names the queries and whose right side names the keys."""
     rows = max(len(queries), len(keys))
     names = sum(max(len(shown(name)) for name in side) for side in (queries, keys))
-    title_width = max(map(len, title.split("\n")))
-    width = max(4.4 + 0.08 * names, 0.09 * title_width + 1)
+    width = max(4.4 + 0.08 * names, title_inches(title))
     left = canvas(width=width, height=1.5 + 0.24 * rows)[1][0, 0]
     right = left.twinx()
     for axes in (left, right):

@@ -17,7 +17,7 @@ def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
     Args:
         rows: int.
         columns: int.
-        width: float. Inches.
+        width: float. Inches; as many more as the title needs.
         height: float. Inches.
         title: str or None. Of the whole figure.
     Returns:
@@ -32,6 +32,8 @@ def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
             "Pictures need matplotlib, which is not installed: "
             'pip install "keras-vanilla[notebooks]"'
         ) from None
+    if title is not None:
+        width = max(width, 1.2 * title_inches(title))  # its letters are larger
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
     if title is not None:
         figure.suptitle(shown(title, longest=None), fontfamily=fonts_for([title]))
@@ -40,10 +42,21 @@ def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
 
 def name_axes(axes, *, title, x_axis, y_axis):
     """Writes a title and what the axes mean, in fonts that can show them."""
-    fonts = {"fontfamily": fonts_for([title, x_axis, y_axis])}
-    axes.set_title(shown(title, longest=None), fontsize="medium", **fonts)
+    fonts = {"fontfamily": fonts_for([x_axis, y_axis])}
+    name_picture(axes, title)
     axes.set_xlabel(shown(x_axis, longest=None), **fonts)
     axes.set_ylabel(shown(y_axis, longest=None), **fonts)
+
+
+def name_picture(axes, title):
+    """Writes a title above a picture, line by line, in fonts that can show it."""
+    lines = [shown(line, longest=None) for line in title.split("\n")]
+    axes.set_title("\n".join(lines), fontsize="medium", fontfamily=fonts_for(lines))
+
+
+def title_inches(title):
+    """How wide a figure must be for `name_picture` to cut nothing."""
+    return 0.09 * max(map(len, title.split("\n"))) + 0.6
 
 
 def name_places(axis, names, inches, rotation=None):

@@ -5,7 +5,14 @@ import math
 
 import numpy as np
 
-from keras_vanilla.plots.canvas import canvas, fonts_for, name_axes, name_places, shown
+from keras_vanilla.plots.canvas import (
+    canvas,
+    fonts_for,
+    name_axes,
+    name_places,
+    shown,
+    title_inches,
+)
 
 DARK, MIDDLE, LIGHT = "#08306b", "#c05a00", "#8a8a8a"
 LINES = [  # dashes, marker, colour
@@ -40,7 +47,6 @@ def curves(
     y_axis,
     log_x=False,
     log_y=False,
-    points=False,
     axes=None,
 ):
     """Draws lines over the same places, told apart by dashes and markers.
@@ -56,7 +62,6 @@ def curves(
         y_axis: str. What y is, and its unit.
         log_x: bool.
         log_y: bool.
-        points: bool. Points alone, without lines.
         axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
@@ -75,7 +80,8 @@ def curves(
                 f"The line {name!r} must have as many values as `x`, {len(x)}. "
                 f"Received: shape {np.shape(y)}"
             )
-    axes = canvas()[1][0, 0] if axes is None else axes
+    if axes is None:
+        axes = canvas(width=max(6.4, title_inches(title)))[1][0, 0]
     for i, (name, y) in enumerate(lines.items()):
         dashes, marker, color = LINES[i % len(LINES)]
         hollow = i >= len(LINES)
@@ -84,11 +90,11 @@ def curves(
             y,
             label=_in_legend(name),
             color=color,
-            linestyle="none" if points else dashes,
-            marker=marker if points or hollow or len(x) <= MARKED else None,
+            linestyle=dashes,
+            marker=marker if hollow or len(x) <= MARKED else None,
             markersize=4,
             markerfacecolor="white" if hollow else color,
-            markevery=1 if points else math.ceil(len(x) / MARKED),
+            markevery=math.ceil(len(x) / MARKED),
         )
     _scale(axes, x, log_x, log_y)
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
@@ -125,7 +131,7 @@ def bars(values, *, title, y_axis, x_axis="", numbers="{:.4g}", axes=None):
         )
     if axes is None:
         wide = 0.5 * len(groups) * len(names) + 2
-        axes = canvas(width=min(12.0, max(4.0, wide)))[1][0, 0]
+        axes = canvas(width=max(4.0, min(12.0, wide), title_inches(title)))[1][0, 0]
     width = 0.8 / len(names)
     inches = axes.figure.get_figwidth() - 1
     narrow = inches / len(groups) * width < NUMBER_INCHES
@@ -162,12 +168,12 @@ def _in_legend(name):
 
 def _scale(axes, x, log_x, log_y):
     if log_x:
-        axes.set_xscale("log")
+        axes.set_xscale("log", nonpositive="mask")
         if len(x) <= NAMED:  # the places themselves, instead of powers of ten
             axes.set_xticks(x, [f"{place:g}" for place in x])
             axes.set_xticks([], minor=True)
     if log_y:
-        axes.set_yscale("log")
+        axes.set_yscale("log", nonpositive="mask")
 
 
 def _name_them(axes, names, **place):

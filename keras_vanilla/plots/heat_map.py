@@ -4,7 +4,13 @@ import math
 
 import numpy as np
 
-from keras_vanilla.plots.canvas import canvas, name_axes, name_inches, name_places
+from keras_vanilla.plots.canvas import (
+    canvas,
+    name_axes,
+    name_inches,
+    name_places,
+    title_inches,
+)
 
 NUMBER_INCHES = 0.08  # of a cell that a digit takes
 FEW = 12  # rows or columns up to which numbers are written into the cells
@@ -52,9 +58,9 @@ def heat_map(
     _check_labels(y_labels, values.shape[0], "y_labels", "rows")
     if axes is None:
         width, height = _inches(values.shape)
-        width = max(width, 0.09 * len(title) - 1.6)  # as wide as the title, with all
         beside, below = name_inches(y_labels), name_inches(x_labels)
-        axes = canvas(width=width + beside + 1.6, height=height + below + 1.2)[1][0, 0]
+        wide = max(width + beside + 1.6, title_inches(title))
+        axes = canvas(width=wide, height=height + below + 1.2)[1][0, 0]
     else:
         width, height = _inches_of(axes)
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
@@ -100,21 +106,12 @@ def heat_maps(
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no table, not one title for each, or their shapes
-            differ; as `heat_map`.
+        ValueError: if there is no table, not one title for each, their shapes differ,
+            or `columns` is below 1; as `heat_map`.
     """
-    if not len(values) or len(values) != len(titles):
-        raise ValueError(
-            "Tables side by side need at least one, and a title for each. Received: "
-            f"{len(values)} tables, {len(titles)} titles"
-        )
-    tables = [_table(table) for table in values]
-    if len(shapes := {table.shape for table in tables}) > 1:
-        raise ValueError(
-            "Tables side by side must have one shape. Received: "
-            f"{', '.join(map(str, sorted(shapes)))}"
-        )
-    tables = np.stack(tables)
+    tables = _tables(values, titles, columns)
+    _check_labels(x_labels, tables.shape[2], "x_labels", "columns")
+    _check_labels(y_labels, tables.shape[1], "y_labels", "rows")
     columns = min(columns, len(tables))
     rows = math.ceil(len(tables) / columns)
     width, height = (
@@ -128,7 +125,7 @@ def heat_maps(
         title=title,
     )
     grid = grid.ravel()
-    limits = limits or _limits(tables)
+    limits = _limits(tables) if limits is None else limits
     for i, table in enumerate(tables):
         heat_map(
             table,
@@ -148,6 +145,23 @@ def heat_maps(
     if unit is not None:
         figure.colorbar(grid[0].images[0], ax=list(grid), label=unit, shrink=0.8)
     return figure
+
+
+def _tables(values, titles, columns):
+    if columns < 1:
+        raise ValueError(f"`columns` must be at least 1. Received: {columns}")
+    if not len(values) or len(values) != len(titles):
+        raise ValueError(
+            "Tables side by side need at least one, and a title for each. Received: "
+            f"{len(values)} tables, {len(titles)} titles"
+        )
+    tables = [_table(table) for table in values]
+    if len(shapes := {table.shape for table in tables}) > 1:
+        raise ValueError(
+            "Tables side by side must have one shape. Received: "
+            f"{', '.join(map(str, sorted(shapes)))}"
+        )
+    return np.stack(tables)
 
 
 def _table(values):
@@ -188,7 +202,7 @@ def _limits(values):
 
 
 def _image(axes, values, limits):
-    low, high = limits or _limits(values)
+    low, high = _limits(values) if limits is None else limits
     image = axes.imshow(
         np.ma.masked_invalid(values),
         cmap=COLORS,

@@ -20,8 +20,8 @@ def next_token(probabilities, names, *, top=8, title="The next token"):
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there are no probabilities, one is not of shape (V,), or `top`
-            is below 1.
+        ValueError: if there are no probabilities, one is not of shape (V,) or not
+            finite, or `top` is below 1.
     """
     if not isinstance(probabilities, dict):
         probabilities = {"probability": probabilities}
@@ -34,9 +34,11 @@ def next_token(probabilities, names, *, top=8, title="The next token"):
     if top < 1:
         raise ValueError(f"`top` must be at least 1. Received: {top}")
     table = np.stack([np.asarray(values) for values in probabilities.values()])
+    if not np.isfinite(table).all():
+        raise ValueError("Probabilities must be finite numbers. Received: NaN or inf")
     order = np.argsort(-table.max(axis=0), kind="stable")[:top]
     order = order[np.argsort(-table[0, order], kind="stable")]
-    groups = {str(names(i)): table[:, i] for i in order}
+    groups = dict(zip(_told_apart(order, names), table[:, order].T, strict=True))
     others = np.delete(table, order, axis=1)  # (names, V - top)
     if others.sum() > LEAST:
         groups[f"{others.shape[1]} others"] = others.sum(axis=1)
@@ -52,3 +54,12 @@ def next_token(probabilities, names, *, top=8, title="The next token"):
         numbers="{:.2f}",
         axes=canvas(width=width, height=3.2)[1][0, 0],
     )
+
+
+def _told_apart(ids, names):
+    """The tokens' names, with their ids where several have the same."""
+    said = [str(names(i)) for i in ids]
+    return [
+        name if said.count(name) == 1 else f"{name} ({i})"
+        for i, name in zip(ids, said, strict=True)
+    ]

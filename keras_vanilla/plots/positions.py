@@ -7,14 +7,13 @@ from keras_vanilla.plots.curves import curves
 from keras_vanilla.plots.heat_map import heat_map
 
 
-def position_map(encoding, labels=None, *, title="Positional encoding", axes=None):
+def position_map(encoding, labels=None, *, title="Positional encoding"):
     """Draws the vector of each position as a row: dimension by position.
 
     Args:
         encoding: float array (L, D). Row k is the vector of position k.
         labels: sequence of L str, the tokens that stand there, or None.
         title: str.
-        axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
     Raises:
@@ -22,8 +21,6 @@ def position_map(encoding, labels=None, *, title="Positional encoding", axes=Non
             fit it.
     """
     encoding = _table(encoding)
-    if axes is None:
-        axes = _room(*encoding.shape)
     highest = max(1.0, float(np.abs(encoding).max()))
     return heat_map(
         encoding,
@@ -33,20 +30,17 @@ def position_map(encoding, labels=None, *, title="Positional encoding", axes=Non
         y_axis="position" if labels is None else "token",
         unit="value",
         limits=(-highest, highest),
-        axes=axes,
+        axes=_room(*encoding.shape),
     )
 
 
-def position_curves(
-    encoding, dimensions=(4, 5, 6, 7), *, title="Positional encoding", axes=None
-):
+def position_curves(encoding, dimensions=(4, 5, 6, 7), *, title="Positional encoding"):
     """Draws some dimensions over the positions.
 
     Args:
         encoding: float array (L, D). Row k is the vector of position k.
         dimensions: sequence of int. Columns to draw.
         title: str.
-        axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
     Raises:
@@ -60,7 +54,7 @@ def position_curves(
                 f"The encoding has dimensions 0 to {encoding.shape[1] - 1}. Received: "
                 f"{dimension}"
             )
-    axes = canvas(width=7.4, height=3.4)[1][0, 0] if axes is None else axes
+    axes = canvas(width=7.4, height=3.4)[1][0, 0]
     lines = {f"dimension {d}": encoding[:, d] for d in dimensions}
     figure = curves(
         np.arange(len(encoding)),
@@ -76,9 +70,7 @@ def position_curves(
     return figure
 
 
-def position_similarity(
-    encoding, labels=None, *, title="Similarity of positions", axes=None
-):
+def position_similarity(encoding, labels=None, *, title="Similarity of positions"):
     """Draws how alike the vectors of each two positions are.
 
         p_j · p_k / (|p_j| |p_k|)
@@ -87,7 +79,6 @@ def position_similarity(
         encoding: float array (L, D). Row k is the vector p_k of position k.
         labels: sequence of L str, the tokens that stand there, or None.
         title: str.
-        axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
     Raises:
@@ -97,7 +88,6 @@ def position_similarity(
     encoding = _table(encoding)
     lengths = np.linalg.norm(encoding, axis=1, keepdims=True)
     unit = encoding / np.maximum(lengths, 1e-12)
-    axes = _room(len(unit), len(unit)) if axes is None else axes
     return heat_map(
         unit @ unit.T,  # (L, L)
         labels,
@@ -106,7 +96,7 @@ def position_similarity(
         x_axis="position" if labels is None else "token",
         y_axis="position" if labels is None else "token",
         unit="cosine",
-        axes=axes,
+        axes=_room(len(unit), len(unit)),
     )
 
 

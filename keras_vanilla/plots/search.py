@@ -3,9 +3,15 @@
 import numpy as np
 
 from keras_vanilla.decoding import beam_search, greedy_search, watch
-from keras_vanilla.plots.canvas import canvas, fonts_for, shown
+from keras_vanilla.plots.canvas import (
+    canvas,
+    fonts_for,
+    name_picture,
+    shown,
+    title_inches,
+)
 from keras_vanilla.plots.curves import DARK
-from keras_vanilla.plots.pieces import source_of, target_names
+from keras_vanilla.plots.pieces import START, source_of, target_names
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
 
 MOST_BEAMS = 16
@@ -66,7 +72,7 @@ def search_tree(
         target_names(translator.tokenizer),
         greedy=greedy,
         steps=steps,
-        title=f"Beam search with {beam_size} beams: {shown(text, longest=60)}",
+        title=f"Beam search with {beam_size} beams: {_cut(text)}",
     )
 
 
@@ -114,6 +120,10 @@ def beam_tree(found, states, names, *, greedy=None, steps=12, title="Beam search
     return axes.figure
 
 
+def _cut(text, longest=60):
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def _check_beams(count):
     if count > MOST_BEAMS:
         raise ValueError(
@@ -134,20 +144,18 @@ def _greedy_path(states, steps):
 def _plane(title, columns, rows):
     """Axes in inches: column c is at x = c * COLUMN, row r at y = -r * ROW."""
     width, height = (columns + 0.6) * COLUMN, (rows + 0.6) * ROW
-    figure, axes = canvas(width=max(6.0, width), height=height + 0.9)
-    axes = axes[0, 0]
+    width = max(6.0, width, title_inches(title))
+    axes = canvas(width=width, height=height + 0.9)[1][0, 0]
     axes.set_axis_off()
     axes.set(xlim=(-0.6 * COLUMN, columns * COLUMN), ylim=(-rows * ROW, 0.6 * ROW))
-    axes.set_title(
-        shown(title, longest=None), fontsize="medium", fontfamily=fonts_for([title])
-    )
+    name_picture(axes, title)
     return axes
 
 
 def _draw_node(axes, node, names):
     if not node.step:
         style = "best"
-        _box(axes, 0, node.row, "<s>", 0.0, style)
+        _box(axes, 0, node.row, START, 0.0, style)
         return
     style = "best" if node.best else node.kind
     ended = node.kind is FINISHED

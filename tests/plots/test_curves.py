@@ -22,15 +22,17 @@ def test_lines_are_told_apart_without_colours():
     assert len(looks) == 6
 
 
-def test_points_have_no_lines_between_them():
-    line = curves([1, 2], {"a": [1, 2]}, points=True, **NAMES).axes[0].lines[0]
-    assert line.get_linestyle() == "None" and line.get_marker() != "None"
-
-
 def test_scales_can_be_logarithmic():
     figure = curves([1, 10], {"a": [1, 2]}, log_x=True, log_y=True, **NAMES)
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+
+
+def test_what_a_logarithmic_axis_cannot_show_is_a_gap():
+    figure = curves([1, 2, 3], {"a": [1, 0, 2]}, log_y=True, **NAMES)
+    axes = figure.axes[0]
+    heights = axes.transData.transform(np.column_stack([[1, 2, 3], [1, 0, 2]]))[:, 1]
+    np.testing.assert_array_equal(np.isfinite(heights), [True, False, True])
 
 
 def test_no_line_and_lines_that_do_not_fit_are_refused():

@@ -99,3 +99,21 @@ def test_eight_names_are_told_apart_by_their_filling():
     bars_of = bars({"g": {str(i): i for i in range(8)}}, title="t", y_axis="y")
     patches = bars_of.axes[0].patches
     assert len({(bar.get_facecolor(), bar.get_hatch()) for bar in patches}) == 8
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda title: curves([1, 2], {"a": [1, 2]}, **{**NAMES, "title": title}),
+        lambda title: bars({"a": 1}, title=title, y_axis="y"),
+        lambda title: heat_map([[1]], **{**NAMES, "title": title}),
+        lambda title: heat_maps([[[1]]], ["a"], **{**NAMES, "title": title}),
+    ],
+    ids=["curves", "bars", "heat map", "heat maps"],
+)
+def test_no_title_is_cut(draw):
+    figure, axes = drawn(draw("M and more of it " * 8))
+    for title in (axes.title, figure._suptitle):
+        if title is not None:
+            place = title.get_window_extent()
+            assert 0 <= place.x0 and place.x1 <= figure.bbox.width

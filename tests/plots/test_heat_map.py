@@ -90,6 +90,18 @@ def test_labels_that_do_not_fit_are_refused():
         heat_map(np.zeros((2, 3)), None, ["a"], **NAMES)
 
 
+def test_what_does_not_fit_tables_side_by_side_is_refused():
+    with pytest.raises(ValueError, match="`y_labels` must name each of the 1 rows"):
+        heat_maps([[[1.0]]], ["a"], None, [], **NAMES)
+    with pytest.raises(ValueError, match="`columns` must be at least 1. Received: 0"):
+        heat_maps([[[1.0]]], ["a"], columns=0, **NAMES)
+
+
+def test_limits_may_be_an_array():
+    image = heat_map([[1.0, 2.0]], limits=np.array([0, 4]), **NAMES).axes[0].images[0]
+    assert image.get_clim() == (0, 4)
+
+
 @pytest.mark.parametrize(("tables", "titles"), [([], []), ([[[1.0]]], ["a", "b"])])
 def test_tables_without_a_title_each_are_refused(tables, titles):
     with pytest.raises(ValueError, match="a title for each"):

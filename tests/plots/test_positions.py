@@ -79,16 +79,6 @@ def test_similarity_is_the_cosine_of_each_two_positions():
     )
 
 
-def test_pictures_can_be_drawn_into_given_axes():
-    from keras_vanilla.plots.canvas import canvas
-
-    figure, axes = canvas(1, 3)
-    for draw, there in zip(
-        (position_map, position_curves, position_similarity), axes[0], strict=True
-    ):
-        assert draw(encoding(9, 8), axes=there) is figure
-
-
 @pytest.mark.parametrize(
     "picture", [position_map, position_curves, position_similarity]
 )

@@ -243,3 +243,22 @@ def test_animations_that_cannot_be_drawn_are_refused(translator):
         decoding_stills(translator, "Ein Hund.", count=1)
     with pytest.raises(ValueError, match="at most 24 tokens .* a text of"):
         decoding_gif(translator, "Ein Hund " * 30, max_length=4)
+
+
+def test_tokens_of_one_name_are_told_apart_by_their_ids():
+    axes = next_token([0.5, 0.3, 0.2], lambda id_: "⁇" if id_ else "a").axes[0]
+    names = [label.get_text() for label in axes.get_xticklabels()]
+    assert names == ["a", "⁇ (1)", "⁇ (2)"]
+    assert [bar.get_height() for bar in axes.patches] == [0.5, 0.3, 0.2]
+
+
+def test_probabilities_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="must be finite"):
+        next_token([0.5, np.nan], str)
+
+
+def test_the_title_of_a_long_text_is_not_cut():
+    figure = beam_tree(*searched(2), str, title="M and more of it " * 8)
+    figure.canvas.draw()
+    place = figure.axes[0].title.get_window_extent()
+    assert 0 <= place.x0 and place.x1 <= figure.bbox.width

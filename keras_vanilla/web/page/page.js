@@ -42,7 +42,10 @@ async function start() {
   await update();
 }
 
-/** Begins with the text behind `#text=` in the address, a part that no server is sent. */
+/**
+ * Begins with the text behind `#text=` in the address, a part that no server is sent. It is
+ * read once: who follows another such link on the open page loads it again.
+ */
 function fillFromAddress() {
   const text = new URLSearchParams(location.hash.slice(1)).get('text');
   if (text === null) return;

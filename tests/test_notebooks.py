@@ -44,12 +44,12 @@ def code(cells):
 
 
 def printed(cell):
-    """All text that a cell put out, but for warnings."""
-    texts = [
-        output.get("text", "") or output.get("data", {}).get("text/plain", "")
-        for output in cell.outputs
-        if output.get("name") != "stderr"
-    ]
+    """All text that a cell put out, but for warnings and pictures' names."""
+    texts = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        if output.get("name") != "stderr" and "image/png" not in data:
+            texts.append(output.get("text", "") or data.get("text/plain", ""))
     return "".join(texts)
 
 

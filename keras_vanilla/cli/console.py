@@ -48,6 +48,13 @@ def refuse_existing(path, overwrite=False):
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
+def refuse_unwritable(path):
+    """Refuses a file that is there, or has no folder to be written in."""
+    refuse_existing(path)
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"There is no folder to write {path} in.")
+
+
 class Counter:
     """How many of some things are done, in a line of standard error on a terminal.
 

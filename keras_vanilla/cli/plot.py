@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command, refuse_existing
+from keras_vanilla.cli.console import add_command, refuse_unwritable
 
 
 def add_to(commands):
@@ -121,9 +121,7 @@ def _check_output(path):
     from keras_vanilla.plots.canvas import canvas
 
     canvas()  # says whether matplotlib is there
-    refuse_existing(path)
-    if not Path(path).parent.is_dir():
-        raise FileNotFoundError(f"There is no folder to write {path} in.")
+    refuse_unwritable(path)
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(
             f"A picture's file ends with .png, .svg or .pdf. Received: {path}"

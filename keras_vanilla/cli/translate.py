@@ -11,7 +11,7 @@ from keras_vanilla.cli.console import (
     Counter,
     add_command,
     add_search_options,
-    refuse_existing,
+    refuse_unwritable,
     search_settings,
 )
 
@@ -86,9 +86,7 @@ def _check(options):
     if options.alignments and options.long == "split":
         raise ValueError("--alignments and --long split do not go together.")
     if options.output:
-        refuse_existing(options.output)
-        if not Path(options.output).parent.is_dir():
-            raise FileNotFoundError(f"There is no folder to write {options.output} in.")
+        refuse_unwritable(options.output)
 
 
 @contextlib.contextmanager

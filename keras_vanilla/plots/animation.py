@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vanilla.decoding import greedy_search, watch
-from keras_vanilla.plots.canvas import canvas, fonts_for, name_picture, shown
+from keras_vanilla.plots.canvas import canvas, name_picture, shown
 from keras_vanilla.plots.curves import DARK
+from keras_vanilla.plots.drawing import Box, draw_named_box
 from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
 
 MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # that a picture is shown
@@ -208,12 +209,5 @@ def _tokens(axes, tokens, y, look, first=0):
 
 
 def _box(axes, x, y, width, height, text, look):
-    from matplotlib.patches import Rectangle
-
     fill, color = look
-    corner = x - width / 2, y - height / 2
-    axes.add_patch(
-        Rectangle(corner, width, height, facecolor=fill, edgecolor="black", zorder=2)
-    )
-    style = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
-    axes.text(x, y, text, fontfamily=fonts_for([text]), zorder=3, **style)
+    draw_named_box(axes, Box(x, y, width, height), text, color, facecolor=fill)

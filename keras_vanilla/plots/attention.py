@@ -50,7 +50,7 @@ def attention_map(
         keys,
         queries,
         limits=limits,
-        numbers=bool(numbers) and numbers,
+        numbers=False if numbers is None else numbers,
         columns=columns,
         **names,
     )

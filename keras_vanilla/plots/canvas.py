@@ -59,17 +59,16 @@ def title_inches(title):
     return 0.09 * max(map(len, title.split("\n"))) + 0.6
 
 
-def name_places(axis, names, inches, rotation=None):
+def name_places(axis, names, inches):
     """Writes the names of an axis's places 0, 1, 2, ...
 
     Where there is no room for all, every second, fifth, tenth, ... is written, with its
-    number, and the axis says so.
+    number, and the axis says so. Long names below a short axis are turned.
 
     Args:
         axis: `axes.xaxis` or `axes.yaxis`, which has its own name already.
         names: sequence of str.
         inches: float. The axis's length.
-        rotation: float or None. Degrees; None turns long names below a short axis.
     """
     step = _step(len(names), inches)
     places = range(0, len(names), step)
@@ -79,14 +78,11 @@ def name_places(axis, names, inches, rotation=None):
     if step > 1:
         written = [f"{i} {name}" for i, name in zip(places, written, strict=True)]
         axis.set_label_text(f"{axis.get_label_text()} (one of {step} named)")
-    if rotation is None:
-        longest = max(map(len, written))
-        narrow = 0.09 * longest > inches / len(written)
-        rotation = 90 if axis.axis_name == "x" and narrow else 0
+    narrow = 0.09 * max(map(len, written)) > inches / len(written)
     axis.set_ticks(
         places,
         written,
-        rotation=rotation,
+        rotation=90 if axis.axis_name == "x" and narrow else 0,
         fontfamily=fonts_for(written),
         fontsize="small",
     )
@@ -117,8 +113,7 @@ def shown(text, longest=LONGEST_NAME):
     Warns:
         UserWarning: naming the characters that no installed font has.
     """
-    if longest is not None and len(text) > longest:
-        text = text[: longest - 1] + "…"
+    text = text if longest is None else cut(text, longest)
     if missing := sorted({c for c in text if not (_is_control(c) or _font_of(c))}):
         warnings.warn(
             f"No font on this machine can show {''.join(missing)!r}; the picture has "
@@ -126,6 +121,11 @@ def shown(text, longest=LONGEST_NAME):
             stacklevel=2,
         )
     return "".join(map(_visible, text)).replace("$", r"\$")
+
+
+def cut(text, longest):
+    """A text of at most so many characters; where some are left out, "…" is last."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def fonts_for(texts):

@@ -69,17 +69,7 @@ def curves(
         ValueError: if there is no line or no place, or a line has not as many values
             as `x`.
     """
-    if not lines or not len(x):
-        raise ValueError(
-            "Curves need at least one line and one place. Received: "
-            f"{len(lines)} lines, {len(x)} places"
-        )
-    for name, y in lines.items():
-        if np.shape(y) != np.shape(x):
-            raise ValueError(
-                f"The line {name!r} must have as many values as `x`, {len(x)}. "
-                f"Received: shape {np.shape(y)}"
-            )
+    _check_lines(x, lines)
     if axes is None:
         axes = canvas(width=max(6.4, title_inches(title)))[1][0, 0]
     for i, (name, y) in enumerate(lines.items()):
@@ -101,6 +91,20 @@ def curves(
     axes.grid(alpha=0.3)
     _name_them(axes, lines, loc="best")
     return axes.figure
+
+
+def _check_lines(x, lines):
+    if not lines or not len(x):
+        raise ValueError(
+            "Curves need at least one line and one place. Received: "
+            f"{len(lines)} lines, {len(x)} places"
+        )
+    for name, y in lines.items():
+        if np.shape(y) != np.shape(x):
+            raise ValueError(
+                f"The line {name!r} must have as many values as `x`, {len(x)}. "
+                f"Received: shape {np.shape(y)}"
+            )
 
 
 def bars(values, *, title, y_axis, x_axis="", numbers="{:.4g}", axes=None):

@@ -34,6 +34,32 @@ class Box(NamedTuple):
         return self.x + self.width / 2, self.y
 
 
+def draw_box(axes, box, **style):
+    """A rectangle of this place and size."""
+    from matplotlib.patches import Rectangle
+
+    corner = box.left[0], box.bottom[1]
+    style = {"edgecolor": "black", **style}
+    axes.add_patch(Rectangle(corner, box.width, box.height, **style))
+
+
+def draw_named_box(axes, box, text, color, **style):
+    """A box with a small text of some color inside, which is `shown` already."""
+    draw_box(axes, box, zorder=2, **style)
+    axes.text(
+        box.x,
+        box.y,
+        text,
+        ha="center",
+        va="center",
+        fontsize=8,
+        color=color,
+        fontfamily=fonts_for(text.split("\n")),
+        linespacing=1.1,
+        zorder=3,
+    )
+
+
 def height_of(text):
     """Inches that a box around some lines of text is high."""
     return 0.2 + LINE * (text.count("\n") + 1)
@@ -124,10 +150,8 @@ class Drawing:
         return self._figure
 
     def _rectangle(self, box, **style):
-        from matplotlib.patches import Rectangle
-
-        corner = box.left[0], box.bottom[1]
-        self._axes.add_patch(
-            Rectangle(corner, box.width, box.height, edgecolor="black", **style)
-        )
-        self._corners += [corner, (box.right[0], box.top[1])]
+        draw_box(self._axes, box, **style)
+        self._corners += [
+            (box.left[0], box.bottom[1]),
+            (box.right[0], box.top[1]),
+        ]

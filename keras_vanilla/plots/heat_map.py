@@ -113,18 +113,7 @@ def heat_maps(
     _check_labels(x_labels, tables.shape[2], "x_labels", "columns")
     _check_labels(y_labels, tables.shape[1], "y_labels", "rows")
     columns = min(columns, len(tables))
-    rows = math.ceil(len(tables) / columns)
-    width, height = (
-        max(1.6, min(inches, 10 / columns)) for inches in _inches(tables[0].shape)
-    )
-    figure, grid = canvas(
-        rows,
-        columns,
-        width=columns * (width + 0.5) + 1 + name_inches(y_labels),
-        height=rows * (height + 0.7 + name_inches(x_labels)) + 0.6,
-        title=title,
-    )
-    grid = grid.ravel()
+    figure, grid = _grid(tables, columns, x_labels, y_labels, title)
     limits = _limits(tables) if limits is None else limits
     for i, table in enumerate(tables):
         heat_map(
@@ -145,6 +134,22 @@ def heat_maps(
     if unit is not None:
         figure.colorbar(grid[0].images[0], ax=list(grid), label=unit, shrink=0.8)
     return figure
+
+
+def _grid(tables, columns, x_labels, y_labels, title):
+    """A figure with room for tables and their names, and as many axes or more."""
+    rows = math.ceil(len(tables) / columns)
+    width, height = (
+        max(1.6, min(inches, 10 / columns)) for inches in _inches(tables[0].shape)
+    )
+    figure, grid = canvas(
+        rows,
+        columns,
+        width=columns * (width + 0.5) + 1 + name_inches(y_labels),
+        height=rows * (height + 0.7 + name_inches(x_labels)) + 0.6,
+        title=title,
+    )
+    return figure, grid.ravel()
 
 
 def _tables(values, titles, columns):

@@ -3,14 +3,9 @@
 import numpy as np
 
 from keras_vanilla.decoding import beam_search, greedy_search, watch
-from keras_vanilla.plots.canvas import (
-    canvas,
-    fonts_for,
-    name_picture,
-    shown,
-    title_inches,
-)
+from keras_vanilla.plots.canvas import canvas, cut, name_picture, shown, title_inches
 from keras_vanilla.plots.curves import DARK
+from keras_vanilla.plots.drawing import Box, draw_named_box
 from keras_vanilla.plots.pieces import START, source_of, target_names
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
 
@@ -72,7 +67,7 @@ def search_tree(
         target_names(translator.tokenizer),
         greedy=greedy,
         steps=steps,
-        title=f"Beam search with {beam_size} beams: {_cut(text)}",
+        title=f"Beam search with {beam_size} beams: {cut(text, 60)}",
     )
 
 
@@ -120,10 +115,6 @@ def beam_tree(found, states, names, *, greedy=None, steps=12, title="Beam search
     return axes.figure
 
 
-def _cut(text, longest=60):
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
 def _check_beams(count):
     if count > MOST_BEAMS:
         raise ValueError(
@@ -167,27 +158,18 @@ def _draw_node(axes, node, names):
 
 
 def _box(axes, column, row, name, log_prob, style, ended=False):
-    from matplotlib.patches import Rectangle
-
     fill, edge, line, dashes, color = STYLES[style]
-    x, y = column * COLUMN, -row * ROW
-    axes.add_patch(
-        Rectangle(
-            (x - WIDTH / 2, y - HEIGHT / 2),
-            WIDTH,
-            HEIGHT,
-            facecolor=fill,
-            edgecolor=edge,
-            linewidth=STYLES[FINISHED][2] if ended else line,
-            linestyle=dashes,
-            zorder=2,
-            gid=style,
-        )
+    draw_named_box(
+        axes,
+        Box(column * COLUMN, -row * ROW, WIDTH, HEIGHT),
+        f"{shown(name, longest=LONGEST)}\n{log_prob:.2f}",
+        color,
+        facecolor=fill,
+        edgecolor=edge,
+        linewidth=STYLES[FINISHED][2] if ended else line,
+        linestyle=dashes,
+        gid=style,
     )
-    text = f"{shown(name, longest=LONGEST)}\n{log_prob:.2f}"
-    fonts = fonts_for([name])
-    style = {"ha": "center", "va": "center", "fontsize": 8, "color": color}
-    axes.text(x, y, text, fontfamily=fonts, linespacing=1.1, zorder=3, **style)
 
 
 def _link(axes, node, child):

@@ -68,7 +68,9 @@ def training_history(history, learning_rates=None, *, title="Training"):
         axes.set_xlim(epochs[0] - 0.5, epochs[-1] + 0.5)
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     if learning_rates is not None:
-        _draw_rates(grid[len(panels)], {"rate": np.asarray(learning_rates)})
+        steps = np.arange(1, len(learning_rates) + 1)
+        lines = {"rate": np.asarray(learning_rates)}
+        _draw_rates(steps, lines, "Learning rate", grid[len(panels)])
     for axes in grid[pictures:]:
         axes.set_axis_off()
     return figure
@@ -95,7 +97,7 @@ def learning_rate(schedules, steps, *, title="Learning rate"):
         name: np.array([float(schedule(int(step) - 1)) for step in drawn])
         for name, schedule in named.items()
     }
-    return curves(drawn, lines, title=title, x_axis="step", y_axis="learning rate")
+    return _draw_rates(drawn, lines, title)
 
 
 def distributions(
@@ -196,13 +198,6 @@ def _logged(history):
     return panels
 
 
-def _draw_rates(axes, lines):
-    steps = np.arange(1, len(lines["rate"]) + 1)
-    curves(
-        steps,
-        lines,
-        title="Learning rate",
-        x_axis="step",
-        y_axis="learning rate",
-        axes=axes,
-    )
+def _draw_rates(steps, lines, title, axes=None):
+    names = {"title": title, "x_axis": "step", "y_axis": "learning rate"}
+    return curves(steps, lines, axes=axes, **names)

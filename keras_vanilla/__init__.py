@@ -11,16 +11,19 @@ from pathlib import Path
 from keras_vanilla._version import __version__
 
 _HOMES = {
-    "Transformer": "transformer",
-    "Translator": "translator",
+    "Transformer": "models.transformer",
+    "Translator": "translation.translator",
     "layers": None,
     "training": None,
     "decoding": None,
-    "evaluation": None,
+    "data": None,
+    "distribution": None,
+    "models": None,
+    "translation": None,
     "export": None,
     "plots": None,
     "quickstart": None,
-    "text": None,
+    "tokenizer": None,
 }
 _REGISTERED = ("layers", "training", "Transformer", "Translator")
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from keras_vanilla import export
-from keras_vanilla.text import ParallelCorpus
+from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import train_translator
 
 UNSEEN = 300

@@ -11,7 +11,7 @@ import pytest
 
 import keras_vanilla
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "support"
 PACKAGE = Path(keras_vanilla.__file__).parents[1]
 JAX_PYTHON = os.environ.get("KERAS_VANILLA_JAX_PYTHON")
 

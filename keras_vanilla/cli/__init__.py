@@ -7,7 +7,7 @@ from keras_vanilla._version import __version__
 from keras_vanilla.cli import (
     describe,
     evaluate,
-    exporting,
+    export,
     plot,
     quickstart,
     serve_web,
@@ -53,7 +53,7 @@ def parser():
         train,
         translate,
         evaluate,
-        exporting,
+        export,
         describe,
         serve_web,
         plot,

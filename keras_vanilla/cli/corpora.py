@@ -65,8 +65,8 @@ def read_cache(options, tokenizer):
             `max_tokens`.
         tokenizer: Tokenizer.
     """
-    from keras_vanilla.text import TokenCache
-    from keras_vanilla.text.replicas import replicas_in_force
+    from keras_vanilla.data import TokenCache
+    from keras_vanilla.distribution.replicas import replicas_in_force
 
     if not check_corpus(options, options.target):
         raise ValueError("--cache is for --source and --target.")
@@ -84,8 +84,8 @@ def read_cache(options, tokenizer):
 
 def train_tokenizer(options):
     """A tokenizer for `--cache`, of the training files, which stay out of memory."""
-    from keras_vanilla.text import Tokenizer
-    from keras_vanilla.text.lines import LinesOfFiles
+    from keras_vanilla.data.lines import LinesOfFiles
+    from keras_vanilla.tokenizer import Tokenizer
 
     size = options.vocabulary_size
     if options.separate_vocabularies:
@@ -97,7 +97,7 @@ def train_tokenizer(options):
 
 def read_files(source, target):
     """The corpus of files, after saying which of their lines are left out."""
-    from keras_vanilla.text import ParallelCorpus
+    from keras_vanilla.data import ParallelCorpus
 
     corpus = ParallelCorpus.from_files(source, target)
     return _told(corpus, corpus.origin)
@@ -105,7 +105,7 @@ def read_files(source, target):
 
 def read_public(name, split, reverse=False):
     """A public corpus, after saying which of its pairs are left out."""
-    from keras_vanilla.text import ParallelCorpus
+    from keras_vanilla.data import ParallelCorpus
 
     if not name.startswith("tfds:"):
         raise ValueError(
@@ -118,7 +118,7 @@ def read_public(name, split, reverse=False):
 
 def read_public_validation(name, reverse=False):
     """Its validation split, or None if it has none."""
-    from keras_vanilla.text.public import split_names
+    from keras_vanilla.data.tfds import split_names
 
     if "validation" not in split_names(name):
         return None
@@ -126,7 +126,7 @@ def read_public_validation(name, reverse=False):
 
 
 def _told(corpus, name):
-    from keras_vanilla.text.lines import some_of
+    from keras_vanilla.data.lines import some_of
 
     for reason, lines in corpus.report.items():
         say(

@@ -18,7 +18,7 @@ def add_to(commands):
 
 def run(options):
     """Runs the command."""
-    from keras_vanilla.export.description import read_description
+    from keras_vanilla.export.metadata.description import read_description
 
     description = read_description(options.file)
     if options.json:

@@ -23,8 +23,8 @@ def add_to(commands):
 
 def run(options):
     """Runs the command."""
-    from keras_vanilla.evaluation import score, worst_and_best
-    from keras_vanilla.translator import Translator
+    from keras_vanilla.translation.evaluation import score, worst_and_best
+    from keras_vanilla.translation.translator import Translator
 
     if options.sentences < 0:
         raise ValueError(

@@ -102,14 +102,14 @@ def _training(options):
 
 def _draw_text(options, draw, **settings):
     _check_output(options.output)
-    from keras_vanilla.translator import Translator
+    from keras_vanilla.translation.translator import Translator
 
     translator = Translator.load(options.model)
     _write(draw(translator, options.text, **settings), options.output)
 
 
 def _write(figure, path):
-    from keras_vanilla.text.whole_file import whole
+    from keras_vanilla._atomic_write import whole
 
     kind = Path(path).suffix.lower()[1:]
     with whole(path) as file:

@@ -110,10 +110,10 @@ def _add_devices(command):
 
 def run(options):
     """Runs the command."""
-    from keras_vanilla.training.recipe import recipe_for
-    from keras_vanilla.training.run_record import RunRecord
-    from keras_vanilla.training.strategies import strategy
-    from keras_vanilla.transformer import check_preset
+    from keras_vanilla.distribution.strategies import strategy
+    from keras_vanilla.models.transformer import check_preset
+    from keras_vanilla.training.config import recipe_for
+    from keras_vanilla.training.run_folder import RunRecord
 
     record = RunRecord(options.output)
     record.refuse_finished(options.overwrite)
@@ -129,10 +129,10 @@ def run(options):
 
 
 def _train(options, record, chosen):
-    from keras_vanilla.text.replicas import replicas_in_force
-    from keras_vanilla.training.fit import train_translator
-    from keras_vanilla.training.recipe import recipe_for
+    from keras_vanilla.distribution.replicas import replicas_in_force
+    from keras_vanilla.training.config import recipe_for
     from keras_vanilla.training.run import Interrupted
+    from keras_vanilla.training.train import train_translator
 
     start, tokenizer = _start(options), _tokenizer(options.tokenizer)
     model, asked = {name: getattr(options, name) for name in MODEL}, {}
@@ -186,7 +186,7 @@ def _check_start(options):
 
 def _new_tokenizer(options, record):
     """A tokenizer for a cache, which there must be before; that of a run to go on."""
-    from keras_vanilla.translator import Translator
+    from keras_vanilla.translation.translator import Translator
 
     if record.snapshots.paths() and not options.overwrite:
         return Translator.load(record.folder / "last.keras").tokenizer
@@ -202,13 +202,13 @@ def _validation(options):
 
 
 def _start(options):
-    from keras_vanilla.translator import Translator
+    from keras_vanilla.translation.translator import Translator
 
     return Translator.load(options.start) if options.start else None
 
 
 def _tokenizer(files):
-    from keras_vanilla.text import Tokenizer
+    from keras_vanilla.tokenizer import Tokenizer
 
     if files is None:
         return None

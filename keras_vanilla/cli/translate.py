@@ -52,8 +52,8 @@ def add_to(commands):
 
 def run(options):
     """Runs the command."""
-    from keras_vanilla.hypotheses import WINDOW, warn_unfinished
-    from keras_vanilla.translator import Translator
+    from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
+    from keras_vanilla.translation.translator import Translator
 
     _check(options)
     settings = search_settings(options, scored=options.n_best is not None)
@@ -112,7 +112,7 @@ def _rows(numbered, translator, texts, options):
             for (i, each), row in zip(pairs, rows, strict=True)
         ]
     if options.alignments:
-        from keras_vanilla.alignment import align
+        from keras_vanilla.translation.alignment import align
 
         links = align(
             translator.model,
@@ -127,7 +127,7 @@ def _rows(numbered, translator, texts, options):
 
 def _input_lines(path):
     """The lines of a file or, without one, of standard input."""
-    from keras_vanilla.text.corpus import read_lines
+    from keras_vanilla.data.corpus import read_lines
 
     if path is None and sys.stdin.isatty():
         print("Reading sentences from standard input, one a line.", file=sys.stderr)

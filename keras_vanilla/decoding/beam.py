@@ -4,9 +4,9 @@ import math
 
 from keras import ops
 
-from keras_vanilla.decoding.highest import highest
 from keras_vanilla.decoding.limits import row_limits
 from keras_vanilla.decoding.loop import repeat
+from keras_vanilla.decoding.top_k import highest
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
 FIRST = 1.0  # ranks before every log-probability

@@ -2,8 +2,8 @@
 
 from keras import ops
 
-from keras_vanilla.decoding.highest import highest
 from keras_vanilla.decoding.loop import one_by_one
+from keras_vanilla.decoding.top_k import highest
 
 
 def greedy_search(model, source_ids, max_length=None, return_scores=False):

@@ -3,11 +3,11 @@
 import importlib
 
 _HOMES = {
-    "Description": "description",
-    "read_description": "description",
+    "Description": "metadata.description",
+    "read_description": "metadata.description",
     "saved_model": "to_saved_model",
     "tflite": "to_tflite",
-    "verify": "verification",
+    "verify": "checks.verification",
 }
 
 __all__ = list(_HOMES)

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras import ops
 
 from keras_vanilla.decoding import beam_search, greedy_search
-from keras_vanilla.translator import Translator
+from keras_vanilla.translation.translator import Translator
 
 _STRETCH = 24  # positions by which caches grow; most sentences have no more
 

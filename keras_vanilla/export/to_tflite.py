@@ -4,15 +4,15 @@ import os
 from pathlib import Path
 
 from keras_vanilla.decoding.beam import check_beam_search
+from keras_vanilla.export.checks.probe_sentences import made_up_sentences
+from keras_vanilla.export.checks.structure import faults
+from keras_vanilla.export.checks.verification import verify
 from keras_vanilla.export.conversion import convert
-from keras_vanilla.export.description import Description, with_description
-from keras_vanilla.export.forms import FORMS, Limits
-from keras_vanilla.export.model_card import write_model_card
-from keras_vanilla.export.sample import made_up_sentences
+from keras_vanilla.export.metadata.description import Description, with_description
+from keras_vanilla.export.metadata.model_card import write_model_card
 from keras_vanilla.export.search_graph import translator_in_float32
-from keras_vanilla.export.structure import faults
+from keras_vanilla.export.signatures import FORMS, Limits
 from keras_vanilla.export.to_saved_model import check_target
-from keras_vanilla.export.verification import verify
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", None)

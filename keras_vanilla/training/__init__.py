@@ -6,20 +6,19 @@ read; what needs more than Keras is loaded when it is asked for.
 
 import importlib
 
-from keras_vanilla.training.checkpoints import AverageCheckpoints
+from keras_vanilla.training.callbacks import AverageCheckpoints
 from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import TransformerSchedule, adam
 
 _LAZY = {
-    "Diverged": "resume",
-    "ExactResume": "resume",
+    "Diverged": "resume.exact_resume",
+    "ExactResume": "resume.exact_resume",
     "Interrupted": "run",
     "TranslationScore": "validation",
     "compile_for_training": "run",
-    "new_translator": "fit",
-    "strategy": "strategies",
-    "train_translator": "fit",
+    "new_translator": "train",
+    "train_translator": "train",
 }
 
 __all__ = [

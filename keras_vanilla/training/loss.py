@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vanilla.training import step
+from keras_vanilla.distribution.steps import steps as step
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import keras
 
-from keras_vanilla.evaluation import score
-from keras_vanilla.text import batches
-from keras_vanilla.text.replicas import replicas_in_force
-from keras_vanilla.training.checkpoints import AverageCheckpoints, KeepTranslators
+from keras_vanilla.data import batches
+from keras_vanilla.distribution.replicas import replicas_in_force
+from keras_vanilla.distribution.strategies import shapes_here
+from keras_vanilla.training.callbacks import AverageCheckpoints, KeepTranslators
 from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
-from keras_vanilla.training.resume import ExactResume
-from keras_vanilla.training.run_record import write_text
+from keras_vanilla.training.resume.exact_resume import ExactResume
+from keras_vanilla.training.resume.snapshots import sync
+from keras_vanilla.training.run_folder import write_text
 from keras_vanilla.training.schedule import adam
-from keras_vanilla.training.snapshots import sync
-from keras_vanilla.training.strategies import shapes_here
 from keras_vanilla.training.validation import Progress, TranslationScore
-from keras_vanilla.translator import Translator
+from keras_vanilla.translation.evaluation import score
+from keras_vanilla.translation.translator import Translator
 
 
 class Interrupted(KeyboardInterrupt):

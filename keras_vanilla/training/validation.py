@@ -5,8 +5,8 @@ import time
 
 import keras
 
-from keras_vanilla.evaluation import score
-from keras_vanilla.translator import Translator
+from keras_vanilla.translation.evaluation import score
+from keras_vanilla.translation.translator import Translator
 
 
 class TranslationScore(keras.callbacks.Callback):

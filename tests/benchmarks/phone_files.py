@@ -101,7 +101,7 @@ def _translator(path, preset, lines):
     import keras
 
     from keras_vanilla import Transformer, Translator
-    from keras_vanilla.text import Tokenizer
+    from keras_vanilla.tokenizer import Tokenizer
 
     if not path.exists():
         size = VOCABULARY_SIZES[preset]

@@ -44,7 +44,8 @@ def main():
 
 
 def make(pairs, folder):
-    from keras_vanilla.text import TokenCache, Tokenizer
+    from keras_vanilla.data import TokenCache
+    from keras_vanilla.tokenizer import Tokenizer
 
     folder.mkdir(parents=True, exist_ok=True)
     shards = [generate(folder, n, pairs) for n in range(-(-pairs // SHARD))]
@@ -95,9 +96,10 @@ def in_fresh_process(folder):
 
 def measured(folder):
     """Peaks of memory (bytes) after each phase, and the times of the first."""
-    from keras_vanilla.text import TokenCache, Tokenizer, batches
+    from keras_vanilla.data import TokenCache, batches
+    from keras_vanilla.models.transformer import Transformer
+    from keras_vanilla.tokenizer import Tokenizer
     from keras_vanilla.training import compile_for_training
-    from keras_vanilla.transformer import Transformer
 
     tokenizer = Tokenizer.from_files(folder.parent / "tokenizer.model")
     smallest = TokenCache.open(folder.parent / str(PAIRS[0]) / "cache")

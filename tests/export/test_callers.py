@@ -12,8 +12,8 @@ import echo_file
 import pytest
 
 from keras_vanilla.cli import parser
-from keras_vanilla.export.description import Description
-from keras_vanilla.export.model_card import write_model_card
+from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.model_card import write_model_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "export"
 CALLERS = [

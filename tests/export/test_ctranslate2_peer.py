@@ -4,9 +4,9 @@ import pytest
 import word_reversal
 from near_ties import assert_same_but_for_near_ties
 
-from keras_vanilla.text import Tokenizer
-from keras_vanilla.transformer import Transformer
-from keras_vanilla.translator import Translator
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.translation.translator import Translator
 
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 import ctranslate2_peer as peer  # noqa: E402  after the skip

@@ -11,8 +11,8 @@ from near_ties import assert_same_but_for_near_ties
 from word_reversal import padded
 
 from keras_vanilla import export
-from keras_vanilla.transformer import Transformer
-from keras_vanilla.translator import Translator
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.translation.translator import Translator
 
 # This package cannot be imported there; Keras can, tensorflow-text itself needs it.
 ELSEWHERE = """

@@ -14,8 +14,8 @@ from near_ties import assert_same_but_for_near_ties
 from keras_vanilla import export
 from keras_vanilla.decoding import greedy, greedy_search
 from keras_vanilla.export.conversion import embedding_lookup
-from keras_vanilla.transformer import Transformer
-from keras_vanilla.translator import Translator
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.translation.translator import Translator
 
 UNTRAINED = {"form": "ids", "check": "structure"}
 

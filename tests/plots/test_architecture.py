@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.plots import architecture, layer_with_frame, token_flow
 from keras_vanilla.plots.architecture import LEVELS
-from keras_vanilla.transformer import Transformer
 
 
 def transformer(**options):

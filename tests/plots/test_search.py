@@ -6,6 +6,7 @@ from automaton import END, Automaton
 from PIL import Image
 
 from keras_vanilla.decoding import beam_search, greedy_search, watch
+from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.plots import (
     beam_tree,
     decoding_gif,
@@ -13,9 +14,8 @@ from keras_vanilla.plots import (
     next_token,
     search_tree,
 )
-from keras_vanilla.text import Tokenizer
-from keras_vanilla.transformer import Transformer
-from keras_vanilla.translator import Translator
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.translation.translator import Translator
 
 NAMES = "<pad> <s> </s> I a am student pupil".split()
 SOURCE = np.array([[4]])

@@ -1,0 +1,110 @@
+"""`keras-vanilla export` and `keras-vanilla verify`."""
+
+from pathlib import Path
+
+from keras_vanilla.cli.console import add_command, refuse_existing
+
+SETTINGS = (
+    "quantize",
+    "form",
+    "beam_size",
+    "length_penalty",
+    "max_bytes",
+    "max_source_length",
+    "max_length",
+    "sample",
+    "check",
+)
+ABOUT = {
+    "name": "the model's name (the file's)",
+    "source_language": 'such as "de"',
+    "target_language": 'such as "en" or "pt-BR"',
+    "model_license": "the model's license",
+    "data": "what it was trained on",
+    "data_license": "the data's license",
+}
+
+
+def add_to(commands):
+    """Adds the commands."""
+    _add_export(commands)
+    _add_verify(commands)
+
+
+def _add_export(commands):
+    command = add_command(
+        commands, "export", _export, "write a .tflite file or a SavedModel folder"
+    )
+    command.add_argument("model", metavar="MODEL", help="a .keras file")
+    command.add_argument(
+        "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
+    )
+    add = command.add_argument_group("of a .tflite file").add_argument
+    add("--quantize", choices=["int8", "none"], help="bytes of a weight (int8)")
+    add("--form", choices=["text", "ids", "steps"], help="what goes in and out (text)")
+    add("--beam-size", type=int, help="1 is greedy search (1)")
+    add("--length-penalty", type=float, help="of beam search (0.6)")
+    add("--max-bytes", type=int, help="longest text (512)")
+    for name, what in (("--max-source-length", "source"), ("--max-length", "output")):
+        add(name, type=int, help=f"longest {what}, in tokens (128)")
+    add("--sample", metavar="FILE", help="sentences to check the file on")
+    add(
+        "--check", choices=["all", "structure"], help="of an untrained model: structure"
+    )
+    for name, what in ABOUT.items():
+        add(f"--{name.replace('_', '-')}", help=what)
+
+
+def _add_verify(commands):
+    command = add_command(
+        commands, "verify", _verify, "compare an exported file with its model"
+    )
+    command.add_argument("model", metavar="MODEL", help="a .keras file")
+    command.add_argument("exported", metavar="FILE.tflite|FOLDER")
+    command.add_argument(
+        "--source", required=True, metavar="FILE", help="sentences to compare on"
+    )
+    command.add_argument(
+        "--reference", metavar="FILE", help="their translations, for BLEU"
+    )
+
+
+def _export(options):
+    from keras_vanilla import export
+    from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.translation.translator import Translator
+
+    refuse_existing(options.output)
+    settings = {name: getattr(options, name) for name in (*SETTINGS, *ABOUT)}
+    settings = {name: value for name, value in settings.items() if value is not None}
+    if settings.get("quantize") == "none":
+        settings["quantize"] = None
+    to_file = options.output.endswith(".tflite")
+    if not to_file and (settings or Path(options.output).suffix):
+        raise ValueError(
+            "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
+            f"no ending, and takes no options. Received: {options.output}"
+        )
+    if "sample" in settings:
+        settings["sample"] = read_lines(options.sample)
+    translator = Translator.load(options.model)
+    if to_file:
+        export.tflite(translator, options.output, **settings)
+    else:
+        export.saved_model(translator, options.output)
+    print(f"{options.output} is written. To compare it with {options.model}:")
+    print(f"  keras-vanilla verify {options.model} {options.output} --source FILE")
+
+
+def _verify(options):
+    from keras_vanilla import export
+    from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.translation.translator import Translator
+
+    lines = read_lines(options.source)
+    references = options.reference and read_lines(options.reference)
+    translator = Translator.load(options.model)
+    report = export.verify(translator, options.exported, lines, references)
+    print(report)
+    if not report.passed:
+        raise ValueError(f"{options.exported} does not say what {options.model} says.")

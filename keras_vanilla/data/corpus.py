@@ -1,0 +1,247 @@
+"""Parallel text: the same sentences in two languages, line by line."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+
+import numpy as np
+
+from keras_vanilla.data import tfds
+from keras_vanilla.data.id_store import EncodedPairs
+from keras_vanilla.data.lines import Lines, Packing
+from keras_vanilla.data.shards import check_line_counts, names_of, shard_paths
+from keras_vanilla.data.splitting import filled, shared_sentences
+
+NUMBERS = range(10_000)
+FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
+
+
+def read_lines(file) -> list[str]:
+    """The lines of a UTF-8 text file, without their line ends.
+
+    A line ends at a newline alone; a carriage return before it, and a byte-order mark
+    at the file's start, are dropped.
+
+    Args:
+        file: path (read through gzip when it ends with ".gz") or binary stream.
+    Returns:
+        List of str.
+    Raises:
+        FileNotFoundError: if there is no such file.
+        IsADirectoryError: if it is a folder.
+        ValueError: if a line is not UTF-8, or a gzip file is damaged or cut short.
+    """
+    return list(Lines.read(file))
+
+
+class ParallelCorpus:
+    """Pairs of a source and a target sentence, held as compact bytes.
+
+    Iterating gives `(source, target)`; `sources` and `targets` are read-only sequences
+    of str. A pair with nothing but white space on either side is left out and reported:
+    `report` maps a reason to the line numbers (from 1) left out for it, `line_numbers`
+    (an int64 array) are those of the pairs kept.
+
+    Args:
+        sources: iterable of str.
+        targets: iterable of str, as many.
+        line_numbers: int array, where each pair came from; None means 1, 2, 3, ...
+        report: dict of reason -> line numbers left out before.
+        origin: str. What to call this text in an error.
+    Raises:
+        ValueError: if the counts differ, no pair is left, or a text is not Unicode.
+    """
+
+    def __init__(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        line_numbers=None,
+        report: dict[str, list[int]] | None = None,
+        origin: str = "The corpus",
+    ):
+        sources, targets = Lines.of(sources), Lines.of(targets)
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"{origin}: {len(sources)} source lines, {len(targets)} target lines."
+            )
+        if line_numbers is None:
+            line_numbers = range(1, len(sources) + 1)
+        self.line_numbers = np.array(line_numbers, dtype=np.int64)
+        self.report = {reason: list(lines) for reason, lines in (report or {}).items()}
+        self.sources, self.targets, self.origin = sources, targets, origin
+        self._leave_out_empty()
+
+    @classmethod
+    def from_files(cls, source, target) -> "ParallelCorpus":
+        """Reads text files, a source and its target of equally many lines.
+
+        Args:
+            source: path of UTF-8 text, one sentence a line; gzip when it ends in ".gz".
+                Or a list of paths: their lines are numbered on from file to file.
+            target: path of its translation, line by line; or a list of as many.
+        Raises:
+            FileNotFoundError, IsADirectoryError: if a path is not a file.
+            ValueError: if there is no file, or not as many of both, the line counts of
+                two files differ, a line is not UTF-8, a gzip file is damaged, or no
+                pair is left.
+        """
+        shards = shard_paths(source, target)
+        packings = Packing(), Packing()
+        for shard in shards:
+            before = [len(packing) for packing in packings]
+            for packing, path in zip(packings, shard, strict=True):
+                packing.add_file(path)
+            after = [len(packing) for packing in packings]
+            check_line_counts(*shard, *np.subtract(after, before).tolist())
+        lines = (packing.lines() for packing in packings)
+        return cls(*lines, origin=names_of(shards))
+
+    @classmethod
+    def from_tsv(cls, path) -> "ParallelCorpus":
+        """Reads one text file of exactly two tab-separated columns.
+
+        Args:
+            path: path of UTF-8 text; gzip when it ends in ".gz".
+        Raises:
+            FileNotFoundError, IsADirectoryError: if the path is not a file.
+            ValueError: if a line has not two columns or is not UTF-8, a gzip file is
+                damaged, or no pair is left.
+        """
+        rows = [line.split("\t") for line in Lines.read(path)]
+        for number, row in enumerate(rows, start=1):
+            if len(row) != 2:
+                raise ValueError(
+                    f"{path}, line {number}: expected 2 tab-separated columns. "
+                    f"Received: {len(row)}"
+                )
+        sources, targets = ([row[column] for row in rows] for column in (0, 1))
+        return cls(sources, targets, origin=str(path))
+
+    @classmethod
+    def from_tfds(
+        cls, name: str, split: str = "train", reverse: bool = False, data_dir=None
+    ) -> "ParallelCorpus":
+        """Reads a public corpus by its name in `tensorflow-datasets`.
+
+        The first time it is downloaded, whole. Line numbers are its examples'.
+
+        Args:
+            name: str, such as "ted_hrlr_translate/pt_to_en" or
+                "wmt14_translate/de-en"; "tfds:" before it is dropped.
+            split: str, such as "train", "validation" or "train[:1000]".
+            reverse: bool. Swap source and target: the paper translates en to de.
+            data_dir: path to keep it in; None means `~/tensorflow_datasets`.
+        Raises:
+            ImportError: if tensorflow-datasets is missing.
+            ConnectionError: if it cannot be downloaded.
+            ValueError: if there is no such corpus, pair of languages or split, it is
+                not a translation between two languages, a downloaded file is not the
+                one expected, a text is not UTF-8, or no pair is left.
+        """
+        sides = tfds.read_pairs(name, split, reverse, data_dir)
+        return cls(*sides, origin=f"{name} {split}")
+
+    @classmethod
+    def numbers(cls, source: str = "en", target: str = "fr") -> "ParallelCorpus":
+        """Numbers from 0 to 9,999 in words, then every full date from 1900 to 2099.
+
+        `num2words` and `babel` make them, in any two languages both know.
+
+        Args:
+            source: str. Language, such as "en".
+            target: str. Language, such as "fr".
+        Raises:
+            ImportError: if num2words or babel is missing.
+            ValueError: if a language is not one both know.
+        """
+        sides = [_numbers_and_dates(language) for language in (source, target)]
+        return cls(*sides, origin=f"The numbers in {source} and {target}")
+
+    def split(self, *sizes: int, seed: int = 0) -> tuple["ParallelCorpus", ...]:
+        """The rest of the corpus, then one part of each size: `train, test = ...(300)`.
+
+        Pairs that share a source or a target sentence stay in one part, so that no
+        sentence of one part stands in another. Each part keeps the corpus's order; the
+        report goes with the rest.
+
+        Args:
+            *sizes: int. Pairs of each part after the first.
+            seed: int. The same seed gives the same parts.
+        Raises:
+            ValueError: if sizes are missing, below 1, leave nothing for the rest, or
+                cannot be filled by whole groups of shared sentences.
+        """
+        if not sizes or min(sizes) < 1 or sum(sizes) >= len(self):
+            raise ValueError(
+                "`split` expects sizes from 1 that leave at least one pair for the "
+                f"rest. Received: sizes={sizes} of {len(self)} pairs"
+            )
+        _, group, counts = np.unique(
+            shared_sentences(self.sources, self.targets),
+            return_inverse=True,
+            return_counts=True,
+        )
+        order = np.random.default_rng(seed).permutation(len(counts))
+        part = filled(sizes, counts, order)[group]
+        rest, *others = (self._pick(part == k) for k in range(len(sizes) + 1))
+        rest.report = {reason: list(lines) for reason, lines in self.report.items()}
+        return rest, *others
+
+    def examples(self, tokenizer) -> EncodedPairs:
+        """The ids of every pair, for `batches`; they stay in memory."""
+        return EncodedPairs(self, tokenizer)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of every text: the same for the same pairs in the same order."""
+        digest = hashlib.sha256()
+        for side in (self.sources, self.targets):
+            side.add_to(digest)
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return zip(self.sources, self.targets, strict=True)
+
+    def _pick(self, chosen):
+        kept = np.flatnonzero(chosen)
+        sides = self.sources.pick(kept), self.targets.pick(kept)
+        return ParallelCorpus(*sides, self.line_numbers[kept], origin=self.origin)
+
+    def _leave_out_empty(self):
+        full = np.array([bool(s.strip() and t.strip()) for s, t in self], dtype=bool)
+        if not full.any():
+            raise ValueError(
+                f"{self.origin}: none of {len(self)} lines has text on both sides."
+            )
+        if full.all():
+            return
+        self.report.setdefault("empty", []).extend(self.line_numbers[~full].tolist())
+        kept = np.flatnonzero(full)
+        self.sources, self.targets = self.sources.pick(kept), self.targets.pick(kept)
+        self.line_numbers = self.line_numbers[kept]
+
+
+def _numbers_and_dates(language):
+    """Lines of every number in words and every full date in one language."""
+    try:
+        from babel.dates import format_date
+        from babel.localedata import locale_identifiers
+        from num2words import CONVERTER_CLASSES, num2words
+    except ImportError as error:
+        raise ImportError(
+            'The numbers need num2words and babel: pip install "keras-vanilla[demo]"'
+        ) from error
+    # num2words 0.5.14 fails in Amharic from 1,100 on.
+    known = set(CONVERTER_CLASSES) & set(locale_identifiers()) - {"am"}
+    if language not in known:
+        raise ValueError(
+            f"`numbers` expects languages from {', '.join(sorted(known))}. "
+            f"Received: {language!r}"
+        )
+    words = [num2words(number, lang=language) for number in NUMBERS]
+    days = (FIRST_DATE + timedelta(n) for n in range((LAST_DATE - FIRST_DATE).days + 1))
+    return words + [format_date(day, format="full", locale=language) for day in days]

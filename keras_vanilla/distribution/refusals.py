@@ -1,0 +1,107 @@
+"""What Keras 3.15 cannot train on TensorFlow: said before the first step."""
+
+import keras
+import tensorflow as tf
+
+
+def refuse_what_cannot_work(model):
+    """Looks at how a model was made and compiled.
+
+    Args:
+        model: compiled keras.Model, about to be trained.
+    Raises:
+        ValueError: with the reason, and what to use instead.
+    """
+    if keras.distribution.distribution() is not None:
+        raise ValueError(
+            "A `keras.distribution` is set, which Keras ignores on the TensorFlow "
+            "backend. Use `keras_vanilla.distribution.strategy`, or the JAX backend."
+        )
+    strategy = model.distribute_strategy
+    replicas = strategy.num_replicas_in_sync
+    if replicas == 1:
+        return
+    if model.jit_compile:
+        raise ValueError(
+            f"Keras cannot train with `jit_compile=True` on {replicas} replicas: "
+            "compile the model with `jit_compile=False`."
+        )
+    if model.steps_per_execution != 1:
+        raise ValueError(
+            f"Keras cannot train with `steps_per_execution` on {replicas} replicas: "
+            "compile the model without. "
+            f"Received: steps_per_execution={model.steps_per_execution}"
+        )
+    _refuse_accumulation(model.optimizer)
+    _refuse_made_elsewhere(model, strategy)
+
+
+def _refuse_made_elsewhere(model, strategy):
+    inside = strategy.extended.variable_created_in_scope
+    if not all(inside(weight.value) for weight in model.trainable_weights):
+        raise ValueError(
+            "The model was made outside the strategy's scope, so that each replica "
+            "would train the same weights. Make it inside."
+        )
+    optimizer = _innermost(model.optimizer)
+    if not inside(optimizer.iterations.value):
+        raise ValueError(
+            "The optimizer was made outside the strategy's scope, so that its schedule "
+            f"would run {strategy.num_replicas_in_sync} times too fast. Make it, and "
+            "compile the model, inside."
+        )
+
+
+def _refuse_accumulation(optimizer):
+    steps = _innermost(optimizer).gradient_accumulation_steps
+    if steps:
+        raise ValueError(
+            "Keras cannot accumulate gradients on several replicas, and where it can, "
+            "it averages the means of batches, which is wrong where they have "
+            "different numbers of tokens. Use "
+            "`SmoothedCrossentropy(micro_batches=...)`. "
+            f"Received: gradient_accumulation_steps={steps}"
+        )
+
+
+def refuse_micro_batches_where_they_fail(model, count):
+    """The same for a loss with `micro_batches`; arguments are these and their number.
+
+    Raises:
+        ValueError: with the reason.
+    """
+    if count == 1:
+        return
+    on_tpu = isinstance(model.distribute_strategy, tf.distribute.TPUStrategy)
+    if model.jit_compile or on_tpu:
+        raise ValueError(
+            "XLA cannot compile micro-batches, whose sizes differ: compile the model "
+            "with `jit_compile=False`, and on TPUs take smaller batches. "
+            f"Received: micro_batches={count}"
+        )
+    _refuse_accumulation(model.optimizer)
+
+
+def refuse_moving_shapes_on_tpu(model, data):
+    """Tensors whose shape is known only when they come, where XLA must compile them.
+
+    Args:
+        model: compiled keras.Model.
+        data: nest of tensors.
+    Raises:
+        ValueError: if there is one on a TPU.
+    """
+    if not isinstance(model.distribute_strategy, tf.distribute.TPUStrategy):
+        return
+    for tensor in tf.nest.flatten(data):
+        if not tensor.shape.is_fully_defined():
+            raise ValueError(
+                "A TPU needs batches of one shape: make them by "
+                "`batches(max_tokens=n, widths=[n], static_shapes=True)`. "
+                f"Received: shape={tensor.shape}"
+            )
+
+
+def _innermost(optimizer):
+    """The optimizer that Keras's loss scaling wraps."""
+    return getattr(optimizer, "inner_optimizer", optimizer)

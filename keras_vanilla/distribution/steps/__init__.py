@@ -1,0 +1,1 @@
+"""A training step, one file for each backend."""

@@ -1,0 +1,226 @@
+"""Which devices train: one, several of this machine, several machines, or TPUs."""
+
+import contextlib
+import functools
+import json
+import os
+
+import keras
+
+from keras_vanilla.distribution.replicas import workers_of
+
+STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
+
+
+@contextlib.contextmanager
+def strategy(name="auto"):
+    """Trains on several devices what is made inside it: batches, model, and optimizer.
+
+        with strategy("mirrored"):
+            train = batches(corpus, tokenizer)
+            model = Transformer.from_preset("base", ...)
+            compile_for_training(model)
+            model.fit(train, steps_per_epoch=train.steps_per_epoch)
+
+    Every device has a copy of the weights and takes as many rows of each batch as any
+    other; gradients are summed before they are clipped and applied. With the loss and
+    metrics of this package and the weights of `batches`, the trained weights are those
+    of one device, up to rounding; only dropout differs, since TensorFlow's devices draw
+    the same numbers, each for its rows. A loss of your own must return a value per
+    example: one that returns a scalar makes gradients as many times too large as there
+    are devices, and nothing tells.
+
+    On JAX the strategies are those of `jax_distribution.distribution`, which has one
+    more. PyTorch has "single" alone.
+
+    "tpu" is written to TensorFlow's rules but has never been run. It needs batches of
+    one shape: `batches(max_tokens=n, widths=[n], static_shapes=True)`.
+
+    Args:
+        name: "auto": "tpu" if the environment names one, "multi-worker" if it names
+            other workers, "mirrored" on two or more GPUs, else "single".
+            "single": the first GPU, or the CPU.
+            "mirrored": all GPUs of this machine, or two or more logical CPU devices.
+            "multi-worker": the same program on every machine, each with `TF_CONFIG`
+            set. Enter it before anything else of TensorFlow is used.
+            "tpu": the TPU that `TPU_NAME` names.
+    Yields:
+        The `tf.distribute.Strategy` or `keras.distribution.Distribution` in force, or
+        None.
+    Raises:
+        ValueError: if the name is unknown, or the strategy cannot work here.
+    Source: Vaswani et al. 2017, section 5.2: 8 GPUs.
+    """
+    with _SCOPES[keras.backend.backend()](name) as scope:
+        yield scope
+
+
+def _check_name(name):
+    if name not in STRATEGIES:
+        raise ValueError(
+            f"Unknown strategy {name!r}. Choose one of: {', '.join(STRATEGIES)}"
+        )
+
+
+def _of_torch(name):
+    _check_name(name)
+    if name not in ("auto", "single"):
+        raise ValueError(
+            f"The strategy {name!r} needs the TensorFlow or the JAX backend: on "
+            "PyTorch Keras trains on one device."
+        )
+    return contextlib.nullcontext()
+
+
+def _of_jax(name):
+    from keras_vanilla.distribution.jax_devices import distribution
+
+    return distribution(name)
+
+
+@contextlib.contextmanager
+def _of_tensorflow(name):
+    _check_name(name)
+    if keras.distribution.distribution() is not None:
+        raise ValueError(
+            "A `keras.distribution` is set, which Keras ignores on the TensorFlow "
+            "backend. Use `strategy` alone, or the JAX backend."
+        )
+    made = _made(_chosen() if name == "auto" else name)
+    from keras_vanilla.distribution import keras_internals
+
+    keras_internals.install()
+    with made.scope():
+        yield made
+
+
+@functools.cache  # a second one would number its collectives as the first, and fail
+def _made(name):
+    makers = {
+        "single": _single,
+        "mirrored": _mirrored,
+        "multi-worker": _multi_worker,
+        "tpu": _tpu,
+    }
+    return makers[name]()
+
+
+def _chosen():
+    """The name that "auto" stands for; found without starting TensorFlow's devices."""
+    import tensorflow as tf
+
+    if os.environ.get("TPU_NAME"):
+        return "tpu"
+    if "TF_CONFIG" in os.environ and len(_workers()) > 1:
+        return "multi-worker"
+    several = len(tf.config.list_physical_devices("GPU")) > 1
+    return "mirrored" if several else "single"
+
+
+def _single():
+    import tensorflow as tf
+
+    gpu = tf.config.list_physical_devices("GPU")
+    return tf.distribute.OneDeviceStrategy("/GPU:0" if gpu else "/CPU:0")
+
+
+def _mirrored():
+    import tensorflow as tf
+
+    for kind in ("GPU", "CPU"):
+        devices = [device.name for device in tf.config.list_logical_devices(kind)]
+        if len(devices) > 1:
+            return tf.distribute.MirroredStrategy(devices)
+    raise ValueError(
+        "The strategy 'mirrored' needs two or more GPUs, or logical CPU devices made "
+        'by `tf.config.set_logical_device_configuration`. Use "single" on one device.'
+    )
+
+
+def _multi_worker():
+    import tensorflow as tf
+
+    workers = _workers()
+    if len(workers) < 2:
+        raise ValueError(
+            "The strategy 'multi-worker' needs two or more workers. `TF_CONFIG` names "
+            f'{len(workers)}: use "mirrored" or "single".'
+        )
+    try:
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    except RuntimeError as error:
+        if "program startup" not in str(error):
+            raise
+        raise ValueError(
+            "The strategy 'multi-worker' must be entered before TensorFlow makes its "
+            "first tensor: before datasets, models, and `set_random_seed`."
+        ) from error
+
+
+def _workers():
+    """The (type, index) of all workers that `TF_CONFIG` names, if it is as it must be.
+
+    Raises:
+        ValueError: if it is not set, not JSON, or its task is not one of its cluster.
+    """
+    text = os.environ.get("TF_CONFIG")
+    expected = (
+        "the JSON of a cluster and a task, such as "
+        '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
+        '"task": {"type": "worker", "index": 0}}'
+    )
+    if not text:
+        raise ValueError(
+            "The strategy 'multi-worker' reads the other workers' addresses from the "
+            f"environment variable `TF_CONFIG`: set it to {expected}."
+        )
+    try:
+        config = json.loads(text)
+        cluster, task = config["cluster"], config["task"]
+        workers = workers_of(cluster)
+        mine = task["type"], int(task["index"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"`TF_CONFIG` must be {expected}. Received: {text}") from error
+    if mine not in workers:
+        raise ValueError(
+            f"The task in `TF_CONFIG` must be one of the cluster's workers, {workers}. "
+            f"Received: {mine}"
+        )
+    return workers
+
+
+def _tpu():
+    import tensorflow as tf
+
+    name = os.environ.get("TPU_NAME")
+    if not name:  # the resolver would look for one on the network, and hang
+        raise ValueError(
+            "The strategy 'tpu' needs the environment variable `TPU_NAME`: a TPU's "
+            'name, or "local" on a TPU\'s own machine.'
+        )
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+_SCOPES = {"tensorflow": _of_tensorflow, "jax": _of_jax, "torch": _of_torch}
+
+
+def shapes_here(max_tokens):
+    """What `batches` is to be told of shapes, where XLA compiles each of them.
+
+    On JAX every bucket gets one shape; a TPU under TensorFlow takes one in all.
+
+    Args:
+        max_tokens: int. The longest sequence.
+    Returns:
+        Dict of arguments.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return {"static_shapes": keras.backend.backend() == "jax"}
+    import tensorflow as tf
+
+    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy):
+        return {"static_shapes": True, "widths": (max_tokens,)}
+    return {}

@@ -1,0 +1,225 @@
+"""Exported files opened again: what they are, and what they say."""
+
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+
+from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.translation.batch_translation import padded, rounded_width
+from keras_vanilla.translation.translator import first_line
+
+FORM_OF = {"translate": "text", "translate_ids": "ids", "decode_step": "steps"}
+
+
+def open_exported(path):
+    """Opens a SavedModel folder or a `.tflite` file.
+
+    Args:
+        path: path of either.
+    Returns:
+        SavedModelFolder or TfliteFile.
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+        ValueError: if it is neither, is damaged, or has other signatures.
+        ImportError: if a `.tflite` file is to be read without ai-edge-litert.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    return SavedModelFolder(path) if path.is_dir() else TfliteFile(path)
+
+
+class SavedModelFolder:
+    """A SavedModel that `saved_model` wrote, read by TensorFlow alone.
+
+    Args:
+        path: Path of the folder.
+    Raises:
+        ValueError: if it is no SavedModel, is damaged, or has other signatures.
+    """
+
+    kind, form = "SavedModel", "ids"
+    quantized = False
+    custom_operators = ()
+    max_bytes = longest_source = math.inf  # the model's own, which the graph checks
+    search = {"beam_size": 1}
+    milliseconds = ()
+
+    def __init__(self, path):
+        import tensorflow as tf
+        import tensorflow_text  # noqa: F401  registers the operators in the graph
+
+        self.path = path
+        self.size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+        if not tf.saved_model.contains_saved_model(str(path)):
+            raise ValueError(f"{path} is not a SavedModel folder.")
+        try:
+            self._loaded = tf.saved_model.load(str(path))
+        except Exception as error:  # TensorFlow raises many kinds
+            raise _damaged(path, error) from error
+        _require(path, self._loaded.signatures, "translate", "translate_ids")
+
+    def answer(self, texts, sources, model):
+        """Target ids, an int32 array (B, L), and translations, a list of str."""
+        source_ids = padded(sources, rounded_width(sources), model.pad_id)
+        ids = self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
+        translations = self._run("translate", text=texts)["text"].numpy()
+        return ids, [text.decode() for text in translations]
+
+    def _run(self, signature, **inputs):
+        import tensorflow as tf
+
+        inputs = {name: tf.constant(value) for name, value in inputs.items()}
+        try:
+            return self._loaded.signatures[signature](**inputs)
+        except tf.errors.OpError as error:
+            raise _cannot_run(self.path, error) from error
+
+
+class TfliteFile:
+    """A `.tflite` file that `tflite` wrote, run by LiteRT in one thread.
+
+    Args:
+        path: Path of the file.
+    Raises:
+        ValueError: if it is no `.tflite` file, is damaged, or has other signatures.
+        ImportError: if ai-edge-litert is not installed.
+    """
+
+    kind = "TFLite"
+    search = {"beam_size": 1}
+    max_bytes = longest_source = math.inf
+
+    def __init__(self, path):
+        interpreter = _litert_interpreter()
+        self.path = path
+        self.size = path.stat().st_size
+        self.milliseconds = []  # of each sentence
+        try:
+            self._interpreter = interpreter(model_path=str(path), num_threads=1)
+        except (RuntimeError, ValueError) as error:
+            raise _damaged(path, error) from error
+        signatures = self._interpreter.get_signature_list()
+        forms = [form for name, form in FORM_OF.items() if name in signatures]
+        if not forms:
+            raise _not_ours(path, "translate")
+        self.form = forms[0]
+        self.custom_operators, self.quantized = _operators_and_precision(path)
+        if not self.custom_operators:  # else LiteRT refuses to prepare it
+            self._run = {name: self._runner(name) for name in signatures}
+            self._read_limits()
+
+    def answer(self, texts, sources, model):
+        """Target ids, an int32 array (B, L), and translations, a list of str or None.
+
+        None where the file does not write texts.
+        """
+        say = {"text": self._by_text, "ids": self._by_ids, "steps": self._by_steps}
+        answers = []
+        for text, source in zip(texts, sources, strict=True):
+            begin = time.perf_counter()
+            try:
+                answers.append(say[self.form](text, source, model))
+            except RuntimeError as error:
+                raise _cannot_run(self.path, error) from error
+            self.milliseconds.append(1e3 * (time.perf_counter() - begin))
+        ids, translations = zip(*answers, strict=True)
+        return np.stack(ids), list(translations) if self.form == "text" else None
+
+    def _runner(self, name):
+        return self._interpreter.get_signature_runner(name)
+
+    def _read_limits(self):
+        if self.form == "text":
+            inputs = self._run["translate"].get_input_details()
+            self.max_bytes = int(inputs["text"]["shape"][0])
+            described = read_description(self.path)
+            self.longest_source = described.max_source_tokens
+            self.search = {"beam_size": described.beam_size}
+            if described.beam_size > 1:
+                self.search["length_penalty"] = described.length_penalty
+        else:
+            first = self._run["translate_ids" if self.form == "ids" else "encode"]
+            inputs = first.get_input_details()
+            self.longest_source = int(inputs["source_ids"]["shape"][1])
+
+    def _by_text(self, text, source, model):
+        octets = text.encode().ljust(self.max_bytes, b"\0")
+        said = self._run["translate"](text=np.frombuffer(octets, "uint8"))
+        return said["ids"], said["text"].tobytes().rstrip(b"\0").decode()
+
+    def _by_ids(self, text, source, model):
+        source_ids = padded([source], self.longest_source, model.pad_id)
+        return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
+
+    def _by_steps(self, text, source, model):
+        """Greedy search, as an app would do it."""
+        step = self._run["decode_step"]
+        source_ids = padded([source], self.longest_source, model.pad_id)
+        cache = self._run["encode"](source_ids=source_ids)
+        for name, tensor in step.get_input_details().items():
+            if "_self_" in name:
+                cache[name] = np.zeros(tensor["shape"], "float32")
+        length = cache["decoder_0_self_key"].shape[2]
+        ids, last = np.full(length, model.pad_id, "int32"), model.start_id
+        for index in range(min(length, len(source) + 50)):
+            token = np.array([last], "int32")
+            changed = step(ids=token, index=np.array(index, "int32"), **cache)
+            last = ids[index] = changed.pop("logits").argmax()
+            if last == model.end_id:
+                break
+            cache.update(changed)
+        return ids, None
+
+
+def _litert_interpreter():
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError as error:
+        raise ImportError(
+            "A .tflite file is run by ai-edge-litert, which is not installed: "
+            "pip install ai-edge-litert"
+        ) from error
+    return Interpreter
+
+
+def _operators_and_precision(path):
+    """The operators that are not builtins, and whether there are int8 weights."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    model = schema.Model.GetRootAs(path.read_bytes(), 0)
+    codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
+    custom = {code.CustomCode().decode() for code in codes if code.CustomCode()}
+    graphs = [model.Subgraphs(i) for i in range(model.SubgraphsLength())]
+    scaled = any(
+        tensor.Type() == schema.TensorType.INT8
+        and tensor.Quantization() is not None
+        and tensor.Quantization().ScaleLength()
+        for graph in graphs
+        for tensor in map(graph.Tensors, range(graph.TensorsLength()))
+    )
+    return tuple(sorted(custom)), scaled
+
+
+def _require(path, signatures, *names):
+    missing = [name for name in names if name not in signatures]
+    if missing:
+        raise _not_ours(path, ", ".join(missing))
+
+
+def _not_ours(path, missing):
+    return ValueError(
+        f"{path} was not exported from a translator: it has no signature {missing}."
+    )
+
+
+def _damaged(path, error):
+    return ValueError(f"{path} cannot be read, or is cut short: {first_line(error)}")
+
+
+def _cannot_run(path, error):
+    return ValueError(
+        f"{path} cannot run on this translator's ids or texts: {first_line(error)}"
+    )

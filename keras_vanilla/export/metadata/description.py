@@ -1,0 +1,168 @@
+"""What a `.tflite` file says of itself: a translator's facts, as JSON inside it."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+from keras_vanilla._version import __version__
+from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
+
+NAME = "keras_vanilla"  # of the entry in the file's metadata
+FORMAT = "keras_vanilla translator 1"
+LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Description:
+    """The facts of a translator in one file; `str` is a table for a terminal.
+
+    Args:
+        format: str. What this description is; changes when its fields do.
+        version: str. Of keras_vanilla, that wrote the file.
+        name: str. The model's.
+        source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
+        target_language: str or None. The same.
+        max_bytes: int. Longest text, in bytes of UTF-8.
+        max_source_tokens: int. Longest text in tokens, the end included.
+        max_output_tokens: int. Longest translation in tokens, the end included.
+        beam_size: int. 1 is greedy search.
+        length_penalty: float or None. None where nothing is penalised.
+        quantize: "int8" or None, which is float32.
+        parameters: int. Of the model.
+        model_license: str or None. Such as an SPDX identifier; None is not stated.
+        data: str or None. What the model was trained on.
+        data_license: str or None. The data's.
+    Raises:
+        TypeError: if a value is not of its type.
+        ValueError: if a language is no BCP-47 tag, or a text is not Unicode.
+    """
+
+    format: str = FORMAT
+    version: str = __version__
+    name: str
+    source_language: str | None = None
+    target_language: str | None = None
+    max_bytes: int
+    max_source_tokens: int
+    max_output_tokens: int
+    beam_size: int = 1
+    length_penalty: float | int | None = None
+    quantize: str | None = None
+    parameters: int
+    model_license: str | None = None
+    data: str | None = None
+    data_license: str | None = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            _check(field, getattr(self, field.name))
+        for name in ("source_language", "target_language"):
+            tag = getattr(self, name)
+            if tag is not None and not LANGUAGE.fullmatch(tag):
+                raise ValueError(
+                    f"`{name}` must be a BCP-47 tag such as 'de' or 'pt-BR'. "
+                    f"Received: {tag!r}"
+                )
+
+    def __str__(self):
+        rows = self.rows()
+        width = max(map(len, rows)) + 2
+        lines = (f"{name:{width}}{_printable(text)}" for name, text in rows.items())
+        return "\n".join(lines)
+
+    def rows(self, not_stated="not stated"):
+        """What a person wants to know: names and texts.
+
+        Args:
+            not_stated: str. What to say of a license or data that nobody stated.
+        """
+        return {
+            "name": self.name,
+            "languages": self.languages,
+            "takes": f"{self.max_bytes:,} bytes of UTF-8, "
+            f"at most {self.max_source_tokens:,} tokens",
+            "gives": f"at most {self.max_output_tokens:,} tokens",
+            "search": self.search,
+            "weights": f"{self.parameters:,} parameters, {self.quantize or 'float32'}",
+            "model license": self.model_license or not_stated,
+            "trained on": self.data or not_stated,
+            "data license": self.data_license or not_stated,
+            "written by": f"keras_vanilla {self.version}",
+        }
+
+    @property
+    def languages(self):
+        """Such as "de to en"."""
+        tags = (self.source_language, self.target_language)
+        return " to ".join(tag or "(not stated)" for tag in tags)
+
+    @property
+    def search(self):
+        """How the file searches, in words."""
+        if self.beam_size == 1:
+            return "greedy"
+        return f"beam {self.beam_size}, length penalty {self.length_penalty}"
+
+
+def with_description(content, description):
+    """A `.tflite` file that describes itself.
+
+    Args:
+        content: bytes of a `.tflite` file.
+        description: Description.
+    Returns:
+        Bytes, about a kilobyte more.
+    Raises:
+        ValueError: if the content is no `.tflite` file, or is described already.
+    """
+    said = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
+    return with_metadata(content, NAME, said.encode())
+
+
+def read_description(path):
+    """What a `.tflite` file says of itself; needs neither TensorFlow nor Keras.
+
+    Args:
+        path: path of a file that `tflite` wrote.
+    Returns:
+        Description.
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+        IsADirectoryError: if there is a folder, such as a SavedModel.
+        ValueError: if the file is no `.tflite` file, is cut short, does not describe
+            itself, or does so in a way that this version does not know.
+    """
+    if Path(path).is_dir():
+        raise IsADirectoryError(
+            f"{path} is a folder, and only .tflite files describe themselves; "
+            f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
+        )
+    said = read_metadata(path, NAME)
+    if said is None:
+        raise ValueError(
+            f"{path} does not describe itself: keras_vanilla did not write it, or not "
+            "as a file that translates text."
+        )
+    try:
+        fields = json.loads(said)
+        if fields["format"] == FORMAT:
+            return Description(**fields)
+    except (ValueError, TypeError, LookupError) as error:
+        raise ValueError(f"{path} is damaged: its description is no longer.") from error
+    raise ValueError(
+        f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
+        f"{__version__} knows {FORMAT!r} alone; a newer version may read it."
+    )
+
+
+def _check(field, value):
+    if not isinstance(value, field.type):
+        expected = getattr(field.type, "__name__", field.type)
+        raise TypeError(f"`{field.name}` must be {expected}. Received: {value!r}")
+    if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
+        raise ValueError(f"`{field.name}` must be Unicode text. Received: {value!r}")
+
+
+def _printable(text):
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

@@ -1,0 +1,1 @@
+"""SentencePiece as TensorFlow Lite builtin operators."""

@@ -1,0 +1,96 @@
+"""SentencePiece's normalisation of a text, in a TensorFlow graph."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vanilla.export.sentencepiece.normalization_rules import (
+    MALFORMED,
+    SPACE,
+    NormalizationRules,
+)
+from keras_vanilla.export.sentencepiece.pointer_jumping import follow
+from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
+from keras_vanilla.export.sentencepiece.utf8 import LONGEST_CHARACTER, character_lengths
+
+
+class Normalizer:
+    """Maps UTF-8 bytes to the bytes that SentencePiece cuts into pieces.
+
+    Args:
+        model: UnigramModel.
+    Call arguments:
+        octets: int32 tensor (n + 4,), bytes from 0 to 254 and four zeros after them.
+    Returns:
+        Int32 tensor (m + 1,), the bytes of the normalised text and a zero.
+    """
+
+    def __init__(self, model: UnigramModel):
+        self._rules = NormalizationRules(model)
+        self._strips = int(model.spec.remove_extra_whitespaces)
+        prefix = model.space if model.spec.add_dummy_prefix else b""
+        self._prefix = np.frombuffer(prefix, "uint8")
+
+    def __call__(self, octets):
+        rules, ends = self._rules_at(octets)
+        length = tf.size(octets) - LONGEST_CHARACTER
+        # The places that rules begin at, with `length` again and again behind them.
+        places = tf.range(tf.size(octets))
+        places = follow(tf.minimum(ends, length), 0, places)
+        sizes = tf.cast(
+            tf.gather(self._rules.shapes[:, 0], tf.gather(rules, places)), tf.int32
+        )
+        places = places[(places < length) & (sizes > 0)]
+        rules = tf.gather(rules, places)
+        sizes, leading, last, spaced = (
+            tf.cast(tf.gather(column, rules), tf.int32)
+            for column in self._rules.shapes.T
+        )
+        # The prefix is a space to be stripped.
+        spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
+        skipped = leading * spaced
+        solid = self._solid(sizes, skipped, last)
+        text = self._written(octets, places, rules, sizes, skipped)
+        text = tf.concat([self._prefix, text], axis=0)[: tf.where(length > 0, solid, 0)]
+        return tf.pad(tf.cast(text, tf.int32), [[0, 1]])
+
+    def _solid(self, sizes, skipped, last):
+        """How many bytes of the text end in no space to be stripped."""
+        begins = tf.cumsum(sizes - skipped) - sizes + len(self._prefix)
+        nothing = 0 if self._strips else len(self._prefix)
+        return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
+
+    def _written(self, octets, places, rules, sizes, skipped):
+        """Uint8 tensor: what the rules put, one after the other."""
+        source = tf.concat([self._rules.octets, tf.cast(octets, tf.uint8)], axis=0)
+        copies = (rules > MALFORMED) & (rules < SPACE)
+        starts = tf.where(
+            copies,
+            places + len(self._rules.octets),
+            tf.gather(self._rules.starts, rules),
+        )
+        offsets = tf.range(tf.maximum(1, tf.reduce_max(sizes)))
+        starts, skipped, sizes = (
+            tf.expand_dims(column, 1) for column in (starts, skipped, sizes)
+        )
+        put = (offsets >= skipped) & (offsets < sizes)
+        return tf.gather(source, (starts + offsets)[put])
+
+    def _rules_at(self, octets):
+        """Int32 (n + 4,): each place's rule, and where the bytes it takes end."""
+        rules = character_lengths(octets)
+        taken = tf.maximum(rules, 1)
+        for trie in self._rules.tries:
+            found, lengths = self._longest_keys(trie, octets)
+            taken = tf.where(found > rules, lengths, taken)
+            rules = tf.maximum(found, rules)
+        return rules, tf.range(tf.size(octets)) + taken
+
+    def _longest_keys(self, trie, octets):
+        """The value and length of the trie's longest string at each place, or zeros."""
+        values = trie.values(trie.walk(octets, self._rules.longest_key))
+        depth, size = tf.unstack(tf.shape(values))
+        lengths = tf.range(1, depth + 1)[:, None]
+        lengths = tf.reduce_max(tf.where(values > 0, lengths, 0), axis=0)
+        rows = tf.maximum(lengths, 1) - 1
+        flat = tf.reshape(values, [-1])
+        return tf.gather(flat, rows * size + tf.range(size)), lengths

@@ -1,0 +1,120 @@
+"""SentencePiece's unigram segmentation, in a TensorFlow graph."""
+
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from keras_vanilla.export.sentencepiece.pointer_jumping import follow
+from keras_vanilla.export.sentencepiece.trie import ByteTrie
+from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
+from keras_vanilla.export.sentencepiece.utf8 import LONGEST_CHARACTER
+
+BLOCK = 8  # bytes in a step of the loop: a step costs more than what it computes
+
+
+class Segmenter:
+    """Finds the pieces of the highest sum of scores.
+
+        best(e) = max over pieces from byte s to e of best(s) + score(piece)
+
+    in float32; of equal sums the longest last piece wins. Both as in `sentencepiece`,
+    whose scores tie often.
+
+    Args:
+        model: UnigramModel.
+    Call arguments:
+        octets: int32 tensor (n + 1,), normalised text and a zero.
+    Returns:
+        Int32 tensor (p,), the pieces. An unknown character goes byte by byte: each is a
+        byte piece, or unknown.
+    Source: Kudo 2018, "Subword Regularization", section 3.2.
+    """
+
+    def __init__(self, model: UnigramModel):
+        self._unknown, self._byte_ids = model.unknown_id, model.byte_ids
+        self._unknown_score = model.unknown_score
+        scores = model.segment_scores()
+        scores[model.unknown_id] = -np.inf  # of what is no piece
+        # As integers: the converter would quantise a large table of floats.
+        self._score_bits = scores.view("int32")
+        ids = model.ids_of("NORMAL", "USER_DEFINED")
+        pieces = {model.pieces[id_]: id_ for id_ in ids}
+        self._trie = ByteTrie.build(pieces, missing=model.unknown_id)
+        self._longest = max(LONGEST_CHARACTER, *map(len, pieces))
+
+    def __call__(self, octets):
+        slots = self._trie.walk(octets, self._longest, LONGEST_CHARACTER)
+        pieces = self._trie.values(slots)  # (d, n + 1), by length and first byte
+        lengths = tf.range(1, tf.shape(pieces)[0] + 1)
+        scores = self._scores(pieces, lengths, octets)
+        lasts = self._last_lengths(scores, lengths, self._best(scores))
+        return self._trace(octets, pieces, lasts)
+
+    def _scores(self, pieces, lengths, octets):
+        """Float32 tensor (d, n + 1), -inf where no piece is."""
+        characters = tf.gather(_CHARACTERS, octets)
+        # Parts of a character lead nowhere but to its other bytes.
+        within = lengths[:, None] <= characters
+        return tf.where(
+            (pieces == self._unknown) & within,
+            self._unknown_score,
+            tf.bitcast(tf.gather(self._score_bits, pieces), tf.float32),
+        )
+
+    def _best(self, scores):
+        """Float32 tensor (n + 1 or more,), the highest sum of scores to each byte."""
+        depth, size = tf.unstack(tf.shape(scores))
+        count, width = size // BLOCK + 1, depth + 1 + BLOCK
+        padding = [[0, count * BLOCK - size], [1, 0]]
+        scores = tf.pad(tf.transpose(scores), padding, constant_values=-np.inf)
+        scores = tf.reshape(scores, [count, BLOCK, depth + 1])
+        scores = _staggered(scores, -np.inf)  # by block, first byte and end in it
+
+        def step(block, best):
+            place = block * BLOCK
+            known = tf.slice(best, [place], [width])
+            for begin, row in enumerate(tf.unstack(tf.gather(scores, block), BLOCK)):
+                known = tf.maximum(known, tf.slice(known, [begin], [1]) + row)
+            return block + 1, ops.slice_update(best, [place], known)
+
+        best = tf.concat([[0.0], tf.fill([count * BLOCK + width], -np.inf)], axis=0)
+        return tf.while_loop(lambda block, _: block < count, step, (0, best))[1]
+
+    def _last_lengths(self, scores, lengths, best):
+        """Int32 tensor (n,), bytes of the last piece on the best way to each byte."""
+        size = tf.shape(scores)[1]
+        ends = tf.range(size) + lengths[:, None]
+        is_best = tf.slice(best, [0], [size]) + scores == tf.gather(best, ends)
+        found = tf.where(is_best, lengths[:, None], 0)
+        found = _staggered(tf.expand_dims(found, 0), 0)  # by length and last byte
+        return tf.slice(tf.reduce_max(found, axis=[0, 1]), [0], [size - 1])
+
+    def _trace(self, octets, pieces, lengths):
+        """The pieces on the best way to the last byte."""
+        size = tf.size(octets)
+        ends = tf.range(1, size)
+        flat = tf.reshape(pieces, [-1])
+        pieces = tf.gather(flat, (lengths - 1) * size + ends - lengths)
+        unknown = pieces == self._unknown
+        byte_ids = tf.gather(self._byte_ids, octets[:-1])
+        pieces = tf.where(unknown, byte_ids, pieces)
+        begins = ends - tf.where(unknown, 1, lengths)
+        jumps = tf.concat([[0], begins], axis=0)
+        way = follow(jumps, size - 1, tf.range(size - 1, -1, -1))
+        return tf.gather(pieces, way[way > 0] - 1)
+
+
+def _staggered(blocks, empty):
+    """Moves row r of each block r columns on: (b, r, c) -> (b, r, c + r)."""
+    count, rows, columns = tf.unstack(tf.shape(blocks))
+    width = rows + columns
+    blocks = tf.pad(blocks, [[0, 0], [0, 0], [0, rows + 1]], constant_values=empty)
+    flat = tf.reshape(blocks, [count, rows * (width + 1)])
+    flat = tf.slice(flat, [0, 0], [count, rows * width])
+    return tf.reshape(flat, [count, rows, width])
+
+
+_CHARACTERS = np.select(
+    [np.arange(256) < limit for limit in (0x80, 0xC0, 0xE0, 0xF0, 0xF8)],
+    [1, 0, 2, 3, 4],
+).astype("int32")  # bytes of the character that begins with each; 0 for none

@@ -1,0 +1,5 @@
+"""The Transformer: encoder and decoder put together as one Keras model."""
+
+from keras_vanilla.models.transformer import Transformer
+
+__all__ = ["Transformer"]

@@ -1,0 +1,32 @@
+"""SentencePiece inside TensorFlow graphs, by tensorflow-text."""
+
+from keras_vanilla.tokenizer.special_ids import SpecialIds
+
+
+def encode(model: bytes, strings, end_id: int):
+    """Ids of strings, a ragged int32 tensor (B, None), the end last in every row."""
+    import tensorflow as tf
+
+    strings = tf.ensure_shape(tf.convert_to_tensor(strings, tf.string), [None])
+    end = tf.fill([tf.size(strings), 1], end_id)
+    return tf.concat([_tokenizer(model).tokenize(strings), end], axis=1)
+
+
+def decode(model: bytes, ids, special: SpecialIds):
+    """The text, a string tensor (B,), of ids (B, L), cut at each row's first end."""
+    import tensorflow as tf
+
+    ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
+    ended = tf.cumsum(tf.cast(ids == special.end_id, tf.int32), axis=1) > 0
+    kept = ~ended & (ids != special.pad_id) & (ids != special.start_id)
+    tokenizer = _tokenizer(model)
+    ids = tf.where(ids < tokenizer.vocab_size(), ids, special.unknown_id)
+    return tokenizer.detokenize(tf.ragged.boolean_mask(ids, kept))
+
+
+def _tokenizer(model):
+    """A new one for each graph: TensorFlow drops kept ones when a seed is set."""
+    import tensorflow as tf
+    import tensorflow_text
+
+    return tensorflow_text.SentencepieceTokenizer(model, out_type=tf.int32)

@@ -1,0 +1,309 @@
+"""Text to ids and back, by SentencePiece."""
+
+import hashlib
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from keras_vanilla.data.lines import Lines, LinesOfFiles
+from keras_vanilla.tokenizer import tf_text
+from keras_vanilla.tokenizer.special_ids import SpecialIds, load_model, special_ids
+from keras_vanilla.tokenizer.training import learn_vocabulary
+
+
+class Tokenizer:
+    """SentencePiece models of one or two languages, and the special ids around them.
+
+    Every sequence ends with `end_id` and none starts with `start_id`: an empty line is
+    `[end_id]`. `sentencepiece` defines the ids; inside TensorFlow graphs
+    tensorflow-text gives the same ones, except where two segmentations of a line have
+    exactly the same score.
+
+    The special ids are the models' own. Where those have no pad, start or end, it is
+    the next id after the last piece, of the larger model if there are two: the
+    vocabularies then reach up to it, and in the smaller one the ids between stand for
+    nothing.
+
+    Args:
+        source_model: bytes of a SentencePiece model.
+        target_model: bytes of the target language's; None means the source's.
+        pad_id: int. Fills up short sequences of a batch.
+        unknown_id: int. Stands for what has no piece.
+        start_id: int. The target's first input.
+        end_id: int. Closes every sequence.
+    Raises:
+        TypeError: if a model is not bytes.
+        ValueError: if bytes are no SentencePiece model, the special ids are not the
+            models', or those differ or fall together.
+    """
+
+    def __init__(
+        self,
+        source_model: bytes,
+        target_model: bytes | None = None,
+        pad_id: int = 0,
+        unknown_id: int = 1,
+        start_id: int = 2,
+        end_id: int = 3,
+    ):
+        self.source_model = source_model
+        self.target_model = source_model if target_model is None else target_model
+        self._source = load_model(self.source_model, "`source_model`")
+        self._target = load_model(self.target_model, "`target_model`")
+        self._special_ids = SpecialIds(pad_id, unknown_id, start_id, end_id)
+        self.pad_id, self.unknown_id, self.start_id, self.end_id = self._special_ids
+        expected = special_ids(
+            {"`source_model`": self._source, "`target_model`": self._target}
+        )
+        if self._special_ids != expected:
+            raise ValueError(
+                "The special ids must be those of the SentencePiece model. "
+                f"Expected: {expected}. Received: {self._special_ids}"
+            )
+
+    @classmethod
+    def train(
+        cls,
+        files: Iterable | None = None,
+        lines: Iterable[str] | None = None,
+        vocabulary_size: int | None = None,
+        model_type: str = "unigram",
+        seed: int = 0,
+    ) -> "Tokenizer":
+        """Learns one vocabulary for both languages from text.
+
+        nmt_nfkc normalisation; every character of the text is a piece, and any other
+        falls to the 256 byte pieces. The same text gives the same model. Of more than 2
+        million lines every n-th is learnt from.
+
+        Without a size, the number of lines, both languages together, chooses it:
+
+            lines    below 40,000   2,000,000   20,000,000   any more
+            pieces          4,000       8,000       16,000     32,000
+
+        A small text needs a small vocabulary: in a large one most pieces are too rare
+        for a model to learn them. It is never below 260 and twice the characters of
+        the text, so that one in Chinese has pieces of more than a character.
+
+        Args:
+            files: paths of UTF-8 text, gzip when they end in ".gz", read line by line
+                and not kept; or
+            lines: strings.
+            vocabulary_size: int. Pieces, with the four special ones. A size the text
+                cannot fill is lowered, with a warning. None means as above, and fewer
+                where the text cannot fill that.
+            model_type: "unigram" or "bpe". Unigram models alone can go to mobile.
+            seed: int. Kept for training that samples: now every line is read, and
+                nothing is drawn.
+        Raises:
+            TypeError: if `files` or `lines` is one str.
+            ValueError: unless exactly one of the two is given; if they hold no text or
+                none in UTF-8; if the model type is another; if the vocabulary is too
+                small for the byte pieces and the characters, naming the least size.
+        Source: Sennrich & Zhang 2019, "Revisiting Low-Resource Neural Machine
+            Translation", for small vocabularies where there is little text.
+        """
+        del seed
+        if (files is None) == (lines is None):
+            raise ValueError("Tokenizer.train expects either `files` or `lines`.")
+        if files is not None:
+            lines = LinesOfFiles(*_several(files, "files"))
+        else:
+            lines = Lines.of(_several(lines, "lines"))
+        tokenizer = cls(learn_vocabulary(lines, vocabulary_size, model_type))
+        _warn_if_lowered("text", tokenizer.vocabulary_size, vocabulary_size)
+        return tokenizer
+
+    @classmethod
+    def train_separate(
+        cls,
+        source_lines: Iterable[str],
+        target_lines: Iterable[str],
+        vocabulary_size: int | None = None,
+        model_type: str = "unigram",
+        seed: int = 0,
+    ) -> "Tokenizer":
+        """Learns a vocabulary for each language, of its lines alone; see `train`.
+
+        Args:
+            source_lines: strings.
+            target_lines: strings, in the other language.
+            vocabulary_size: int. Pieces of each; None chooses one for each.
+            model_type: "unigram" or "bpe", as in `train`.
+            seed: int. As in `train`.
+        Raises:
+            TypeError, ValueError: as `train`, for either text.
+        """
+        del seed
+        texts = {"source_lines": source_lines, "target_lines": target_lines}
+        texts = [Lines.of(_several(text, name)) for name, text in texts.items()]
+        tokenizer = cls(
+            *(learn_vocabulary(text, vocabulary_size, model_type) for text in texts)
+        )
+        _warn_if_lowered("source", tokenizer.vocabulary_size, vocabulary_size)
+        _warn_if_lowered("target", tokenizer.target_vocabulary_size, vocabulary_size)
+        return tokenizer
+
+    @classmethod
+    def from_files(cls, source, target=None) -> "Tokenizer":
+        """Reads SentencePiece models, of any type, with their own special ids.
+
+        Missing special ids follow the pieces, and the vocabulary sizes count them: see
+        `Tokenizer`.
+
+        Args:
+            source: path of a ".model" file.
+            target: path of the target language's; None means one for both.
+        Raises:
+            FileNotFoundError, IsADirectoryError: if a path is not a file.
+            ValueError: if a file is no SentencePiece model, or special ids differ
+                between two models or fall together in one.
+        """
+        files = [source] if target is None else [source, target]
+        models = [Path(file).read_bytes() for file in files]
+        named = zip(files, models, strict=True)
+        ids = special_ids({file: load_model(model, file) for file, model in named})
+        return cls(*models, **ids._asdict())
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of source ids."""
+        return self._size(self._source)
+
+    @property
+    def target_vocabulary_size(self) -> int:
+        """Number of target ids."""
+        return self._size(self._target)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides the ids of a text."""
+        models = self.source_model, self.target_model
+        parts = [hashlib.sha256(model).hexdigest() for model in models]
+        return hashlib.sha256(f"{parts} {self._special_ids}".encode()).hexdigest()
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Source ids of each line, `end_id` last.
+
+        Args:
+            lines: list of str.
+        Raises:
+            TypeError: if `lines` is one str, or holds anything but str.
+            ValueError: if a line holds an unpaired surrogate.
+        """
+        return self._encode(self._source, lines)
+
+    def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
+        """Target ids of each line, `end_id` last; see `encode`."""
+        return self._encode(self._target, lines)
+
+    def decode(self, ids) -> list[str]:
+        """The target text of each sequence, cut at its first `end_id`.
+
+        Args:
+            ids: list of lists of int, or integer array (B, T); pads and starts vanish.
+        Raises:
+            TypeError: if `ids` is not a list of sequences of int.
+            ValueError: if an id is outside the target vocabulary.
+        """
+        pieces = [self._pieces(row) for row in _rows(ids)]
+        return self._target.decode(pieces) if pieces else []
+
+    def source_pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces of a source as SentencePiece writes them: "▁" begins a word.
+
+        Args:
+            ids: list of int, without special ids.
+        """
+        return self._source.id_to_piece(list(ids))
+
+    def target_pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces of a target; see `source_pieces`."""
+        return self._target.id_to_piece(list(ids))
+
+    def source_graph(self, strings):
+        """Source ids inside a TensorFlow graph.
+
+        Args:
+            strings: string tensor (B,) or list of str.
+        Returns:
+            Ragged int32 tensor (B, None), `end_id` last in every row.
+        """
+        return tf_text.encode(self.source_model, strings, self.end_id)
+
+    def target_graph(self, strings):
+        """Target ids inside a TensorFlow graph; see `source_graph`."""
+        return tf_text.encode(self.target_model, strings, self.end_id)
+
+    def detokenize_graph(self, ids):
+        """The text of target ids inside a TensorFlow graph, as `decode` gives it.
+
+        Args:
+            ids: int32 tensor (B, L).
+        Returns:
+            String tensor (B,).
+        """
+        return tf_text.decode(self.target_model, ids, self._special_ids)
+
+    def _size(self, processor):
+        return max(processor.get_piece_size(), max(self._special_ids) + 1)
+
+    def _encode(self, processor, lines):
+        lines = list(_several(lines, "lines"))
+        for number, line in enumerate(lines, start=1):
+            if not isinstance(line, str):
+                raise TypeError(
+                    f"`lines` must hold str. Received: {type(line).__name__} at line "
+                    f"{number}"
+                )
+        try:
+            return [ids + [self.end_id] for ids in processor.encode(lines)]
+        except TypeError:
+            Lines.of(lines)  # names the line that has no UTF-8 form
+            raise
+
+    def _pieces(self, row):
+        size = self.target_vocabulary_size
+        for id_ in row[(row < 0) | (row >= size)]:
+            raise ValueError(
+                f"Id {id_} is outside the target vocabulary of {size} ids."
+            )
+        # Between the pieces and the special ids after them a model may have ids that
+        # stand for nothing.
+        nothing = (row >= self._target.get_piece_size()) & ~np.isin(
+            row, self._special_ids
+        )
+        row = np.where(nothing, self.unknown_id, row)
+        ended = np.cumsum(row == self.end_id) > 0
+        return row[~ended & (row != self.pad_id) & (row != self.start_id)].tolist()
+
+
+def _warn_if_lowered(text, size, wanted):
+    if wanted not in (None, size):
+        warnings.warn(
+            f"The {text} fills a vocabulary of {size} pieces, not of {wanted}: that is "
+            "now its size.",
+            stacklevel=3,
+        )
+
+
+def _several(values, name):
+    """The values; one value alone would be read letter by letter."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"`{name}` must be a list. Received: {values!r:.60}")
+    return values
+
+
+def _rows(ids):
+    """Each sequence of ids as an int64 array."""
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
+        raise TypeError(f"`ids` must be a list of lists of int. Received: {ids!r:.60}")
+    for row in ids if isinstance(ids, (list, tuple)) else np.asarray(ids):
+        row = np.asarray(row)
+        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+            raise TypeError(
+                f"`ids` must be a list of lists of int. Received a row: {row!r:.60}"
+            )
+        yield row.astype(np.int64)

@@ -1,0 +1,68 @@
+"""What a callback has to remember when a training goes on in another process."""
+
+import os
+import warnings
+from pathlib import Path
+
+import keras
+
+from keras_vanilla.training.resume.snapshots import sync
+
+# What Keras's own callbacks count on from one epoch to the next.
+_OF_KERAS = {
+    keras.callbacks.EarlyStopping: (
+        "wait",
+        "best",
+        "best_epoch",
+        "best_weights",
+        "stopped_epoch",
+    ),
+    keras.callbacks.ModelCheckpoint: (
+        "best",
+        "_batches_seen_since_last_saving",
+        "_last_batch_seen",
+    ),
+    keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
+}
+
+
+def get_state(callback):
+    """What the callback gives by its own `get_state`, or Keras's are known to keep.
+
+    Of a `CSVLogger` that is the size of its file. Of any other callback: nothing.
+    """
+    if hasattr(callback, "get_state"):
+        return callback.get_state()
+    if isinstance(callback, keras.callbacks.CSVLogger):
+        sync(callback.filename)
+        return {"size": os.path.getsize(callback.filename)}
+    return {
+        name: getattr(callback, name)
+        for kind, names in _OF_KERAS.items()
+        if isinstance(callback, kind)
+        for name in names
+    }
+
+
+def set_state(callback, state):
+    """Gives the callback its state back, after its `on_train_begin`."""
+    if hasattr(callback, "set_state"):
+        callback.set_state(state)
+    elif not isinstance(callback, keras.callbacks.CSVLogger):
+        vars(callback).update(state)
+
+
+def rewind(callback, state):
+    """Cuts a log to what stood there then, before `on_train_begin` opens it."""
+    if isinstance(callback, keras.callbacks.CSVLogger):
+        callback.append = True
+        path = Path(callback.filename)
+        size = path.stat().st_size if path.exists() else 0
+        if size > state["size"]:
+            os.truncate(path, state["size"])
+        elif size < state["size"]:
+            warnings.warn(
+                f"{path} has lost lines since the last snapshot: it had "
+                f"{state['size']} bytes and has {size}.",
+                stacklevel=2,
+            )

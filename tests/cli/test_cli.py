@@ -1,0 +1,598 @@
+"""The command line as a person meets it: real files, and what goes wrong with them."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla import Translator, __version__
+from keras_vanilla.cli import main
+from keras_vanilla.cli.console import Counter
+from keras_vanilla.data import ParallelCorpus, public
+from keras_vanilla.translation import batch_translation as hypotheses
+from keras_vanilla.translation.batch_translation import Hypothesis
+
+COMMANDS = ("quickstart", "train", "translate", "evaluate", "export", "verify")
+
+
+@pytest.fixture(scope="module")
+def model(trained_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "translator.keras"
+    trained_translator.save(path)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def newcomer(monkeypatch):
+    """TensorFlow's log settings as they are for somebody who set none."""
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two files of parallel text."""
+    sources = english_sentences(60, seed=4)
+    paths = tmp_path / "train.en", tmp_path / "train.nl"
+    paths[0].write_text("".join(f"{line}\n" for line in sources))
+    paths[1].write_text("".join(f"{dutch(line)}\n" for line in sources))
+    return [str(path) for path in paths]
+
+
+def fails(capfd, *arguments):
+    """Runs a command that must fail; returns its last line, the error's sentence."""
+    assert main([str(argument) for argument in arguments]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = err.strip().splitlines()
+    assert all(line.startswith("keras-vanilla: ") for line in lines)  # no traceback
+    return lines[-1]
+
+
+def train(files, *more):
+    return ["train", "--source", files[0], "--target", files[1], *map(str, more)]
+
+
+def run_as_program(*arguments, **settings):
+    """The console script, in a process of its own."""
+    program = "import sys; sys.argv[0] = 'keras-vanilla'\n"
+    program += "from keras_vanilla.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **settings,
+    )
+
+
+def test_help_answers_before_tensorflow_loads():
+    program = (
+        "import sys; sys.argv = ['/bin/keras-vanilla', '--help']\n"
+        "from keras_vanilla.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print('loaded' if 'keras' in sys.modules else 'light')"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.endswith("light\n")
+    assert all(command in result.stdout for command in COMMANDS)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+def test_translate_from_arguments(model, trained_translator, capfd):
+    texts = ["one two three", "small house"]
+    assert main(["translate", model, *texts]) == 0
+    out, err = capfd.readouterr()
+    assert out.splitlines() == trained_translator.translate(texts)
+    assert err == ""
+
+
+def test_translate_a_file_into_a_file_in_order(
+    model, trained_translator, unseen_sentences, tmp_path
+):
+    texts = [*unseen_sentences[:70], "", *unseen_sentences[70:80]]
+    source, target = tmp_path / "in.txt.gz", tmp_path / "out.txt"
+    source.write_bytes(gzip.compress("\n".join(texts).encode()))
+    command = ["translate", model, "--input", str(source), "--output", str(target)]
+    assert main(command) == 0
+    lines = target.read_text().split("\n")
+    assert lines == [*trained_translator.translate(texts), ""]
+    assert lines[70] == ""
+
+
+def test_translate_standard_input_as_a_program(model, trained_translator):
+    program = run_as_program("translate", model, stdin=subprocess.PIPE)
+    out, err = program.communicate("one two\nred tree\n")
+    assert program.returncode == 0
+    assert out.splitlines() == trained_translator.translate(["one two", "red tree"])
+    assert err == ""  # TensorFlow's start-up talk is silenced
+
+
+def test_the_n_best_of_each_line_with_scores(model, trained_translator, capfd):
+    texts = ["one two three", "small house"]
+    command = ["translate", model, *texts, "--beam-size", "3", "--n-best", "2"]
+    assert main(command) == 0
+    rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    expected = trained_translator.translate_n_best(texts, 3, 2)
+    for (_, score, text), found in zip(rows, sum(expected, []), strict=True):
+        assert text == found[0] and float(score) == pytest.approx(found[1], abs=1e-4)
+
+
+def test_alignments_stand_behind_each_translation(model, trained_translator, capfd):
+    texts = ["one two three", "small house", ""]
+    assert main(["translate", model, *texts, "--alignments"]) == 0
+    rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    links = trained_translator.align(texts, [text for text, _ in rows])
+    assert [row[1] for row in rows] == [
+        " ".join(f"{source}-{target}" for source, target in of_row) for of_row in links
+    ]
+    assert rows[0][1] == "2-0 1-1 0-2"
+
+
+def test_what_has_no_end_is_aligned_as_well(model, capfd):
+    command = ["translate", model, "one two three four", "--max-length", "2"]
+    assert main([*command, "--alignments"]) == 0
+    (row,) = capfd.readouterr().out.splitlines()
+    assert len(row.split("\t")[1].split()) == len(row.split("\t")[0].split())
+
+
+def test_a_tab_or_a_newline_in_a_translation_breaks_no_line(
+    model, trained_translator, monkeypatch, capfd
+):
+    odd = [[Hypothesis("a\tb\nc", -1.0, [], True)], [Hypothesis("d", -2.0, [], True)]]
+    monkeypatch.setattr(Translator, "stream", lambda *_, **__: iter(odd))
+    assert main(["translate", model, "x", "y", "--n-best", "1"]) == 0
+    assert capfd.readouterr().out == "1\t-1.0000\ta b c\n2\t-2.0000\td\n"
+
+
+def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch, capfd):
+    def stopped(*_, **__):
+        yield [Hypothesis("a", None, [], True)]
+        raise ValueError("stopped")
+
+    monkeypatch.setattr(Translator, "stream", stopped)
+    monkeypatch.setattr(hypotheses, "WINDOW", 1)
+    output = tmp_path / "out.txt"
+    command = ["translate", model, "x", "y", "--output", output]
+    assert fails(capfd, *command) == "keras-vanilla: stopped"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt.unfinished"]
+    monkeypatch.undo()
+    assert main([str(word) for word in command]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_counter_tells_how_many_how_fast_and_how_long(monkeypatch):
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    clock = [100.0]
+    lines, sentences = Counter("lines", 1000), Counter("sentences")
+    clock[0] = 110.0
+    lines.add(200)
+    sentences.add(200)
+    assert str(lines) == "200 of 1,000 lines, 20.0 a second, 0:40 left"
+    assert str(sentences) == "200 sentences, 20.0 a second"
+
+
+def test_long_texts_are_split_on_request(model, trained_translator, capfd):
+    text = "One two three. " * 40
+    assert "takes at most 60" in fails(capfd, "translate", model, text)
+    assert main(["translate", model, text, "--long", "split"]) == 0
+    out = capfd.readouterr().out
+    expected = trained_translator.translate(["One two three."])[0]
+    assert out == " ".join([expected] * 40) + "\n"
+
+
+def test_lines_without_an_end_are_counted_and_named(model, capfd):
+    command = ["translate", model, "one", "one two three four", "--max-length", "2"]
+    assert main(command) == 0
+    assert "reached their longest length without an end: texts 2" in (
+        capfd.readouterr().err
+    )
+
+
+def test_evaluate_prints_scores_and_signature(model, files, capfd):
+    command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
+    assert main(command) == 0
+    out = capfd.readouterr().out
+    assert out.startswith("BLEU ") and "(60 lines)" in out and "tok:13a" in out
+    assert out.count("worst, line ") == out.count("best, line ") == 3
+
+
+def test_evaluate_for_a_program(model, files, trained_translator, capfd):
+    command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
+    options = ["--beam-size", "2", "--lowercase", "--tokenized", "--language", "nl"]
+    assert main([*command, *options, "--sentences", "1", "--json"]) == 0
+    out, err = capfd.readouterr()
+    result = json.loads(out)
+    assert err == "" and result["lines"] == 60 and result["unfinished"] == []
+    assert "case:lc" in result["signature"] and "moses:nl" in result["signature"]
+    (best,) = result["best"]
+    (text,) = trained_translator.translate([best["source"]], beam_size=2)
+    assert best["translation"] == text
+
+
+@pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
+def test_export_and_verify(model, files, tmp_path, capfd, name):
+    exported = str(tmp_path / name)
+    settings = ["--quantize", "none"] if name.endswith(".tflite") else []
+    assert main(["export", model, exported, *settings]) == 0
+    assert main(["verify", model, exported, "--source", files[0]]) == 0
+    out = capfd.readouterr().out
+    assert f"keras-vanilla verify {model} {exported}" in out
+    assert "60 of 60 sentences have Keras's ids" in out
+
+
+@pytest.mark.parametrize("output", [("folder", "--quantize", "int8"), ("x.tflit",)])
+def test_an_export_that_is_neither_file_nor_folder_is_refused(
+    output, model, tmp_path, capfd
+):
+    path = tmp_path / output[0]
+    assert "ends with .tflite" in fails(capfd, "export", model, path, *output[1:])
+    assert not path.exists()
+
+
+def test_verify_fails_for_another_model(model, trained_translator, files, tmp_path):
+    exported, other = tmp_path / "other.tflite", trained_translator.copy()
+    weights = other.model.get_weights()
+    other.model.set_weights([weights[0][::-1], *weights[1:]])
+    other.save(tmp_path / "other.keras")
+    settings = ["--quantize", "none", "--check", "structure"]
+    command = ["export", tmp_path / "other.keras", exported, *settings]
+    assert main([str(word) for word in command]) == 0
+    assert main(["verify", model, str(exported), "--source", files[0]]) == 1
+
+
+def test_training_ends_with_where_the_files_are_and_what_to_run(
+    model, files, tmp_path, capfd
+):
+    output = tmp_path / "out"
+    valid = ["--valid-source", files[0], "--valid-target", files[1]]
+    command = train(files, "--output", output, "--from", model, "--epochs", 1, *valid)
+    command += ["--max-tokens", "60"]
+    assert main(command) == 0
+    out, err = capfd.readouterr()
+    assert f"keras-vanilla translate {output}/translator.keras" in out
+    assert "epoch 1/1" in err and "tokens/s" in err and "val BLEU" in err
+    assert "60 pairs: dropout 0.0" in err
+    assert err.count("\n") == 2  # no bar is drawn again and again off a terminal
+    assert Translator.load(output / "translator.keras").translate(["one"])
+
+
+def test_lines_that_are_left_out_are_counted_and_named(model, files, tmp_path, capfd):
+    with open(files[0], "a") as source, open(files[1], "a") as target:
+        source.write("\none two\n" + "zero " * 50 + "\n")
+        target.write("nul\n \nnul\n")
+    command = train(files, "--output", tmp_path / "out", "--from", model, "--epochs", 1)
+    assert main([*command, "--max-tokens", "40"]) == 0
+    err = capfd.readouterr().err
+    assert "2 pairs are left out, empty: lines 61, 62" in err
+    assert "1 of 61 pairs are longer than 40 tokens and are left out: lines 63" in err
+
+
+def stopped_in_its_second_epoch(command, output, how):
+    """What a training says when a signal ends it."""
+    program = run_as_program(*command)
+    while program.poll() is None and "\n1" not in text_of(output / "history.csv"):
+        time.sleep(0.1)
+    program.send_signal(how)
+    _, err = program.communicate(timeout=60)
+    return program.returncode, err
+
+
+def text_of(path):
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_saves_and_says_how_to_go_on(model, files, tmp_path):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", model, "--epochs", 100_000)
+    command += ["--max-tokens", "60"]
+    status, err = stopped_in_its_second_epoch(command, output, signal.SIGINT)
+    assert status == 130, err
+    assert "Traceback" not in err
+    assert f"translator so far is in {output}/last.keras" in err
+    assert "started again, goes on" in err
+    assert Translator.load(output / "last.keras").translate(["one"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_the_same_command_goes_on_and_no_other(model, files, tmp_path, capfd):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", model, "--epochs", 4)
+    command += ["--max-tokens", "60"]
+    status, _ = stopped_in_its_second_epoch(command, output, signal.SIGKILL)
+    assert status == -signal.SIGKILL
+    error = fails(capfd, *command, "--seed", "5")
+    assert "unfinished training with other settings: seed was 0 and is 5" in error
+    assert main(command) == 0
+    assert "has a snapshot after step" in capfd.readouterr().err
+    assert [line[0] for line in text_of(output / "history.csv").split()] == [*"e0123"]
+    assert not (output / "snapshots").exists()
+    assert "exists already" in fails(capfd, *command)
+
+
+def test_a_start_that_would_be_written_over_is_refused(tmp_path, capfd, files):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", output / "last.keras")
+    assert "would be written over" in fails(capfd, *command)
+
+
+def test_files_of_unequal_length_show_both_counts(files, tmp_path, capfd):
+    with open(files[1], "a") as file:
+        file.write("nul\n")
+    error = fails(capfd, *train(files, "--output", tmp_path / "out"))
+    assert "60" in error and "61" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_bytes_that_are_not_utf8_show_file_and_line(files, tmp_path, capfd):
+    with open(files[0], "rb+") as file:
+        lines = file.read().split(b"\n")
+        lines[41] = b"caf\xe9"
+        file.seek(0)
+        file.write(b"\n".join(lines))
+    error = fails(capfd, *train(files, "--output", tmp_path / "out"))
+    assert f"{files[0]}, line 42" in error
+
+
+def test_a_file_in_which_to_translate_bytes_that_are_not_utf8(model, tmp_path, capfd):
+    path = tmp_path / "latin1.txt"
+    path.write_bytes(b"one\ntwo\ncaf\xe9\n")
+    error = fails(capfd, "translate", model, "--input", path)
+    assert f"{path}, line 3" in error
+
+
+def test_an_empty_corpus(tmp_path, capfd):
+    paths = [tmp_path / "empty.en", tmp_path / "empty.nl"]
+    for path in paths:
+        path.write_text("")
+    error = fails(capfd, *train(list(map(str, paths)), "--output", tmp_path / "out"))
+    assert "empty.en" in error
+
+
+def test_a_missing_file(files, tmp_path, capfd):
+    files[1] = str(tmp_path / "nowhere.nl")
+    error = fails(capfd, *train(files, "--output", tmp_path / "out"))
+    assert "nowhere.nl" in error
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "--source", "x", "--target", "x", "--output"),
+        ("quickstart", "--output"),
+        ("export", "x"),
+        ("translate", "x", "text", "--output"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_an_output_that_exists_is_refused_untouched(command, tmp_path, capfd):
+    path = tmp_path / "mine.tflite"
+    path.write_text("mine")
+    assert "exists already" in fails(capfd, *command, path)
+    assert path.read_text() == "mine"
+
+
+def test_an_unknown_preset(files, tmp_path, capfd):
+    error = fails(
+        capfd, *train(files, "--output", tmp_path / "out", "--preset", "huge")
+    )
+    assert "'huge'" in error and "tiny, small, base, big" in error
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"not a model"])
+def test_a_model_that_is_truncated_or_not_ours(content, tmp_path, capfd):
+    path = tmp_path / "model.keras"
+    path.write_bytes(content)
+    error = fails(capfd, "translate", path, "text")
+    assert f"{path} is not a Keras archive, or is cut short" in error
+
+
+def test_a_text_longer_than_the_model_takes(model, capfd):
+    error = fails(capfd, "translate", model, "short", "zero " * 100)
+    assert "Text 2 has" in error and "at most 60" in error
+
+
+def test_an_output_in_no_folder_is_refused_before_the_work(model, tmp_path, capfd):
+    path = tmp_path / "nowhere" / "out.txt"
+    assert "no folder" in fails(capfd, "translate", model, "one", "--output", path)
+
+
+def test_texts_and_a_file_at_once(model, files, capfd):
+    assert "not both" in fails(capfd, "translate", model, "x", "--input", files[0])
+
+
+def test_a_validation_line_longer_than_the_model_takes_is_found_before_training(
+    model, files, tmp_path, capfd
+):
+    for name, text in (("v.en", "zero " * 100), ("v.nl", "nul")):
+        (tmp_path / name).write_text(text + "\n")
+    valid = [f"--valid-{side}={tmp_path / name}" for side, name in VALID]
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--from", model, "--max-tokens", 60)
+    error = fails(capfd, *command, *valid)
+    assert "v.en" in error and "takes at most 60" in error
+    assert not output.exists()
+
+
+VALID = (("source", "v.en"), ("target", "v.nl"))
+
+
+def test_pairs_longer_than_the_model_takes_are_not_trained_on(
+    model, files, tmp_path, capfd
+):
+    output = tmp_path / "out"
+    error = fails(capfd, *train(files, "--output", output, "--from", model))
+    assert "at most the model's `max_length`, 60. Received: 256" in error
+
+
+def test_half_of_a_validation_pair(files, tmp_path, capfd):
+    command = train(files, "--output", tmp_path / "out", "--valid-source", files[0])
+    assert "go together" in fails(capfd, *command)
+
+
+@pytest.mark.parametrize(
+    "option", [("--preset", "tiny"), ("--vocabulary-size", "300")], ids=lambda o: o[0]
+)
+def test_a_model_to_train_on_from_has_its_own_sizes(
+    option, model, files, tmp_path, capfd
+):
+    output = tmp_path / "out"
+    error = fails(capfd, *train(files, "--output", output, "--from", model, *option))
+    assert "has its own" in error
+
+
+@pytest.mark.parametrize(
+    "option", ["--epochs", "--tokens-per-batch", "--warmup-steps", "--vocabulary-size"]
+)
+def test_numbers_below_one_are_refused(option, files, tmp_path, capfd):
+    output = tmp_path / "out"
+    error = fails(capfd, *train(files, "--output", output, option, "0"))
+    assert "0" in error
+    assert not output.exists()
+
+
+def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "num2words", None)
+    error = fails(capfd, "quickstart", "--output", tmp_path / "out")
+    assert "keras-vanilla[demo]" in error
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--beam-size", "0"), "`beam_size` must be an int of at least 1. Received: 0"),
+        (("--max-length", "0"), "`max_length` must be at least 1"),
+        (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
+        (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),
+        (("--n-best", "0"), "`n_best` must be at least 1"),
+        (("--alignments", "--long", "split"), "do not go together"),
+        (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_searched_with(options, message, model, capfd):
+    assert message in fails(capfd, "translate", model, "one", *options)
+
+
+def test_a_reference_file_of_another_length(model, files, tmp_path, capfd):
+    (tmp_path / "short").write_text("een\n")
+    command = ["evaluate", model, "--source", files[0], "--reference"]
+    error = fails(capfd, *command, tmp_path / "short")
+    assert "60 source lines, 1 target lines" in error
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ((), "either --source with its translation, or --corpus"),
+        (("--source", "x"), "--source needs the file of its translation"),
+        (("--corpus", "ted"), "--corpus expects tfds: and a name"),
+        (("--corpus", "tfds:x", "--target", "y"), "give no file"),
+        (("--source", "x", "--target", "y", "--reverse"), "--reverse is for --corpus"),
+    ],
+    ids=" ".join,
+)
+def test_a_corpus_that_is_not_one(options, message, tmp_path, capfd):
+    output = tmp_path / "out"
+    assert message in fails(capfd, "train", "--output", output, *options)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--split", "test"), "--split is for --corpus"),
+        (("--language", "nl"), "--language is for --tokenized"),
+        (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
+        (("--sentences", "-1"), "--sentences must be at least 0. Received: -1"),
+    ],
+    ids=" ".join,
+)
+def test_what_would_be_ignored_is_refused(options, message, model, files, capfd):
+    command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
+    assert message in fails(capfd, *command, *options)
+
+
+def test_a_public_corpus_has_its_own_splits(model, tmp_path, monkeypatch, capfd):
+    read = []
+
+    def from_tfds(name, split="train", reverse=False):
+        read.append((name, split, reverse))
+        sources = english_sentences(20, seed=len(split))
+        return ParallelCorpus(sources, map(dutch, sources))
+
+    monkeypatch.setattr(ParallelCorpus, "from_tfds", from_tfds)
+    monkeypatch.setattr(public, "split_names", lambda name: ("train", "validation"))
+    corpus = ["--corpus", "tfds:toy/en-nl", "--reverse"]
+    train = ["train", *corpus, "--output", str(tmp_path / "out"), "--from", model]
+    assert main([*train, "--epochs", "1", "--max-tokens", "60"]) == 0
+    assert "val BLEU" in capfd.readouterr().err
+    assert main(["evaluate", model, *corpus]) == 0
+    names = [
+        ("tfds:toy/en-nl", split, True) for split in ("train", "validation", "test")
+    ]
+    assert read == names
+
+
+def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):
+    try:
+        import tensorflow_datasets  # noqa: F401
+    except ImportError:
+        expected = "keras-vanilla[corpora]"
+    else:
+        expected = "ted_hrlr_translate"  # one of those that are known
+    command = ["train", "--corpus", "tfds:nonsense", "--output", tmp_path / "out"]
+    assert expected in fails(capfd, *command)
+
+
+def test_a_tokenizer_of_your_own(files, tmp_path, capfd):
+    texts = [Path(file).read_text() for file in files]
+    (tmp_path / "text").write_text("".join(texts))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"),
+        model_prefix=str(tmp_path / "mine"),
+        vocab_size=60,
+        minloglevel=2,
+    )
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--preset", "tiny", "--epochs", 1)
+    assert main([*command, "--tokenizer", str(tmp_path / "mine.model")]) == 0
+    tokenizer = Translator.load(output / "translator.keras").tokenizer
+    assert tokenizer.source_model == (tmp_path / "mine.model").read_bytes()
+    assert "60 pairs: dropout 0.2" in capfd.readouterr().err
+    for more in (["--vocabulary-size", 70], ["--separate-vocabularies"]):
+        command = train(files, "--output", tmp_path / "no", *more)
+        error = fails(capfd, *command, "--tokenizer", tmp_path / "mine.model")
+        assert "has its own vocabularies" in error
+
+
+def test_a_vocabulary_for_each_language(files, tmp_path):
+    output = tmp_path / "out"
+    command = train(files, "--output", output, "--preset", "tiny", "--epochs", 1)
+    assert main([*command, "--separate-vocabularies"]) == 0
+    translator = Translator.load(output / "translator.keras")
+    assert translator.tokenizer.source_model != translator.tokenizer.target_model
+    assert not translator.model.share_embeddings
+    assert len(translator.translate(["one two"])) == 1
+
+
+def test_an_unknown_recipe(files, tmp_path, capfd):
+    command = train(files, "--output", tmp_path / "out", "--recipe", "best")
+    assert "'auto' or 'paper'. Received: 'best'" in fails(capfd, *command)

@@ -1,0 +1,453 @@
+import itertools
+import re
+import subprocess
+import sys
+import warnings
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_vanilla.data import ParallelCorpus, batches, replicas
+from keras_vanilla.tokenizer import Tokenizer
+
+LINES = [f"line {n} has " + "some words " * (n * 7 % 13) for n in range(97)]
+OTHER = [f"ligne {n} a " + "des mots " * (n * 5 % 17) for n in range(97)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(lines=[*LINES, *OTHER], vocabulary_size=293)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return ParallelCorpus(LINES, OTHER)
+
+
+def as_numpy(element):
+    inputs, labels, weights = element
+    ids = inputs["source_ids"], inputs["target_ids"]
+    return [tensor.numpy() for tensor in (*ids, labels, weights)]
+
+
+def take(dataset, count):
+    found = [as_numpy(element) for element in itertools.islice(dataset, count)]
+    assert len(found) == count
+    return found
+
+
+def epoch(dataset):
+    return take(dataset, dataset.steps_per_epoch)
+
+
+def pairs_of(batch):
+    """The (source ids, target ids) of a batch, taken apart one by one."""
+    sources, _, labels, weights = batch
+    for source, label, weight in zip(sources, labels, weights, strict=True):
+        if weight.sum():
+            yield (
+                tuple(int(i) for i in source if i != 0),
+                tuple(int(i) for i in label if i != 0),
+            )
+
+
+def all_pairs(found):
+    return sorted(pair for batch in found for pair in pairs_of(batch))
+
+
+def encoded(corpus, tokenizer, max_tokens=10**9):
+    sides = (
+        tokenizer.encode(list(corpus.sources)),
+        tokenizer.encode_target(list(corpus.targets)),
+    )
+    pairs = [tuple(map(tuple, pair)) for pair in zip(*sides, strict=True)]
+    return sorted(pair for pair in pairs if max(map(len, pair)) <= max_tokens)
+
+
+def assert_same(one, other):
+    for left, right in zip(one, other, strict=True):
+        for a, b in zip(left, right, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "tokens_per_batch": st.integers(1, 700),
+        "shuffle": st.booleans(),
+        "seed": st.integers(0, 3),
+        "static_shapes": st.booleans(),
+        "widths": st.sampled_from([None, (3, 11, 29, 256), (256,), (5, 1000)]),
+    }
+)
+PAIRS = st.lists(
+    st.tuples(st.sampled_from(LINES), st.sampled_from(OTHER)), min_size=1, max_size=30
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(PAIRS, OPTIONS)
+def test_every_pair_stands_once_in_every_epoch(tokenizer, pairs, options):
+    corpus = ParallelCorpus(*zip(*pairs, strict=True))
+    dataset = batches(corpus, tokenizer, **options)
+    expected = encoded(corpus, tokenizer)
+    assert all_pairs(epoch(dataset)) == expected
+    if options["shuffle"]:
+        second = take(dataset, 2 * dataset.steps_per_epoch)[dataset.steps_per_epoch :]
+        assert all_pairs(second) == expected
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_the_targets_are_the_labels_one_step_later(corpus, tokenizer, static_shapes):
+    found = epoch(batches(corpus, tokenizer, 331, static_shapes=static_shapes))
+    assert len(found) > 5
+    for _, targets, labels, weights in found:
+        for target, label, weight in zip(targets, labels, weights, strict=True):
+            length = np.count_nonzero(label)
+            if not length:
+                assert not target.any() and not weight.any()
+                continue
+            assert target[0] == tokenizer.start_id
+            assert label[length - 1] == tokenizer.end_id
+            assert target[1:length].tolist() == label[: length - 1].tolist()
+            assert not target[length:].any() and not label[length:].any()
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_batch_weighs_one_and_each_of_its_tokens_alike(
+    corpus, tokenizer, shuffle, static_shapes
+):
+    dataset = batches(
+        corpus, tokenizer, 331, shuffle=shuffle, static_shapes=static_shapes
+    )
+    tokens = 0
+    for source_ids, target_ids, labels, weights in epoch(dataset):
+        assert [a.dtype for a in (source_ids, target_ids, labels)] == ["int32"] * 3
+        assert weights.dtype == np.float32
+        assert weights.sum(dtype="float64") == pytest.approx(1, abs=1e-6)
+        real = labels != tokenizer.pad_id
+        np.testing.assert_array_equal(weights > 0, real)
+        np.testing.assert_allclose(weights[real], 1 / real.sum(), rtol=1e-6)
+        tokens += real.sum()
+    expected = sum(map(len, tokenizer.encode_target(list(corpus.targets))))
+    assert tokens == expected
+
+
+@pytest.mark.parametrize("pad_id", [0, 3])
+def test_the_pad_is_the_tokenizers(corpus, tokenizer, pad_id):
+    class Elsewhere:
+        """The same pieces under other special ids: pad and end change places."""
+
+        vocabulary_size = target_vocabulary_size = tokenizer.vocabulary_size
+        start_id, end_id = tokenizer.start_id, 3 - pad_id
+
+        def __init__(self):
+            self.pad_id = pad_id
+
+        def encode(self, lines):
+            return [ids[:-1] + [self.end_id] for ids in tokenizer.encode(lines)]
+
+        encode_target = encode
+
+    for source_ids, target_ids, labels, _ in epoch(batches(corpus, Elsewhere(), 331)):
+        padded = labels == pad_id
+        assert (target_ids == pad_id).tolist() == padded.tolist()
+        assert not padded[:, 0].any() and not (source_ids[:, 0] == pad_id).any()
+        assert ((labels == 3 - pad_id).sum(axis=1) == 1).all()
+
+
+def test_a_step_depends_on_the_seed_and_its_number_alone(corpus, tokenizer):
+    steps = batches(corpus, tokenizer, 331).steps_per_epoch
+    dataset = batches(corpus, tokenizer, 331, seed=5)
+    found = take(dataset, 3 * steps)
+    assert_same(take(dataset, 3 * steps), found)
+    assert_same(take(batches(corpus, tokenizer, 331, seed=5), steps), found[:steps])
+    for first in (1, steps - 1, steps, steps + 2, 2 * steps - 1):
+        later = batches(corpus, tokenizer, 331, seed=5, first_step=first)
+        assert later.steps_per_epoch == steps
+        assert_same(take(later, steps), found[first : first + steps])
+
+
+def test_an_iterator_opened_after_start_at_begins_there(corpus, tokenizer):
+    dataset = batches(corpus, tokenizer, 331, seed=5)
+    steps = dataset.steps_per_epoch
+    found = take(dataset, 3 * steps)
+    opened_before = iter(dataset)
+    next(opened_before)
+    for first in (1, 2 * steps - 1, 0):
+        dataset.start_at(first)
+        assert_same(take(dataset, steps), found[first : first + steps])
+    assert_same(take(opened_before, 3), found[1:4])
+    with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
+        dataset.start_at(-1)
+    with pytest.raises(ValueError, match="endless stream .*step=2 for one pass"):
+        batches(corpus, tokenizer, shuffle=False).start_at(2)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_step_names_the_lines_of_its_pairs(tokenizer, shuffle):
+    sources = ["", *LINES[:20], " ", *LINES[20:]]
+    targets = ["x", *OTHER[:20], "y", *OTHER[20:]]
+    dataset = batches(ParallelCorpus(sources, targets), tokenizer, 331, shuffle=shuffle)
+    seen = []
+    for step, batch in enumerate(epoch(dataset)):
+        lines = dataset.line_numbers(step)
+        texts = [[side[line - 1] for line in lines] for side in (sources, targets)]
+        ids = tokenizer.encode(texts[0]), tokenizer.encode_target(texts[1])
+        assert list(pairs_of(batch)) == [
+            tuple(map(tuple, pair)) for pair in zip(*ids, strict=True)
+        ]
+        seen += lines
+    assert sorted(seen) == [n for n in range(1, 100) if n not in (1, 22)]
+    with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
+        dataset.line_numbers(-1)
+
+
+OPEN_AT_THE_END = """
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import Tokenizer
+lines = [f"some words {n}" for n in range(999)]
+tokenizer = Tokenizer.train(lines=lines, vocabulary_size=280)
+stream = batches(ParallelCorpus(lines, lines), tokenizer, 400)
+iterators = [iter(stream) for _ in range(3)]
+for iterator in iterators:
+    for _ in range(20):
+        next(iterator)
+"""
+
+
+def test_an_iterator_still_open_lets_the_process_end():
+    subprocess.run([sys.executable, "-c", OPEN_AT_THE_END], check=True, timeout=120)
+
+
+def on_replicas(monkeypatch, *arguments):
+    """Batches are made as for these replicas, without any strategy."""
+    found = replicas.Replicas(*arguments)
+    monkeypatch.setattr(replicas, "replicas_in_force", lambda: found)
+    monkeypatch.setattr(replicas, "as_strategy_takes", lambda dataset, _: dataset)
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_replicas_share_the_batch_of_one_with_rows_of_no_weight_after(
+    corpus, tokenizer, static_shapes, monkeypatch
+):
+    single = batches(corpus, tokenizer, 331, static_shapes=static_shapes)
+    found = epoch(single)
+    on_replicas(monkeypatch, 3, 0, 3)
+    shared = batches(corpus, tokenizer, 331, static_shapes=static_shapes)
+    assert shared.steps_per_epoch == single.steps_per_epoch
+    heights = set()
+    for alone, together in zip(found, epoch(shared), strict=True):
+        height = len(alone[0])
+        heights.add(height % 3)
+        for one, other in zip(alone, together, strict=True):
+            assert len(other) == -(-height // 3) * 3
+            np.testing.assert_array_equal(other[:height], one)
+            assert not other[height:].any()  # the pad is 0 here
+    assert heights == {0, 1, 2}, "all that may be over"
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+@pytest.mark.parametrize("count, here", [(2, 1), (3, 1), (4, 2), (200, 100)])
+def test_the_parts_of_all_processes_are_the_whole_batch(
+    corpus, tokenizer, count, here, static_shapes, monkeypatch
+):
+    options = {"tokens_per_batch": 331, "static_shapes": static_shapes, "seed": 4}
+    on_replicas(monkeypatch, count, 0, count)
+    whole = epoch(batches(corpus, tokenizer, **options))
+    parts = []
+    for first in range(0, count, here):
+        on_replicas(monkeypatch, count, first, here)
+        parts.append(epoch(batches(corpus, tokenizer, **options)))
+    for batch, *shares in zip(whole, *parts, strict=True):
+        joined = [np.concatenate(arrays) for arrays in zip(*shares, strict=True)]
+        assert_same([joined], [batch])
+        assert len({len(share[0]) for share in shares}) == 1
+        assert joined[-1].sum(dtype="float64") == pytest.approx(1, abs=1e-6)
+
+
+def test_epochs_and_seeds_differ_in_order_but_not_in_number(corpus, tokenizer):
+    def order(seed):
+        dataset = batches(corpus, tokenizer, 331, seed=seed)
+        found = take(dataset, 2 * dataset.steps_per_epoch)
+        flat = [
+            [pair for batch in part for pair in pairs_of(batch)]
+            for part in (found[: len(found) // 2], found[len(found) // 2 :])
+        ]
+        return len(found), *flat
+
+    steps, first, second = order(1)
+    same_steps, other, _ = order(2)
+    assert steps == same_steps
+    assert first != second and first != other and sorted(first) == sorted(other)
+
+
+def test_validation_is_one_pass_of_known_length_in_one_order(corpus, tokenizer):
+    dataset = batches(corpus, tokenizer, 331, shuffle=False)
+    assert int(dataset.cardinality()) == dataset.steps_per_epoch
+    found = [as_numpy(element) for element in dataset]
+    assert len(found) == dataset.steps_per_epoch
+    other = batches(corpus, tokenizer, 331, shuffle=False, seed=9)
+    assert_same(found, [as_numpy(element) for element in other])
+    longest = [max(s.shape[1], t.shape[1]) for s, t, _, _ in found]
+    assert longest == sorted(longest, reverse=True)
+    rest = batches(corpus, tokenizer, 331, shuffle=False, first_step=2)
+    assert_same([as_numpy(element) for element in rest], found[2:])
+
+
+def test_a_training_stream_never_ends(corpus, tokenizer):
+    dataset = batches(corpus, tokenizer)
+    assert int(dataset.cardinality()) == -1  # tf.data.INFINITE_CARDINALITY
+    take(dataset, 5 * dataset.steps_per_epoch + 1)
+
+
+def test_a_batch_holds_its_budget_and_one_bucket(corpus, tokenizer):
+    widths = (17, 61, 256)
+    for source_ids, target_ids, labels, _ in epoch(
+        batches(corpus, tokenizer, 331, widths=widths)
+    ):
+        lengths = [
+            max(map(len, pair))
+            for pair in pairs_of((source_ids,) * 2 + (labels, labels))
+        ]
+        buckets = {next(w for w in widths if length <= w) for length in lengths}
+        assert len(buckets) == 1
+        assert target_ids.size <= 331
+        assert target_ids.shape == labels.shape
+        assert target_ids[:, -1].any() and source_ids[:, -1].any(), "no useless column"
+
+
+def test_a_pair_above_the_budget_is_a_batch_of_its_own(corpus, tokenizer):
+    dataset = batches(corpus, tokenizer, tokens_per_batch=1)
+    assert dataset.steps_per_epoch == len(corpus)
+    assert all(len(labels) == 1 for _, _, labels, _ in epoch(dataset))
+
+
+def test_static_shapes_are_one_for_each_bucket(corpus, tokenizer):
+    widths = (17, 61, 256)
+    dataset = batches(corpus, tokenizer, 331, widths=widths, static_shapes=True)
+    found = epoch(dataset)
+    shapes = {array.shape for batch in found for array in batch}
+    assert shapes == {(331 // width, width) for width in widths}
+    assert all(len({array.shape for array in batch}) == 1 for batch in found)
+    assert any(not weights[-1].any() for *_, weights in found), "some row is padding"
+
+
+def test_the_element_says_its_shape_where_there_is_one(corpus, tokenizer):
+    one = batches(corpus, tokenizer, 1800, widths=(256,), static_shapes=True)
+    many = batches(corpus, tokenizer, 1800)
+    for dataset, shape in ((one, [7, 256]), (many, [None, None])):
+        inputs, labels, weights = dataset.element_spec
+        assert set(inputs) == {"source_ids", "target_ids"}
+        specs = [*inputs.values(), labels, weights]
+        assert all(spec.shape.as_list() == shape for spec in specs)
+        assert [spec.dtype.name for spec in specs] == ["int32"] * 3 + ["float32"]
+
+
+def test_incomplete_batches_may_be_dropped_and_are_counted(corpus, tokenizer):
+    with pytest.warns(UserWarning, match=r"leaves out (\d+) of 97 pairs") as caught:
+        dataset = batches(corpus, tokenizer, 331, drop_remainder=True)
+    assert caught[0].filename == __file__
+    left_out = int(re.search(r"out (\d+)", str(caught[0].message))[1])
+    found = take(dataset, 2 * dataset.steps_per_epoch)
+    first, second = found[: len(found) // 2], found[len(found) // 2 :]
+    whole = encoded(corpus, tokenizer)
+    for part in (first, second):
+        kept = all_pairs(part)
+        assert len(kept) == len(set(kept)) == len(whole) - left_out
+        assert set(kept) < set(whole)
+    assert all_pairs(first) != all_pairs(second), "not always the same are left out"
+    with pytest.raises(ValueError, match="No batch is left: 97 pairs do not fill one"):
+        batches(corpus, tokenizer, 10**6, drop_remainder=True)
+
+
+def test_pairs_too_long_on_either_side_are_reported_and_left_out(tokenizer):
+    sources = ["a", "", "long " * 30, "b", "c", "long " * 40]
+    targets = ["1", "2", "3", "4", "long " * 50, "long " * 40]
+    corpus = ParallelCorpus(sources, targets)
+    message = "3 of 5 pairs are longer than 16 tokens and are left out: lines 3, 5, 6."
+    with pytest.warns(UserWarning, match=re.escape(message)) as caught:
+        dataset = batches(corpus, tokenizer, max_tokens=16, shuffle=False)
+    assert caught[0].filename == __file__
+    assert dataset.report == {"empty": [2], "too long": [3, 5, 6]}
+    assert corpus.report == {"empty": [2]}
+    assert all_pairs(epoch(dataset)) == encoded(corpus, tokenizer, 16)
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="No pair is left"):
+        batches(ParallelCorpus(LINES, OTHER), tokenizer, max_tokens=2)
+
+
+def test_the_end_counts_and_the_longest_pair_allowed_stays(tokenizer):
+    (ids,) = tokenizer.encode(["one line of words"])
+    corpus = ParallelCorpus(["one line of words"], ["a"])
+    for widths in (None, (len(ids),), (len(ids) + 1,)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            batches(corpus, tokenizer, max_tokens=len(ids), widths=widths)
+    with pytest.warns(UserWarning, match="1 of 1"), pytest.raises(ValueError):
+        batches(corpus, tokenizer, max_tokens=len(ids) - 1, widths=(99,))
+
+
+@pytest.mark.parametrize("side", ["encode", "encode_target"])
+@pytest.mark.parametrize("bad", [-1, 293])
+def test_ids_outside_the_vocabulary_are_refused(
+    corpus, tokenizer, monkeypatch, side, bad
+):
+    encode = getattr(tokenizer, side)
+    monkeypatch.setattr(
+        tokenizer, side, lambda lines: [[*ids[:-1], bad] for ids in encode(lines)]
+    )
+    with pytest.raises(ValueError, match=f"Id {bad} .* of 293"):
+        batches(corpus, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"tokens_per_batch": 0}, "`tokens_per_batch` .* 1. Received: 0"),
+        ({"tokens_per_batch": 0.5}, "`tokens_per_batch` .*Received: 0.5"),
+        ({"max_tokens": 1}, "`max_tokens` .* 2. Received: 1"),
+        ({"seed": -1}, "`seed` .*Received: -1"),
+        ({"first_step": -3}, "`first_step` .*Received: -3"),
+        ({"widths": ()}, r"`widths` .*\(\)"),
+        ({"widths": (8, 8, 256)}, r"`widths` .*\(8, 8, 256\)"),
+        ({"widths": (64, 8, 256)}, r"`widths` .*\(64, 8, 256\)"),
+        ({"widths": [0, 256]}, r"`widths` .*\(0, 256\)"),
+        ({"widths": (8, 255)}, r"`widths` .*\(8, 255\), max_tokens=256"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(corpus, tokenizer, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        batches(corpus, tokenizer, **arguments)
+
+
+def tiny_model(size):
+    source = keras.Input([None], dtype="int32", name="source_ids")
+    target = keras.Input([None], dtype="int32", name="target_ids")
+    table = keras.layers.Embedding(size, 5)
+    context = keras.layers.GlobalAveragePooling1D(keepdims=True)(table(source))
+    hidden = keras.layers.Dropout(0.1, seed=1)(table(target) + context)
+    logits = keras.layers.Dense(size)(hidden)
+    return keras.Model({"source_ids": source, "target_ids": target}, logits)
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+def test_fit_takes_one_step_a_batch_and_no_phantom_ones(
+    corpus, tokenizer, static_shapes
+):
+    model = tiny_model(tokenizer.vocabulary_size)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
+    model.compile("sgd", loss)
+    train = batches(corpus, tokenizer, 331, static_shapes=static_shapes)
+    valid = batches(corpus, tokenizer, 331, shuffle=False)
+    history = model.fit(
+        train,
+        steps_per_epoch=train.steps_per_epoch,
+        epochs=3,
+        validation_data=valid,
+        verbose=0,
+    )
+    assert int(model.optimizer.iterations) == 3 * train.steps_per_epoch
+    assert np.isfinite(history.history["val_loss"]).all()

@@ -1,0 +1,231 @@
+import datetime
+import gzip
+import sys
+
+import babel.dates
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from num2words import num2words
+
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.data.corpus import read_lines
+
+SENTENCE = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return ParallelCorpus.numbers()
+
+
+def write(path, content):
+    pack = gzip.compress if path.suffix == ".gz" else bytes
+    path.write_bytes(pack(content.encode() if isinstance(content, str) else content))
+    return path
+
+
+def files(folder, source, target, suffix=""):
+    return (
+        write(folder / f"text.en{suffix}", source),
+        write(folder / f"text.fr{suffix}", target),
+    )
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_files_are_read_line_by_line(tmp_path, suffix):
+    corpus = ParallelCorpus.from_files(*files(tmp_path, "a\nbé\n", "c\nd\n", suffix))
+    assert list(corpus) == [("a", "c"), ("bé", "d")]
+    assert len(corpus) == 2
+    assert corpus.report == {}
+    assert corpus.line_numbers.tolist() == [1, 2]
+
+
+def test_a_missing_last_newline_and_carriage_returns_change_nothing(tmp_path):
+    corpus = ParallelCorpus.from_files(*files(tmp_path, "a\r\nb\r\r\n", "c\nd"))
+    assert list(corpus) == [("a", "c"), ("b\r", "d")]
+
+
+def test_only_a_newline_ends_a_line(tmp_path):
+    odd = "a\u2028b\u2029c\x0bd\x0ce\x85f\x1cg\rh"
+    assert len(odd.splitlines()) > 1, "the mistake this test is about"
+    corpus = ParallelCorpus.from_files(*files(tmp_path, f"{odd}\nx\n", "1\n2\n"))
+    assert list(corpus.sources) == [odd, "x"]
+
+
+def test_a_byte_order_mark_vanishes_at_the_start_alone(tmp_path):
+    path = write(tmp_path / "bom", "\ufeffa\n\ufeffb\n")
+    assert read_lines(path) == ["a", "\ufeffb"]
+
+
+def test_a_stream_is_read_like_a_file(tmp_path):
+    path = write(tmp_path / "text", "a\r\nb")
+    with open(path, "rb") as stream:
+        assert read_lines(stream) == ["a", "b"]
+
+
+def test_pairs_empty_on_either_side_are_left_out_and_reported(tmp_path):
+    paths = files(tmp_path, "a\n\n \u3000\nd\ne\n", "1\n2\n3\n\t\n5\n")
+    corpus = ParallelCorpus.from_files(*paths)
+    assert list(corpus) == [("a", "1"), ("e", "5")]
+    assert corpus.report == {"empty": [2, 3, 4]}
+    assert corpus.line_numbers.tolist() == [1, 5]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1))
+def test_any_text_comes_back_as_it_was(pairs):
+    full = [bool(s.strip() and t.strip()) for s, t in pairs]
+    if not any(full):
+        with pytest.raises(ValueError, match="text on both sides"):
+            ParallelCorpus(*zip(*pairs, strict=True))
+        return
+    corpus = ParallelCorpus(*zip(*pairs, strict=True))
+    kept = [pair for pair, is_full in zip(pairs, full, strict=True) if is_full]
+    assert list(corpus) == kept
+    assert [corpus.sources[i] for i in range(-len(kept), 0)] == [s for s, _ in kept]
+    left_out = corpus.report.get("empty", [])
+    assert sorted([*left_out, *corpus.line_numbers]) == list(range(1, len(pairs) + 1))
+
+
+def test_an_index_past_the_end_is_refused():
+    with pytest.raises(IndexError):
+        ParallelCorpus(["a"], ["b"]).sources[1]
+
+
+def test_tsv_has_two_columns(tmp_path):
+    corpus = ParallelCorpus.from_tsv(write(tmp_path / "t.tsv", "a\tb\n\tc\nd e\tf"))
+    assert list(corpus) == [("a", "b"), ("d e", "f")]
+    assert corpus.report == {"empty": [2]}
+
+
+@pytest.mark.parametrize("line, columns", [("alone", 1), ("a\tb\tc", 3), ("", 1)])
+def test_other_column_counts_are_refused_with_file_and_line(tmp_path, line, columns):
+    path = write(tmp_path / "t.tsv", f"a\tb\n{line}\n")
+    with pytest.raises(ValueError, match=rf"t\.tsv, line 2: .* Received: {columns}"):
+        ParallelCorpus.from_tsv(path)
+
+
+def test_unequal_line_counts_are_refused_with_both(tmp_path):
+    with pytest.raises(ValueError, match="text.en and .*text.fr: 3 source lines, 2 "):
+        ParallelCorpus.from_files(*files(tmp_path, "a\nb\nc\n", "d\ne\n"))
+
+
+def test_bytes_that_are_not_utf8_are_refused_with_file_and_line(tmp_path):
+    paths = files(tmp_path, "a\nb\n", b"c\nd\xe9\n")
+    with pytest.raises(ValueError, match=r"text\.fr, line 2: byte 0xe9 at column 2"):
+        ParallelCorpus.from_files(*paths)
+
+
+def test_a_corpus_without_text_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="none of 0 lines has text"):
+        ParallelCorpus.from_files(*files(tmp_path, "", ""))
+    with pytest.raises(ValueError, match="none of 2 lines has text"):
+        ParallelCorpus.from_files(*files(tmp_path, "a\n\n", "\nb\n"))
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"a" + data])
+def test_a_damaged_gzip_file_is_refused_by_name(tmp_path, damage):
+    path = tmp_path / "text.gz"
+    path.write_bytes(damage(gzip.compress(b"many words " * 99)))
+    with pytest.raises(ValueError, match="text.gz is not a whole gzip file"):
+        read_lines(path)
+
+
+def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path):
+    path = write(tmp_path / "here", "a\n")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        ParallelCorpus.from_files(path, tmp_path / "gone")
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        ParallelCorpus.from_files(tmp_path, path)
+
+
+def test_half_a_character_is_refused_with_its_line():
+    with pytest.raises(ValueError, match="Line 2 .*position 1"):
+        ParallelCorpus(["a", "b\ud800"], ["c", "d"])
+
+
+def test_numbers_are_what_num2words_and_babel_print(numbers):
+    assert len(numbers) == 10_000 + 73_049
+    for n in (0, 21, 2371, 9999):
+        assert numbers.sources[n] == num2words(n, lang="en")
+        assert numbers.targets[n] == num2words(n, lang="fr")
+    first = datetime.date(1900, 1, 1)
+    for day in (0, 59, 36_583, 73_048):
+        for lines, language in ((numbers.sources, "en"), (numbers.targets, "fr")):
+            date = first + datetime.timedelta(day)
+            text = babel.dates.format_date(date, format="full", locale=language)
+            assert lines[10_000 + day] == text
+    assert numbers.sources[10_000 + 36_583] == "Tuesday, February 29, 2000"
+    assert numbers.targets[-1] == "jeudi 31 décembre 2099"
+    assert numbers.report == {}
+
+
+def test_a_language_only_one_package_knows_is_refused_with_the_choices():
+    with pytest.raises(ValueError, match="de, en, .*Received: 'tet'"):
+        ParallelCorpus.numbers("en", "tet")
+
+
+@pytest.mark.parametrize("package", ["num2words", "babel.dates"])
+def test_a_missing_package_names_the_extra(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r'pip install "keras-vanilla\[demo\]"'):
+        ParallelCorpus.numbers()
+
+
+def test_a_split_has_the_sizes_asked_for_and_every_pair_once(numbers):
+    rest, valid, test = numbers.split(300, 200)
+    assert (len(rest), len(valid), len(test)) == (len(numbers) - 500, 300, 200)
+    together = np.concatenate([part.line_numbers for part in (rest, valid, test)])
+    assert sorted(together) == numbers.line_numbers.tolist()
+    for part in (valid, test):
+        for pair, number in zip(part, part.line_numbers, strict=True):
+            assert pair == (numbers.sources[number - 1], numbers.targets[number - 1])
+
+
+def test_a_split_depends_on_the_seed_alone(numbers):
+    one, same, other = (numbers.split(50, seed=seed)[1] for seed in (7, 7, 8))
+    assert list(one) == list(same)
+    assert list(one) != list(other)
+
+
+SHARED = st.lists(
+    st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from("mnopqrstuvwx")),
+    min_size=2,
+    max_size=40,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHARED, st.integers(1, 12), st.integers(0, 3))
+def test_no_sentence_of_one_part_stands_in_another(pairs, size, seed):
+    corpus = ParallelCorpus(*zip(*pairs, strict=True))
+    try:
+        rest, part = corpus.split(size, seed=seed)
+    except ValueError as error:
+        assert "Received: sizes" in str(error) or "stay together" in str(error)
+        return
+    assert len(part) == size
+    assert not set(rest.sources) & set(part.sources)
+    assert not set(rest.targets) & set(part.targets)
+    assert sorted([*rest, *part]) == sorted(pairs)
+
+
+def test_the_report_stays_with_the_rest():
+    corpus = ParallelCorpus(["a", "", "b", "c"], ["d", "e", "f", "g"])
+    rest, part = corpus.split(1)
+    assert (rest.report, part.report) == ({"empty": [2]}, {})
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (2, -1), (3,), (2, 1)])
+def test_sizes_that_leave_no_rest_are_refused(sizes):
+    corpus = ParallelCorpus(["a", "b", "c"], ["d", "e", "f"])
+    with pytest.raises(ValueError, match="of 3 pairs"):
+        corpus.split(*sizes)
+
+
+def test_a_size_that_would_tear_shared_sentences_apart_is_refused():
+    corpus = ParallelCorpus(["a", "a", "b", "b"], ["1", "2", "3", "4"])
+    with pytest.raises(ValueError, match="part of 3 pairs: only 2 fit"):
+        corpus.split(3)

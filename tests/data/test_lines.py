@@ -1,0 +1,49 @@
+import gzip
+
+import pytest
+
+from keras_vanilla.data.lines import Lines, LinesOfFiles
+from keras_vanilla.tokenizer import Tokenizer
+
+# Words of a few lines fill no vocabulary.
+pytestmark = pytest.mark.filterwarnings("ignore:.* fills a vocabulary of")
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "a").write_bytes("\ufeffone\r\n\nthrée\u2028\n".encode())
+    (tmp_path / "b.gz").write_bytes(gzip.compress(b"four\nfive"))
+    return tmp_path / "a", tmp_path / "b.gz"
+
+
+def test_lines_that_stay_in_files_are_those_read_from_them(files):
+    stay = LinesOfFiles(*files)
+    expected = ["one", "", "thrée\u2028", "four", "five"]
+    for _ in range(2):
+        assert list(stay) == list(Lines.read(*files)) == expected
+    assert len(stay) == 5
+    assert Lines.of(stay) is stay
+
+
+def test_a_tokenizer_of_files_is_that_of_their_lines(files):
+    sizes = {"vocabulary_size": 272}
+    one = Tokenizer.train(files=files, **sizes)
+    other = Tokenizer.train(lines=list(Lines.read(*files)), **sizes)
+    assert one.source_model == other.source_model
+    separate = [LinesOfFiles(files[0]), LinesOfFiles(files[1])]
+    one = Tokenizer.train_separate(*separate, **sizes)
+    other = Tokenizer.train_separate(*map(list, separate), **sizes)
+    assert (one.source_model, one.target_model) == (
+        other.source_model,
+        other.target_model,
+    )
+
+
+def test_a_tokenizers_digest_is_of_all_that_decides_its_ids():
+    model, other = (
+        Tokenizer.train(lines=[text], vocabulary_size=270).source_model
+        for text in ("some words", "other words")
+    )
+    found = [Tokenizer(model), Tokenizer(model, other), Tokenizer(other, model)]
+    assert len({tokenizer.digest for tokenizer in found}) == 3
+    assert Tokenizer(model, other).digest == found[1].digest

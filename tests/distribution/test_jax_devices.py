@@ -1,0 +1,187 @@
+"""Training on several JAX devices, and in several processes, is training on one."""
+
+import contextlib
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vanilla.distribution import replicas
+from keras_vanilla.distribution.jax_devices import distribution
+
+HERE = Path(__file__).parents[1] / "support"
+IN_ONE = ("single", "mirrored", "model-parallel")
+IN_ONE += ("mirrored+per-replica-mean", "single+dropout")
+IN_TWO = ("multi-worker", "multi-worker+dropout")
+DEADLINE = 400  # seconds; far more than it takes
+
+if importlib.util.find_spec("jax") is None:
+    pytest.skip("jax is not installed", allow_module_level=True)
+
+
+@contextlib.contextmanager
+def started(*arguments, devices, **variables):
+    """A Python process with so many JAX devices, ended whatever happens."""
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        # These models take longer to optimise than to train.
+        "XLA_FLAGS": "--xla_backend_optimization_level=0 "
+        f"--xla_force_host_platform_device_count={devices}",
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
+        "KERAS_HOME": tempfile.gettempdir(),  # no settings of this machine's user
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        **variables,
+    }
+    with tempfile.TemporaryFile("w+") as log:  # a pipe that is full would stop it
+        process = subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield process, log
+        finally:
+            process.kill()
+            process.wait()
+
+
+def ended(process, log):
+    code = process.wait(DEADLINE)
+    log.seek(0)
+    assert code == 0, log.read()[-4000:]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """What the worker keeps of each run, and the folder it is in."""
+    folder = tmp_path_factory.mktemp("runs")
+    worker = HERE / "jax_worker.py"
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    together = {
+        "KERAS_DISTRIBUTION_JOB_ADDRESSES": address,
+        "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+    }
+    with contextlib.ExitStack() as running:
+        alone = started(worker, folder, *IN_ONE, devices=2)
+        processes = [running.enter_context(alone)]
+        for number in "01":
+            together["KERAS_DISTRIBUTION_PROCESS_ID"] = number
+            process = started(worker, folder, *IN_TWO, devices=1, **together)
+            processes.append(running.enter_context(process))
+        for process in processes:
+            ended(*process)
+    return {path.stem: dict(np.load(path)) for path in folder.glob("*.npz")}, folder
+
+
+def difference(run, reference):
+    """The largest difference of a weight, over the largest movement of one."""
+    names = [name for name in reference if name.startswith("after/")]
+    moved = max(
+        np.abs(reference[name] - reference[name.replace("after/", "before/")]).max()
+        for name in names
+    )
+    assert moved > 0.3
+    return max(np.abs(run[name] - reference[name]).max() for name in names) / moved
+
+
+@pytest.mark.parametrize(
+    "name", ["mirrored-0", "model-parallel-0", "multi-worker-0", "multi-worker-1"]
+)
+def test_fifty_steps_end_where_one_device_ends(name, runs):
+    run, reference = runs[0][name], runs[0]["single-0"]
+    assert difference(run, reference) < 1e-3
+    for shown in (key for key in reference if key.startswith("shown/")):
+        np.testing.assert_allclose(run[shown], reference[shown], rtol=1e-5)
+
+
+def test_dropout_drops_what_it_drops_on_one_device(runs):
+    one, two = (runs[0][f"{x}+dropout-0"] for x in ("single", "multi-worker"))
+    assert difference(two, one) < 1e-3
+
+
+def test_dividing_by_a_replicas_own_tokens_would_show(runs):
+    mistaken = runs[0]["mirrored+per-replica-mean-0"]
+    assert difference(mistaken, runs[0]["single-0"]) > 1e-2
+
+
+def test_two_processes_read_every_pair_once(runs):
+    first, second, alone = (
+        runs[0][name]["read/labels"]
+        for name in ("multi-worker-0", "multi-worker-1", "single-0")
+    )
+    for batch in zip(first, second, alone, strict=True):
+        one, other, both = (rows[rows.any(axis=1)].tolist() for rows in batch)
+        assert one + other == both
+
+
+def test_the_weights_of_both_processes_sum_to_one(runs):
+    parts = [runs[0][f"multi-worker-{i}"]["read/weights"] for i in range(2)]
+    totals = np.sum(parts, axis=(2, 3))  # (process, step)
+    np.testing.assert_allclose(totals.sum(axis=0), 1, rtol=1e-6)
+    assert np.abs(totals[0] - totals[1]).max() > 0.1  # the halves' tokens differ
+
+
+@pytest.mark.parametrize("name", ["mirrored", "model-parallel", "multi-worker"])
+def test_what_process_0_saves_is_the_whole_model(name, runs):
+    found, folder = runs
+    model = keras.models.load_model(folder / f"{name}.keras", compile=False)
+    for weight in model.weights:
+        np.testing.assert_array_equal(
+            weight.numpy(), found[f"{name}-0"][f"after/{weight.path}"]
+        )
+
+
+def test_both_processes_end_with_the_same_weights(runs):
+    for name in IN_TWO:
+        one, other = (runs[0][f"{name}-{i}"] for i in range(2))
+        for key in (key for key in one if key.startswith(("after/", "shown/"))):
+            np.testing.assert_array_equal(one[key], other[key])
+
+
+def test_two_processes_search_as_one_does(runs):
+    expected = runs[0]["single-0"]["searched"]
+    assert len(np.unique(expected)) > 3
+    for i in range(2):
+        found = runs[0][f"multi-worker-{i}"]["searched"]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_all_that_holds_on_four_devices():
+    arguments = ("-m", "pytest", "-q", HERE / "jax_on_four_devices.py")
+    with started(*arguments, devices=4) as process:
+        ended(*process)
+
+
+@pytest.mark.parametrize(
+    "processes_of_devices", [[0, 1, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1]], ids=str
+)
+def test_replicas_that_no_process_could_feed_are_refused(
+    processes_of_devices, monkeypatch
+):
+    devices = [SimpleNamespace(process_index=i) for i in processes_of_devices]
+    mesh = SimpleNamespace(devices=np.array(devices), axis_names=("batch",))
+    made = SimpleNamespace(
+        batch_dim_name="batch", device_mesh=SimpleNamespace(backend_mesh=mesh)
+    )
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: made)
+    with pytest.raises(ValueError, match="as many replicas as any other, side by side"):
+        replicas._of_keras()
+
+
+def test_another_backend_is_refused(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
+    with pytest.raises(ValueError, match="JAX backend alone. Received: .*'torch'"):
+        distribution("single")

@@ -1,0 +1,169 @@
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from micro_batch_worker import COUNTS, ONE_LAYER, batch, compiled, difference, step
+from models import make_model
+
+import keras_vanilla
+from keras_vanilla.distribution.refusals import refuse_moving_shapes_on_tpu
+from keras_vanilla.training import SmoothedCrossentropy
+
+HERE = Path(__file__).parents[1] / "support"
+PACKAGE = Path(keras_vanilla.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    """Float64 sums of the gradients of single sentences, and the batch's loss."""
+    model = make_model(**ONE_LAYER)
+    total, loss = [0.0 for _ in model.trainable_weights], 0.0
+    feed, labels, weights = batch()
+    for row in range(len(labels)):
+        one = slice(row, row + 1)
+        with tf.GradientTape() as tape:
+            logits = model({name: ids[one] for name, ids in feed.items()})
+            log_p = tf.nn.log_softmax(tf.cast(logits, "float64"))
+            q = 0.9 * tf.one_hot(labels[one], 19, dtype="float64") + 0.1 / 19
+            losses = -tf.reduce_sum(q * log_p, axis=-1)
+            share = tf.reduce_sum(losses * weights[one])
+        gradients = tape.gradient(share, model.trainable_weights)
+        total = [
+            one + tf.convert_to_tensor(other).numpy().astype("float64")
+            for one, other in zip(total, gradients, strict=True)
+        ]
+        loss += float(share)
+    return total, loss
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_the_gradient_is_that_of_all_sentences(count, oracle):
+    gradients, shown = step(count)
+    expected, loss = oracle
+    assert difference(gradients, expected) <= 1e-5
+    assert shown["loss"] == pytest.approx(loss, rel=1e-6)
+
+
+def test_a_mean_of_the_parts_means_would_show(oracle):
+    """What accumulating gradients of parts, each normalised by itself, comes to."""
+    feed, labels, weights = batch()
+    total, count = 0.0, 3
+    model = compiled(1)
+    before = model.get_weights()
+    for number in range(count):
+        rows = slice(number, None, count)
+        model.set_weights(before)
+        model.train_on_batch(
+            {name: ids[rows] for name, ids in feed.items()},
+            labels[rows],
+            weights[rows] / weights[rows].sum(),
+        )
+        after = model.get_weights()
+        parts = [(old - new) / count for old, new in zip(before, after, strict=True)]
+        total = parts if number == 0 else list(map(np.add, total, parts))
+    assert difference(total, oracle[0]) >= 1e-2
+
+
+@pytest.fixture(scope="module")
+def other_backends(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backends")
+    processes = {
+        backend: subprocess.Popen(
+            [sys.executable, str(HERE / "micro_batch_worker.py"), f"{backend}.npz"],
+            env={
+                **os.environ,
+                "KERAS_BACKEND": backend,
+                "KERAS_HOME": str(folder),
+                "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(HERE)]),
+            },
+            cwd=folder,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for backend in ("jax", "torch")
+        if importlib.util.find_spec(backend)
+    }
+    errors = {backend: one.communicate()[1] for backend, one in processes.items()}
+    for backend, process in processes.items():
+        assert process.returncode == 0, errors[backend][-3000:]
+    return {backend: dict(np.load(folder / f"{backend}.npz")) for backend in processes}
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_so_it_is_on_other_backends(backend, count, other_backends, oracle):
+    if backend not in other_backends:
+        pytest.skip(f"{backend} is not installed")
+    found, (expected, loss) = other_backends[backend], oracle
+    assert found["backend"] == backend
+    gradients = [found[f"{count}/{number}"] for number in range(len(expected))]
+    assert difference(gradients, expected) <= 1e-5
+    assert found[f"{count}/loss"] == pytest.approx(loss, rel=1e-6)
+    for name in ("token_crossentropy", "token_accuracy"):
+        assert found[f"{count}/{name}"] == pytest.approx(found[f"1/{name}"], rel=1e-6)
+
+
+def test_every_part_draws_a_dropout_of_its_own():
+    def draws(count):
+        model = compiled(count, dropout=0.3)
+        model.train_on_batch(*batch())
+        return [
+            variable.numpy()[1]
+            for variable in model.non_trainable_variables
+            if variable.path.endswith("seed_generator_state")
+        ]
+
+    once = draws(1)
+    assert min(once) > 0 and draws(3) == [3 * drawn for drawn in once]
+
+
+def test_fewer_than_one_part_is_refused():
+    with pytest.raises(ValueError, match="at least 1. Received: 0"):
+        SmoothedCrossentropy(micro_batches=0)
+
+
+def test_xla_is_refused():
+    model = compiled(2)
+    model.jit_compile = True
+    with pytest.raises(ValueError, match="XLA cannot compile .*micro_batches=2"):
+        model.train_on_batch(*batch())
+
+
+def test_a_tpu_is_refused(monkeypatch):
+    monkeypatch.setattr(
+        tf.distribute, "TPUStrategy", type(tf.distribute.get_strategy())
+    )
+    with pytest.raises(ValueError, match="on TPUs take smaller batches.*=2"):
+        compiled(2).train_on_batch(*batch())
+
+
+def test_accumulation_by_keras_is_refused():
+    model = compiled(2)
+    model.optimizer.gradient_accumulation_steps = 3
+    with pytest.raises(ValueError, match="averages the means of batches, .*steps=3"):
+        model.train_on_batch(*batch())
+
+
+def test_losses_of_layers_are_refused():
+    model = compiled(2)
+    model.trainable_weights[0].regularizer = keras.regularizers.L2(0.1)
+    with pytest.raises(ValueError, match="micro_batches=2 and 1 losses of layers"):
+        model.train_on_batch(*batch())
+
+
+def test_shapes_that_move_are_refused_on_a_tpu(monkeypatch):
+    model = compiled(1)
+    moving = [tf.TensorSpec((3, None))]
+    refuse_moving_shapes_on_tpu(model, moving)
+    monkeypatch.setattr(
+        tf.distribute, "TPUStrategy", type(tf.distribute.get_strategy())
+    )
+    refuse_moving_shapes_on_tpu(model, [tf.TensorSpec((3, 5))])
+    with pytest.raises(ValueError, match=r"batches of one shape.*shape=\(3, None\)"):
+        refuse_moving_shapes_on_tpu(model, moving)

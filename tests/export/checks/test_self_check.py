@@ -1,0 +1,118 @@
+"""A file that is not right is not written, and the error says why."""
+
+import numpy as np
+import pytest
+
+from keras_vanilla import export
+from keras_vanilla.export import to_tflite
+from keras_vanilla.export.checks.probe_sentences import made_up_sentences
+
+
+def refused(translator, folder, **settings):
+    with pytest.raises(RuntimeError, match="The file is not written") as error:
+        export.tflite(translator, folder / "x.tflite", None, **settings)
+    assert not list(folder.iterdir())
+    export.tflite(translator, folder / "x.tflite", None, check="structure", **settings)
+    return str(error.value)
+
+
+def changed(translator, change):
+    translator = translator.copy()
+    change(translator.model)
+    return translator
+
+
+def test_sentences_that_never_end(trained_translator, tmp_path):
+    def mix_up_its_words(model):
+        table, *others = model.get_weights()
+        model.set_weights([table[::-1], *others])
+
+    endless = changed(trained_translator, mix_up_its_words)
+    assert "outputs never end" in refused(endless, tmp_path)
+
+
+def test_a_source_that_does_not_matter(trained_translator, tmp_path):
+    def look_away(model):
+        for layer in model.decoder_layers:
+            values = layer.cross_attention.value_dense
+            values.set_weights([0 * weight for weight in values.get_weights()])
+
+    blind = changed(trained_translator, look_away)
+    assert "The source hardly matters: 4" in refused(blind, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["text", "ids"])
+def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form):
+    convert = to_tflite.convert
+
+    def convert_another(module, model, quantize):
+        rng = np.random.default_rng(0)
+        weights = model.get_weights()
+        noise = [0.1 * w.std() * rng.standard_normal(w.shape) for w in weights]
+        model.set_weights([w + n for w, n in zip(weights, noise, strict=True)])
+        try:
+            return convert(module, model, quantize)
+        finally:
+            model.set_weights(weights)
+
+    monkeypatch.setattr(to_tflite, "convert", convert_another)
+    assert "sentences differ by more than a tie" in refused(
+        trained_translator, tmp_path, form=form
+    )
+
+
+def test_faults_of_structure(trained_translator, tmp_path, monkeypatch):
+    monkeypatch.setattr(to_tflite, "faults", lambda *_: ["It is too large."])
+    with pytest.raises(RuntimeError, match="not written: It is too large."):
+        export.tflite(trained_translator, tmp_path / "x.tflite", check="structure")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_users_own_sentences_are_the_sample(trained_translator, tmp_path):
+    path = tmp_path / "x.tflite"
+    with pytest.raises(ValueError, match="Sentence 2 has 23 bytes, but .* most 20"):
+        sample = ["one", "one two three four five"]
+        export.tflite(trained_translator, path, max_bytes=20, sample=sample)
+    assert not list(tmp_path.iterdir())
+    export.tflite(trained_translator, path, None, sample=["one", "two three"])
+
+
+def test_made_up_sentences_fill_the_limits(trained_translator):
+    tokenizer = trained_translator.tokenizer
+    texts = made_up_sentences(tokenizer, 512, 29)
+    lengths = [len(ids) for ids in tokenizer.encode(texts)]
+    assert texts[0] == "" and lengths[0] == 1 and lengths[1] in (28, 29)
+    assert max(lengths) <= 29 and len(texts) == 42
+    assert len(made_up_sentences(tokenizer, 20, 29)[1].encode()) > 10
+    assert max(len(t.encode()) for t in made_up_sentences(tokenizer, 20, 29)) <= 20
+
+
+def test_it_describes_itself_inside_and_beside(trained_translator, tmp_path):
+    path = tmp_path / "numbers.tflite"
+    about = {"source_language": "en", "target_language": "nl", "data": "made up"}
+    limits = {"max_bytes": 99, "max_source_length": 20, "max_length": 30}
+    export.tflite(trained_translator, path, beam_size=2, **limits, **about)
+    found = export.read_description(path)
+    assert (found.name, found.languages, found.data) == (
+        "numbers",
+        "en to nl",
+        "made up",
+    )
+    assert (found.max_bytes, found.max_source_tokens) == (99, 20)
+    assert (found.max_output_tokens, found.beam_size) == (30, 2)
+    assert found.parameters == trained_translator.model.count_params()
+    assert "en to nl" in (tmp_path / "numbers.md").read_text()
+    path.unlink()
+    with pytest.raises(FileExistsError, match="numbers.md exists already"):
+        export.tflite(trained_translator, path)
+
+
+def test_a_language_that_is_none_is_refused_before_the_work(
+    trained_translator, tmp_path
+):
+    with pytest.raises(ValueError, match="BCP-47 tag .* Received: 'german'"):
+        export.tflite(
+            trained_translator, tmp_path / "x.tflite", source_language="german"
+        )
+    with pytest.raises(TypeError, match="licence"):
+        export.tflite(trained_translator, tmp_path / "x.tflite", licence="MIT")

@@ -1,0 +1,93 @@
+"""Faults in how a file is made are seen: each is put in on purpose."""
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from flatbuffers import Builder
+
+from keras_vanilla.export.checks.structure import faults
+
+
+def changed(content, change):
+    """The file with a change to what the schema reads from it."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    change(model)
+    builder = Builder(len(content))
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def matrices(model):
+    """The constant matrices' tensors, the largest first."""
+    found = {
+        tensor.buffer: tensor
+        for graph in model.subgraphs
+        for tensor in graph.tensors
+        if tensor.shape is not None
+        and len(tensor.shape) == 2
+        and model.buffers[tensor.buffer].data is not None
+    }
+    return sorted(found.values(), key=lambda tensor: -np.prod(tensor.shape))
+
+
+def add_tensor(model, shape, data):
+    tensor = schema.TensorT()
+    tensor.shape, tensor.buffer = np.array(shape, "int32"), len(model.buffers)
+    model.buffers.append(schema.BufferT())
+    model.buffers[-1].data = data
+    model.subgraphs[0].tensors.append(tensor)
+
+
+@pytest.fixture(params=["float32_file", "int8_file"])
+def content(request):
+    return request.getfixturevalue(request.param).read_bytes()
+
+
+def test_files_that_are_made_well_have_no_fault(content, trained_translator):
+    assert faults(content, trained_translator) == []
+    assert faults(changed(content, lambda model: None), trained_translator) == []
+
+
+def test_a_weight_that_is_there_twice_is_found(content, trained_translator):
+    def double(model):
+        table = matrices(model)[0]
+        add_tensor(model, table.shape, model.buffers[table.buffer].data)
+
+    size = trained_translator.model.source_embedding.embeddings.shape
+    (first, *_) = faults(changed(content, double), trained_translator)
+    assert f"Matrices of {np.prod(size):,} numbers are in it 2 times" in first
+
+
+def test_a_table_in_float32_beside_int8_is_found(int8_file, trained_translator):
+    def keep(model):
+        table = matrices(model)[0]
+        add_tensor(model, table.shape, np.zeros(4 * np.prod(table.shape), "uint8"))
+
+    found = faults(changed(int8_file.read_bytes(), keep), trained_translator)
+    assert "2 times, and in the model 1 times" in found[0]
+    assert "Its constants are" in found[1]
+
+
+def test_constants_that_are_no_weight_are_found(content, trained_translator):
+    def add(model):
+        add_tensor(model, [700, 1, 1000], np.zeros(700_000, "uint8"))
+
+    (found,) = faults(changed(content, add), trained_translator)
+    assert "Its constants are" in found and "more than" in found
+
+
+def test_much_that_is_no_constant_is_found(content, trained_translator):
+    def talk(model):
+        model.description = "x" * 1_000_000
+
+    (found,) = faults(changed(content, talk), trained_translator)
+    assert "What is no constant takes 1," in found and "4 layers" in found
+
+
+def test_the_text_form_may_hold_its_tokenizer(trained_translator, tmp_path):
+    from keras_vanilla import export
+
+    path = tmp_path / "translator.tflite"
+    export.tflite(trained_translator, path, check="structure")  # which asks for faults
+    report = export.verify(trained_translator, path, ["one two", "three"])
+    assert report.faults == ()

@@ -1,0 +1,384 @@
+import math
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+import sentencepiece.sentencepiece_model_pb2 as sentencepiece_model
+import tensorflow as tf
+from word_reversal import english_sentences, padded
+
+from keras_vanilla import export
+from keras_vanilla.export.checks.report import Difference, Report, TextDifference
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.translation.translator import Translator
+
+LENGTHS = {"max_source_length": 29, "max_length": 59}
+
+
+def with_twin(translator, piece, factor):
+    """A copy to which an id never used is `factor` times as good as a piece.
+
+    Returns:
+        The translator, the piece's id, the other id.
+    """
+    copy = translator.copy()
+    original, twin = copy.tokenizer.encode_target([piece])[0][0], 11
+    (table,) = copy.model.target_embedding.get_weights()
+    table[twin] = factor * table[original]
+    copy.model.target_embedding.set_weights([table])
+    return copy, original, twin
+
+
+def test_float32_files_pass(
+    trained_translator, float32_file, saved_folder, unseen_sentences
+):
+    texts = ["", *unseen_sentences, "Grüße"]
+    for path, kind in ((float32_file, "TFLite"), (saved_folder, "SavedModel")):
+        report = export.verify(trained_translator, path, texts)
+        assert report.passed
+        assert (report.kind, report.quantized) == (kind, False)
+        assert report.sentences == 202
+        assert report.equal + report.near_ties == 202
+        assert report.custom_operators == () and report.text_differences == []
+    assert float32_file.stat().st_size in _numbers(
+        export.verify(trained_translator, float32_file, texts[:2])
+    )
+    files = [f for f in saved_folder.rglob("*") if f.is_file()]
+    assert report.size == sum(len(f.read_bytes()) for f in files)
+
+
+def _numbers(report):
+    return {
+        int(word) for word in str(report).replace(",", "").split() if word.isdigit()
+    }
+
+
+def test_int8_passes_and_says_what_differs(
+    trained_translator, int8_file, unseen_sentences
+):
+    texts = unseen_sentences[:170]
+    report = export.verify(trained_translator, int8_file, texts)
+    assert report.passed and report.quantized
+    assert report.size == len(int8_file.read_bytes())
+    assert len(report.differences) <= 0.05 * 170
+    for difference in report.differences:
+        assert texts[difference.line - 1] == difference.text
+
+
+@pytest.mark.parametrize("step, near", [(4e-6, True), (1e-3, False)])
+def test_each_difference_is_placed_and_measured(
+    trained_translator, tmp_path, step, near
+):
+    """Keras says one id where the file says its twin, by a known margin."""
+    ours, original, twin = with_twin(trained_translator, "rood", 1 - step)
+    theirs, *_ = with_twin(trained_translator, "rood", 1 + step)
+    export.tflite(theirs, tmp_path / "model.tflite", None, form="ids", **LENGTHS)
+    texts = english_sentences(100, seed=5)
+    report = export.verify(ours, tmp_path / "model.tflite", texts)
+    sources = ours.encode(texts)
+    ids = ours.search(sources)
+    expected = [
+        (line, row.tolist().index(original))
+        for line, row in enumerate(ids, start=1)
+        if original in row
+    ]
+    assert 5 < len(expected) < 100
+    assert [(d.line, d.position) for d in report.differences] == expected
+    inputs = {"source_ids": padded(sources), "target_ids": np.insert(ids, 0, 2, axis=1)}
+    logits = np.asarray(ours.model(inputs))
+    for d in report.differences:
+        first, second = logits[d.line - 1, d.position, [original, twin]]
+        assert math.isclose(d.gap, first - second, abs_tol=1e-5)
+        assert d.near_tie == near
+    assert report.near_ties == (len(expected) if near else 0)
+    assert report.equal == 100 - len(expected)
+    assert report.passed == near
+    line, position = expected[0]
+    assert f"line {line}, token {position + 1}: logits" in str(report)
+    assert ("NOT PASSED" in str(report)) != near
+
+
+def test_another_models_file_does_not_pass(
+    trained_translator, float32_file, saved_folder, unseen_sentences
+):
+    other = trained_translator.copy()
+    random = np.random.default_rng(0)
+    noisy = [w + random.normal(0, 0.1, w.shape) for w in other.model.get_weights()]
+    other.model.set_weights(noisy)
+    for path in (float32_file, saved_folder):
+        report = export.verify(other, path, unseen_sentences[:15])
+        assert not report.passed
+        assert len(report.differences) > 5 and report.near_ties == 0
+    assert report.text_differences
+
+
+def write_constant(path, ids):
+    """A file that says the same to every source."""
+    ids = np.pad(ids, (0, 59 - len(ids))).astype("int32")
+    module = tf.Module()
+    module.run = tf.function(
+        lambda source_ids: {"ids": source_ids[:, :1] * 0 + ids},
+        [tf.TensorSpec([1, 29], tf.int32, name="source_ids")],
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, {"translate_ids": module.run})
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            folder, signature_keys=["translate_ids"]
+        )
+        path.write_bytes(converter.convert())
+
+
+def test_differences_that_are_no_choice_of_a_logit_are_never_ties(
+    trained_translator, tmp_path
+):
+    model = trained_translator.model
+    (ids,) = trained_translator.search(trained_translator.encode(["one two"]))
+    *words, end = ids[: ids.tolist().index(model.end_id) + 1].tolist()
+    for said, position in (
+        (words, len(words)),  # stops without an end
+        ([*words[:-1], 10_000, end], len(words) - 1),  # no such id
+        ([], 0),
+    ):
+        write_constant(tmp_path / "model.tflite", said)
+        report = export.verify(
+            trained_translator, tmp_path / "model.tflite", ["one two"]
+        )
+        assert report.differences == [Difference(1, position, math.inf, "one two")]
+        assert not report.passed
+    write_constant(tmp_path / "model.tflite", [*words, end, 7, 7])
+    report = export.verify(trained_translator, tmp_path / "model.tflite", ["one two"])
+    assert report.passed and report.equal == 1  # what follows an end is not said
+
+
+def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
+    trained_translator, unseen_sentences, tmp_path
+):
+    path = tmp_path / "short.tflite"
+    export.tflite(trained_translator, path, None, form="ids", max_length=4)
+    report = export.verify(trained_translator, path, unseen_sentences[:40])
+    assert report.passed and report.equal == 40
+
+
+def test_other_strings_from_the_same_ids_do_not_pass(trained_translator, tmp_path):
+    loud = trained_translator.copy()
+    tokenizer = Tokenizer(loud.tokenizer.source_model)
+    quiet_text = tokenizer.detokenize_graph
+    tokenizer.detokenize_graph = lambda ids: tf.strings.upper(quiet_text(ids))
+    loud.tokenizer = tokenizer
+    export.saved_model(loud, tmp_path / "model")
+    texts = ["one two", "", "red"]
+    report = export.verify(trained_translator, tmp_path / "model", texts)
+    assert report.differences == []
+    assert report.text_differences == [
+        TextDifference(1, "twee een", "TWEE EEN"),
+        TextDifference(3, "rood", "ROOD"),
+    ]
+    assert not report.passed
+    assert "line 3: 'ROOD' instead of 'rood'" in str(report)
+
+
+@pytest.fixture
+def translator_with_ties(trained_translator):
+    """Its pieces score by their length, so that many segmentations score the same."""
+    proto = sentencepiece_model.ModelProto.FromString(
+        trained_translator.tokenizer.source_model
+    )
+    for piece in proto.pieces:
+        if piece.type == piece.NORMAL:
+            piece.score = -1.1 * len(piece.piece)
+    tokenizer = Tokenizer(proto.SerializeToString())
+    return Translator(tokenizer, trained_translator.model)
+
+
+def test_ties_of_the_tokenizer_are_listed_and_pass(translator_with_ties, tmp_path):
+    texts = english_sentences(120, seed=6, lengths=[5])
+    tokenizer = translator_with_ties.tokenizer
+    pairs = zip(tokenizer.encode(texts), tokenizer.source_graph(texts), strict=True)
+    other = [n for n, (a, b) in enumerate(pairs, 1) if a != b.numpy().tolist()]
+    export.saved_model(translator_with_ties, tmp_path / "model")
+    report = export.verify(translator_with_ties, tmp_path / "model", texts)
+    assert report.text_differences
+    for difference in report.text_differences:
+        assert difference.line in other and difference.score_tie
+        ours, theirs = difference.segmentations
+        assert ours != theirs and "".join(ours) == "".join(theirs)
+        assert "".join(ours) == "▁" + texts[difference.line - 1].replace(" ", "▁")
+        assert f"exact tie of the segmentations {' '.join(ours)!r}" in str(report)
+    assert report.passed
+
+
+def test_another_segmentation_without_a_tie_does_not_pass(trained_translator, tmp_path):
+    translator = trained_translator.copy()
+    tokenizer = Tokenizer(translator.tokenizer.source_model)
+    all_ids = tokenizer.source_graph
+    tokenizer.source_graph = lambda texts: all_ids(texts)[:, 1:]
+    translator.tokenizer = tokenizer
+    export.saved_model(translator, tmp_path / "model")
+    report = export.verify(translator, tmp_path / "model", ["red one"])
+    (difference,) = report.text_differences
+    assert difference.segmentations == (["▁red", "▁one"], ["▁one"])
+    assert not difference.score_tie and not report.passed
+    assert "NO tie of the segmentations '▁red ▁one' and '▁one'" in str(report)
+
+
+def test_other_than_builtin_operators_are_named_and_not_run(
+    trained_translator, tmp_path
+):
+    module = tf.Module()
+    shape = tf.TensorSpec([1, 5], tf.int32, name="source_ids")
+    module.run = tf.function(
+        lambda source_ids: {"ids": tf.bitwise.bitwise_and(source_ids, 7)}, [shape]
+    )
+    tf.saved_model.save(module, str(tmp_path), {"translate_ids": module.run})
+    converter = tf.lite.TFLiteConverter.from_saved_model(
+        str(tmp_path), signature_keys=["translate_ids"]
+    )
+    converter.target_spec.supported_ops = [
+        tf.lite.OpsSet.TFLITE_BUILTINS,
+        tf.lite.OpsSet.SELECT_TF_OPS,
+    ]
+    path = tmp_path / "flex.tflite"
+    path.write_bytes(converter.convert())
+    report = export.verify(trained_translator, path, ["one"])
+    assert report.custom_operators == ("FlexBitwiseAnd",)
+    assert not report.passed and report.sentences == 0
+    assert "needs FlexBitwiseAnd, which are not builtin" in str(report)
+
+
+def test_with_references_it_says_bleu_and_always_how_long_it_took(
+    trained_translator, float32_file, unseen_sentences
+):
+    texts = [*unseen_sentences[:20], *["one two three"] * 30]  # the same again is fine
+    references = [*trained_translator.translate(texts[:-1]), "something else"]
+    report = export.verify(trained_translator, float32_file, texts, references)
+    assert report.passed and len(report.milliseconds) == 50
+    assert 90 < report.bleu[0] == report.bleu[1] < 100
+    assert f"BLEU {report.bleu[0]:.2f}, in Keras {report.bleu[0]:.2f} (+0.00)" in str(
+        report
+    )
+    assert "ms a sentence for 50/90/99 % of them, one thread" in str(report)
+    with pytest.raises(ValueError, match="as many as .* Received: 1 and 50"):
+        export.verify(trained_translator, float32_file, texts, ["one"])
+
+
+def test_verdicts():
+    def report(near, far, quantized, sentences=100, **more):
+        gaps = [1e-4] * near + [1.1e-4] * far
+        differences = [Difference(n, 0, gap, "") for n, gap in enumerate(gaps, 1)]
+        rest = {"inputs": sentences, "outputs": sentences, **more}
+        return Report("TFLite", 1, quantized, (), sentences, differences, **rest)
+
+    assert report(near=100, far=0, quantized=False).passed
+    assert not report(near=0, far=1, quantized=False).passed
+    assert report(near=1, far=4, quantized=True).passed
+    assert not report(near=1, far=5, quantized=True).passed
+    follows = TextDifference(1, "a", "b")  # line 1 has other ids
+    assert report(1, 0, False, text_differences=[follows]).passed
+    assert not report(0, 0, False, text_differences=[follows]).passed
+    assert not report(0, 0, False, faults=("It is too large.",)).passed
+    assert not report(0, 0, False, outputs=49).passed
+    assert not report(0, 0, False, endless=51).passed
+    assert report(0, 0, False, outputs=50, endless=50).passed
+    made_up = report(near=100, far=0, quantized=True, least_gap=0.5)
+    assert made_up.passed
+
+
+def test_a_missing_file_is_said_to_be_missing(trained_translator, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file or folder .*a.tflite"):
+        export.verify(trained_translator, tmp_path / "a.tflite", ["one"])
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.9, 0.999])
+def test_a_file_cut_short_is_refused(trained_translator, float32_file, tmp_path, share):
+    content = float32_file.read_bytes()
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match="cut.tflite cannot be read, or is cut short"):
+        export.verify(trained_translator, path, ["one"])
+
+
+def test_another_kind_of_file_is_refused(trained_translator, tmp_path):
+    path = tmp_path / "letter.tflite"
+    path.write_text("Dear reader, " * 100)
+    with pytest.raises(ValueError, match="letter.tflite cannot be read"):
+        export.verify(trained_translator, path, ["one"])
+
+
+@pytest.mark.parametrize("name", ["saved_model.pb", "variables/variables.index"])
+def test_a_damaged_folder_is_refused(trained_translator, saved_folder, tmp_path, name):
+    folder = tmp_path / "damaged"
+    shutil.copytree(saved_folder, folder)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="damaged cannot be read, or is cut short"):
+        export.verify(trained_translator, folder, ["one"])
+
+
+def test_a_folder_cut_short_is_refused(trained_translator, saved_folder, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(saved_folder, folder)
+    (data,) = (folder / "variables").glob("*.data*")
+    data.write_bytes(data.read_bytes()[:100_000])
+    with pytest.raises(ValueError, match="damaged cannot be read, or is cut short"):
+        export.verify(trained_translator, folder, ["one"])
+
+
+def test_another_folder_is_refused(trained_translator, tmp_path):
+    with pytest.raises(ValueError, match="is not a SavedModel folder"):
+        export.verify(trained_translator, tmp_path, ["one"])
+
+
+def test_files_of_something_else_are_refused(trained_translator, tmp_path):
+    module = tf.Module()
+    module.run = tf.function(lambda x: x + 1, [tf.TensorSpec([2], tf.int32)])
+    tf.saved_model.save(module, str(tmp_path / "folder"))
+    path = tmp_path / "file.tflite"
+    path.write_bytes(
+        tf.lite.TFLiteConverter.from_concrete_functions(
+            [module.run.get_concrete_function()], module
+        ).convert()
+    )
+    with pytest.raises(ValueError, match="file.* no signature translate."):
+        export.verify(trained_translator, path, ["one"])
+    with pytest.raises(ValueError, match="folder.* no signature translate, translate"):
+        export.verify(trained_translator, tmp_path / "folder", ["one"])
+
+
+def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path):
+    tokenizer = trained_translator.tokenizer
+    small = Tokenizer.train(lines=["abc def"] * 9, vocabulary_size=268)
+    assert small.vocabulary_size < tokenizer.vocabulary_size - 20
+    model = Transformer(small.vocabulary_size, None, 8, 2, 4, 1, 1, max_length=60)
+    untrained = {"form": "ids", "check": "structure"}
+    export.saved_model(Translator(small, model), tmp_path / "folder")
+    export.tflite(Translator(small, model), tmp_path / "file.tflite", None, **untrained)
+    for name in ("folder", "file.tflite"):
+        with pytest.raises(ValueError, match=f"{name} cannot run on this translator's"):
+            export.verify(trained_translator, tmp_path / name, ["stone small large"])
+
+
+def test_sentences_longer_than_the_file_takes_are_refused(
+    trained_translator, float32_file
+):
+    longest, too_long = "one " * 28, "one " * 29
+    assert export.verify(trained_translator, float32_file, [longest]).sentences == 1
+    with pytest.raises(ValueError, match="Sentence 2 has 30 tokens.* at most 29"):
+        export.verify(trained_translator, float32_file, ["one", too_long])
+
+
+def test_no_sentences_are_refused(trained_translator, float32_file):
+    with pytest.raises(ValueError, match="`sentences` must hold at least one"):
+        export.verify(trained_translator, float32_file, [])
+    with pytest.raises(TypeError, match="must be a list"):
+        export.verify(trained_translator, float32_file, "one")
+
+
+def test_without_litert_it_says_what_to_install(
+    trained_translator, float32_file, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    with pytest.raises(ImportError, match="pip install ai-edge-litert"):
+        export.verify(trained_translator, float32_file, ["one"])

@@ -1,0 +1,543 @@
+"""Text to ids and back inside a `.tflite` file; `sentencepiece` says what is right."""
+
+import random
+
+import numpy as np
+import peer_models
+import pytest
+import sentencepiece
+import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TextDecoder, TextEncoder
+from keras_vanilla.export.sentencepiece.trie import ByteTrie
+from keras_vanilla.tokenizer import Tokenizer
+
+MAX_BYTES, MAX_IDS = 131, 67
+PIECE = ModelProto.SentencePiece
+UNKNOWN = (0, PIECE.UNKNOWN)
+LINES = [
+    f"{word} {n * 37} the cat, number {n}, sat on the mat: {other}!"
+    for n in range(150)
+    for word, other in [("éclair", "naïve"), ("Straße", "кошка"), ("猫は", "กาแฟ")]
+]
+ODD = [
+    "",
+    " ",
+    "     ",
+    "  two   spaces  ",
+    "\t tab\nline\r\n",
+    "🙂",
+    "🙂🙃👩‍👩‍👧‍👦🇺🇸",
+    "e\u0301a\u0308\u0323 \u0301",
+    "\u0300",
+    "\x01\x02\x7f\x85",
+    "\x01",
+    "a\x00b",
+    "\x00",
+    "\x00\x00 a",
+    "a\x00",
+    "\ufeffcat",
+    "c\u200bat",
+    "\ufffd",
+    "a\ufffd b",
+    "▁",
+    "▁▁the ▁ cat▁",
+    " ▁ ",
+    "\u00a0\u3000 x\u2028",
+    "ﷺ" * 43,
+    "ﷺ and ﷺ",
+    "¨ ¨¨  ´x",
+    "가각힣",
+    "ｶﾞｷﾞ ㍿ ①",
+    "cat" * 43,
+    "x" * 131,
+    "é" * 65,
+    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢",
+    "<s> </s> <unk> <pad> <0x41>",
+    "<sep><sep> <sep>the cat<se",
+    "a" + "\u0301" * 40,
+    "ba\u0301t a\u0301",
+]
+BYTES = [
+    b"\xff",
+    b"\xfe\xff cat",
+    b"caf\xc3",
+    b"\xc3 \xa9",
+    b"\xe2\x96",
+    b"\xe2\x96\x81\xe2\x96",
+    b"\xed\xa0\x80",
+    b"\xc0\x80\xc1\xbf",
+    b"\xe0\x80\x80\xf0\x80\x80\x80",
+    b"\xf4\x90\x80\x80\xf5\x80\x80\x80",
+    b"\x80\x80 the\xbfcat",
+    bytes(range(1, 128)),
+    bytes(range(128, 256)),
+]
+
+
+def learn(**options):
+    """A model of LINES by `sentencepiece` alone."""
+    options = {"vocab_size": 401, "hard_vocab_limit": False, **options}
+    return peer_models.learn(LINES, num_threads=1, **options)
+
+
+def by_hand(pieces, **normalizer):
+    """A model of some pieces: text -> score or (score, type); unknown first."""
+    if "<unk>" not in pieces:
+        pieces = {"<unk>": UNKNOWN} | pieces
+    proto = ModelProto()
+    proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
+    for name, value in normalizer.items():
+        setattr(proto.normalizer_spec, name, value)
+    for piece, score in pieces.items():
+        score, type_ = score if isinstance(score, tuple) else (score, PIECE.NORMAL)
+        proto.pieces.add(piece=piece, score=score, type=type_)
+    return proto.SerializeToString()
+
+
+def unescaped(model):
+    """The same pieces, with spaces as they are."""
+    proto = ModelProto.FromString(model)
+    proto.normalizer_spec.escape_whitespaces = False
+    for piece in proto.pieces:
+        piece.piece = piece.piece.replace("▁", " ")
+    return proto.SerializeToString()
+
+
+def partly_unused(model):
+    """The same pieces, some of them out of use."""
+    proto = ModelProto.FromString(model)
+    for piece in proto.pieces[::7]:
+        if piece.type == PIECE.NORMAL:
+            piece.type = PIECE.UNUSED
+    return proto.SerializeToString()
+
+
+def halving():
+    """Pieces whose scores are sums of shorter ones', in float32: ties everywhere."""
+    rng = random.Random(7)
+    pieces = {letter: -rng.random() * 10 for letter in "abc"}
+    for length in (2, 3, 4, 5) * 7:
+        piece = "".join(rng.choices("abc", k=length))
+        cut = rng.randrange(1, length)
+        parts = piece[:cut], piece[cut:]
+        whole = all(part in pieces for part in parts)
+        pieces[piece] = sum(pieces[part] for part in (parts if whole else piece))
+    return by_hand(pieces, add_dummy_prefix=False, remove_extra_whitespaces=False)
+
+
+def outbidding(most):
+    """Symbols, and letters of the score `most` that together may score more."""
+    letters = dict.fromkeys("abcd", most)
+    symbols = dict.fromkeys(["ab", "bc", "dd", "dda"], (0, PIECE.USER_DEFINED))
+    return by_hand(letters | symbols | {"abc": most - 0.1, "cd": 2 * most})
+
+
+def wide():
+    """Symbols that the normaliser passes on with several spaces at either end."""
+    pieces = dict.fromkeys(["▁", "x", "▁x", "x▁", "▁▁"], -2.0)
+    symbols = dict.fromkeys(["  x", "x  ", "   ", "y ▁ "], (0, PIECE.USER_DEFINED))
+    return by_hand(pieces | symbols)
+
+
+MODELS = {
+    "nmt_nfkc, bytes": lambda: (
+        Tokenizer.train(lines=LINES, vocabulary_size=450).source_model
+    ),
+    "nfkc, some pieces unused": lambda: partly_unused(
+        learn(normalization_rule_name="nfkc")
+    ),
+    "nmt_nfkc, all spaces": lambda: learn(
+        normalization_rule_name="nmt_nfkc", remove_extra_whitespaces=False
+    ),
+    "identity, bytes, all spaces, no prefix": lambda: learn(
+        normalization_rule_name="identity",
+        byte_fallback=True,
+        vocab_size=499,
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+    ),
+    "nmt_nfkc_cf, symbols": lambda: learn(
+        normalization_rule_name="nmt_nfkc_cf",
+        user_defined_symbols=["<sep>", "a", "e\u0301", "THE", " cat ", "x x"],
+        control_symbols=["<2de>"],
+        unk_surface="<?>",
+    ),
+    "no prefix, real spaces": lambda: unescaped(
+        learn(normalization_rule_name="nmt_nfkc", add_dummy_prefix=False)
+    ),
+    "ties": halving,
+    "symbols of spaces": wide,
+}
+
+
+class Converted:
+    """A model, its oracle, and both directions in LiteRT."""
+
+    def __init__(self, model, **options):
+        self.peer = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.size = self.peer.get_piece_size()
+        self.end_id = self.peer.eos_id() if self.peer.eos_id() >= 0 else self.size
+        self.pad_id = self.size + 1
+        encoder = TextEncoder(model, MAX_BYTES, MAX_IDS, self.end_id, self.pad_id)
+        decoder = TextDecoder(model, MAX_IDS, self.end_id)
+        self.max_text = decoder.max_bytes
+        self.files = [convert_encoder(encoder, **options), convert_decoder(decoder)]
+        self._encode, self._decode = map(runner, self.files)
+
+    def encode(self, text):
+        octets = np.zeros(MAX_BYTES, "uint8")
+        octets[: len(text)] = np.frombuffer(text, "uint8")
+        outputs = self._encode(text=octets)
+        return outputs["ids"].tolist(), int(outputs["count"])
+
+    def decode(self, ids):
+        padded = np.full(MAX_IDS, self.pad_id, "int32")
+        padded[: len(ids)] = ids
+        outputs = self._decode(ids=padded)
+        length = int(outputs["length"])
+        assert not outputs["text"][length:].any()
+        return outputs["text"][:length].tobytes()
+
+    def check_encoding(self, text):
+        text = text if isinstance(text, bytes) else text.encode()[:MAX_BYTES]
+        expected = [*self.peer.encode(text.rstrip(b"\0")), self.end_id]
+        ids, count = self.encode(text)
+        assert count == len(expected), text
+        assert ids == (expected + [self.pad_id] * MAX_IDS)[:MAX_IDS], text
+
+    def check_decoding(self, ids):
+        ended = ids.index(self.end_id) if self.end_id in ids else len(ids)
+        expected = self.peer.decode(ids[:ended]).encode()
+        assert self.decode(ids) == expected, ids
+
+
+def convert(call, spec, **options):
+    function = tf.function(call, input_signature=[spec], autograph=False)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+        [function.get_concrete_function()], tf.Module()
+    )
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    for name, value in options.items():
+        setattr(converter, name, value)
+    return converter.convert()
+
+
+def convert_encoder(encoder, **options):
+    def call(text):
+        return dict(zip(("ids", "count"), encoder(text), strict=True))
+
+    spec = tf.TensorSpec([encoder.max_bytes], tf.uint8, name="text")
+    return convert(call, spec, **options)
+
+
+def convert_decoder(decoder):
+    def call(ids):
+        return dict(zip(("text", "length"), decoder(ids), strict=True))
+
+    return convert(call, tf.TensorSpec([decoder.max_ids], tf.int32, name="ids"))
+
+
+def runner(content):
+    return Interpreter(model_content=content, num_threads=1).get_signature_runner()
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def converted(request):
+    return Converted(MODELS[request.param]())
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return Converted(MODELS["nmt_nfkc, bytes"]())
+
+
+@pytest.fixture(scope="module")
+def names(all_names):
+    return random.Random(11).sample(all_names, 10_000)
+
+
+@pytest.fixture(scope="module")
+def all_names():
+    """The names of languages and countries, in all languages that babel knows."""
+    babel = pytest.importorskip("babel")
+    names = set()
+    for code in babel.localedata.locale_identifiers():
+        locale = babel.Locale.parse(code)
+        names.update(map(str, locale.languages.values()))
+        names.update(map(str, locale.territories.values()))
+    return sorted(names)
+
+
+def spaced(names, seed):
+    """Names, some of them after one another with odd white space between."""
+    rng = random.Random(seed)
+    for name in names:
+        yield rng.choice(["", "", " ", "  ", "\u00a0"]).join([name, rng.choice(names)])
+
+
+def mixed_texts(converted, count, seed):
+    """Pieces as they are written, odd ones among them, side by side."""
+    rng, peer = random.Random(seed), converted.peer
+    pieces = [peer.id_to_piece(id_).replace("▁", " ") for id_ in range(converted.size)]
+    rare = [
+        peer.id_to_piece(id_)
+        for id_ in range(converted.size)
+        if len(peer.id_to_piece(id_)) > 4 or peer.get_score(id_) == 0
+    ]
+    for _ in range(count):
+        pool = [*rng.choices(pieces, k=9), *rng.choices(rare, k=3), rng.choice(ODD)]
+        yield "".join(rng.choices([*pool, " "], k=rng.randrange(20)))
+
+
+def mixed_ids(converted, count, seed):
+    """Sequences of all kinds of pieces, of bytes and of ends in all places."""
+    rng, peer = random.Random(seed), converted.peer
+    ids = range(converted.size)
+    byte_ids = [id_ for id_ in ids if peer.is_byte(id_)] or ids
+    marked = [id_ for id_ in ids if peer.id_to_piece(id_) in ("▁", "▁▁", " ", "▁the")]
+    special = [id_ for id_ in ids if peer.is_control(id_) or peer.is_unknown(id_)]
+    pools = [ids, byte_ids, byte_ids[128:] or ids, marked or ids, special]
+    for _ in range(count):
+        chosen = rng.choices(pools, k=rng.choice([1, 2, 3, 5]))
+        yield [rng.choice(rng.choice(chosen)) for _ in range(rng.randrange(MAX_IDS))]
+
+
+def test_odd_texts_get_the_ids_of_sentencepiece(converted):
+    for text in [*LINES[:3], *ODD, *BYTES]:
+        converted.check_encoding(text)
+
+
+def test_the_names_of_the_world_get_the_ids_of_sentencepiece(converted, names):
+    for text in spaced(names[:200], seed=3):
+        converted.check_encoding(text)
+
+
+def test_pieces_in_any_order_get_the_ids_of_sentencepiece(converted):
+    for text in mixed_texts(converted, 300, seed=4):
+        converted.check_encoding(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=st.text(max_size=32))
+def test_any_text_gets_the_ids_of_sentencepiece(converted, text):
+    converted.check_encoding(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=st.binary(max_size=MAX_BYTES))
+def test_any_bytes_get_the_ids_of_sentencepiece(converted, text):
+    converted.check_encoding(text)
+
+
+def test_equal_scores_are_decided_as_sentencepiece_decides():
+    ties, rng = Converted(halving()), random.Random(5)
+    for _ in range(300):
+        ties.check_encoding("".join(rng.choices("abc", k=rng.randrange(60))))
+
+
+@pytest.mark.parametrize("most", [-0.01, 0.0499, 0.0501, 0.5])
+def test_user_defined_symbols_score_as_in_sentencepiece(most):
+    symbols, rng = Converted(outbidding(most)), random.Random(6)
+    for _ in range(200):
+        symbols.check_encoding("".join(rng.choices("abcd x", k=rng.randrange(40))))
+
+
+def test_any_ids_become_the_text_of_sentencepiece(converted):
+    for ids in mixed_ids(converted, 400, seed=2):
+        converted.check_decoding(ids)
+
+
+def test_a_text_comes_back(usual, names):
+    for text in names[:50]:
+        (normal,) = usual.peer.normalize([text])
+        ids, count = usual.encode(text.encode())
+        if count <= MAX_IDS:
+            assert usual.decode(ids).decode() == normal.replace("▁", " ").strip()
+
+
+@pytest.fixture(scope="module", params=["trained here", "nmt_nfkc, 32,000 pieces"])
+def large(request, all_names):
+    """Models of usual sizes, of all names in all languages."""
+    if request.param == "trained here":
+        return Converted(
+            Tokenizer.train(lines=all_names, vocabulary_size=8000).source_model
+        )
+    settings = {"normalization_rule_name": "nmt_nfkc", "character_coverage": 1.0}
+    return Converted(peer_models.learn(all_names, vocab_size=32_000, **settings))
+
+
+@pytest.mark.slow
+def test_ten_thousand_names_and_ten_thousand_fuzzed_texts(large, names):
+    for text in spaced(names, seed=6):
+        large.check_encoding(text)
+        large.check_decoding(large.encode(text.encode()[:MAX_BYTES])[0])
+
+    @settings(max_examples=10_000, deadline=None)
+    @given(st.text(max_size=40))
+    def check(text):
+        large.check_encoding(text)
+
+    check()
+
+
+def test_too_many_ids_give_the_first_and_their_number(usual):
+    text = "🙂" * 32
+    ids, count = usual.encode(text.encode())
+    assert count == len(usual.peer.encode(text)) + 1 > MAX_IDS
+    assert ids == usual.peer.encode(text)[:MAX_IDS]
+
+
+def test_ids_that_no_piece_has_vanish(usual):
+    ids = usual.peer.encode("the cat")
+    for foreign in (-1, usual.size, usual.pad_id, 2**31 - 1, -(2**31)):
+        assert usual.decode([foreign, ids[0], foreign, *ids[1:]]) == b"the cat"
+
+
+def test_all_ids_of_the_longest_piece_fit(usual):
+    texts = [usual.peer.decode([5, id_]) for id_ in range(usual.size)]
+    longest = max(range(usual.size), key=lambda id_: len(texts[id_].encode()))
+    text = usual.decode([longest] * MAX_IDS)
+    assert text.decode() == usual.peer.decode([longest] * MAX_IDS)
+    assert len(text) <= usual.max_text
+
+
+def parse(content):
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+
+
+def test_files_hold_builtin_operators_alone(converted):
+    for model in map(parse, converted.files):
+        builtins = [
+            max(c.builtinCode, c.deprecatedBuiltinCode) for c in model.operatorCodes
+        ]
+        assert schema.BuiltinOperator.CUSTOM not in builtins
+        assert not any(code.customCode for code in model.operatorCodes)
+
+
+def test_inputs_and_outputs_have_static_shapes(converted):
+    for model in map(parse, converted.files):
+        main = model.subgraphs[0]
+        for tensor in [*main.inputs, *main.outputs]:
+            assert main.tensors[tensor].shapeSignature is None
+
+
+def test_inputs_and_outputs_have_no_batch(usual):
+    encoder, decoder = (Interpreter(model_content=file) for file in usual.files)
+    shapes = [
+        {tuple(detail["shape"]) for detail in details}
+        for each in (encoder, decoder)
+        for details in (each.get_input_details(), each.get_output_details())
+    ]
+    assert shapes == [
+        {(MAX_BYTES,)},
+        {(MAX_IDS,), ()},
+        {(MAX_IDS,)},
+        {(usual.max_text,), ()},
+    ]
+
+
+def test_quantising_a_file_leaves_its_scores_alone():
+    """The converter rounds tables of 1,024 floats and more to int8."""
+    rng = random.Random(9)
+    letters = "abcdefghijkl"
+    pieces = {
+        a + b + c: -rng.random() * 9 for a in letters for b in letters for c in letters
+    }
+    pieces |= {letter: -rng.random() * 9 for letter in letters}
+    quantised = Converted(by_hand(pieces), optimizations=[tf.lite.Optimize.DEFAULT])
+    for _ in range(100):
+        quantised.check_encoding("".join(rng.choices(letters, k=50)))
+
+
+def test_pieces_get_the_ids_of_an_imported_vocabulary():
+    model = MODELS["nmt_nfkc, bytes"]()
+    peer = sentencepiece.SentencePieceProcessor(model_proto=model)
+    size = peer.get_piece_size()
+    piece_ids = np.random.default_rng(3).permutation(size) + 5
+    encode = runner(convert_encoder(TextEncoder(model, 31, 29, 2, 1, piece_ids)))
+    decode = runner(convert_decoder(TextDecoder(model, 29, 2, piece_ids)))
+    text = "the cat, 5 猫は 🙂"
+    octets = np.zeros(31, "uint8")
+    octets[: len(text.encode())] = list(text.encode())
+    ids = encode(text=octets)["ids"]
+    expected = [*piece_ids[peer.encode(text)], 2]
+    assert ids.tolist() == expected + [1] * (29 - len(expected))
+    output = decode(ids=ids)
+    assert output["text"].tobytes()[: output["length"]].decode() == text
+
+
+def test_pieces_of_one_id_are_written_as_the_unknown_or_else_the_first():
+    model = by_hand({"a": -1.0, "<unk>": UNKNOWN, "b": -1.0, "c": -1.0, "d": -1.0})
+    decode = TextDecoder(model, 5, 2, piece_ids=[7, 7, 4, 3, 3])
+    text, length = decode(tf.constant([4, 3, 7, 3, 2]))
+    assert text.numpy().tobytes()[: int(length)].decode() == "bc ⁇ c"
+
+
+@pytest.mark.parametrize(
+    "bad", [[0] * 5, [0] * 7, [[0]] * 6, 0, [0.0] * 6, [0, 1, 2, 3, 4, -1]]
+)
+def test_piece_ids_must_be_an_id_for_each_piece(bad):
+    model = by_hand(dict.fromkeys("abcde", -1.0))
+    message = r"`piece_ids` must be 6 integers from 0 on.* Received: shape \("
+    with pytest.raises(ValueError, match=message):
+        TextEncoder(model, 7, 7, 1, 0, piece_ids=bad)
+    with pytest.raises(ValueError, match=message):
+        TextDecoder(model, 7, 1, piece_ids=bad)
+
+
+@pytest.mark.parametrize("bad", [b"", b"text", b"\x0a\xff\xff", MODELS["ties"]()[:-3]])
+def test_bytes_that_are_no_model_are_refused(bad):
+    for refuse in (
+        lambda: TextEncoder(bad, 7, 7, 1, 0),
+        lambda: TextDecoder(bad, 7, 1),
+    ):
+        with pytest.raises(ValueError, match=f"SentencePiece model.*{len(bad)} bytes"):
+            refuse()
+
+
+@pytest.mark.parametrize("type_", ["bpe", "char", "word"])
+def test_other_models_than_unigram_are_refused_by_their_type(type_):
+    model = learn(model_type=type_, pretokenization_delimiter="")
+    with pytest.raises(ValueError, match=f"Only a unigram .* type {type_.upper()}"):
+        TextEncoder(model, 7, 7, 1, 0)
+    with pytest.raises(ValueError, match=f"Only a unigram .* type {type_.upper()}"):
+        TextDecoder(model, 7, 1)
+
+
+def test_spaces_behind_words_are_refused():
+    with pytest.raises(ValueError, match="treat_whitespace_as_suffix=True"):
+        TextEncoder(learn(treat_whitespace_as_suffix=True), 7, 7, 1, 0)
+
+
+def test_rewriting_of_decoded_text_is_refused():
+    proto = ModelProto.FromString(learn(normalization_rule_name="nfkc"))
+    charsmap = proto.normalizer_spec.precompiled_charsmap
+    proto.denormalizer_spec.precompiled_charsmap = charsmap
+    with pytest.raises(ValueError, match="denormalizer_spec"):
+        TextDecoder(proto.SerializeToString(), 7, 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.dictionaries(
+        st.lists(st.integers(1, 254), min_size=1, max_size=5).map(bytes),
+        st.integers(0, 70_000),
+        min_size=1,
+        max_size=400,
+    ),
+    st.lists(st.binary(max_size=6)),
+)
+def test_a_trie_finds_its_strings_and_no_others(strings, others):
+    trie = ByteTrie.build(strings, missing=-1)
+    others = [other.replace(b"\xff", b"\xfe") for other in others]
+    for string in [*strings, *others]:
+        slot = tf.constant(trie.root)
+        for octet in string:
+            slot = trie.child(slot, octet)
+        assert int(trie.values(slot)) == strings.get(string, -1)

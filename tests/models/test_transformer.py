@@ -1,0 +1,479 @@
+import keras
+import numpy as np
+import pytest
+import reference
+from checks import array, assert_close, weights_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from models import SIZES, ids, inputs, make_model
+
+from keras_vanilla.models import stacks
+from keras_vanilla.models.transformer import PRESETS, Transformer
+
+INPUTS = inputs()
+CONFIGS = {
+    "paper": {},
+    "pre-norm": {"normalize_first": True},
+    "concatenated": {"position_layout": "concatenated"},
+    "untied": {"share_embeddings": False, "target_vocabulary_size": 23},
+    "output bias": {"output_bias": True},
+    "unscaled": {"scale_embeddings": False},
+    "other pad": {"pad_id": 3, "end_id": 0},
+    "starts with pad": {"start_id": 0},
+    "all": {
+        "normalize_first": True,
+        "position_layout": "concatenated",
+        "share_embeddings": False,
+        "target_vocabulary_size": 23,
+        "output_bias": True,
+        "scale_embeddings": False,
+        "pad_id": 17,
+        "start_id": 17,
+    },
+}
+
+ONE_LAYER_EACH = {"num_encoder_layers": 1, "num_decoder_layers": 1}  # compiles fast
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make_model()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_whole_forward_pass_equals_the_formulas(name):
+    model = make_model(**CONFIGS[name])
+    feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
+    expected = reference.transformer(
+        weights_of(model),
+        **feed,
+        num_encoder_layers=2,
+        num_decoder_layers=3,
+        normalize_first=model.normalize_first,
+        position_layout=model.position_layout,
+        scale_embeddings=model.scale_embeddings,
+        pad_id=model.pad_id,
+    )
+    assert 0.5 < np.abs(expected).max() < 20  # numbers that 1e-5 means something for
+    logits = array(model(feed), "float64")
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
+    predicted = model.predict(feed, verbose=0)
+    np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-5)
+
+
+def test_epsilon_and_activation_reach_every_layer():
+    model = make_model(layer_norm_epsilon=0.1, activation="gelu", normalize_first=True)
+    for layer in model.encoder_layers + model.decoder_layers:
+        assert layer.layer_norm_epsilon == 0.1
+        assert layer.feed_forward.activation is keras.activations.gelu
+    assert model.encoder_norm.epsilon == model.decoder_norm.epsilon == 0.1
+
+
+def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
+    model = make_model(dropout=0.3, attention_dropout=0.2)
+    layers = [*model.encoder_layers, *model.decoder_layers]
+    assert {layer.dropout for layer in layers} == {0.3}
+    assert {layer.self_attention.dropout for layer in layers} == {0.2}
+    assert model.positions.dropout == 0.3
+    expected = make_model()(INPUTS)
+    np.testing.assert_array_equal(model(INPUTS), expected)
+    assert np.abs(model(INPUTS, training=True) - expected).max() > 0.01
+
+
+# The number of weights is a claim of the paper's; bfloat16 ones take half the memory.
+@pytest.mark.parametrize(
+    ("name", "count"), [("base", 63_082_496), ("big", 214_245_376)]
+)
+def test_presets_have_the_papers_number_of_parameters(name, count):
+    model = Transformer.from_preset(
+        name, source_vocabulary_size=37_000, dtype="bfloat16"
+    )
+    assert model.count_params() == count
+
+
+def test_small_preset_has_its_documented_size():
+    model = Transformer.from_preset("small", source_vocabulary_size=8_000)
+    assert 7.55e6 < model.count_params() < 7.65e6
+
+
+def test_an_override_wins_over_the_preset():
+    model = Transformer.from_preset("tiny", source_vocabulary_size=11, d_ff=13)
+    assert {**PRESETS["tiny"], "d_ff": 13}.items() <= model.get_config().items()
+
+
+# Properties, over random shapes: every dimension another prime
+
+
+@st.composite
+def shapes(draw):
+    batch, source, target, heads, width = draw(
+        st.permutations([2, 3, 5, 7, 11]).map(lambda order: order[:5])
+    )
+    return {
+        "batch": batch,
+        "source": source,
+        "target": target,
+        "num_heads": heads,
+        "d_ff": width,
+        "d_model": 2 * heads,
+        "normalize_first": draw(st.booleans()),
+        "seed": draw(st.integers(0, 2**16)),
+    }
+
+
+def properties(test):
+    """Runs a test on a few shapes in float32 and in bfloat16."""
+    test = settings(
+        max_examples=3,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )(given(shape=shapes())(test))
+    policies = [("float32", 2e-5), ("mixed_bfloat16", 8e-2)]
+    return pytest.mark.parametrize(("policy", "tolerance"), policies)(test)
+
+
+def small_model(shape, policy):
+    names = "num_heads", "d_ff", "d_model", "normalize_first", "seed"
+    return make_model(
+        **{name: shape[name] for name in names},
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        dtype=policy,
+    )
+
+
+def padded_inputs(shape):
+    """Rows of all lengths, at least one of them full on each side."""
+    random = np.random.default_rng(shape["seed"])
+    lengths = {}
+    for side in ("source", "target"):
+        lengths[side] = random.integers(1, shape[side] + 1, shape["batch"])
+        lengths[side][random.integers(shape["batch"])] = shape[side]
+    return inputs(tuple(lengths["source"]), tuple(lengths["target"]))
+
+
+def padding_difference(model, feed):
+    """How far pads, appended to both sides, move the logits of real positions."""
+    longer = {name: np.pad(x, ((0, 0), (0, 3))) for name, x in feed.items()}
+    real = feed["target_ids"] != 0
+    difference = array(model(longer))[:, :-3] - array(model(feed))
+    return np.abs(difference[real]).max()
+
+
+@properties
+def test_padding_never_changes_real_positions(policy, tolerance, shape):
+    assert (
+        padding_difference(small_model(shape, policy), padded_inputs(shape)) < tolerance
+    )
+
+
+@pytest.mark.parametrize("lost", ["source", "scores"])
+def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
+    """The mistake made on purpose: the property above must fail, in both dtypes."""
+    if lost == "source":  # the encoder's mask is dropped on its way to the layers
+        encode = stacks.encode
+
+        def without_mask(parts, source_ids, weights=None):
+            memory, mask = encode(parts, source_ids, weights)
+            return memory, keras.ops.ones_like(mask)
+
+        monkeypatch.setattr(stacks, "encode", without_mask)
+    else:  # the attention ignores every mask
+        from keras_vanilla.layers import multi_head_attention
+
+        monkeypatch.setattr(multi_head_attention, "_all_of", lambda masks: None)
+    for policy, tolerance in (("float32", 2e-5), ("mixed_bfloat16", 8e-2)):
+        assert padding_difference(make_model(dtype=policy), INPUTS) > tolerance
+
+
+@properties
+def test_a_future_token_never_changes_an_earlier_logit(policy, tolerance, shape):
+    model, feed = small_model(shape, policy), padded_inputs(shape)
+    feed["target_ids"][:, 1:] = ids(
+        [shape["target"] - 1] * shape["batch"], shape["target"] - 1
+    )
+    expected = array(model(feed))
+    for changed in {1, shape["target"] // 2, shape["target"] - 1} - {0}:
+        other = {name: x.copy() for name, x in feed.items()}
+        other["target_ids"][:, changed:] = 23 - feed["target_ids"][:, changed:]
+        other["target_ids"] %= 19
+        actual = array(model(other))
+        earlier = np.abs(actual[:, :changed] - expected[:, :changed]).max()
+        assert earlier < tolerance
+        assert np.abs(actual[:, changed] - expected[:, changed]).max() > tolerance
+
+
+@properties
+def test_steps_equal_the_whole_sequence(policy, tolerance, shape):
+    model, feed = small_model(shape, policy), padded_inputs(shape)
+    feed["target_ids"][:, 1:] = ids(
+        [shape["target"] - 1] * shape["batch"], shape["target"] - 1
+    )
+    whole = array(model(feed))
+    cache = model.start_cache(*model.encode(feed["source_ids"]), shape["target"] + 1)
+    for index in range(shape["target"]):
+        logits, cache = model.decode_step(feed["target_ids"][:, index], index, cache)
+        assert tuple(logits.shape) == (shape["batch"], 19)
+        assert np.abs(array(logits) - whole[:, index]).max() < tolerance
+
+
+@properties
+def test_order_of_the_batch_does_not_matter(policy, tolerance, shape):
+    model, feed = small_model(shape, policy), padded_inputs(shape)
+    order = np.random.default_rng(shape["seed"]).permutation(shape["batch"])
+    shuffled = {name: x[order] for name, x in feed.items()}
+    difference = array(model(shuffled)) - array(model(feed))[order]
+    assert np.abs(difference).max() < tolerance
+
+
+# Precision
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float64"])
+@pytest.mark.parametrize("as_global", [False, True])
+def test_logits_are_float32_whatever_the_policy(policy, as_global):
+    before = keras.config.dtype_policy()
+    try:
+        if as_global:
+            keras.config.set_dtype_policy(policy)
+        model = make_model(output_bias=True, dtype=None if as_global else policy)
+        logits = model(INPUTS)
+    finally:
+        keras.config.set_dtype_policy(before)
+    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
+    policies = {layer.dtype_policy.name for layer in model.encoder_layers}
+    assert (
+        policies == {policy} and model.get_config()["dtype"]["config"]["name"] == policy
+    )
+    # not rounded to half after the product: the bias, not a power of two, is in full
+    bias = array(model.logits_bias.bias)
+    model.logits_bias.bias.assign(bias + 0.001)
+    assert_close(
+        array(model(INPUTS)) - array(logits), np.full(logits.shape, 0.001), 1e-3
+    )
+
+
+# Saving
+
+
+@pytest.mark.parametrize("name", ["paper", "all"])
+def test_config_makes_an_equal_model(name):
+    model = make_model(**CONFIGS[name], name="translator")
+    copy = Transformer.from_config(model.get_config())
+    assert copy.get_config() == model.get_config() and copy.name == "translator"
+    copy.set_weights(model.get_weights())
+    feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
+    np.testing.assert_array_equal(copy(feed), model(feed))
+
+
+def test_config_is_the_constructor(model):
+    import inspect
+
+    arguments = set(inspect.signature(Transformer).parameters)
+    config = set(model.get_config())
+    assert config == (arguments - {"embeddings", "kwargs"}) | {"name", "trainable"}
+    for name in config - {"dtype"}:
+        assert getattr(model, name) == model.get_config()[name]
+
+
+@pytest.mark.parametrize(("name", "compiled"), [("paper", False), ("all", True)])
+def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
+    model = make_model(**CONFIGS[name], **ONE_LAYER_EACH, dtype="mixed_bfloat16")
+    feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
+    if compiled:
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(keras.optimizers.Adam(1e-3), loss, jit_compile=False)
+        model.fit(feed, feed["target_ids"], verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded) is Transformer
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(loaded(feed), model(feed))
+    if compiled:
+        assert int(loaded.optimizer.iterations) == 1
+    steps = [
+        array(
+            each.decode_step(
+                np.array([4, 5]),
+                0,
+                each.start_cache(*each.encode(feed["source_ids"]), 5),
+            )[0]
+        )
+        for each in (model, loaded)
+    ]
+    np.testing.assert_array_equal(*steps)
+
+
+@pytest.mark.parametrize("name", ["paper", "all"])
+def test_weight_file_gives_the_same_weights(name, tmp_path):
+    model, other = (make_model(seed, **CONFIGS[name]) for seed in (0, 1))
+    model.save_weights(tmp_path / "model.weights.h5")
+    other.load_weights(tmp_path / "model.weights.h5")
+    for mine, theirs in zip(model.weights, other.weights, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_tied_weights_stay_tied_after_loading(tmp_path):
+    make_model().save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.source_embedding is loaded.target_embedding
+    tables = [w for w in loaded.weights if w.path.endswith("embeddings")]
+    assert len(tables) == 1
+
+
+# Training
+
+
+def test_fit_learns_with_every_weight_and_stays_plain_keras():
+    model = make_model(output_bias=True, normalize_first=True, **ONE_LAYER_EACH)
+    before = model.get_weights()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-2), loss, jit_compile=False)
+    history = model.fit(INPUTS, INPUTS["target_ids"], epochs=5, verbose=0)
+    assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
+    for weight, old in zip(model.weights, before, strict=True):
+        assert np.abs(array(weight) - old).max() > 0, weight.path
+
+
+# Initial tables
+
+
+def test_initial_table_is_used_for_both_sides_and_not_in_the_config():
+    table = np.random.default_rng(0).normal(size=(19, 10)).astype("float32")
+    model = Transformer(**SIZES, embeddings=table)
+    np.testing.assert_array_equal(model.target_embedding.embeddings, table)
+    assert model.source_embedding is model.target_embedding
+    assert "embeddings" not in model.get_config()
+
+
+def test_separate_initial_tables_are_a_pair():
+    draw = np.random.default_rng(0).normal
+    tables = draw(size=(19, 10)), draw(size=(23, 10))
+    model = Transformer(
+        **SIZES, target_vocabulary_size=23, share_embeddings=False, embeddings=tables
+    )
+    assert_close(model.source_embedding.embeddings, tables[0], 1e-6)
+    assert_close(model.target_embedding.embeddings, tables[1], 1e-6)
+
+
+# Looking inside
+
+
+def test_attention_weights_have_their_shapes_and_sum_to_one_on_real_positions(model):
+    weights = model.attention_weights(INPUTS)
+    source, target = INPUTS["source_ids"] != 0, INPUTS["target_ids"] != 0
+    batch, heads, rows, columns = 2, 5, target.shape[1], source.shape[1]
+    expected = {f"encoder/{i}": (batch, heads, columns, columns) for i in range(2)}
+    for i in range(3):
+        expected[f"decoder/{i}/self"] = (batch, heads, rows, rows)
+        expected[f"decoder/{i}/cross"] = (batch, heads, rows, columns)
+    assert {name: value.shape for name, value in weights.items()} == expected
+    for name, value in weights.items():
+        assert isinstance(value, np.ndarray)
+        total = value.sum(-1).transpose(0, 2, 1)  # (B, N, T) -> (B, T, N)
+        real = source if name.startswith("encoder") else target
+        np.testing.assert_allclose(total[real], 1.0, atol=1e-6)
+        keys = target if name.endswith("self") else source
+        assert not value.transpose(0, 3, 1, 2)[~keys].any()
+
+
+def test_attention_weights_are_those_of_the_first_layers_attention(model):
+    source = INPUTS["source_ids"]
+    x = model.positions(model.source_embedding(source))
+    mask = (source != 0)[:, :, None] & (source != 0)[:, None]
+    layer = reference.part(weights_of(model), "encoder_layer_0/self_attention")
+    wide = array(x, "float64")
+    expected = reference.attention(layer, wide, wide, mask)[1]
+    assert_close(model.attention_weights(INPUTS)["encoder/0"], expected, 1e-5)
+
+
+# Encoder and cache
+
+
+def test_encode_is_without_dropout_and_gives_the_mask():
+    model = make_model(dropout=0.5)
+    memory, mask = model.encode(INPUTS["source_ids"])
+    assert tuple(memory.shape) == (2, 5, 10)
+    np.testing.assert_array_equal(mask, INPUTS["source_ids"] != 0)
+    np.testing.assert_array_equal(memory, model.encode(INPUTS["source_ids"])[0])
+
+
+def test_cache_is_flat_with_the_batch_first(model):
+    cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 13)
+    expected = {"memory_mask": (2, 5)}
+    for i in range(3):
+        for name, length in {"self": 13, "cross": 5}.items():
+            expected[f"decoder/{i}/{name}_key"] = (2, 5, length, 2)
+            expected[f"decoder/{i}/{name}_value"] = (2, 5, length, 2)
+    assert {name: tuple(value.shape) for name, value in cache.items()} == expected
+
+
+# Errors
+
+
+def test_unknown_preset_lists_the_choices():
+    with pytest.raises(ValueError, match="'huge'. Choose.* tiny, small, base, big"):
+        Transformer.from_preset("huge", source_vocabulary_size=11)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "source_vocabulary_size",
+        "target_vocabulary_size",
+        "d_model",
+        "num_heads",
+        "d_ff",
+        "num_encoder_layers",
+        "num_decoder_layers",
+        "max_length",
+    ],
+)
+def test_size_below_one_is_refused(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: 0"):
+        Transformer(**{**SIZES, name: 0})
+
+
+def test_width_that_the_heads_do_not_divide_is_refused():
+    with pytest.raises(ValueError, match="divisible.*d_model=10, num_heads=3"):
+        Transformer(**{**SIZES, "num_heads": 3})
+
+
+def test_odd_width_is_refused():
+    with pytest.raises(ValueError, match="even width.*Received: d_model=7"):
+        Transformer(**{**SIZES, "d_model": 7, "num_heads": 7})
+
+
+def test_shared_tables_of_different_size_are_refused():
+    message = "one size.*source_vocabulary_size=19, target_vocabulary_size=23"
+    with pytest.raises(ValueError, match=message):
+        Transformer(**SIZES, target_vocabulary_size=23)
+
+
+def test_unknown_layout_is_refused():
+    with pytest.raises(ValueError, match="'interleaved', 'concatenated'.*'sideways'"):
+        Transformer(**SIZES, position_layout="sideways")
+
+
+@pytest.mark.parametrize("outside", [-1, 19])
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("method", ["__call__", "attention_weights", "one"])
+def test_ids_outside_the_vocabulary_are_refused(model, method, side, outside):
+    feed = {name: x.copy() for name, x in INPUTS.items()}
+    feed[f"{side}_ids"][1, 2] = outside
+    cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 3)
+    calls = {
+        ("one", "source"): lambda: model.encode(feed["source_ids"]),
+        ("one", "target"): lambda: model.decode_step(np.array([4, outside]), 0, cache),
+    }
+    call = calls.get((method, side), lambda: getattr(model, method)(feed))
+    with pytest.raises(ValueError, match=f"{side} id .* 19. Received: {outside}\\b"):
+        call()
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_step_past_the_cache_is_refused(model, index):
+    cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 3)
+    with pytest.raises(ValueError, match=f"holds 3. Received: index={index}"):
+        model.decode_step(np.array([4, 5]), index, cache)

@@ -1,0 +1,216 @@
+"""What holds in one process with four JAX devices; `test_jax_distribution` runs it."""
+
+import math
+
+import jax
+import keras
+import numpy as np
+import pytest
+from models import inputs, make_model
+
+from keras_vanilla.distribution.jax_devices import distribution
+from keras_vanilla.distribution.replicas import Replicas, replicas_in_force
+from keras_vanilla.training import SmoothedCrossentropy, adam, jax_distribution
+
+EVEN = {"source_vocabulary_size": 38, "num_heads": 2, "d_model": 10, "d_ff": 14}
+EVEN |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
+ADDRESSES, PROCESSES, PROCESS = (
+    f"KERAS_DISTRIBUTION_{name}"
+    for name in ("JOB_ADDRESSES", "NUM_PROCESSES", "PROCESS_ID")
+)
+
+
+def fit(model, rows=4, sizes=(5, 3, 7, 2)):
+    """One step on weights and rows made by hand."""
+    batch = inputs(source_lengths=sizes[:rows], target_lengths=sizes[:rows])
+    labels = np.roll(batch["target_ids"], -1, axis=1)
+    weights = (labels != 0) / (labels != 0).sum()
+    model.fit(batch, labels, rows, sample_weight=weights, shuffle=False, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "shards", "replicas"),
+    [
+        ("single", None, 1),
+        ("auto", None, 1),
+        ("mirrored", None, 4),
+        ("model-parallel", None, 1),
+        ("model-parallel", 2, 2),
+    ],
+)
+def test_batches_are_told_how_many_share_them(name, shards, replicas):
+    with distribution(name, shards):
+        assert replicas_in_force() == Replicas(replicas, 0, replicas)
+    assert keras.distribution.distribution() is None
+
+
+def test_an_inner_scope_gives_way_to_the_outer_one_again():
+    with distribution("mirrored") as outer:
+        with distribution("single"):
+            assert keras.distribution.distribution() is None
+        assert keras.distribution.distribution() is outer
+
+
+@pytest.mark.parametrize(
+    ("backend", "devices", "name"),
+    [("tpu", 8, "tpu"), ("gpu", 2, "mirrored"), ("gpu", 1, "single")],
+)
+def test_auto_takes_what_there_is(backend, devices, name, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    monkeypatch.setattr(jax, "local_device_count", lambda: devices)
+    assert jax_distribution._best() == name
+
+
+def test_auto_takes_several_processes_where_they_are_asked_for(monkeypatch):
+    monkeypatch.setenv(PROCESSES, "1")
+    assert jax_distribution._best() == "single"
+    monkeypatch.setenv(PROCESSES, "2")
+    assert jax_distribution._best() == "multi-worker"
+
+
+def test_a_tpu_host_shares_batches_over_its_cores(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    with distribution("tpu"):
+        assert replicas_in_force() == Replicas(4, 0, 4)
+
+
+def test_two_shards_hold_half_of_each_matrix_and_of_its_adam():
+    with distribution("model-parallel", shards=2):
+        model = make_model(**EVEN, output_bias=True, share_embeddings=False)
+        model.compile(adam(10), SmoothedCrossentropy())
+        model.optimizer.build(model.trainable_variables)
+    matrices = [
+        variable
+        for variable in (*model.trainable_variables, *model.optimizer.variables)
+        if len(variable.shape) > 1
+    ]
+    for variable in matrices:
+        held = variable.value.sharding.shard_shape(variable.value.shape)
+        assert 2 * math.prod(held) == math.prod(variable.shape), variable.path
+    slots = len(matrices) / sum(len(w.shape) > 1 for w in model.trainable_variables)
+    assert slots == 3  # the weight itself and Adam's two means of it
+
+
+def test_split_weights_are_saved_whole(tmp_path):
+    with distribution("model-parallel", shards=2):
+        model = make_model(**EVEN)
+        model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for ours, theirs in zip(make_model(**EVEN).weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_rows_that_cannot_be_split_evenly_are_refused():
+    with distribution("mirrored"):
+        model = make_model()
+        model.compile("sgd", SmoothedCrossentropy())
+        with pytest.raises(ValueError, match="here, 4: .* Received: 3 rows"):
+            fit(model, rows=3)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "path"),
+    [
+        ({"source_vocabulary_size": 37}, "embedding/embeddings of shape .37, 10"),
+        ({"num_heads": 5}, "query/kernel of shape .10, 5, 2"),
+        ({"d_ff": 7}, "inner/kernel of shape .10, 7"),
+    ],
+)
+def test_weights_that_cannot_be_split_evenly_are_refused(sizes, path):
+    with distribution("model-parallel", shards=2):
+        with pytest.raises(ValueError, match=f"by `shards`.* shards=2, and .*{path}"):
+            make_model(**{**EVEN, **sizes})
+
+
+@pytest.mark.parametrize("shards", [0, 1, 3])
+def test_shards_that_do_not_fit_the_devices_are_refused(shards):
+    with pytest.raises(ValueError, match=f"number of devices, 4. Received: {shards}"):
+        distribution("model-parallel", shards=shards)
+
+
+def test_shards_of_anything_else_are_refused():
+    with pytest.raises(ValueError, match="alone. Received: shards=2, name='mirrored'"):
+        distribution("mirrored", shards=2)
+
+
+@pytest.mark.parametrize("name", ["mirrored", "model-parallel"])
+def test_one_device_is_refused_where_two_are_needed(name, monkeypatch):
+    monkeypatch.setattr(jax, "local_devices", lambda: ["cpu:0"])
+    with pytest.raises(ValueError, match=f"'{name}' needs two .* Received: cpu:0"):
+        distribution(name)
+
+
+def test_no_tpu_is_refused():
+    with pytest.raises(ValueError, match="needs a TPU .* Received: cpu devices"):
+        distribution("tpu")
+
+
+def test_an_unknown_name_is_refused_with_the_choices():
+    with pytest.raises(ValueError, match="'horovod'. .*: auto, single, .*tpu"):
+        distribution("horovod")
+
+
+def test_split_weights_in_several_processes_are_refused(monkeypatch):
+    monkeypatch.setenv(PROCESSES, "2")
+    with pytest.raises(ValueError, match="one process.* Use 'multi-worker'"):
+        distribution("model-parallel")
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({}, "'mirrored' or 'single'. Received: no .*ADDRESSES, .*PROCESSES, .*_ID"),
+        ({ADDRESSES: "a:1", PROCESS: "0"}, f"Received: no {PROCESSES}"),
+        ({ADDRESSES: "a:1", PROCESSES: "two", PROCESS: "0"}, "Received: 'two' and '0'"),
+        ({ADDRESSES: "a:1", PROCESSES: "1", PROCESS: "0"}, "Received: '1' and '0'"),
+        ({ADDRESSES: "a:1", PROCESSES: "2", PROCESS: "2"}, "Received: '2' and '2'"),
+        ({ADDRESSES: "a", PROCESSES: "2", PROCESS: "0"}, "host:port.* Received: 'a'"),
+        ({ADDRESSES: "a:1,b", PROCESSES: "2", PROCESS: "0"}, "Received: 'b'"),
+    ],
+)
+def test_an_environment_that_names_no_processes_is_refused(
+    environment, message, monkeypatch
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=message):
+        distribution("multi-worker")
+
+
+def test_joining_after_jax_has_begun_is_refused(monkeypatch):
+    jax.devices()
+    for name, value in ((ADDRESSES, "localhost:1"), (PROCESSES, "2"), (PROCESS, "1")):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match="must be entered before JAX computes"):
+        distribution("multi-worker")
+
+
+def test_other_failures_to_join_are_told_as_they_are(monkeypatch):
+    def fail():
+        raise RuntimeError("no route to host")
+
+    for name, value in ((ADDRESSES, "localhost:1"), (PROCESSES, "2"), (PROCESS, "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(keras.distribution, "initialize", fail)
+    with pytest.raises(RuntimeError, match="no route to host"):
+        distribution("multi-worker")
+
+
+def test_training_in_another_scope_is_refused():
+    with distribution("mirrored"):
+        model = make_model(**EVEN)
+        model.compile("sgd", SmoothedCrossentropy())
+        jax_distribution.refuse_another_scope(model)
+    with distribution("mirrored"):  # another one of the same devices
+        jax_distribution.refuse_another_scope(model)
+    with pytest.raises(ValueError, match=r"made with Mesh\(.* trained with None"):
+        jax_distribution.refuse_another_scope(model)
+
+
+def test_an_optimizer_from_outside_the_scope_is_refused():
+    optimizer = keras.optimizers.SGD()
+    with distribution("mirrored"):
+        model = make_model(**EVEN)
+        model.compile(optimizer, SmoothedCrossentropy())
+        with pytest.raises(ValueError, match="iteration made with None"):
+            jax_distribution.refuse_another_scope(model)

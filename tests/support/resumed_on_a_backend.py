@@ -1,0 +1,55 @@
+"""A small training, stopped and gone on with, on whatever backend Keras has: FOLDER."""
+
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from stopping import AfterBatches, Crash  # noqa: E402
+
+from keras_vanilla.training import ExactResume  # noqa: E402
+
+
+class Batches(keras.utils.PyDataset):
+    """Four a pass, the same in every epoch."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        inputs = np.random.default_rng(index).normal(size=(5, 3)).astype("float32")
+        return inputs, inputs @ np.ones((3, 2), "float32")
+
+
+def train(folder, seed, crash=None):
+    keras.utils.set_random_seed(seed)
+    layers = [keras.Input((3,)), keras.layers.Dropout(0.4), keras.layers.Dense(2)]
+    model = keras.Sequential(layers)
+    model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
+    callbacks = [ExactResume(folder, Batches(), every=1)]
+    callbacks += [AfterBatches(crash)] if crash else []
+    history = model.fit(
+        Batches(), epochs=3, callbacks=callbacks, shuffle=False, verbose=0
+    )
+    return model.get_weights(), history.history
+
+
+def main(folder):
+    whole, history = train(folder / "whole", 1)
+    for crash in (2, 4, 6):
+        run = folder / f"crash-{crash}"
+        try:
+            train(run, 1, crash)
+            raise AssertionError("it did not stop")
+        except Crash:
+            pass
+        weights, again = train(run, 2)
+        assert again == history, (crash, again, history)
+        for one, other in zip(whole, weights, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+main(Path(sys.argv[1]))

@@ -1,0 +1,269 @@
+import itertools
+import re
+import unicodedata
+
+import numpy as np
+import peer_models
+import pytest
+import sentencepiece
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2
+
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import Tokenizer
+
+LINES = [f"the cat number {n} sat on the mat and saw dog {n * 7}" for n in range(211)]
+OTHER = [f"le chat numéro {n} était là où le chien {n * 3} dort" for n in range(211)]
+# The special ids (pad, unknown, start, end) of each kind; None comes after the pieces.
+KINDS = {
+    "default": ({}, (None, 0, 1, 2)),
+    "t5": ({"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, (0, 2, None, 1)),
+    "bare": ({"bos_id": -1, "eos_id": -1}, (None, 0, None, None)),
+    "no end": ({"pad_id": 3, "eos_id": -1, "bos_id": 7}, (3, 0, 7, None)),
+    "ours": ({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3}, (0, 1, 2, 3)),
+}
+ODD = ["", " ", "Ünïcode ß ﬁ ½", "xyz 漢字 ж", "the  cat\tsat", "▁ ⁇ <s></s><pad>", "é"]
+
+
+def train(path, lines=LINES, vocab_size=67, **options):
+    """A model of `sentencepiece` itself, as its command line leaves it."""
+    path.write_bytes(peer_models.learn(lines, vocab_size=vocab_size, **options))
+    return path
+
+
+def changed(path, change):
+    """The same model after a change of its protocol buffer."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+    change(proto)
+    path.write_bytes(proto.SerializeToString())
+    return path
+
+
+def peer_of(model):
+    return sentencepiece.SentencePieceProcessor(model_proto=model)
+
+
+def special(tokenizer):
+    names = ("pad_id", "unknown_id", "start_id", "end_id")
+    return {name: getattr(tokenizer, name) for name in names}
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def default(request, tmp_path_factory):
+    """A tokenizer of the model that SentencePiece makes when nothing is said."""
+    path = tmp_path_factory.mktemp(request.param) / "any.model"
+    return Tokenizer.from_files(train(path, model_type=request.param))
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Paths of two default models: 67 source pieces, 73 target pieces."""
+    return (
+        train(tmp_path / "en.model", LINES, 67),
+        train(tmp_path / "fr.model", OTHER, 73),
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("model_type", ["unigram", "bpe", "char"])
+def test_special_ids_are_the_models_and_missing_ones_follow_its_pieces(
+    tmp_path, kind, model_type
+):
+    options, expected = KINDS[kind]
+    path = train(tmp_path / "any.model", model_type=model_type, **options)
+    tokenizer = Tokenizer.from_files(path)
+    pieces = peer_of(path.read_bytes()).get_piece_size()
+    free = itertools.count(pieces)
+    expected = [next(free) if id_ is None else id_ for id_ in expected]
+    assert list(special(tokenizer).values()) == expected
+    assert tokenizer.vocabulary_size == tokenizer.target_vocabulary_size == next(free)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_users_model_gives_sentencepieces_ids_and_text_in_python_and_graphs(
+    tmp_path, kind
+):
+    path = train(tmp_path / "any.model", **KINDS[kind][0])
+    tokenizer, peer = Tokenizer.from_files(str(path)), peer_of(path.read_bytes())
+    lines = [*LINES[:29], *ODD]
+    expected = [[*ids, tokenizer.end_id] for ids in peer.encode(lines)]
+    assert tokenizer.encode(lines) == tokenizer.encode_target(lines) == expected
+    assert tokenizer.source_graph(lines).to_list() == expected
+    assert tokenizer.target_graph(lines).to_list() == expected
+    rows = [[tokenizer.start_id, *ids, tokenizer.pad_id, 5, 6] for ids in expected]
+    ids = np.full((len(rows), max(map(len, rows))), tokenizer.pad_id, "int32")
+    for padded, row in zip(ids, rows, strict=True):
+        padded[: len(row)] = row
+    texts = peer.decode([row[:-1] for row in expected])
+    assert tokenizer.decode(rows) == tokenizer.decode(ids) == texts
+    assert [text.decode() for text in tokenizer.detokenize_graph(ids).numpy()] == texts
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
+def test_any_text_has_the_ids_and_the_text_of_sentencepiece(default, text):
+    peer = peer_of(default.source_model)
+    (ids,) = default.encode([text])
+    assert ids == [*peer.encode(text), peer.eos_id()]
+    assert default.decode([ids]) == [peer.decode(ids[:-1])]
+
+
+def test_the_graph_of_a_users_model_agrees_on_every_script(default):
+    scripts = [unicodedata.normalize("NFD", line) for line in OTHER]
+    scripts += ["".join(map(chr, range(n, n + 9))) for n in range(33, 0xD7F0, 97)]
+    assert default.source_graph(scripts).to_list() == default.encode(scripts)
+
+
+def test_a_translators_file_rebuilds_it_from_bytes_and_ids(two):
+    for files in (two[:1], two):
+        tokenizer = Tokenizer.from_files(*files)
+        models = [file.read_bytes() for file in files]
+        again = Tokenizer(*models, **special(tokenizer))
+        assert again.vocabulary_size == tokenizer.vocabulary_size
+        assert again.target_vocabulary_size == tokenizer.target_vocabulary_size
+        assert again.encode(ODD) == tokenizer.encode(ODD)
+        assert again.encode_target(ODD) == tokenizer.encode_target(ODD)
+
+
+def test_a_model_of_our_own_training_comes_back_from_its_file(tmp_path):
+    ours = Tokenizer.train_separate(LINES, OTHER, vocabulary_size=301)
+    (tmp_path / "s").write_bytes(ours.source_model)
+    (tmp_path / "t").write_bytes(ours.target_model)
+    again = Tokenizer.from_files(tmp_path / "s", tmp_path / "t")
+    assert special(again) == special(ours)
+    assert (again.source_model, again.target_model) == (
+        ours.source_model,
+        ours.target_model,
+    )
+    assert again.vocabulary_size == again.target_vocabulary_size == 301
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_models_share_special_ids_after_the_larger_one(two, order):
+    source, target = (two[n] for n in order)
+    tokenizer = Tokenizer.from_files(source, target)
+    assert special(tokenizer) == {
+        "pad_id": 73,
+        "unknown_id": 0,
+        "start_id": 1,
+        "end_id": 2,
+    }
+    assert tokenizer.vocabulary_size == tokenizer.target_vocabulary_size == 74
+    for lines, file, encode in (
+        (LINES, source, tokenizer.encode),
+        (OTHER, target, tokenizer.encode_target),
+    ):
+        assert encode(lines) == [
+            [*ids, 2] for ids in peer_of(file.read_bytes()).encode(lines)
+        ]
+
+
+def test_two_models_that_miss_nothing_keep_their_sizes(tmp_path):
+    options = KINDS["ours"][0]
+    source = train(tmp_path / "s", LINES, 67, **options)
+    target = train(tmp_path / "t", OTHER, 73, **options)
+    tokenizer = Tokenizer.from_files(source, target)
+    assert (tokenizer.vocabulary_size, tokenizer.target_vocabulary_size) == (67, 73)
+
+
+@pytest.mark.parametrize("nothing", [67, 72])
+def test_an_id_between_the_pieces_and_the_special_ones_is_unknown(two, nothing):
+    """A model may say one: its output has a place for it."""
+    tokenizer = Tokenizer.from_files(two[1], two[0])  # 67 target pieces, 73 pads
+    assert tokenizer.decode([[66, 73, 73]]) == [peer_of(two[0].read_bytes()).decode(66)]
+    rows = [[5, nothing, 2], [5, tokenizer.unknown_id, 2]]
+    said, unknown = tokenizer.decode(rows)
+    assert said == unknown
+    graph = tokenizer.detokenize_graph(rows).numpy().tolist()
+    assert [text.decode() for text in graph] == [said, said]
+
+
+@pytest.mark.parametrize("bad", [-1, 74, 10**9])
+def test_an_id_outside_the_vocabulary_is_refused(two, bad):
+    tokenizer = Tokenizer.from_files(two[1], two[0])
+    message = f"Id {bad} is outside the target vocabulary of 74 ids."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tokenizer.decode([[5, 2], [5, bad, 2]])
+
+
+def test_batches_are_padded_and_started_with_the_ids_that_follow_the_pieces(tmp_path):
+    path = train(tmp_path / "t5.model", **KINDS["bare"][0])
+    tokenizer = Tokenizer.from_files(path)
+    assert special(tokenizer) == {
+        "pad_id": 67,
+        "unknown_id": 0,
+        "start_id": 68,
+        "end_id": 69,
+    }
+    data = batches(ParallelCorpus(LINES, OTHER), tokenizer, shuffle=False)
+    for inputs, labels, weights in data.as_numpy_iterator():
+        mask = labels != 67
+        np.testing.assert_array_equal(mask, weights > 0)
+        assert (inputs["target_ids"][:, 0] == 68).all()
+        assert ((labels == 69).sum(axis=1) == 1).all()
+        assert max(labels.max(), inputs["source_ids"].max()) <= 69
+
+
+@pytest.mark.parametrize("content", [b"", b"the\t-2.3\ncat\t-3.1\n", bytes(999)])
+def test_a_file_that_is_no_model_is_refused_by_name(two, tmp_path, content):
+    (tmp_path / "bad.vocab").write_bytes(content)
+    expected = f"bad.vocab is not a SentencePiece model. Received: {len(content)} bytes"
+    for files in ([tmp_path / "bad.vocab"], [two[0], tmp_path / "bad.vocab"]):
+        with pytest.raises(ValueError, match=expected):
+            Tokenizer.from_files(*files)
+
+
+def test_a_missing_file_and_a_folder_are_refused_by_name(two, tmp_path):
+    with pytest.raises(FileNotFoundError, match="gone.model"):
+        Tokenizer.from_files(two[0], tmp_path / "gone.model")
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        Tokenizer.from_files(tmp_path)
+
+
+def test_two_models_with_different_special_ids_are_refused_with_both(two, tmp_path):
+    t5 = train(tmp_path / "t5.model", **KINDS["t5"][0])
+    with pytest.raises(ValueError) as caught:
+        Tokenizer.from_files(two[0], t5)
+    assert str(caught.value) == (
+        f"{two[0]} and {t5} must have the same special ids (-1: none). Received: "
+        "pad_id=-1, unknown_id=0, start_id=1, end_id=2 and "
+        "pad_id=0, unknown_id=2, start_id=-1, end_id=1"
+    )
+    with pytest.raises(ValueError, match="`source_model` and `target_model` must"):
+        Tokenizer(two[0].read_bytes(), t5.read_bytes())
+
+
+def test_one_id_for_two_special_pieces_is_refused(two):
+    def ends_with_pads(proto):
+        proto.trainer_spec.pad_piece = "</s>"
+
+    path = changed(two[0], ends_with_pads)
+    with pytest.raises(
+        ValueError, match=r"en.model has one id .* pad_id=2, .*end_id=2"
+    ):
+        Tokenizer.from_files(path)
+
+
+def test_a_model_without_an_unknown_piece_is_refused(two):
+    def forget_unknown(proto):
+        proto.pieces[0].type = proto.pieces[0].NORMAL
+
+    with pytest.raises(ValueError, match="en.model is not a SentencePiece model"):
+        Tokenizer.from_files(changed(two[0], forget_unknown))
+
+
+@pytest.mark.parametrize(
+    "ids", [{}, {"pad_id": 66}, {"pad_id": 68}, {"pad_id": 67, "end_id": 3}]
+)
+def test_ids_other_than_the_models_are_refused_with_what_they_are(two, ids):
+    model = two[0].read_bytes()
+    right = {"pad_id": 67, "unknown_id": 0, "start_id": 1, "end_id": 2}
+    assert Tokenizer(model, **right).vocabulary_size == 68
+    expected = "Expected: pad_id=67, unknown_id=0, start_id=1, end_id=2. Received: pad"
+    with pytest.raises(ValueError, match=expected):
+        Tokenizer(model, **({**right, **ids} if ids else {}))

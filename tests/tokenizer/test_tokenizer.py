@@ -1,0 +1,346 @@
+import gzip
+import random
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2
+
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.tokenizer import Tokenizer
+
+CORPORA = Path(__file__).parents[3] / "shared" / "data"
+LINES = [f"the cat number {n} sat on the mat and saw dog {n * 7}" for n in range(211)]
+OTHER = [f"le chat numéro {n} était là où le chien {n * 3} dort" for n in range(211)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(lines=LINES, vocabulary_size=307)
+
+
+@pytest.fixture(scope="module")
+def bilingual(tokenizer):
+    other = Tokenizer.train(lines=OTHER, vocabulary_size=311)
+    return Tokenizer(tokenizer.source_model, other.source_model)
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    corpus = ParallelCorpus.numbers()
+    lines = [*list(corpus.sources)[::23], *list(corpus.targets)[::23]]
+    return Tokenizer.train(lines=lines, vocabulary_size=400), lines
+
+
+def test_every_sequence_ends_with_the_end_and_none_begins_with_the_start(tokenizer):
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    for line, ids in zip(LINES, tokenizer.encode(LINES), strict=True):
+        assert ids == peer.encode(line) + [3]
+        assert 2 not in ids
+
+
+def test_an_empty_line_is_the_end_alone(tokenizer):
+    assert tokenizer.encode(["", " \t"]) == [[3], [3]]
+    assert tokenizer.encode([]) == []
+    assert tokenizer.decode([[3], []]) == ["", ""]
+    assert tokenizer.decode([]) == []
+
+
+def test_each_side_has_its_own_vocabulary(bilingual, tokenizer):
+    assert (bilingual.vocabulary_size, bilingual.target_vocabulary_size) == (307, 311)
+    assert bilingual.source_model != bilingual.target_model
+    assert bilingual.encode(LINES) == tokenizer.encode(LINES)
+    assert bilingual.decode(bilingual.encode_target(OTHER)) == OTHER
+    assert tokenizer.source_model == tokenizer.target_model
+    assert tokenizer.vocabulary_size == tokenizer.target_vocabulary_size == 307
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=["C"]), max_size=30))
+def test_text_comes_back_by_pieces_and_bytes(tokenizer, text):
+    text = " ".join(unicodedata.normalize("NFKC", text).replace("▁", " ").split())
+    (normal,) = tokenizer.decode(tokenizer.encode([text]))
+    again = tokenizer.encode([normal])
+    assert tokenizer.decode(again) == [normal]
+    assert tokenizer.unknown_id not in again[0]
+    allowed = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    assert normal == allowed.normalize(text).replace("▁", " ").strip()
+
+
+def test_decoding_stops_at_the_first_end_and_skips_pads_and_starts(tokenizer):
+    (ids,) = tokenizer.encode(LINES[:1])
+    rows = [[2, *ids, 5, 6, 3], [0, *ids[:-1], 0, 0, 0, 0], [3, *ids, 0, 0]]
+    assert tokenizer.decode(rows) == [LINES[0], LINES[0], ""]
+    padded = np.array([row + [0] * (99 - len(row)) for row in rows], dtype="int32")
+    assert tokenizer.decode(padded) == tokenizer.decode(rows)
+
+
+@pytest.mark.parametrize("bad", [-1, 307, 2**31])
+def test_an_id_outside_the_vocabulary_is_refused_with_both_numbers(tokenizer, bad):
+    with pytest.raises(ValueError, match=f"Id {bad} .*of 307 "):
+        tokenizer.decode([[4, 3], [5, bad]])
+
+
+@pytest.mark.parametrize("bad", ["text", 5, [5], [[1.5]], [["a"]], np.zeros((2, 2, 2))])
+def test_ids_that_are_no_sequences_are_refused(tokenizer, bad):
+    with pytest.raises(TypeError, match="list of lists of int"):
+        tokenizer.decode(bad)
+
+
+@pytest.mark.parametrize("bad", ["one text", b"bytes", 7, None])
+def test_one_text_instead_of_a_list_is_refused(tokenizer, bad):
+    for method in (tokenizer.encode, tokenizer.encode_target):
+        with pytest.raises(TypeError, match="`lines` must be a list"):
+            method(bad)
+    with pytest.raises(TypeError, match="`lines` must hold str. .* line 2"):
+        tokenizer.encode(["a", b"b"])
+
+
+def test_half_a_character_is_refused_with_its_line(tokenizer):
+    with pytest.raises(ValueError, match="Line 2 "):
+        tokenizer.encode(["a", "\ud800"])
+    with pytest.raises(ValueError, match="Line 1 "):
+        Tokenizer.train(lines=["\udfff"], vocabulary_size=300)
+
+
+def test_special_ids_are_the_models(tokenizer):
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    ids = (peer.pad_id(), peer.unk_id(), peer.bos_id(), peer.eos_id())
+    assert ids == (0, 1, 2, 3)
+    assert ids == (
+        tokenizer.pad_id,
+        tokenizer.unknown_id,
+        tokenizer.start_id,
+        tokenizer.end_id,
+    )
+    with pytest.raises(
+        ValueError, match="start_id=2, end_id=3. .*start_id=3, end_id=2"
+    ):
+        Tokenizer(tokenizer.source_model, start_id=3, end_id=2)
+
+
+@pytest.mark.parametrize("name", ["source_model", "target_model"])
+def test_bytes_that_are_no_model_are_refused(tokenizer, name):
+    models = {"source_model": tokenizer.source_model}
+    for bad in (b"garbage", b"", tokenizer.source_model[:1999]):
+        with pytest.raises(ValueError, match=f"`{name}` "):
+            Tokenizer(**models | {name: bad})
+    with pytest.raises(TypeError, match=f"`{name}` must be bytes. Received: str"):
+        Tokenizer(**models | {name: "a path"})
+
+
+def test_the_same_text_trains_the_same_model(tokenizer, tmp_path):
+    assert Tokenizer.train(lines=iter(LINES), vocabulary_size=307).source_model == (
+        tokenizer.source_model
+    )
+    (tmp_path / "a").write_text("\n".join(LINES[:99]))
+    (tmp_path / "b.gz").write_bytes(gzip.compress("\n".join(LINES[99:]).encode()))
+    files = [tmp_path / "a", str(tmp_path / "b.gz")]
+    again = Tokenizer.train(files=files, vocabulary_size=307)
+    assert again.source_model == tokenizer.source_model
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_every_letter_is_a_piece_and_any_other_falls_to_bytes(model_type):
+    lines = [*LINES, "one ẞ only"]
+    tokenizer = Tokenizer.train(lines=lines, vocabulary_size=320, model_type=model_type)
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    pieces = {peer.id_to_piece(i) for i in range(320)}
+    assert {letter for line in lines for letter in line} - {" "} <= pieces
+    assert sum(peer.is_byte(i) for i in range(320)) == 256
+    (ids,) = tokenizer.encode(["ж"])
+    assert [peer.id_to_piece(i) for i in ids[-3:-1]] == ["<0xD0>", "<0xB6>"]
+
+
+@pytest.mark.parametrize("size", [5_000, 5_000 * 200])
+def test_no_long_line_is_dropped(size):
+    words = ("ab cd " * size)[:size]
+    tokenizer = Tokenizer.train(lines=["xy", words + "q"], vocabulary_size=268)
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    assert peer.unk_id() not in peer.piece_to_id([*"abcdxyq"])
+
+
+def test_a_long_word_and_the_trainers_own_mark_drop_no_line():
+    tokenizer = Tokenizer.train(lines=["x" * 9_999 + "q", "z▅y"], vocabulary_size=267)
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    pieces = {peer.id_to_piece(i) for i in range(peer.get_piece_size())}
+    assert {"x", "q", "z", "y"} <= pieces
+
+
+def test_a_size_the_text_cannot_fill_is_lowered_with_a_warning():
+    with pytest.warns(UserWarning, match=r"of (\d+) pieces, not of 9000") as caught:
+        tokenizer = Tokenizer.train(lines=LINES, vocabulary_size=9000)
+    assert str(tokenizer.vocabulary_size) in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert tokenizer.vocabulary_size < 9000
+
+
+@pytest.mark.parametrize("size", [-1, 0, 100, 259, 270])
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_too_small_a_size_is_refused_with_the_least(capfd, size, model_type):
+    letters = {"▁", *"".join(LINES)} - {" "}
+    least = 4 + 256 + len(letters)
+    with pytest.raises(ValueError, match=f"at least {least}. Received: {size}"):
+        Tokenizer.train(lines=LINES, vocabulary_size=size, model_type=model_type)
+    smallest = Tokenizer.train(
+        lines=LINES, vocabulary_size=least, model_type=model_type
+    )
+    assert smallest.vocabulary_size == least
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_cannot_be_trained_on_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="either `files` or `lines`"):
+        Tokenizer.train()
+    with pytest.raises(ValueError, match="either `files` or `lines`"):
+        Tokenizer.train(files=["a"], lines=["b"])
+    for empty in ([], [""], [" ", "\u3000"], ["\x07"]):
+        with pytest.raises(ValueError, match="no text|cannot learn"):
+            Tokenizer.train(lines=empty)
+    with pytest.raises(ValueError, match="`model_type`.*'word'"):
+        Tokenizer.train(lines=LINES, model_type="word")
+    for name in ("files", "lines"):
+        with pytest.raises(TypeError, match=f"`{name}` must be a list"):
+            Tokenizer.train(**{name: "text"})
+    with pytest.raises(FileNotFoundError):
+        Tokenizer.train(files=[tmp_path / "gone"])
+
+
+def strange_lines():
+    """Seeded strings of every script, controls and spaces of all kinds among them."""
+    chance = random.Random(5)
+    near = "abc deÀÉß。ｶﾞ①ﬁ\u00ad\u200b\u3000\ufeff\t…‽😀👩‍👩‍👧한국어 ▁<s></s>"
+    for _ in range(1009):
+        letters = chance.choices(near, k=chance.randrange(1, 30))
+        letters += [chr(chance.randrange(1, 0xD800)) for _ in range(3)]
+        chance.shuffle(letters)
+        yield "".join(letters)
+
+
+def total(peer, ids):
+    """A segmentation's score. Bytes stand for a character on either side alike."""
+    return sum(peer.get_score(i) for i in ids if not peer.is_byte(i))
+
+
+def assert_ties(model, lines, python, graph):
+    """Different ids only where both segmentations have one text and one score."""
+    peer = sentencepiece.SentencePieceProcessor(model_proto=model)
+    for line, ours, theirs in zip(lines, python, graph, strict=True):
+        if ours == theirs:
+            continue
+        assert ours[-1] == theirs[-1] == 3
+        ours, theirs = ours[:-1], theirs[:-1]
+        scores = total(peer, ours), total(peer, theirs)
+        print(f"{line!r}: scores {scores[0]:.6f} and {scores[1]:.6f}")
+        assert peer.decode(ours) == peer.decode(theirs)
+        assert [i for i in ours if peer.is_byte(i)] == (
+            [i for i in theirs if peer.is_byte(i)]
+        )
+        assert scores[0] == pytest.approx(scores[1], abs=1e-4)
+
+
+def test_the_graph_gives_the_same_ids_but_for_exact_ties(numbers):
+    tokenizer, lines = numbers
+    lines = [*lines, *strange_lines(), "", " "]
+    assert len(lines) > 5_000
+    graph = tokenizer.source_graph(lines).to_list()
+    assert_ties(tokenizer.source_model, lines, tokenizer.encode(lines), graph)
+
+
+@pytest.mark.parametrize("name", ["multi30k-de-en/val.de", "tatoeba-en-fr/val.fr"])
+def test_the_graph_agrees_on_real_text(name):
+    path = CORPORA / name
+    if not path.exists():
+        pytest.skip(f"the corpus {name} is not here")
+    tokenizer = Tokenizer.train(files=[path], vocabulary_size=1999)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    graph = tokenizer.target_graph(lines).to_list()
+    assert_ties(tokenizer.target_model, lines, tokenizer.encode_target(lines), graph)
+
+
+@pytest.mark.parametrize("text", ["0" * n for n in range(2, 12)] + ["x000 0000y00000"])
+def test_two_segmentations_of_one_score_may_differ(tokenizer, text):
+    proto = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.source_model)
+    proto.pieces[-2].piece, proto.pieces[-1].piece = "00", "0000"
+    tied = Tokenizer(proto.SerializeToString())
+    python, graph = tied.encode([text]), tied.source_graph([text]).to_list()
+    assert_ties(tied.source_model, [text], python, graph)
+    zero = [p.piece for p in proto.pieces].index("0")
+    double = tied.vocabulary_size - 2
+    one, other = [zero, double, 3], [double, zero, 3]
+    assert_ties(tied.source_model, ["000"], [one], [other])
+
+
+def test_a_worse_segmentation_is_no_tie(tokenizer):
+    (ids,) = tokenizer.encode(LINES[:1])
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    merged = next(i for i in ids if len(peer.id_to_piece(i)) > 1 and i > 259)
+    at = ids.index(merged)
+    letters = [peer.piece_to_id(letter) for letter in peer.id_to_piece(merged)]
+    worse = ids[:at] + letters + ids[at + 1 :]
+    with pytest.raises(AssertionError):
+        assert_ties(tokenizer.source_model, LINES[:1], [ids], [worse])
+
+
+def test_the_graph_may_be_traced_first_and_used_again_outside(bilingual):
+    import tensorflow as tf
+
+    fresh = Tokenizer(bilingual.source_model, bilingual.target_model)
+    lines = [LINES[0], "", OTHER[1]]
+
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.string)])
+    def traced(strings):
+        return fresh.source_graph(strings), fresh.target_graph(strings)
+
+    for source, target in (traced(lines), traced(tf.constant(lines))):
+        assert source.dtype == target.dtype == tf.int32
+        assert source.to_list() == fresh.encode(lines)
+        assert target.to_list() == fresh.encode_target(lines)
+    assert fresh.source_graph(lines).to_list() == fresh.encode(lines)
+    keras.utils.set_random_seed(7)  # TensorFlow then forgets what eager code keeps
+    assert traced(lines)[0].to_list() == fresh.encode(lines)
+    assert fresh.source_graph(lines).to_list() == fresh.encode(lines)
+    assert fresh.source_graph(tf.zeros([0], tf.string)).to_list() == []
+
+
+def test_ids_become_text_in_a_graph_as_in_python(bilingual):
+    import tensorflow as tf
+
+    shapeless = tf.TensorSpec(None, tf.int32)
+    detokenize = tf.function(bilingual.detokenize_graph, input_signature=[shapeless])
+    chance = np.random.default_rng(11)
+    ids = chance.integers(0, 311, size=(97, 13)).astype("int32")
+    ids[: len(OTHER[:40])] = 0
+    for row, line in zip(ids, bilingual.encode_target(OTHER[:40]), strict=False):
+        row[: len(line)] = line[:13]
+    ids[chance.random(ids.shape) < 0.05] = 3
+    ids[95], ids[96] = 0, 3
+    texts = [text.decode() for text in detokenize(ids).numpy()]
+    assert texts == bilingual.decode(ids)
+    assert texts[95:] == ["", ""]
+    assert len(set(texts)) > 60
+    assert detokenize(np.zeros((0, 5), "int32")).shape == (0,)
+    assert detokenize(np.zeros((2, 0), "int32")).numpy().tolist() == [b"", b""]
+
+
+def test_importing_text_does_not_import_tensorflow():
+    folder = Path(sys.modules["keras_vanilla.tokenizer"].__file__).parents[1]
+    code = f"""
+import sys, types
+package = types.ModuleType("keras_vanilla")  # the package's own __init__ loads Keras
+package.__path__ = [{str(folder)!r}]
+sys.modules["keras_vanilla"] = package
+import keras_vanilla.tokenizer
+loaded = {{"tensorflow", "keras", "tensorflow_text", "tensorflow_datasets", "babel"}}
+assert not loaded & set(sys.modules)
+tokenizer = keras_vanilla.tokenizer.Tokenizer
+tokenizer.train(lines=["a b"], vocabulary_size=263).encode(["a"])
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -1,0 +1,148 @@
+import random
+import warnings
+
+import pytest
+import sentencepiece
+
+from keras_vanilla.data.lines import Lines
+from keras_vanilla.tokenizer import Tokenizer, vocabulary
+from keras_vanilla.tokenizer.training import fitting_size
+
+LINES = [f"the cat number {n} sat on the mat and saw dog {n * 7}" for n in range(211)]
+OTHER = [f"le chat numéro {n} était là où le chien {n * 3} dort" for n in range(211)]
+CHINESE = [chr(0x4E00 + n) for n in range(3001)]
+
+
+class Many(Lines):
+    """Lines that say they are more than they are."""
+
+    def __new__(cls, count):
+        many = super().__new__(cls)
+        many.count = count
+        return many
+
+    def __init__(self, count):
+        super().__init__(b"few letters", [0, 11])
+
+    def __len__(self):
+        return self.count
+
+
+def chinese_lines():
+    chance = random.Random(3)
+    chance.shuffle(CHINESE)
+    covering = ["".join(CHINESE[n : n + 23]) for n in range(0, len(CHINESE), 23)]
+    return covering + ["".join(chance.choices(CHINESE[:97], k=19)) for _ in range(307)]
+
+
+@pytest.mark.parametrize(
+    "lines, size",
+    [
+        (1, 4_000),
+        (39_999, 4_000),
+        (40_000, 8_000),
+        (1_999_999, 8_000),
+        (2_000_000, 16_000),
+        (19_999_999, 16_000),
+        (20_000_000, 32_000),
+        (10**9, 32_000),
+    ],
+)
+def test_the_number_of_lines_chooses_the_size(lines, size):
+    assert fitting_size(Many(lines)) == size
+
+
+def test_a_script_of_many_characters_has_room_for_more_than_those():
+    assert fitting_size(Lines.of(CHINESE)) == 260 + 2 * len({*CHINESE, "▁"})
+    tokenizer = Tokenizer.train(lines=chinese_lines())
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    pieces = {peer.id_to_piece(i) for i in range(tokenizer.vocabulary_size)}
+    assert set(CHINESE) <= pieces
+    assert any(len(piece.strip("▁")) > 1 for piece in pieces if piece[0] != "<")
+
+
+def test_characters_count_after_normalisation():
+    accents = [chr(0x300 + n) for n in range(4)]
+    apart = [
+        f"{chr(letter)}{accent}" for letter in range(97, 123) for accent in accents
+    ]
+    wide = [chr(0xFF41 + n) for n in range(26)]  # become a to z
+    normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
+    left = set("".join(normalizer.normalize([*apart, *wide])))
+    lines = [*apart, *wide, *CHINESE]
+    assert fitting_size(Lines.of(lines)) == 260 + 2 * len({*left, *CHINESE})
+    assert len(left) not in (len(set("".join(apart + wide))), len(apart) + len(wide))
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_a_size_nobody_asked_for_is_lowered_without_a_word(model_type, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokenizer = Tokenizer.train(lines=LINES, model_type=model_type)
+        both = Tokenizer.train_separate(LINES, OTHER, model_type=model_type)
+    assert 260 < tokenizer.vocabulary_size < 2_000
+    assert 260 < both.target_vocabulary_size < 2_000
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_chosen_size_is_that_size_given(tmp_path):
+    chance = random.Random(11)
+    words = ["".join(chance.choices("abcdefghij", k=7)) for _ in range(5_003)]
+    lines = [" ".join(chance.choices(words, k=9)) for _ in range(3_001)]
+    (tmp_path / "lines").write_text("\n".join(lines))
+    given = Tokenizer.train(lines=lines, vocabulary_size=4_000)
+    assert given.vocabulary_size == 4_000
+    for chosen in ({"lines": iter(lines)}, {"files": [tmp_path / "lines"]}):
+        assert Tokenizer.train(**chosen).source_model == given.source_model
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_separate_vocabularies_are_those_of_each_language_alone(model_type):
+    options = {"vocabulary_size": 303, "model_type": model_type}
+    both = Tokenizer.train_separate(iter(LINES), iter(OTHER), **options, seed=7)
+    for ours, lines in ((both.source_model, LINES), (both.target_model, OTHER)):
+        assert ours == Tokenizer.train(lines=lines, **options).source_model
+    assert both.vocabulary_size == both.target_vocabulary_size == 303
+    assert both.decode(both.encode_target(OTHER)) == OTHER
+
+
+def test_each_language_chooses_its_own_size():
+    both = Tokenizer.train_separate(LINES, chinese_lines())
+    assert both.vocabulary_size < 2_000 < 3_000 < both.target_vocabulary_size
+
+
+def test_a_size_one_language_cannot_fill_is_lowered_with_a_warning():
+    few = ["ab"] * 9
+    with pytest.warns(UserWarning, match=r"source fills .* 26\d pieces") as caught:
+        both = Tokenizer.train_separate(few, OTHER, vocabulary_size=301)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert both.vocabulary_size < both.target_vocabulary_size == 301
+    with pytest.warns(UserWarning, match="target fills .* not of 301"):
+        Tokenizer.train_separate(OTHER, few, vocabulary_size=301)
+
+
+def test_separate_texts_that_cannot_be_trained_on_are_refused():
+    for name in ("source_lines", "target_lines"):
+        texts = {"source_lines": LINES, "target_lines": OTHER}
+        with pytest.raises(TypeError, match=f"`{name}` must be a list"):
+            Tokenizer.train_separate(**texts | {name: "text"})
+        with pytest.raises(ValueError, match="no text"):
+            Tokenizer.train_separate(**texts | {name: [" "]})
+        with pytest.raises(ValueError, match="Line 2 holds half a character"):
+            Tokenizer.train_separate(**texts | {name: ["a", "\ud800"]})
+        with pytest.raises(ValueError, match="`model_type`"):
+            Tokenizer.train_separate(**texts, model_type="word")
+
+
+def test_of_a_very_large_text_every_nth_line_is_read_and_every_character_kept(
+    monkeypatch,
+):
+    monkeypatch.setattr(vocabulary, "MOST_LINES", 100)
+    lines = [*LINES[:209], "the ж", LINES[0]]  # the 210th is no third line
+    sampled = Tokenizer.train(lines=lines, vocabulary_size=300)
+    assert sampled.source_pieces(sampled.encode(["ж"])[0][:-1])[-1] == "ж"
+    third = Tokenizer.train(lines=[*lines[::3], "ж"], vocabulary_size=300)
+    ids = sampled.encode(lines)
+    assert [len(row) for row in ids[:99]] == [
+        len(row) for row in third.encode(lines)[:99]
+    ]

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla.translation.alignment import _links
+
+
+def test_words_are_linked_to_the_words_they_translate(trained_translator):
+    texts = english_sentences(60, seed=9)
+    translations = [dutch(text) for text in texts]
+    right = total = 0
+    for text, links in zip(
+        texts, trained_translator.align(texts, translations), strict=True
+    ):
+        last = len(text.split()) - 1
+        assert [word for _, word in links] == list(range(last + 1))
+        right += sum(source == last - target for source, target in links)
+        total += last + 1
+    assert right / total > 0.95  # the language of the test turns the words around
+
+
+def test_a_pair_is_aligned_alike_alone_and_beside_longer_ones(trained_translator):
+    texts = ["one two", "red green blue house tree river", "ten"]
+    translations = [dutch(text) for text in texts]
+    together = trained_translator.align(texts, translations)
+    for text, translation, links in zip(texts, translations, together, strict=True):
+        assert trained_translator.align([text], [translation]) == [links]
+
+
+def test_a_word_of_several_pieces_adds_them_up():
+    weights = np.array([[0.4, 0.35, 0.25], [0.1, 0.2, 0.7]])  # (T, S)
+    assert _links(weights, np.array([0, 0]), np.array([0, 0, 1])) == [(0, 0)]
+    assert _links(weights, np.array([0, 1]), np.array([0, 1, 1])) == [(1, 0), (1, 1)]
+    # Without the sum the first piece's own best source piece, 0, would be linked.
+    assert weights[0].argmax() == 0
+
+
+def test_a_side_without_a_word_has_no_links(trained_translator):
+    assert trained_translator.align(["", "one"], ["een", ""]) == [[], []]
+    assert trained_translator.align([], []) == []
+
+
+def test_as_many_translations_as_texts_are_needed(trained_translator):
+    with pytest.raises(ValueError, match="as many. Received: 2 and 1"):
+        trained_translator.align(["one", "two"], ["een"])
+
+
+def test_a_translation_longer_than_the_model_takes_is_refused(trained_translator):
+    with pytest.raises(ValueError, match="Translation 1 has .* at most 60"):
+        trained_translator.align(["one"], ["nul " * 100])

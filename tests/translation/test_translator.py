@@ -1,0 +1,373 @@
+import subprocess
+import sys
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+from word_reversal import dutch
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.data.sentences import cut_to_fit, sentences
+from keras_vanilla.training.run import compile_for_training
+from keras_vanilla.translation import batch_translation as hypotheses
+
+
+def test_it_translates_what_it_was_never_shown(trained_translator, unseen_sentences):
+    texts = unseen_sentences[:100]
+    right = [dutch(text) for text in texts]
+    same = sum(map(str.__eq__, trained_translator.translate(texts), right))
+    assert same >= 90
+
+
+def test_results_come_in_the_order_of_the_texts(trained_translator, unseen_sentences):
+    texts = unseen_sentences[:150]  # more than a batch, of mixed lengths
+    alone = [trained_translator.translate([text])[0] for text in texts[:20]]
+    assert trained_translator.translate(texts)[:20] == alone
+    backwards = trained_translator.translate(texts[::-1])
+    assert backwards[::-1] == trained_translator.translate(texts)
+
+
+def test_texts_without_a_piece_translate_to_nothing(trained_translator):
+    texts = ["", "   ", "three houses", "\u200b"]
+    translations = trained_translator.translate(texts)
+    assert [translations[i] for i in (0, 1, 3)] == ["", "", ""]
+    assert translations[2] == trained_translator.translate(["three houses"])[0]
+    assert trained_translator.translate([]) == []
+
+
+def test_a_translation_cut_at_its_longest_length_is_reported(trained_translator):
+    with pytest.warns(UserWarning, match=r"1 of 2 translations .* texts 2$"):
+        trained_translator.translate(["", "one two three four"], max_length=2)
+
+
+def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
+    long = "zero " * 100
+    with pytest.raises(
+        ValueError, match=r"Text 2 has \d+ tokens, .* at most 60: 'zero"
+    ):
+        trained_translator.translate(["one", long])
+
+
+def test_one_string_instead_of_a_list_is_refused(trained_translator):
+    with pytest.raises(TypeError, match="list"):
+        trained_translator.translate("one two")
+
+
+def test_the_archive_holds_everything_and_loads_by_keras_alone(
+    trained_translator, tmp_path
+):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    texts = ["one two three", "small tree"]
+    expected = trained_translator.translate(texts)
+    assert keras.saving.load_model(path).translate(texts) == expected
+    assert Translator.load(path).translate(texts) == expected
+    assert list(tmp_path.iterdir()) == [path]  # nothing unfinished beside it
+
+
+def test_it_loads_in_a_fresh_process_with_one_import(trained_translator, tmp_path):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    script = (
+        "import sys, keras, keras_vanilla\n"
+        "print(keras.saving.load_model(sys.argv[1]).translate(['one two'])[0])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == trained_translator.translate(["one two"])[0]
+
+
+def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
+    trained_translator, tmp_path
+):
+    translator = trained_translator.copy()
+    compile_for_training(translator.model)
+    ids = np.array([[4, 5, 3]])
+    weights = np.full((1, 3), 1 / 3, dtype="float32")
+    inputs = {"source_ids": ids, "target_ids": np.array([[2, 4, 5]])}
+    translator.model.train_on_batch(inputs, ids, weights)
+    translator.save(tmp_path / "compiled.keras")
+    trained_translator.save(tmp_path / "plain.keras")
+    sizes = [
+        (tmp_path / name).stat().st_size for name in ("compiled.keras", "plain.keras")
+    ]
+    assert abs(sizes[0] - sizes[1]) < 0.01 * sizes[1]
+    loaded = Translator.load(tmp_path / "compiled.keras")
+    for ours, theirs in zip(
+        translator.model.get_weights(), loaded.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_compiled_search_uses_the_weights_of_the_moment(trained_translator):
+    translator = trained_translator.copy()
+    before = translator.translate(["one two three"])
+    translator.model.set_weights([0 * w for w in translator.model.get_weights()])
+    with pytest.warns(UserWarning, match="without an end"):
+        assert translator.translate(["one two three"]) != before
+
+
+def test_a_file_in_the_way_is_kept_when_asked_for(trained_translator, tmp_path):
+    path = tmp_path / "translator.keras"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="exists already"):
+        trained_translator.save(path, overwrite=False)
+    assert path.read_text() == "mine"
+
+
+def test_a_save_that_fails_leaves_the_file_before_it(
+    trained_translator, tmp_path, monkeypatch
+):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    before = path.read_bytes()
+
+    def full_disk(self, folder):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Translator, "save_assets", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        trained_translator.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_suffix_is_refused(trained_translator, tmp_path):
+    with pytest.raises(ValueError, match=r"ends with .keras. Received: .*model.h5"):
+        trained_translator.save(tmp_path / "model.h5")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file .*nowhere.keras"):
+        Translator.load(tmp_path / "nowhere.keras")
+
+
+@pytest.mark.parametrize("kept", [0, 100, 0.5, 0.99])
+def test_a_truncated_file_is_refused(trained_translator, tmp_path, kept):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    content = path.read_bytes()
+    size = int(kept * len(content)) if isinstance(kept, float) else kept
+    path.write_bytes(content[:size])
+    with pytest.raises(ValueError, match="not a Keras archive, or is cut short"):
+        Translator.load(path)
+
+
+def test_a_damaged_archive_is_refused_in_one_sentence(trained_translator, tmp_path):
+    path = tmp_path / "translator.keras"
+    trained_translator.save(path)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, b"" if name == "model.weights.h5" else content)
+    with pytest.raises(ValueError, match="cannot be read as a translator: ") as refused:
+        Translator.load(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_another_model_is_refused(tmp_path):
+    path = tmp_path / "other.keras"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(path)
+    with pytest.raises(ValueError, match="holds a Sequential, not a Translator"):
+        Translator.load(path)
+
+
+def test_a_tokenizer_of_another_size_is_refused(trained_translator):
+    model = Transformer.from_preset("tiny", source_vocabulary_size=11)
+    with pytest.raises(ValueError, match="vocabulary_size=.*=11"):
+        Translator(trained_translator.tokenizer, model)
+
+
+def test_a_tokenizer_with_other_special_ids_is_refused(trained_translator):
+    size = trained_translator.tokenizer.vocabulary_size
+    model = Transformer.from_preset("tiny", source_vocabulary_size=size, end_id=7)
+    with pytest.raises(ValueError, match="end_id=3, the model's end_id=7"):
+        Translator(trained_translator.tokenizer, model)
+
+
+# Beams, scores, many texts
+
+
+def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
+    texts = unseen_sentences[:40]
+    settings = {"length_penalty": 0.0, "n_best": 1}
+    narrow = trained_translator.translate_n_best(texts, beam_size=1, **settings)
+    wide = trained_translator.translate_n_best(texts, beam_size=6, **settings)
+    gains = [w[0][1] - n[0][1] for w, n in zip(wide, narrow, strict=True)]
+    # Where the search is not greedy it may still lose the best; never on the whole.
+    assert sum(gains) >= 0
+    assert [n[0][0] for n in narrow] == trained_translator.translate(texts)
+
+
+def test_the_n_best_are_distinct_and_fall(trained_translator):
+    (found,) = trained_translator.translate_n_best(["one two three"], 5, 4)
+    texts, scores = zip(*found, strict=True)
+    assert len(found) == 4 and len(set(texts)) > 1
+    assert list(scores) == sorted(scores, reverse=True) and scores[0] < 0
+    best = trained_translator.translate(["one two three"], beam_size=5)
+    assert [texts[0]] == best
+
+
+def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
+    model, tokenizer = trained_translator.model, trained_translator.tokenizer
+    text = "one two three four"
+    (((translation, found),),) = trained_translator.translate_n_best([text], 3, 1, 0.6)
+    (target,) = tokenizer.encode_target([translation])
+    inputs = {
+        "source_ids": np.array(trained_translator.encode([text])),
+        "target_ids": np.array([[model.start_id, *target[:-1]]]),
+    }
+    logits = np.asarray(model(inputs), dtype="float64")[0]
+    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    log_probability = logits[np.arange(len(target)), target].sum()
+    expected = log_probability / ((5 + len(target)) / 6) ** 0.6
+    assert found == pytest.approx(expected, abs=1e-5)  # sums of float32 logits
+
+
+def test_a_text_without_a_piece_has_one_translation(trained_translator):
+    assert trained_translator.translate_n_best(["", "one"])[0] == [("", 0.0)]
+
+
+def test_the_first_results_come_before_the_last_texts_are_searched(
+    trained_translator, monkeypatch
+):
+    monkeypatch.setattr(hypotheses, "WINDOW", 4)
+    monkeypatch.setattr(hypotheses, "ROWS", 2)
+    searched = []
+    ids = hypotheses.Search.ids
+    monkeypatch.setattr(
+        hypotheses.Search,
+        "ids",
+        lambda self, sources: searched.append(len(sources)) or ids(self, sources),
+    )
+    texts, done = ["one", "two three four", "", "five", "six", "ten"], []
+    stream = trained_translator.stream(texts, done=done.append)
+    first = next(stream)[0]
+    assert searched == [2, 1] and sum(done) == 4  # of the first window
+    assert first.text == trained_translator.translate(texts)[0]
+    assert [found[0].text for found in stream] == trained_translator.translate(texts)[
+        1:
+    ]
+
+
+def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
+    translator = trained_translator.copy()
+    traces = []
+    encode = translator.model.encode
+    translator.model.encode = lambda ids: traces.append(1) or encode(ids)
+    for count in (3, 4, 3, 4):
+        translator.translate(["one two three"] * count, beam_size=2)
+    assert len(traces) <= 2  # Keras may look at the shapes once before
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"beam_size": 0}, "`beam_size` must be an int of at least 1. Received: 0"),
+        ({"max_length": 0}, "`max_length` must be at least 1 .* Received: 0"),
+        ({"beam_size": 2, "length_penalty": float("nan")}, "`length_penalty`.*nan"),
+        ({"beam_size": 2, "length_penalty": -1.0}, "`length_penalty`.*-1.0"),
+        ({"long": "cut"}, "'refuse' or 'split'. Received: 'cut'"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched_with_is_refused_in_one_sentence(
+    trained_translator, settings, message
+):
+    with pytest.raises(ValueError, match=message) as refused:
+        trained_translator.translate(["one"], **settings)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
+    translator = trained_translator.copy()
+    weights = [weight * np.nan for weight in translator.model.get_weights()]
+    translator.model.set_weights(weights)
+    with pytest.raises(ValueError, match="are not numbers"):
+        translator.translate(["one"], beam_size=2)
+
+
+def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
+    sources = [[4] * length for length in (3, 500, 2, 500, 1) + 200 * (20,)]
+    batches = list(hypotheses.neighbours(sources, beams=8))
+    assert sorted(sum(batches, [])) == list(range(205))
+    lengths = [[len(sources[i]) for i in batch] for batch in batches]
+    assert sum(lengths, []) == sorted(sum(lengths, []))
+    most = [max(batch) * len(batch) * 8 for batch in lengths]
+    assert max(most) <= hypotheses.POSITIONS and len(lengths[0]) == hypotheses.ROWS
+    assert [len(batch) for batch in hypotheses.neighbours([[4] * 10**6])] == [1]
+
+
+@pytest.mark.parametrize(
+    "ids, said",
+    [([5, 3, 0, 3], [5, 3]), ([5, 0, 6, 0, 0], [5, 0, 6]), ([0, 0], []), ([], [])],
+)
+def test_what_was_said_goes_to_the_first_end_or_the_last_pads(
+    ids, said, trained_translator
+):
+    assert hypotheses.until_end(ids, trained_translator.model) == said
+
+
+def test_more_hypotheses_than_beams_are_refused(trained_translator):
+    with pytest.raises(ValueError, match="at most `beam_size`, 2. Received: 3"):
+        trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)
+
+
+# Long texts
+
+
+def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
+    one, two = trained_translator.translate(["one two.", "Red tree!"])
+    (both,) = trained_translator.translate(["one two.  Red tree!"], long="split")
+    assert both == f"{one}  {two}"
+    assert trained_translator.translate(["", "one"], long="split")[0] == ""
+
+
+@pytest.mark.parametrize(
+    "text, space", [("one。two！", " "), ("one.  Two.", "  "), ("one. Two", " ")]
+)
+def test_sentences_keep_a_space_between_them(trained_translator, text, space):
+    one, two = sentences(text)
+    expected = space.join(trained_translator.translate([one, two]))
+    assert trained_translator.translate([text], long="split") == [expected]
+
+
+def test_nothing_is_put_after_a_chinese_or_japanese_letter():
+    found = [
+        hypotheses.Hypothesis(text, None, [], True) for text in ("晴れ。", "雨", "ok")
+    ]
+    assert hypotheses._joined(["a.", "b.", "c."], found).text == "晴れ。雨ok"
+
+
+def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
+    text = "one two three, " * 30
+    with pytest.raises(ValueError, match="Text 1 has"):
+        trained_translator.translate([text])
+    with pytest.warns(
+        UserWarning, match="1 of 2 texts have a sentence of more than 60"
+    ):
+        whole, other = trained_translator.translate([text, "ten"], long="split")
+    assert other == trained_translator.translate(["ten"])[0]
+    longest = trained_translator.model.max_length
+    parts = cut_to_fit(
+        text,
+        lambda part: len(trained_translator.tokenizer.encode([part])[0]) <= longest,
+    )
+    assert len(parts) > 1 and all(part.endswith(", ") for part in parts)
+    assert whole == " ".join(trained_translator.translate(parts))
+
+
+def test_one_string_is_refused_to_be_split_as_well(trained_translator):
+    with pytest.raises(TypeError, match="list"):
+        trained_translator.translate("one two", long="split")
+
+
+def test_there_are_no_n_best_of_a_split_text(trained_translator):
+    with pytest.raises(ValueError, match="no n-best"):
+        trained_translator.stream(["one"], n_best=2, beam_size=2, long="split")

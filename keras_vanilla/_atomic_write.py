@@ -1,28 +1,79 @@
-"""Files that are whole or not there at all."""
+"""Files and folders that are written whole or not at all, and survive a power cut."""
 
 import contextlib
 import os
+import secrets
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def whole(path, partial=None):
-    """A binary file to write that has its name only when all of it is on the disk.
+def atomic_path(path) -> Iterator[Path]:
+    """A temporary path beside `path`, for a file or a folder that is to have its name.
+
+    When the block ends without an error, what was written there is synced to the disk
+    and renamed to `path`; after an error it is removed. The temporary name is unique
+    and keeps the suffix, which some writers look at.
 
     Args:
-        path: path of the file.
-        partial: path of what is written, in the same folder, until it gets that name;
-            None means the path with ".partial" after it.
+        path: path. A file there is replaced; a folder there must not exist.
     Raises:
         OSError: if it cannot be written; what had the name before keeps it.
     """
-    partial = f"{path}.partial" if partial is None else partial
+    path = Path(path)
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
     try:
-        with open(partial, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError:
-        Path(partial).unlink(missing_ok=True)
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, path)
+        _sync_names(path.parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            _remove(temporary)
         raise
+
+
+@contextlib.contextmanager
+def atomic_write(path) -> Iterator[BinaryIO]:
+    """A binary file to write, which has the name `path` when the block has ended.
+
+    Args:
+        path: path of the file.
+    Raises:
+        OSError: if it cannot be written; what had the name before keeps it.
+    """
+    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+        yield file
+
+
+def atomic_write_text(path, text: str) -> None:
+    """Writes a small text file in UTF-8, whole or not at all."""
+    with atomic_write(path) as file:
+        file.write(text.encode())
+
+
+def _sync(path):
+    files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    for each in files:
+        with open(each, "rb+") as file:
+            os.fsync(file.fileno())
+
+
+def _sync_names(folder):
+    """Makes a rename last through a power cut, where folders can be synced."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

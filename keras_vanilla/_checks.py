@@ -1,16 +1,116 @@
-"""Arguments that are numbers."""
+"""Checks of arguments, and how errors name what they received."""
 
-import numpy as np
+import difflib
+import math
+import operator
+from collections.abc import Iterable, Sequence
 
 
-def at_least(least: int, **arguments):
-    """Refuses what is not an integer from `least` on, by its name.
+def check_integer(name: str, value, least: int, most: int | None = None) -> int:
+    """The value as a Python int.
 
+    Args:
+        name: str. The argument's name, for the error.
+        value: int, or an integer of another library such as NumPy.
+        least: int. Lowest value allowed.
+        most: int or None. Highest value allowed.
     Raises:
-        ValueError: if one is not.
+        ValueError: if it is not an integer, or out of range.
     """
-    for name, value in arguments.items():
-        if not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(
-                f"`{name}` must be an integer of at least {least}. Received: {value}"
-            )
+    limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least or (most is not None and number > most):
+        raise ValueError(f"`{name}` must be an integer {limits}. Received: {value!r}")
+    return number
+
+
+def check_probability(name: str, value) -> float:
+    """The value as a Python float that is at least 0 and below 1.
+
+    Args:
+        name: str. The argument's name, for the error.
+        value: a number.
+    Raises:
+        ValueError: if it is not a number, or out of range.
+    """
+    return check_number(name, value, 0.0, below=1.0)
+
+
+def check_number(
+    name: str, value, least: float = -math.inf, below: float = math.inf
+) -> float:
+    """The value as a finite Python float.
+
+    Args:
+        name: str. The argument's name, for the error.
+        value: a number.
+        least: float. Lowest value allowed.
+        below: float. All values allowed are below it.
+    Raises:
+        ValueError: if it is not a number, not finite, or out of range.
+    """
+    try:
+        number = math.nan if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and least <= number < below):
+        limits = [f"at least {least:g}"] if math.isfinite(least) else []
+        limits += [f"below {below:g}"] if math.isfinite(below) else []
+        text = f", {' and '.join(limits)}" if limits else ""
+        raise ValueError(f"`{name}` must be a finite number{text}. Received: {value!r}")
+    return number
+
+
+def check_choice(name: str, value, choices: Sequence):
+    """The value, which must be one of the choices.
+
+    Args:
+        name: str. The argument's name, for the error.
+        value: what was received.
+        choices: sequence of what is allowed.
+    Raises:
+        ValueError: if it is none of them; the error names the nearest one.
+    """
+    if value not in choices:
+        names = ", ".join(map(repr, choices))
+        raise ValueError(
+            f"`{name}` must be one of {names}. Received: {value!r}"
+            f"{_nearest(value, choices)}"
+        )
+    return value
+
+
+def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses argument names that are not known.
+
+    Args:
+        owner: str. What takes the arguments, for the error.
+        names: the names received.
+        known: the names allowed.
+    Raises:
+        TypeError: if one is not known; the error names the nearest one.
+    """
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise TypeError(f"{owner} has no argument {name!r}.{_nearest(name, known)}")
+
+
+def some_of(numbers: Sequence[int], most: int = 5) -> str:
+    """The first numbers as a sentence names them: "4, 9, 17, ..."."""
+    shown = ", ".join(map(str, numbers[:most]))
+    return shown + (", ..." if len(numbers) > most else "")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text; Keras and TensorFlow write pages."""
+    return str(error).strip().split("\n")[0] or type(error).__name__
+
+
+def _nearest(value, choices):
+    texts = [choice for choice in choices if isinstance(choice, str)]
+    near = difflib.get_close_matches(str(value), texts, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

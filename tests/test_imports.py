@@ -11,6 +11,7 @@ ROOT = Path(keras_vanilla.__file__).parent
 BELOW_EXPORT = {"layers", "models", "decoding", "tokenizer", "data", "translation"}
 MAY_IMPORT = {
     "_atomic_write": set(),
+    "_folder_lock": set(),
     "_checks": set(),
     "layers": set(),
     "decoding": set(),
@@ -32,7 +33,12 @@ MAY_IMPORT = {
     "plots": BELOW_EXPORT,
     "web": set(),
 }
-HELPERS = {"_version", "_checks", "_atomic_write"}  # everybody may import them
+HELPERS = {
+    "_version",
+    "_checks",
+    "_atomic_write",
+    "_folder_lock",
+}  # everybody may import them
 EVERYTHING = {"__init__", "quickstart", "cli"}
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 KERAS_ALONE = [

@@ -126,7 +126,7 @@ def read_public_validation(name, reverse=False):
 
 
 def _told(corpus, name):
-    from keras_vanilla.data.lines import some_of
+    from keras_vanilla._checks import some_of
 
     for reason, lines in corpus.report.items():
         say(

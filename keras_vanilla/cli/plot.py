@@ -109,10 +109,10 @@ def _draw_text(options, draw, **settings):
 
 
 def _write(figure, path):
-    from keras_vanilla._atomic_write import whole
+    from keras_vanilla._atomic_write import atomic_write
 
     kind = Path(path).suffix.lower()[1:]
-    with whole(path) as file:
+    with atomic_write(path) as file:
         figure.savefig(file, format=kind, bbox_inches="tight")  # nothing is cut
 
 

@@ -4,12 +4,11 @@ import itertools
 import warnings
 from collections.abc import Sequence
 
-from keras_vanilla._checks import at_least
+from keras_vanilla._checks import check_integer, some_of
 from keras_vanilla.data.batch_maker import BatchMaker
 from keras_vanilla.data.bucketing import Plan, Survey
 from keras_vanilla.data.cache import TokenCache
 from keras_vanilla.data.corpus import ParallelCorpus
-from keras_vanilla.data.lines import some_of
 from keras_vanilla.data.step_stream import StepStream
 
 
@@ -71,9 +70,10 @@ def batches(
     """
     from keras_vanilla.distribution.replicas import as_strategy_takes, replicas_in_force
 
-    at_least(1, tokens_per_batch=tokens_per_batch)
-    at_least(2, max_tokens=max_tokens)
-    at_least(0, seed=seed, first_step=first_step)
+    check_integer("tokens_per_batch", tokens_per_batch, 1)
+    check_integer("max_tokens", max_tokens, 2)
+    check_integer("seed", seed, 0)
+    check_integer("first_step", first_step, 0)
     widths = _default_widths(max_tokens) if widths is None else tuple(widths)
     _check_widths(widths, max_tokens)
 

@@ -147,13 +147,6 @@ def utf8(line: bytes, origin, number: int) -> bytes:
     return line
 
 
-def some_of(numbers: Sequence[int], most: int = 5) -> str:
-    """The first line numbers, as a sentence names them: "4, 9, 17, ..."."""
-    return ", ".join(map(str, numbers[:most])) + (
-        ", ..." if len(numbers) > most else ""
-    )
-
-
 @contextlib.contextmanager
 def opened(file):
     """A path as a stream of the bytes of its text, gzip or not."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_vanilla.data.lines import lines_of, opened, some_of
+from keras_vanilla._checks import some_of
+from keras_vanilla.data.lines import lines_of, opened
 
 BLOCK = 1 << 20
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from keras_vanilla._checks import at_least
+from keras_vanilla._checks import check_integer
 
 QUIET = 0.1  # seconds
 
@@ -29,7 +29,7 @@ class StepStream:
         Raises:
             ValueError: if the step is negative, or the stream is one pass.
         """
-        at_least(0, step=step)
+        check_integer("step", step, 0)
         if self._seed is None:
             raise ValueError(
                 "`start_at` is for the endless stream of `shuffle=True`. Received: "
@@ -43,7 +43,7 @@ class StepStream:
 
     def line_numbers(self, step):
         """Line numbers in the corpus of the pairs of a step, over all replicas."""
-        at_least(0, step=step)
+        check_integer("step", step, 0)
         return self._maker.line_numbers(int(step), self._seed)
 
     def dataset(self):

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
+from keras_vanilla._checks import first_line
 from keras_vanilla.export.graph_folder import save_graph
 
 
@@ -79,5 +80,4 @@ def _reason(error):
             "The file may hold TFLite's builtin operators only. The model needs "
             f"others: {', '.join(names)}"
         )
-    first_line = text.strip().split("\n")[0] or type(error).__name__
-    return f"TensorFlow Lite cannot convert the model: {first_line}"
+    return f"TensorFlow Lite cannot convert the model: {first_line(error)}"

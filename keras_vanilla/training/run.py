@@ -7,6 +7,7 @@ from pathlib import Path
 
 import keras
 
+from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla.data import batches
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.distribution.strategies import shapes_here
@@ -15,7 +16,6 @@ from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.resume.exact_resume import ExactResume
 from keras_vanilla.training.resume.snapshots import sync
-from keras_vanilla.training.run_folder import write_text
 from keras_vanilla.training.schedule import adam
 from keras_vanilla.training.validation import Progress, TranslationScore
 from keras_vanilla.translation.evaluation import score
@@ -154,7 +154,7 @@ class TrainingRun:
         chosen.save(folder / "translator.keras")
         results["recipe"] = dataclasses.asdict(self.recipe)
         results["recipe"]["dropout"] = self.translator.model.dropout
-        write_text(folder / "results.json", json.dumps(results, indent=2) + "\n")
+        atomic_write_text(folder / "results.json", json.dumps(results, indent=2) + "\n")
         return chosen
 
 

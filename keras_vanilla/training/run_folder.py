@@ -7,7 +7,7 @@ from pathlib import Path
 
 import keras
 
-from keras_vanilla._atomic_write import whole
+from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 NAME = "run.json"
@@ -98,13 +98,7 @@ class RunRecord:
     def _write(self, asked, finished):
         self.folder.mkdir(parents=True, exist_ok=True)
         record = {"finished": finished, "asked": asked}
-        write_text(self._path, json.dumps(record, indent=2) + "\n")
-
-
-def write_text(path, text):
-    """Writes a small file in one piece or not at all."""
-    with whole(path, path.with_name(f".{path.name}.unfinished")) as file:
-        file.write(text.encode())
+        atomic_write_text(self._path, json.dumps(record, indent=2) + "\n")
 
 
 def digest_of(translator):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_vanilla.data.lines import some_of
+from keras_vanilla._checks import some_of
 from keras_vanilla.data.sentences import cut_to_fit, sentences
 from keras_vanilla.decoding import beam_search, greedy_search
 from keras_vanilla.decoding.beam import check_beam_search

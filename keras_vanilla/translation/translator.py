@@ -6,6 +6,7 @@ from pathlib import Path
 
 import keras
 
+from keras_vanilla._checks import first_line
 from keras_vanilla.decoding import CompiledSearch
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
@@ -317,8 +318,3 @@ def _check_pair(tokenizer, model):
                 f"{ours}={getattr(tokenizer, ours)}, the model's "
                 f"{theirs}={getattr(model, theirs)}"
             )
-
-
-def first_line(error):
-    """What an error says first; Keras and TensorFlow go on for pages."""
-    return str(error).strip().split("\n")[0] or type(error).__name__

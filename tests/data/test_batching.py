@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_vanilla.data import ParallelCorpus, batches, replicas
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.distribution import replicas
 from keras_vanilla.tokenizer import Tokenizer
 
 LINES = [f"line {n} has " + "some words " * (n * 7 % 13) for n in range(97)]
@@ -208,6 +209,7 @@ def test_a_step_names_the_lines_of_its_pairs(tokenizer, shuffle):
 
 OPEN_AT_THE_END = """
 from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.distribution import replicas
 from keras_vanilla.tokenizer import Tokenizer
 lines = [f"some words {n}" for n in range(999)]
 tokenizer = Tokenizer.train(lines=lines, vocabulary_size=280)

@@ -8,7 +8,7 @@ import json
 import os
 from pathlib import Path
 
-from keras_vanilla._atomic_write import whole
+from keras_vanilla._atomic_write import atomic_write
 from keras_vanilla.data.cache.parts import ROW
 from keras_vanilla.data.shards import digests
 
@@ -63,7 +63,7 @@ def found(folder: Path) -> dict | None:
 
 def write(folder: Path, made: dict):
     """Makes the cache valid, and removes what belongs to none or to the one before."""
-    with whole(folder / NAME) as file:
+    with atomic_write(folder / NAME) as file:
         file.write(json.dumps(made).encode())
     kept = {part["file"] for part in made["parts"]} | {made["index"]}
     for path in folder.glob("cache-*"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_vanilla._atomic_write import whole
+from keras_vanilla._atomic_write import atomic_write
 from keras_vanilla.data.cache import records, tfrecord
 from keras_vanilla.data.id_store import flat_ids
 from keras_vanilla.data.shards import Part
@@ -64,7 +64,10 @@ class PartMaker:
         """
         result = {"pairs": 0, "bytes": 0, "longest": 0, "left_out": {}}
         pairs = job.part.pairs()
-        with whole(f"{job.stem}.tfrecord") as file, whole(f"{job.stem}.index") as at:
+        with (
+            atomic_write(f"{job.stem}.tfrecord") as file,
+            atomic_write(f"{job.stem}.index") as at,
+        ):
             while chunk := list(itertools.islice(pairs, LINES_AT_ONCE)):
                 content, rows = self._records(chunk, result["left_out"])
                 rows["offset"] += result["bytes"]
@@ -76,7 +79,9 @@ class PartMaker:
                 longest = int(rows["lengths"].max(initial=0))
                 result["longest"] = max(result["longest"], longest)
                 told(len(chunk))
-        with whole(f"{job.stem}.json") as file:  # last: with it the part is there
+        with atomic_write(
+            f"{job.stem}.json"
+        ) as file:  # last: with it the part is there
             file.write(json.dumps(result).encode())
         return result
 

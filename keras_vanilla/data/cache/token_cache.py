@@ -8,8 +8,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 
-from keras_vanilla._atomic_write import whole
-from keras_vanilla._checks import at_least
+from keras_vanilla._atomic_write import atomic_write
+from keras_vanilla._checks import check_integer
 from keras_vanilla.data.cache import manifest as manifests
 from keras_vanilla.data.cache.pairs import CachedPairs
 from keras_vanilla.data.cache.parts import Job, made_before
@@ -97,8 +97,8 @@ class TokenCache:
                 left.
             RuntimeError: if a process that makes a part is killed.
         """
-        at_least(2, max_tokens=max_tokens)
-        at_least(1, processes=1 if processes is None else processes)
+        check_integer("max_tokens", max_tokens, 2)
+        check_integer("processes", 1 if processes is None else processes, 1)
         folder, say = Path(folder), progress or (lambda message: None)
         shards = shard_paths(source, target)
         settings = {
@@ -200,7 +200,7 @@ class _Making:
         return os.fspath(self._folder / f"cache-{self._digest[:16]}{suffix}")
 
     def _join_indexes(self, jobs):
-        with whole(self._path(".index")) as joined:
+        with atomic_write(self._path(".index")) as joined:
             for job in jobs:
                 with open(f"{job.stem}.index", "rb") as index:
                     shutil.copyfileobj(index, joined)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_vanilla._checks import first_line
 from keras_vanilla.export.metadata.description import read_description
 from keras_vanilla.translation.batch_translation import padded, rounded_width
-from keras_vanilla.translation.translator import first_line
 
 FORM_OF = {"translate": "text", "translate_ids": "ids", "decode_step": "steps"}
 

@@ -6,7 +6,7 @@ import warnings
 import keras
 import numpy as np
 
-from keras_vanilla.data.lines import some_of
+from keras_vanilla._checks import some_of
 from keras_vanilla.distribution.agreement import mean_over_processes
 from keras_vanilla.training.resume import callback_state, model_state
 from keras_vanilla.training.resume.snapshots import Snapshots

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_vanilla._atomic_write import whole
+from keras_vanilla._atomic_write import atomic_write
 
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
@@ -45,7 +45,7 @@ class Snapshots:
         arrays = {}
         packed = json.dumps(_packed(state, arrays)).encode()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with whole(self.path(step), self.folder / ".unfinished") as file:
+        with atomic_write(self.path(step)) as file:
             np.savez(file, state=np.frombuffer(packed, np.uint8), **arrays)
         _sync_names(self.folder)
         for path in self.paths()[:-KEPT]:

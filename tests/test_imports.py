@@ -12,6 +12,7 @@ BELOW_EXPORT = {"layers", "models", "decoding", "tokenizer", "data", "translatio
 MAY_IMPORT = {
     "_atomic_write": set(),
     "_folder_lock": set(),
+    "_progress": set(),
     "_checks": set(),
     "layers": set(),
     "decoding": set(),
@@ -38,6 +39,7 @@ HELPERS = {
     "_checks",
     "_atomic_write",
     "_folder_lock",
+    "_progress",
 }  # everybody may import them
 EVERYTHING = {"__init__", "quickstart", "cli"}
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

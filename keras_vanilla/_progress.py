@@ -1,0 +1,140 @@
+"""One display for work that takes long: a bar on a terminal, else a line now and then.
+
+`rich` draws the bar. Keras needs it, so it is always installed.
+"""
+
+import sys
+import time
+from typing import Any, TextIO
+
+SECONDS_BETWEEN_DRAWINGS = 0.5
+SECONDS_BETWEEN_LINES = 30.0
+
+
+class Progress:
+    """Counts what is done of some work and shows it.
+
+    On a terminal one line is redrawn at most twice a second, within the terminal's
+    width (80 columns if that is unknown). Elsewhere, such as in a log file, a line is
+    written about every 30 seconds and one at the end.
+
+    Args:
+        description: str. What is being done, such as "Tokenising".
+        total: int or None. How many units there are; None if that is unknown.
+        unit: str. What is counted, in the plural, such as "lines".
+        stream: text file to write to; None means standard error.
+    Example:
+        with Progress("Tokenising", len(lines), "lines") as progress:
+            for chunk in chunks:
+                progress.update(len(chunk))
+    """
+
+    def __init__(
+        self,
+        description: str,
+        total: int | None,
+        unit: str,
+        stream: TextIO | None = None,
+    ):
+        self.description, self.total, self.unit = description, total, unit
+        self.count = 0
+        self._stream = sys.stderr if stream is None else stream
+        self._values: dict[str, Any] = {}
+        self._started = self._shown = time.monotonic()
+        self._closed = False
+        on_terminal = getattr(self._stream, "isatty", lambda: False)()
+        self._bar = _Bar(self, self._stream) if on_terminal else None
+
+    def update(self, count: int = 1, **values: Any) -> None:
+        """Adds to what is done.
+
+        Args:
+            count: int. Units done since the last call.
+            **values: what to show after the count, such as `loss=1.5`; each is shown
+                until it is given again.
+        """
+        self.count += count
+        self._values.update(values)
+        pause = SECONDS_BETWEEN_DRAWINGS if self._bar else SECONDS_BETWEEN_LINES
+        if time.monotonic() - self._shown >= pause:
+            self._show()
+
+    def write(self, text: str) -> None:
+        """Writes a line of text, above the bar if there is one."""
+        if self._bar and not self._closed:
+            self._bar.write(text)
+        else:
+            print(text, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Shows the final count and ends the display; a second call does nothing."""
+        if self._closed:
+            return
+        self._show()
+        self._closed = True
+        if self._bar:
+            self._bar.stop()
+
+    def status(self) -> str:
+        """The count, speed and values, such as "30 of 40 lines, 12 lines/s"."""
+        total = "" if self.total is None else f" of {self.total:,}"
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        speed = self.count / seconds
+        speed = f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}"
+        texts = [f"{self.count:,}{total} {self.unit}", f"{speed} {self.unit}/s"]
+        texts += [f"{name} {_short(value)}" for name, value in self._values.items()]
+        return ", ".join(texts)
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.close()
+
+    def _show(self):
+        self._shown = time.monotonic()
+        if self._bar:
+            self._bar.draw(self.count)
+        else:
+            print(f"{self.description}: {self.status()}", file=self._stream, flush=True)
+
+
+class _Bar:
+    """The line of a `Progress` on a terminal."""
+
+    def __init__(self, progress, stream):
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self._progress = progress
+        self._console = Console(file=stream, markup=False, highlight=False)
+        columns = [TextColumn("{task.description}", markup=False)]
+        columns += [BarColumn(bar_width=12)] if progress.total else []
+        columns += [TextColumn("{task.fields[status]}", markup=False)]
+        columns += [TimeRemainingColumn(compact=True)] if progress.total else []
+        self._rich = RichProgress(
+            *columns,
+            console=self._console,
+            auto_refresh=False,  # a thread of its own would outlive a killed program
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._rich.add_task(
+            progress.description, total=progress.total, status=""
+        )
+        self._rich.start()
+
+    def draw(self, count):
+        self._rich.update(self._task, completed=count, status=self._progress.status())
+        self._rich.refresh()
+
+    def write(self, text):
+        self._console.print(text, soft_wrap=True)
+
+    def stop(self):
+        self._rich.stop()
+
+
+def _short(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,89 @@
+"""The display of work that takes long."""
+
+import io
+import re
+
+import pytest
+
+from keras_vanilla import _progress
+from keras_vanilla._progress import Progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal of unknown width."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that pass only when a test says so."""
+
+    class Clock:
+        now = 100.0
+
+        def monotonic(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(_progress, "time", clock)
+    return clock
+
+
+def test_a_log_gets_a_line_now_and_then_and_one_at_the_end(clock):
+    stream = io.StringIO()
+    with Progress("Tokenising", 4000, "lines", stream) as progress:
+        for _ in range(80):
+            clock.now += 1
+            progress.update(50, loss=1.23456)
+    assert stream.getvalue().splitlines() == [
+        "Tokenising: 1,500 of 4,000 lines, 50 lines/s, loss 1.235",
+        "Tokenising: 3,000 of 4,000 lines, 50 lines/s, loss 1.235",
+        "Tokenising: 4,000 of 4,000 lines, 50 lines/s, loss 1.235",
+    ]
+
+
+def test_an_unknown_total_is_not_shown(clock):
+    stream = io.StringIO()
+    progress = Progress("Reading", None, "lines", stream)
+    clock.now += 2
+    progress.update(3)
+    progress.close()
+    progress.close()
+    assert stream.getvalue() == "Reading: 3 lines, 1.5 lines/s\n"
+
+
+def lines_on(terminal):
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
+    return [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+
+
+@pytest.mark.parametrize("total", [4_000_000, None])
+def test_a_terminal_line_fits_its_width(clock, monkeypatch, total):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = Terminal()
+    with Progress("Training epoch 1 of 100", total, "steps", terminal) as progress:
+        for _ in range(20):
+            clock.now += 1
+            progress.update(50, token_crossentropy=1.23456, token_accuracy="61.2 %")
+    assert len(lines_on(terminal)) > 5
+    assert max(map(len, lines_on(terminal))) <= 80
+
+
+def test_a_terminal_is_redrawn_at_most_twice_a_second(clock, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    with Progress("Training", 1000, "steps", terminal) as progress:
+        for _ in range(1000):
+            clock.now += 0.01
+            progress.update(1)
+    assert len(lines_on(terminal)) <= 24
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_a_text_is_written_as_it_is(stream):
+    with Progress("Training", 10, "steps", stream) as progress:
+        progress.write("BLEU [bold]41.5[/bold] in C:\\runs")
+    assert "BLEU [bold]41.5[/bold] in C:\\runs\n" in stream.getvalue()

@@ -83,6 +83,27 @@ def check_choice(name: str, value, choices: Sequence):
     return value
 
 
+def check_line(number: int, line) -> bytes:
+    """The UTF-8 form of a line of text.
+
+    Args:
+        number: int. The line's number, for the error.
+        line: str.
+    Raises:
+        TypeError: if it is not a str.
+        ValueError: if it holds an unpaired surrogate, which has no UTF-8 form.
+    """
+    if not isinstance(line, str):
+        raise TypeError(f"Line {number} must be str. Received: {type(line).__name__}")
+    try:
+        return line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"Line {number} holds half a character (an unpaired surrogate) at position "
+            f"{error.start}: {line[:40]!r}"
+        ) from None
+
+
 def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Refuses argument names that are not known.
 

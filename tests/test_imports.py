@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "decoding": set(),
     "distribution": set(),
     "models": {"layers", "distribution"},
-    "tokenizer": {"data"},
+    "tokenizer": set(),
     "data": {"tokenizer", "distribution"},
     "translation": {"models", "decoding", "tokenizer", "data"},
     "training": {

@@ -84,15 +84,15 @@ def read_cache(options, tokenizer):
 
 def train_tokenizer(options):
     """A tokenizer for `--cache`, of the training files, which stay out of memory."""
-    from keras_vanilla.data.lines import LinesOfFiles
+    from keras_vanilla.data import FileLines
     from keras_vanilla.tokenizer import Tokenizer
 
     size = options.vocabulary_size
     if options.separate_vocabularies:
-        sides = LinesOfFiles(*options.source), LinesOfFiles(*options.target)
+        sides = FileLines(*options.source), FileLines(*options.target)
         return Tokenizer.train_separate(*sides, vocabulary_size=size)
-    files = [*options.source, *options.target]
-    return Tokenizer.train(files=files, vocabulary_size=size)
+    lines = FileLines(*options.source, *options.target)
+    return Tokenizer.train(lines, vocabulary_size=size)
 
 
 def read_files(source, target):

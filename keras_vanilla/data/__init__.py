@@ -3,5 +3,6 @@
 from keras_vanilla.data.batching import batches
 from keras_vanilla.data.cache import TokenCache
 from keras_vanilla.data.corpus import ParallelCorpus
+from keras_vanilla.data.lines import FileLines
 
-__all__ = ["ParallelCorpus", "TokenCache", "batches"]
+__all__ = ["FileLines", "ParallelCorpus", "TokenCache", "batches"]

@@ -2,12 +2,15 @@
 
 import contextlib
 import gzip
+import os
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+
+from keras_vanilla._checks import check_line
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -28,19 +31,13 @@ class Lines(Sequence):
     def of(cls, texts: Iterable[str]) -> "Lines":
         """Packs strings; an unpaired surrogate is refused with its line number.
 
-        What is packed already, or stays in files, is returned as it is.
+        Lines that are packed already are returned as they are.
         """
-        if isinstance(texts, (cls, LinesOfFiles)):
+        if isinstance(texts, cls):
             return texts
         packing = Packing()
         for number, text in enumerate(texts, start=1):
-            try:
-                packing.add(text.encode("utf-8"))
-            except UnicodeEncodeError as error:
-                raise ValueError(
-                    f"Line {number} holds half a character (an unpaired surrogate) "
-                    f"at position {error.start}: {text[:40]!r}"
-                ) from None
+            packing.add(check_line(number, text))
         return packing.lines()
 
     @classmethod
@@ -81,14 +78,23 @@ class Lines(Sequence):
             start = stop
 
 
-class LinesOfFiles:
-    """Lines that stay in their files: read again whenever they are walked over.
+class FileLines:
+    """The lines of UTF-8 text files, read from the files at each iteration.
+
+    They are never kept in memory, so text of any size can be used, for example to
+    train a `Tokenizer`.
 
     Args:
-        files: paths, gzip when they end in ".gz".
+        *files: paths; gzip when they end in ".gz". Their lines follow each other.
+    Raises:
+        TypeError: if there is no path, or a list of paths is given as one argument.
+    Example:
+        Tokenizer.train(FileLines("train.en", "train.fr"))
     """
 
-    def __init__(self, *files):
+    def __init__(self, *files: str | os.PathLike):
+        if not files or not all(isinstance(f, (str, os.PathLike)) for f in files):
+            raise TypeError(f"FileLines expects paths. Received: {files!r:.80}")
         self._files = files
 
     def __len__(self) -> int:

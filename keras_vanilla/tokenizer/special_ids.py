@@ -7,7 +7,7 @@ import sentencepiece
 
 
 class SpecialIds(NamedTuple):
-    """Named as the Tokenizer's arguments."""
+    """The special ids of a tokenizer, named as the arguments of `Tokenizer`."""
 
     pad_id: int
     unknown_id: int
@@ -18,8 +18,13 @@ class SpecialIds(NamedTuple):
         return ", ".join(f"{name}={id_}" for name, id_ in self._asdict().items())
 
 
-def load_model(model: bytes, name) -> sentencepiece.SentencePieceProcessor:
-    """The processor of a serialised model; errors call the model `name`."""
+def load_model(model: bytes, name: object) -> sentencepiece.SentencePieceProcessor:
+    """The processor of a serialised model; errors call the model `name`.
+
+    Raises:
+        TypeError: if the model is not bytes.
+        ValueError: if the bytes are not a SentencePiece model.
+    """
     if not isinstance(model, bytes):
         raise TypeError(f"{name} must be bytes. Received: {type(model).__name__}")
     processor = sentencepiece.SentencePieceProcessor()
@@ -32,16 +37,19 @@ def load_model(model: bytes, name) -> sentencepiece.SentencePieceProcessor:
     return processor
 
 
-def special_ids(processors: dict) -> SpecialIds:
-    """The ids that models of one tokenizer share.
+def special_ids(
+    processors: dict[object, sentencepiece.SentencePieceProcessor],
+) -> SpecialIds:
+    """The special ids that the models of one tokenizer share.
 
-    They are the models' own. Those the models have not follow, in the order of
-    `SpecialIds`, the last piece of the largest model: free on every side.
+    They are those of the models. Special ids that the models do not have follow the
+    last piece of the largest model, in the order of `SpecialIds`.
 
     Args:
-        processors: what to call each model in an error -> its processor.
+        processors: dict of each model's name for errors -> its processor.
     Raises:
-        ValueError: if the models have different ones, or one id for two of them.
+        ValueError: if the models have different special ids, or two special ids of a
+            model are the same.
     """
     own = {
         name: SpecialIds(each.pad_id(), each.unk_id(), each.bos_id(), each.eos_id())
@@ -53,8 +61,10 @@ def special_ids(processors: dict) -> SpecialIds:
             f"Received: {' and '.join(map(str, own.values()))}"
         )
     (name, ids), *_ = own.items()
-    given = [id_ for id_ in ids if id_ >= 0]
-    if len(set(given)) < len(given):
-        raise ValueError(f"{name} has one id for two special pieces. Received: {ids}")
+    used = [id_ for id_ in ids if id_ >= 0]
+    if len(set(used)) < len(used):
+        raise ValueError(
+            f"{name} has the same id for two special pieces. Received: {ids}"
+        )
     free = itertools.count(max(each.get_piece_size() for each in processors.values()))
     return SpecialIds(*(next(free) if id_ < 0 else id_ for id_ in ids))

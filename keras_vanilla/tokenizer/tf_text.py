@@ -4,7 +4,7 @@ from keras_vanilla.tokenizer.special_ids import SpecialIds
 
 
 def encode(model: bytes, strings, end_id: int):
-    """Ids of strings, a ragged int32 tensor (B, None), the end last in every row."""
+    """Ids of strings: a ragged int32 tensor (B, None), `end_id` last in every row."""
     import tensorflow as tf
 
     strings = tf.ensure_shape(tf.convert_to_tensor(strings, tf.string), [None])
@@ -13,7 +13,7 @@ def encode(model: bytes, strings, end_id: int):
 
 
 def decode(model: bytes, ids, special: SpecialIds):
-    """The text, a string tensor (B,), of ids (B, L), cut at each row's first end."""
+    """Text of ids (B, L): a string tensor (B,), cut at each row's first end."""
     import tensorflow as tf
 
     ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
@@ -25,7 +25,7 @@ def decode(model: bytes, ids, special: SpecialIds):
 
 
 def _tokenizer(model):
-    """A new one for each graph: TensorFlow drops kept ones when a seed is set."""
+    """A new one per graph: TensorFlow drops a kept one when a random seed is set."""
     import tensorflow as tf
     import tensorflow_text
 

@@ -1,42 +1,46 @@
 """Text to ids and back, by SentencePiece."""
 
 import hashlib
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vanilla.data.lines import Lines, LinesOfFiles
+from keras_vanilla._checks import check_line
 from keras_vanilla.tokenizer import tf_text
 from keras_vanilla.tokenizer.special_ids import SpecialIds, load_model, special_ids
 from keras_vanilla.tokenizer.training import learn_vocabulary
 
+if TYPE_CHECKING:
+    import tensorflow as tf
+
 
 class Tokenizer:
-    """SentencePiece models of one or two languages, and the special ids around them.
+    """Maps text to ids and back with the SentencePiece models of one or two languages.
 
     Every sequence ends with `end_id` and none starts with `start_id`: an empty line is
     `[end_id]`. `sentencepiece` defines the ids; inside TensorFlow graphs
     tensorflow-text gives the same ones, except where two segmentations of a line have
     exactly the same score.
 
-    The special ids are the models' own. Where those have no pad, start or end, it is
-    the next id after the last piece, of the larger model if there are two: the
-    vocabularies then reach up to it, and in the smaller one the ids between stand for
-    nothing.
+    The special ids are those of the models. If the models have no pad, start or end,
+    the next free id after the last piece of the larger model takes its place. The
+    vocabulary sizes count it; in the smaller model the ids in between are unused.
 
     Args:
         source_model: bytes of a SentencePiece model.
         target_model: bytes of the target language's; None means the source's.
-        pad_id: int. Fills up short sequences of a batch.
-        unknown_id: int. Stands for what has no piece.
-        start_id: int. The target's first input.
-        end_id: int. Closes every sequence.
+        pad_id: int. Fills up the short sequences of a batch.
+        unknown_id: int. Replaces text that has no piece.
+        start_id: int. The decoder's first input.
+        end_id: int. The last id of every sequence.
     Raises:
         TypeError: if a model is not bytes.
-        ValueError: if bytes are no SentencePiece model, the special ids are not the
-            models', or those differ or fall together.
+        ValueError: if bytes are not a SentencePiece model, the special ids are not
+            those of the models, or two special ids are the same.
     """
 
     def __init__(
@@ -66,53 +70,46 @@ class Tokenizer:
     @classmethod
     def train(
         cls,
-        files: Iterable | None = None,
-        lines: Iterable[str] | None = None,
+        lines: Iterable[str],
         vocabulary_size: int | None = None,
         model_type: str = "unigram",
-        seed: int = 0,
     ) -> "Tokenizer":
         """Learns one vocabulary for both languages from text.
 
         nmt_nfkc normalisation; every character of the text is a piece, and any other
-        falls to the 256 byte pieces. The same text gives the same model. Of more than 2
-        million lines every n-th is learnt from.
+        character is encoded as some of the 256 byte pieces. The same text gives the
+        same model. If the text has more than 2 million lines, every n-th is used.
 
-        Without a size, the number of lines, both languages together, chooses it:
+        Without a size, the number of lines of both languages together chooses it:
 
             lines    below 40,000   2,000,000   20,000,000   any more
             pieces          4,000       8,000       16,000     32,000
 
         A small text needs a small vocabulary: in a large one most pieces are too rare
-        for a model to learn them. It is never below 260 and twice the characters of
-        the text, so that one in Chinese has pieces of more than a character.
+        for a model to learn them. The size is never below 260 plus twice the number of
+        different characters, so that a Chinese vocabulary has longer pieces too.
 
         Args:
-            files: paths of UTF-8 text, gzip when they end in ".gz", read line by line
-                and not kept; or
-            lines: strings.
-            vocabulary_size: int. Pieces, with the four special ones. A size the text
-                cannot fill is lowered, with a warning. None means as above, and fewer
-                where the text cannot fill that.
-            model_type: "unigram" or "bpe". Unigram models alone can go to mobile.
-            seed: int. Kept for training that samples: now every line is read, and
-                nothing is drawn.
+            lines: iterable of str. It is read several times: a list, or
+                `keras_vanilla.data.FileLines(*paths)` for text that is to stay in its
+                files. The lines of an iterator are kept in memory.
+            vocabulary_size: int. Number of pieces, the four special ones counted. A
+                size that the text cannot fill is lowered, with a warning. None means
+                the size of the table, or less if the text cannot fill that.
+            model_type: "unigram" or "bpe". Only unigram models can be exported to
+                mobile.
         Raises:
-            TypeError: if `files` or `lines` is one str.
-            ValueError: unless exactly one of the two is given; if they hold no text or
-                none in UTF-8; if the model type is another; if the vocabulary is too
-                small for the byte pieces and the characters, naming the least size.
+            TypeError: if `lines` is one str, or holds anything but str.
+            ValueError: if there is no text; if a line holds an unpaired surrogate; if
+                the model type is another; if the vocabulary is too small for the byte
+                pieces and the characters (the error names the required size).
         Source: Sennrich & Zhang 2019, "Revisiting Low-Resource Neural Machine
             Translation", for small vocabularies where there is little text.
         """
-        del seed
-        if (files is None) == (lines is None):
-            raise ValueError("Tokenizer.train expects either `files` or `lines`.")
-        if files is not None:
-            lines = LinesOfFiles(*_several(files, "files"))
-        else:
-            lines = Lines.of(_several(lines, "lines"))
-        tokenizer = cls(learn_vocabulary(lines, vocabulary_size, model_type))
+        model = learn_vocabulary(
+            _check_iterable("lines", lines), vocabulary_size, model_type
+        )
+        tokenizer = cls(model)
         _warn_if_lowered("text", tokenizer.vocabulary_size, vocabulary_size)
         return tokenizer
 
@@ -123,43 +120,47 @@ class Tokenizer:
         target_lines: Iterable[str],
         vocabulary_size: int | None = None,
         model_type: str = "unigram",
-        seed: int = 0,
     ) -> "Tokenizer":
-        """Learns a vocabulary for each language, of its lines alone; see `train`.
+        """Learns one vocabulary per language, each from the lines of that language.
 
         Args:
-            source_lines: strings.
-            target_lines: strings, in the other language.
-            vocabulary_size: int. Pieces of each; None chooses one for each.
+            source_lines: iterable of str, as in `train`.
+            target_lines: iterable of str, in the other language.
+            vocabulary_size: int. Number of pieces of each vocabulary; None chooses a
+                size for each.
             model_type: "unigram" or "bpe", as in `train`.
-            seed: int. As in `train`.
         Raises:
             TypeError, ValueError: as `train`, for either text.
         """
-        del seed
         texts = {"source_lines": source_lines, "target_lines": target_lines}
-        texts = [Lines.of(_several(text, name)) for name, text in texts.items()]
+        for name, text in texts.items():
+            _check_iterable(name, text)
         tokenizer = cls(
-            *(learn_vocabulary(text, vocabulary_size, model_type) for text in texts)
+            *(
+                learn_vocabulary(text, vocabulary_size, model_type)
+                for text in texts.values()
+            )
         )
         _warn_if_lowered("source", tokenizer.vocabulary_size, vocabulary_size)
         _warn_if_lowered("target", tokenizer.target_vocabulary_size, vocabulary_size)
         return tokenizer
 
     @classmethod
-    def from_files(cls, source, target=None) -> "Tokenizer":
-        """Reads SentencePiece models, of any type, with their own special ids.
+    def from_files(
+        cls, source: str | os.PathLike, target: str | os.PathLike | None = None
+    ) -> "Tokenizer":
+        """Reads SentencePiece models of any type, with their own special ids.
 
         Missing special ids follow the pieces, and the vocabulary sizes count them: see
         `Tokenizer`.
 
         Args:
             source: path of a ".model" file.
-            target: path of the target language's; None means one for both.
+            target: path of the target language's model; None means the source's.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            ValueError: if a file is no SentencePiece model, or special ids differ
-                between two models or fall together in one.
+            ValueError: if a file is not a SentencePiece model, two models have
+                different special ids, or two special ids of a model are the same.
         """
         files = [source] if target is None else [source, target]
         models = [Path(file).read_bytes() for file in files]
@@ -179,13 +180,13 @@ class Tokenizer:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides the ids of a text."""
+        """SHA-256 of everything that decides the ids of a text."""
         models = self.source_model, self.target_model
-        parts = [hashlib.sha256(model).hexdigest() for model in models]
-        return hashlib.sha256(f"{parts} {self._special_ids}".encode()).hexdigest()
+        digests = [hashlib.sha256(model).hexdigest() for model in models]
+        return hashlib.sha256(f"{digests} {self._special_ids}".encode()).hexdigest()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Source ids of each line, `end_id` last.
+        """Source ids of each line, `end_id` last; uses all processor cores.
 
         Args:
             lines: list of str.
@@ -199,11 +200,12 @@ class Tokenizer:
         """Target ids of each line, `end_id` last; see `encode`."""
         return self._encode(self._target, lines)
 
-    def decode(self, ids) -> list[str]:
+    def decode(self, ids: Sequence[Sequence[int]] | np.ndarray) -> list[str]:
         """The target text of each sequence, cut at its first `end_id`.
 
         Args:
-            ids: list of lists of int, or integer array (B, T); pads and starts vanish.
+            ids: list of lists of int, or integer array (B, T); pads and starts are
+                left out.
         Raises:
             TypeError: if `ids` is not a list of sequences of int.
             ValueError: if an id is outside the target vocabulary.
@@ -212,7 +214,7 @@ class Tokenizer:
         return self._target.decode(pieces) if pieces else []
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces of a source as SentencePiece writes them: "▁" begins a word.
+        """The pieces of source ids as SentencePiece writes them: "▁" begins a word.
 
         Args:
             ids: list of int, without special ids.
@@ -220,10 +222,10 @@ class Tokenizer:
         return self._source.id_to_piece(list(ids))
 
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces of a target; see `source_pieces`."""
+        """The pieces of target ids; see `source_pieces`."""
         return self._target.id_to_piece(list(ids))
 
-    def source_graph(self, strings):
+    def source_graph(self, strings) -> "tf.RaggedTensor":
         """Source ids inside a TensorFlow graph.
 
         Args:
@@ -233,11 +235,11 @@ class Tokenizer:
         """
         return tf_text.encode(self.source_model, strings, self.end_id)
 
-    def target_graph(self, strings):
+    def target_graph(self, strings) -> "tf.RaggedTensor":
         """Target ids inside a TensorFlow graph; see `source_graph`."""
         return tf_text.encode(self.target_model, strings, self.end_id)
 
-    def detokenize_graph(self, ids):
+    def detokenize_graph(self, ids) -> "tf.Tensor":
         """The text of target ids inside a TensorFlow graph, as `decode` gives it.
 
         Args:
@@ -251,7 +253,7 @@ class Tokenizer:
         return max(processor.get_piece_size(), max(self._special_ids) + 1)
 
     def _encode(self, processor, lines):
-        lines = list(_several(lines, "lines"))
+        lines = list(_check_iterable("lines", lines))
         for number, line in enumerate(lines, start=1):
             if not isinstance(line, str):
                 raise TypeError(
@@ -261,7 +263,8 @@ class Tokenizer:
         try:
             return [ids + [self.end_id] for ids in processor.encode(lines)]
         except TypeError:
-            Lines.of(lines)  # names the line that has no UTF-8 form
+            for number, line in enumerate(lines, start=1):
+                check_line(number, line)  # names the line that has no UTF-8 form
             raise
 
     def _pieces(self, row):
@@ -270,12 +273,10 @@ class Tokenizer:
             raise ValueError(
                 f"Id {id_} is outside the target vocabulary of {size} ids."
             )
-        # Between the pieces and the special ids after them a model may have ids that
-        # stand for nothing.
-        nothing = (row >= self._target.get_piece_size()) & ~np.isin(
-            row, self._special_ids
-        )
-        row = np.where(nothing, self.unknown_id, row)
+        # The smaller of two models has unused ids before the added special ids.
+        has_no_piece = row >= self._target.get_piece_size()
+        unused = has_no_piece & ~np.isin(row, self._special_ids)
+        row = np.where(unused, self.unknown_id, row)
         ended = np.cumsum(row == self.end_id) > 0
         return row[~ended & (row != self.pad_id) & (row != self.start_id)].tolist()
 
@@ -283,14 +284,14 @@ class Tokenizer:
 def _warn_if_lowered(text, size, wanted):
     if wanted not in (None, size):
         warnings.warn(
-            f"The {text} fills a vocabulary of {size} pieces, not of {wanted}: that is "
-            "now its size.",
+            f"The {text} fills a vocabulary of {size} pieces, not of {wanted}: the "
+            f"vocabulary size is now {size}.",
             stacklevel=3,
         )
 
 
-def _several(values, name):
-    """The values; one value alone would be read letter by letter."""
+def _check_iterable(name, values):
+    """The values; one str would be read letter by letter."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"`{name}` must be a list. Received: {values!r:.60}")
     return values

@@ -64,7 +64,8 @@ def new_translator(
 
 
 def _new_tokenizer(corpus, vocabulary_size, separate, seed):
-    settings = {"vocabulary_size": vocabulary_size, "seed": seed}
+    del seed
+    settings = {"vocabulary_size": vocabulary_size}
     if not hasattr(corpus, "sources"):
         raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
     if separate:

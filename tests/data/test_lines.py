@@ -2,7 +2,8 @@ import gzip
 
 import pytest
 
-from keras_vanilla.data.lines import Lines, LinesOfFiles
+from keras_vanilla.data import FileLines
+from keras_vanilla.data.lines import Lines
 from keras_vanilla.tokenizer import Tokenizer
 
 # Words of a few lines fill no vocabulary.
@@ -17,20 +18,25 @@ def files(tmp_path):
 
 
 def test_lines_that_stay_in_files_are_those_read_from_them(files):
-    stay = LinesOfFiles(*files)
+    stay = FileLines(*files)
     expected = ["one", "", "thrée\u2028", "four", "five"]
     for _ in range(2):
         assert list(stay) == list(Lines.read(*files)) == expected
     assert len(stay) == 5
-    assert Lines.of(stay) is stay
+
+
+def test_files_are_named_one_by_one(files):
+    for wrong in ([], [[*files]]):
+        with pytest.raises(TypeError, match="FileLines expects paths"):
+            FileLines(*wrong)
 
 
 def test_a_tokenizer_of_files_is_that_of_their_lines(files):
     sizes = {"vocabulary_size": 272}
-    one = Tokenizer.train(files=files, **sizes)
+    one = Tokenizer.train(FileLines(*files), **sizes)
     other = Tokenizer.train(lines=list(Lines.read(*files)), **sizes)
     assert one.source_model == other.source_model
-    separate = [LinesOfFiles(files[0]), LinesOfFiles(files[1])]
+    separate = [FileLines(files[0]), FileLines(files[1])]
     one = Tokenizer.train_separate(*separate, **sizes)
     other = Tokenizer.train_separate(*map(list, separate), **sizes)
     assert (one.source_model, one.target_model) == (

@@ -244,7 +244,7 @@ def test_one_id_for_two_special_pieces_is_refused(two):
 
     path = changed(two[0], ends_with_pads)
     with pytest.raises(
-        ValueError, match=r"en.model has one id .* pad_id=2, .*end_id=2"
+        ValueError, match=r"en.model has the same id .* pad_id=2, .*end_id=2"
     ):
         Tokenizer.from_files(path)
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
-from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.data import FileLines, ParallelCorpus
 from keras_vanilla.tokenizer import Tokenizer
 
 CORPORA = Path(__file__).parents[3] / "shared" / "data"
@@ -143,8 +143,33 @@ def test_the_same_text_trains_the_same_model(tokenizer, tmp_path):
     (tmp_path / "a").write_text("\n".join(LINES[:99]))
     (tmp_path / "b.gz").write_bytes(gzip.compress("\n".join(LINES[99:]).encode()))
     files = [tmp_path / "a", str(tmp_path / "b.gz")]
-    again = Tokenizer.train(files=files, vocabulary_size=307)
+    again = Tokenizer.train(FileLines(*files), vocabulary_size=307)
     assert again.source_model == tokenizer.source_model
+
+
+def test_lines_that_can_be_read_again_are_not_kept():
+    class Text:
+        """Lines of which at most a few are alive at a time."""
+
+        def __iter__(self):
+            for line in LINES * 9:
+                yield Line(line)
+
+    class Line(str):
+        alive = most = 0
+
+        def __init__(self, _):
+            Line.alive += 1
+            Line.most = max(Line.most, Line.alive)
+
+        def __del__(self):
+            Line.alive -= 1
+
+    tokenizer = Tokenizer.train(Text(), vocabulary_size=307)
+    assert Line.most < 20
+    assert tokenizer.source_model == (
+        Tokenizer.train(LINES * 9, vocabulary_size=307).source_model
+    )
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
@@ -197,20 +222,17 @@ def test_too_small_a_size_is_refused_with_the_least(capfd, size, model_type):
 
 
 def test_what_cannot_be_trained_on_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="either `files` or `lines`"):
-        Tokenizer.train()
-    with pytest.raises(ValueError, match="either `files` or `lines`"):
-        Tokenizer.train(files=["a"], lines=["b"])
     for empty in ([], [""], [" ", "\u3000"], ["\x07"]):
         with pytest.raises(ValueError, match="no text|cannot learn"):
             Tokenizer.train(lines=empty)
     with pytest.raises(ValueError, match="`model_type`.*'word'"):
         Tokenizer.train(lines=LINES, model_type="word")
-    for name in ("files", "lines"):
-        with pytest.raises(TypeError, match=f"`{name}` must be a list"):
-            Tokenizer.train(**{name: "text"})
+    with pytest.raises(TypeError, match="`lines` must be a list"):
+        Tokenizer.train("text")
+    with pytest.raises(TypeError, match="Line 2 must be str. Received: int"):
+        Tokenizer.train(["text", 5])
     with pytest.raises(FileNotFoundError):
-        Tokenizer.train(files=[tmp_path / "gone"])
+        Tokenizer.train(FileLines(tmp_path / "gone"))
 
 
 def strange_lines():
@@ -259,7 +281,7 @@ def test_the_graph_agrees_on_real_text(name):
     path = CORPORA / name
     if not path.exists():
         pytest.skip(f"the corpus {name} is not here")
-    tokenizer = Tokenizer.train(files=[path], vocabulary_size=1999)
+    tokenizer = Tokenizer.train(FileLines(path), vocabulary_size=1999)
     lines = path.read_text(encoding="utf-8").split("\n")
     graph = tokenizer.target_graph(lines).to_list()
     assert_ties(tokenizer.target_model, lines, tokenizer.encode_target(lines), graph)

@@ -4,28 +4,13 @@ import warnings
 import pytest
 import sentencepiece
 
-from keras_vanilla.data.lines import Lines
-from keras_vanilla.tokenizer import Tokenizer, vocabulary
+from keras_vanilla.data import FileLines
+from keras_vanilla.tokenizer import Tokenizer, training
 from keras_vanilla.tokenizer.training import fitting_size
 
 LINES = [f"the cat number {n} sat on the mat and saw dog {n * 7}" for n in range(211)]
 OTHER = [f"le chat numéro {n} était là où le chien {n * 3} dort" for n in range(211)]
 CHINESE = [chr(0x4E00 + n) for n in range(3001)]
-
-
-class Many(Lines):
-    """Lines that say they are more than they are."""
-
-    def __new__(cls, count):
-        many = super().__new__(cls)
-        many.count = count
-        return many
-
-    def __init__(self, count):
-        super().__init__(b"few letters", [0, 11])
-
-    def __len__(self):
-        return self.count
 
 
 def chinese_lines():
@@ -49,11 +34,11 @@ def chinese_lines():
     ],
 )
 def test_the_number_of_lines_chooses_the_size(lines, size):
-    assert fitting_size(Many(lines)) == size
+    assert fitting_size(lines, 31) == size
 
 
 def test_a_script_of_many_characters_has_room_for_more_than_those():
-    assert fitting_size(Lines.of(CHINESE)) == 260 + 2 * len({*CHINESE, "▁"})
+    assert fitting_size(3, len(CHINESE)) == 260 + 2 * len(CHINESE)
     tokenizer = Tokenizer.train(lines=chinese_lines())
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
     pieces = {peer.id_to_piece(i) for i in range(tokenizer.vocabulary_size)}
@@ -70,12 +55,12 @@ def test_characters_count_after_normalisation():
     normalizer = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
     left = set("".join(normalizer.normalize([*apart, *wide])))
     lines = [*apart, *wide, *CHINESE]
-    assert fitting_size(Lines.of(lines)) == 260 + 2 * len({*left, *CHINESE})
+    assert training._characters(lines) == {*left, *CHINESE}
     assert len(left) not in (len(set("".join(apart + wide))), len(apart) + len(wide))
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_a_size_nobody_asked_for_is_lowered_without_a_word(model_type, capfd):
+def test_chosen_size_is_lowered_without_warning(model_type, capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tokenizer = Tokenizer.train(lines=LINES, model_type=model_type)
@@ -92,14 +77,14 @@ def test_the_chosen_size_is_that_size_given(tmp_path):
     (tmp_path / "lines").write_text("\n".join(lines))
     given = Tokenizer.train(lines=lines, vocabulary_size=4_000)
     assert given.vocabulary_size == 4_000
-    for chosen in ({"lines": iter(lines)}, {"files": [tmp_path / "lines"]}):
-        assert Tokenizer.train(**chosen).source_model == given.source_model
+    for chosen in (iter(lines), FileLines(tmp_path / "lines")):
+        assert Tokenizer.train(chosen).source_model == given.source_model
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
 def test_separate_vocabularies_are_those_of_each_language_alone(model_type):
     options = {"vocabulary_size": 303, "model_type": model_type}
-    both = Tokenizer.train_separate(iter(LINES), iter(OTHER), **options, seed=7)
+    both = Tokenizer.train_separate(iter(LINES), iter(OTHER), **options)
     for ours, lines in ((both.source_model, LINES), (both.target_model, OTHER)):
         assert ours == Tokenizer.train(lines=lines, **options).source_model
     assert both.vocabulary_size == both.target_vocabulary_size == 303
@@ -137,7 +122,7 @@ def test_separate_texts_that_cannot_be_trained_on_are_refused():
 def test_of_a_very_large_text_every_nth_line_is_read_and_every_character_kept(
     monkeypatch,
 ):
-    monkeypatch.setattr(vocabulary, "MOST_LINES", 100)
+    monkeypatch.setattr(training, "MOST_LINES", 100)
     lines = [*LINES[:209], "the ж", LINES[0]]  # the 210th is no third line
     sampled = Tokenizer.train(lines=lines, vocabulary_size=300)
     assert sampled.source_pieces(sampled.encode(["ж"])[0][:-1])[-1] == "ж"

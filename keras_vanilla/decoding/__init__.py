@@ -2,8 +2,19 @@
 
 from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.compiled import CompiledSearch
+from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.greedy import greedy_search
 from keras_vanilla.decoding.sampling import sample
-from keras_vanilla.decoding.trace import watch
+from keras_vanilla.decoding.search import run_search
+from keras_vanilla.decoding.trace import SearchTrace, trace_search
 
-__all__ = ["CompiledSearch", "beam_search", "greedy_search", "sample", "watch"]
+__all__ = [
+    "CompiledSearch",
+    "DecodingConfig",
+    "SearchTrace",
+    "beam_search",
+    "greedy_search",
+    "run_search",
+    "sample",
+    "trace_search",
+]

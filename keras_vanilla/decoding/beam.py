@@ -1,12 +1,11 @@
 """Beam search: at each step, the most probable of all continuations are kept."""
 
-import math
-
 from keras import ops
 
-from keras_vanilla.decoding.limits import row_limits
-from keras_vanilla.decoding.loop import repeat
-from keras_vanilla.decoding.top_k import highest
+from keras_vanilla.decoding.config import DecodingConfig
+from keras_vanilla.decoding.hypothesis_end import ends_here, row_limits
+from keras_vanilla.decoding.loop import run_loop
+from keras_vanilla.decoding.top_k import blockwise_top_k
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
 FIRST = 1.0  # ranks before every log-probability
@@ -15,74 +14,78 @@ FIRST = 1.0  # ranks before every log-probability
 def beam_search(
     model,
     source_ids,
-    beam_size=4,
-    length_penalty=0.6,
-    penalty="gnmt",
-    max_length=None,
-    n_best=None,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    length_normalization: str = "gnmt",
+    max_length: int | None = None,
+    n_best: int | None = None,
 ):
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
 
         score = log P(hypothesis | source) / lp(n),    lp(n) = ((5 + n) / 6)^a  "gnmt"
                                                        lp(n) = n^a              "power"
 
-    A hypothesis that ends keeps its place among the K, and the search goes on with one
-    beam fewer (some searches fill the place again: theirs with one beam is not greedy
-    search, this one is). A row is done when no beam can still enter its `n_best`
-    hypotheses, whatever it would go on with: log P only falls, so a beam that has
+    A hypothesis that ends keeps its place among the K, and the search continues with
+    one beam fewer. (Some searches fill the place again: with one beam they are not
+    greedy search; this one is.) A row is done when no beam can still enter its `n_best`
+    hypotheses, whatever tokens follow: log P only falls, so a beam that has
     log-probability p now never scores above p / lp(longest length). At a row's longest
-    length beams are taken as they are, without an end.
+    length the beams are returned as they are, without an end.
 
     Args:
         model: as `greedy_search` takes it.
         source_ids: int tensor (B, S).
-        beam_size: int. Hypotheses that are kept of each row (K).
-        length_penalty: float, at least 0. The exponent a; 0 leaves the sum as it is.
-        penalty: "gnmt" or "power".
+        beam_size: int. Hypotheses kept per row (K).
+        length_penalty: float, at least 0. The exponent a; with 0 the score is log P.
+        length_normalization: "gnmt" or "power".
         max_length: int or None, as in `greedy_search`.
-        n_best: int or None. Hypotheses wanted of each row; None means all K. With fewer
+        n_best: int or None. Hypotheses returned per row; None means all K. With fewer
             the search can end sooner.
     Returns:
-        Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Of a row
-        with fewer hypotheses the last have the score -inf, and only pads.
+        Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
+        row has fewer hypotheses, the last have the score -inf and only pads.
     Raises:
-        ValueError: if `beam_size` or `max_length` is below 1, `n_best` is not from 1 to
-            `beam_size`, the penalty is another, its exponent is negative or not finite,
-            or an id that can be read is outside the vocabulary.
+        ValueError: as `DecodingConfig`; also if `max_length` is above the model's, or
+            an id that can be read is outside the vocabulary.
     Source: Wu et al. 2016, section 7 for "gnmt"; Vaswani et al. 2017, section 6.1.
     """
-    n_best = beam_size if n_best is None else n_best
-    check_beam_search(beam_size, n_best, length_penalty, penalty)
+    config = DecodingConfig(
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        max_length=max_length,
+        n_best=beam_size if n_best is None else n_best,
+        length_normalization=length_normalization,
+    )
     memory, memory_mask = model.encode(source_ids)
-    length, limits = row_limits(model, memory_mask, max_length)
+    length, limits = row_limits(model, memory_mask, config.max_length)
 
     def score(log_probs, lengths):
-        n = ops.cast(lengths, "float32")
-        n = (5 + n) / 6 if penalty == "gnmt" else n
-        return log_probs / ops.power(n, length_penalty)
+        return config.normalize(log_probs, ops.cast(lengths, "float32"))
 
     def unfinished(state):
-        worst = ops.top_k(_scores(state, score), k=n_best)[0][:, -1]  # (B,)
+        worst = ops.top_k(_scores(state, score), k=config.n_best)[0][:, -1]  # (B,)
         live = ops.where(state["finished"], NOTHING, state["log_probs"])
         bound = score(ops.max(live, axis=1), limits)
         return ops.logical_and(
             ops.less(state["index"], length), ops.any(ops.greater(bound, worst))
         )
 
-    state = repeat(
+    state = run_loop(
         model,
         unfinished,
         lambda state: _step(model, state, limits),
-        _start(model, memory, memory_mask, beam_size, length),
+        _start(model, memory, memory_mask, config.beam_size, length),
     )
-    scores, order = ops.top_k(_scores(state, score), k=n_best)  # (B, K) -> (B, n_best)
+    scores, order = ops.top_k(
+        _scores(state, score), k=config.n_best
+    )  # (B, K) -> (B, n_best)
     ids = _of_parents(state["ids"], ops.cast(order, "int32"))
     exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
     return ops.where(exists, ids, model.pad_id), scores
 
 
 def _start(model, memory, memory_mask, beam_size, length):
-    """K beams a row, of which one exists; their caches lie row after row."""
+    """K beams per row, of which one exists; the cache has the K of a row in order."""
     batch = ops.shape(memory)[0]
     shape = (batch, beam_size)
     first = ops.cast(ops.equal(ops.arange(beam_size), 0), "float32")
@@ -102,14 +105,14 @@ def _start(model, memory, memory_mask, beam_size, length):
 
 
 def _step(model, state, limits):
-    """Every live beam one token on, and the K best of what comes of them."""
+    """Extends every live beam by one token and keeps the K best hypotheses."""
     logits, cache = model.decode_step(
         ops.reshape(state["last"], (-1,)), state["index"], state["cache"]
     )
     parents, tokens, log_probs, ended_before = _best_continuations(state, logits)
     tokens = ops.where(ended_before, model.pad_id, tokens)
     count = state["index"] + 1
-    ends = ops.equal(tokens, model.end_id) | ops.expand_dims(count >= limits, -1)
+    ends = ends_here(tokens, count, limits, model.end_id)
     ids = _of_parents(state["ids"], parents)
     return {
         "index": count,
@@ -127,10 +130,10 @@ def _step(model, state, limits):
 
 
 def _best_continuations(state, logits):
-    """Which beam each of the K best goes on from, its token and log-probability.
+    """The K best continuations: parent beams, tokens, log-probabilities, `kept`.
 
-    A finished hypothesis goes on in one way, as itself, and before all others; whether
-    that is so is the fourth that is returned.
+    A finished hypothesis has one continuation, itself, which ranks before all others;
+    `kept` is True there.
     """
     batch, beam_size = ops.shape(state["last"])
     size = ops.shape(logits)[1]
@@ -139,18 +142,18 @@ def _best_continuations(state, logits):
     added = ops.reshape(_log_softmax(logits), (batch, beam_size, size))
     ranks = ops.where(finished, itself, ops.expand_dims(state["log_probs"], 2) + added)
     ranks = ops.reshape(ranks, (batch, beam_size * size))
-    best, places = highest(ranks, beam_size)  # (B, K * V) -> (B, K)
+    best, places = blockwise_top_k(ranks, beam_size)  # (B, K * V) -> (B, K)
     parents = ops.floor_divide(places, size)
-    kept = ops.equal(best, FIRST)  # and no place that nothing was left to fill
+    kept = ops.equal(best, FIRST)  # False where there was no hypothesis left
     log_probs = ops.where(kept, _of_parents(state["log_probs"], parents), best)
     return parents, ops.mod(places, size), log_probs, kept
 
 
 def _log_softmax(logits):
-    # TensorFlow Lite takes four times as long for the operator of this name.
-    highest = ops.max(logits, axis=-1, keepdims=True)
-    total = ops.sum(ops.exp(logits - highest), axis=-1, keepdims=True)
-    return logits - (ops.log(total) + highest)
+    # TensorFlow Lite's own log-softmax operator takes four times as long.
+    maximum = ops.max(logits, axis=-1, keepdims=True)
+    total = ops.sum(ops.exp(logits - maximum), axis=-1, keepdims=True)
+    return logits - (ops.log(total) + maximum)
 
 
 def _of_parents(values, parents):
@@ -161,9 +164,10 @@ def _of_parents(values, parents):
 
 
 def _reordered(cache, before, parents):
-    """The cache with each beam's past at its place.
+    """The cache with the past of each beam's parent.
 
-    What a step leaves alone, such as the memory's keys, is equal in all beams of a row.
+    Tensors that a step does not change, such as the memory's keys, are equal in all
+    beams of a row and stay as they are.
     """
     batch, beam_size = ops.shape(parents)
     rows = ops.expand_dims(ops.arange(batch) * beam_size, 1) + parents  # (B, K)
@@ -175,30 +179,6 @@ def _reordered(cache, before, parents):
 
 
 def _scores(state, score):
-    """(B, K) of the hypotheses that are finished; of the others, -inf."""
+    """(B, K): the scores of finished hypotheses, -inf for the others."""
     scores = score(state["log_probs"], state["lengths"])
     return ops.where(state["finished"], scores, NOTHING)
-
-
-def check_beam_search(beam_size, n_best, length_penalty, penalty="gnmt"):
-    """Refuses arguments of `beam_search` that are out of their range.
-
-    Raises:
-        ValueError: see `beam_search`.
-    """
-    if not isinstance(beam_size, int) or beam_size < 1:
-        raise ValueError(
-            f"`beam_size` must be an int of at least 1. Received: {beam_size}"
-        )
-    if not isinstance(n_best, int) or not 1 <= n_best <= beam_size:
-        raise ValueError(
-            f"`n_best` must be at least 1 and at most `beam_size`, {beam_size}. "
-            f"Received: {n_best}"
-        )
-    if not 0 <= length_penalty < math.inf:
-        raise ValueError(
-            f"`length_penalty` must be at least 0, and finite. Received: "
-            f"{length_penalty}"
-        )
-    if penalty not in ("gnmt", "power"):
-        raise ValueError(f"`penalty` must be 'gnmt' or 'power'. Received: {penalty!r}")

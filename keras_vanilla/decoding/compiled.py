@@ -1,31 +1,31 @@
 """A search compiled once per shape, by Keras itself, on every backend."""
 
 import inspect
+from collections.abc import Callable
 
 import keras
 
 from keras_vanilla.decoding.sampling import check_seed
 
-MOST_KEPT = 16  # searches and settings of one model
+MOST_KEPT = 16  # compiled searches per model
 
 
 class CompiledSearch:
     """Runs searches over one model as compiled graphs.
 
-    Keras's own `predict_on_batch` does the compiling, so the search needs no code for
-    each backend; what was compiled is kept for each of the last searches and settings,
-    but not for each seed. The model's weights are read at each call: it may go on
-    learning.
+    Keras's own `predict_on_batch` compiles, so the search needs no code per backend.
+    The graphs of the last 16 searches and settings are kept; one graph serves all
+    seeds. The model's weights are read at each call: it may be trained in between.
 
     Args:
         model: a Keras model with what `greedy_search` needs.
     """
 
-    def __init__(self, model):
+    def __init__(self, model: keras.Model):
         self._model = model
         self._searches = {}
 
-    def __call__(self, search, source_ids, **settings):
+    def __call__(self, search: Callable, source_ids, **settings):
         """The result of `search(model, source_ids, **settings)`, as NumPy arrays.
 
         Args:
@@ -33,7 +33,7 @@ class CompiledSearch:
             source_ids: int32 array (B, S).
             settings: the search's other arguments; they must be hashable.
         Raises:
-            ValueError: if the search takes a `seed` and this is none.
+            ValueError: if the search takes a `seed` and it is not valid, see `sample`.
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
@@ -52,7 +52,7 @@ class _SearchModel(keras.Model):
     def __init__(self, model, search, settings, seeded):
         super().__init__(name="search")
         self.searched = model
-        if seeded:  # a variable: an int, or None, would be a constant of the graph
+        if seeded:  # a variable: an int would be a constant of the graph
             self.seed_generator = keras.random.SeedGenerator(0)
             settings = {**settings, "seed": self.seed_generator}
         if keras.backend.backend() == "tensorflow":
@@ -60,8 +60,8 @@ class _SearchModel(keras.Model):
         self._run = lambda source_ids: search(model, source_ids, **settings)
 
     def start_from(self, seed):
-        """Makes the next call draw what it would draw with this seed, uncompiled."""
-        check_seed(seed)
+        """Makes the next call draw what an uncompiled search draws with this seed."""
+        seed = check_seed(seed)
         if not isinstance(seed, keras.random.SeedGenerator):
             seed = keras.random.SeedGenerator(seed)
         self.seed_generator.state.assign(seed.next())

@@ -1,12 +1,20 @@
-"""The loop of every search that keeps one hypothesis a row."""
+"""The loop of every search that keeps one hypothesis per row."""
+
+from collections.abc import Callable
 
 from keras import ops
 
-from keras_vanilla.decoding.limits import row_limits
+from keras_vanilla.decoding.hypothesis_end import ends_here, row_limits
 
 
-def one_by_one(model, source_ids, choose, max_length=None, log_prob=None):
-    """Maps source ids to target ids, choosing one token after another.
+def decode_token_by_token(
+    model,
+    source_ids,
+    choose: Callable,
+    max_length: int | None = None,
+    log_prob: Callable | None = None,
+):
+    """Maps source ids to target ids, one token after another.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
     a compiled graph and inside an exported file.
@@ -17,8 +25,8 @@ def one_by_one(model, source_ids, choose, max_length=None, log_prob=None):
         choose: maps float32 logits (B, V) and the step, an int32 scalar that counts
             from 0, to int32 ids (B,).
         max_length: as for `greedy_search`.
-        log_prob: maps logits (B, V) to a float32 number (B,) of what is chosen, to be
-            added up; or None.
+        log_prob: maps logits (B, V) to the log-probabilities (B,) of the chosen tokens,
+            which are summed; or None.
     Returns:
         Int32 ids (B, L), and float32 sums (B,) or None.
     Raises:
@@ -54,20 +62,19 @@ def one_by_one(model, source_ids, choose, max_length=None, log_prob=None):
                 state["ids"], (0, index), ops.expand_dims(chosen, 1)
             ),
             "finished": state["finished"]
-            | ops.equal(chosen, model.end_id)
-            | ops.greater_equal(index + 1, limits),
+            | ends_here(chosen, index + 1, limits, model.end_id),
             "sums": state["sums"] + ops.where(state["finished"], 0.0, added),
             "cache": cache,
         }
 
-    state = repeat(model, unfinished, step, state)
+    state = run_loop(model, unfinished, step, state)
     return state["ids"], None if log_prob is None else state["sums"]
 
 
-def repeat(model, unfinished, step, state):
-    """The state after as many steps as it takes.
+def run_loop(model, unfinished: Callable, step: Callable, state: dict) -> dict:
+    """The state after the last step.
 
-    A model may bring a `while_loop` of its own, as exported ones do.
+    A model may have a `while_loop` of its own, as exported models do.
     """
     loop = getattr(model, "while_loop", ops.while_loop)
     return loop(unfinished, lambda state: (step(state),), (state,))[0]

@@ -5,54 +5,56 @@ import math
 import keras
 from keras import ops
 
-from keras_vanilla.decoding.loop import one_by_one
+from keras_vanilla._checks import check_integer
+from keras_vanilla.decoding.loop import decode_token_by_token
 
 
 def sample(
     model,
     source_ids,
-    temperature=1.0,
-    top_k=None,
-    top_p=None,
-    seed=None,
-    max_length=None,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | keras.random.SeedGenerator | None = None,
+    max_length: int | None = None,
 ):
     """Maps source ids to target ids, drawing each token from the model's distribution.
 
         softmax(logits / temperature)  ->  the top_k best  ->  of them the top_p nucleus
 
     In this order: the temperature changes the probabilities, then all but the `top_k`
-    best tokens go, then all but the nucleus: the smallest set of the most likely tokens
-    whose probabilities, which sum to 1 again after `top_k`, reach `top_p`. At least one
-    token always stays. With `top_k=1` this is `greedy_search`.
+    best tokens are removed, then all but the nucleus: the smallest set of the most
+    likely tokens whose probabilities, renormalised after `top_k`, reach `top_p`. At
+    least one token always remains. With `top_k=1` this is `greedy_search`.
 
     The random numbers are drawn before the first step, for outputs as long as the
-    model allows, so that with one seed and one backend a row says the same whatever
-    its batch is padded to, whatever rows follow it, and up to any `max_length`. (Where
-    XLA compiles for TensorFlow they are others.)
+    model allows, so that with one seed and one backend a row's output does not depend
+    on padding, on the rows after it, or on `max_length`. (XLA on TensorFlow draws other
+    numbers.)
 
     Args:
         model: has what `greedy_search` needs.
         source_ids: int tensor (B, S).
         temperature: float above 0. Below 1 likely tokens become likelier.
-        top_k: int or None. How many tokens stay; more than there are is all.
+        top_k: int or None. Number of tokens that remain; all if there are fewer.
         top_p: float or None. Above 0, at most 1.
         seed: int, None or `keras.random.SeedGenerator`. An int gives the same result
             at each call, the others a new one. A compiled graph of your own needs a
-            generator to draw anew; `CompiledSearch` gives it one.
+            generator for new draws; `CompiledSearch` has one.
         max_length: int or None, as for `greedy_search`.
     Returns:
         Int32 tensor (B, L), as `greedy_search` gives.
     Raises:
-        ValueError: if `temperature` is not finite or not above 0, `top_k` is not an int
-            or is below 1, `top_p` is not above 0 and at most 1, `seed` is none of the
-            above or an int outside [0, 2**31), `max_length` is below 1 or above the
-            model's, or an id that can be read is outside the vocabulary.
+        ValueError: if `temperature` is not finite or not above 0, `top_k` is not an
+            integer of at least 1, `top_p` is not above 0 and at most 1, `seed` is of
+            another type or an int outside [0, 2**31), `max_length` is below 1 or above
+            the model's, or an id that can be read is outside the vocabulary.
     Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
     section 3.1, for the nucleus; Fan et al. 2018 for the k best.
     """
-    _check_settings(temperature, top_k, top_p)
-    check_seed(seed)
+    _check_settings(temperature, top_p)
+    top_k = None if top_k is None else check_integer("top_k", top_k, 1)
+    seed = check_seed(seed)
     source_ids = ops.convert_to_tensor(source_ids)
     draws = keras.random.uniform(
         (ops.shape(source_ids)[0], model.max_length), dtype="float32", seed=seed
@@ -71,11 +73,11 @@ def sample(
         place = ops.expand_dims(_place(probabilities, draw), 1)
         return ops.cast(ops.take_along_axis(ids, place, axis=1)[:, 0], "int32")
 
-    return one_by_one(model, source_ids, choose, max_length)[0]
+    return decode_token_by_token(model, source_ids, choose, max_length)[0]
 
 
 def check_seed(seed):
-    """Refuses what no backend, or not every backend, can draw with.
+    """The seed, an integer as Python's int; refuses what not every backend takes.
 
     Args:
         seed: what `sample` was given.
@@ -83,23 +85,21 @@ def check_seed(seed):
         ValueError: if it is not None, an int in [0, 2**31) or a `SeedGenerator`.
     """
     if seed is None or isinstance(seed, keras.random.SeedGenerator):
-        return
-    if not isinstance(seed, int) or not 0 <= seed < 2**31:
+        return seed
+    try:
+        return check_integer("seed", seed, 0, 2**31 - 1)
+    except ValueError:
         raise ValueError(
             "`seed` must be None, an int of at least 0 and below 2**31, or a "
             f"keras.random.SeedGenerator. Received: {seed!r}"
-        )
+        ) from None
 
 
-def _check_settings(temperature, top_k, top_p):
+def _check_settings(temperature, top_p):
     if not (math.isfinite(temperature) and temperature > 0):
         raise ValueError(
-            "`temperature` must be finite and above 0 (`greedy_search` is what 0 would "
-            f"be). Received: {temperature}"
-        )
-    if top_k is not None and not (isinstance(top_k, int) and top_k >= 1):
-        raise ValueError(
-            f"`top_k` must be None or an int of at least 1. Received: {top_k!r}"
+            "`temperature` must be finite and above 0 (for 0 use `greedy_search`). "
+            f" Received: {temperature}"
         )
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(

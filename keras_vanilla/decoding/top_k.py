@@ -1,22 +1,22 @@
-"""The highest of many numbers, as phones find them fast."""
+"""Top-k, in a form that is fast on phones."""
 
 from keras import ops
 
-BLOCK = 128  # numbers that are looked at together
+BLOCK = 128  # numbers in a block
 
 
-def highest(values, k):
-    """The k highest of each row, as `keras.ops.top_k` finds them.
+def blockwise_top_k(values, k: int):
+    """The k highest values of each row, as `keras.ops.top_k` finds them.
 
-    First the blocks with the highest numbers, then the highest in these: a runtime on a
-    phone puts all that `top_k` looks at through a heap, one after the other.
+    First it finds the k blocks with the highest maxima, then the k highest values in
+    these blocks: TensorFlow Lite's `top_k` passes every value through a heap.
 
     Args:
         values: float tensor (B, n).
         k: int.
     Returns:
-        The numbers (B, k), highest first, and their int32 places; of equal numbers the
-        first comes first (PyTorch's `top_k` leaves that open).
+        The values (B, k), highest first, and their int32 places (B, k); of equal values
+        the first comes first (PyTorch's `top_k` leaves the order open).
     """
     batch, size = ops.shape(values)
     blocks = -(-size // BLOCK)
@@ -27,7 +27,7 @@ def highest(values, k):
     values = ops.pad(values, padding, constant_values=float("-inf"))
     values = ops.reshape(values, (batch, blocks, BLOCK))
     chosen = ops.cast(ops.top_k(ops.max(values, axis=2), k=k)[1], "int32")
-    chosen = ops.sort(chosen, axis=1)  # (B, k): of equal numbers the first
+    chosen = ops.sort(chosen, axis=1)  # (B, k): of equal values the first
     values = ops.take_along_axis(values, ops.expand_dims(chosen, 2), axis=1)
     best, within = ops.top_k(ops.reshape(values, (batch, k * BLOCK)), k=k)
     within = ops.cast(within, "int32")

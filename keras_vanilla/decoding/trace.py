@@ -1,47 +1,62 @@
-"""A search, watched: what it held at each step."""
+"""A search with its state at each step."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 from keras import ops
 
 
-def watch(search, model, source_ids, **arguments):
-    """Runs a search one step after another, and keeps what it held at each.
+class SearchTrace(NamedTuple):
+    """A search's result and its states.
 
-    The search is the same code; only its loop runs in Python, and so it is slow.
+    Fields:
+        result: what the search returns, as NumPy arrays.
+        states: list of dicts, see `trace_search`.
+    """
+
+    result: Any
+    states: list[dict[str, np.ndarray]]
+
+
+def trace_search(search: Callable, model, source_ids, **arguments) -> SearchTrace:
+    """Runs a search and keeps its state before the first step and after each.
+
+    The search is the same code; its loop runs in Python, so it is slow.
 
     Args:
         search: `greedy_search`, `beam_search`, `sample`, or another function of a model
-            and source ids whose loop is `keras_vanilla.decoding.loop.repeat`.
+            and source ids whose loop is `keras_vanilla.decoding.loop.run_loop`.
         model: as the search takes it.
         source_ids: int tensor (B, S).
-        arguments: the search's others.
+        arguments: the search's other arguments.
     Returns:
-        The search's result, as NumPy arrays, and a list of states: that before the
-        first step, and one after each. A state is a dict of NumPy arrays:
+        SearchTrace. A state is a dict of NumPy arrays:
 
             "index"      ()        steps made so far
             "last"       (B,)      the tokens read next
             "ids"        (B, L)    the tokens chosen so far, then pads
             "finished"   (B,)      whether a row has ended
             "sums"       (B,)      log-probabilities; zeros unless they are returned
-            "logits"     (B, V)    what the model says comes next; the last state has
-                                   none: nothing was asked
+            "logits"     (B, V)    the next token's logits; the last state has none
 
-        Of a beam search all but "index" have an axis (K) more after the first, and for
-        "sums" there are "log_probs" and "lengths", both (B, K). The cache is left out.
+        In a beam search all but "index" have one more axis (K) after the first, and
+        instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache is
+        left out.
     Raises:
         ValueError: as the search.
     Example:
-        result, states = watch(beam_search, model, source_ids, beam_size=2)
+        result, states = trace_search(beam_search, model, source_ids, beam_size=2)
         states[1]["ids"][0, :, :1]  # the first tokens of both hypotheses
     """
-    watched = _Watched(model)
-    result = search(watched, source_ids, **arguments)
-    return keras.tree.map_structure(ops.convert_to_numpy, result), watched.states
+    traced = _Traced(model)
+    result = search(traced, source_ids, **arguments)
+    result = keras.tree.map_structure(ops.convert_to_numpy, result)
+    return SearchTrace(result, traced.states)
 
 
-class _Watched:
+class _Traced:
     """A model with a loop of its own, which keeps each state."""
 
     def __init__(self, model):

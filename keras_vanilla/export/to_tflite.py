@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from keras_vanilla.decoding.beam import check_beam_search
+from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.checks.probe_sentences import made_up_sentences
 from keras_vanilla.export.checks.structure import faults
 from keras_vanilla.export.checks.verification import verify
@@ -86,7 +86,7 @@ def tflite(
         ("check", check, CHECKS),
     ):
         _check_choice(name, value, choices)
-    check_beam_search(beam_size, 1, length_penalty)
+    DecodingConfig(beam_size=beam_size, length_penalty=length_penalty)
     _check_path(path, form)
     translator = translator_in_float32(translator)
     limits = _limits(translator.model, max_bytes, max_source_length, max_length)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_vanilla.decoding import greedy_search, watch
+from keras_vanilla.decoding import greedy_search, trace_search
 from keras_vanilla.plots.canvas import canvas, name_picture, shown
 from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
@@ -108,7 +108,7 @@ def decoding_stills(translator, text, count=6, max_length=None):
 def _decode(translator, text, max_length):
     tokenizer = translator.tokenizer
     sources, names = source_of(translator, text), target_names(tokenizer)
-    states = watch(
+    states = trace_search(
         greedy_search, translator.model, np.array([sources]), max_length=max_length
     )[1]
     said = [names(i) for i in states[-1]["ids"][0, : len(states) - 1]]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_vanilla.decoding import beam_search, greedy_search, watch
+from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.plots.canvas import canvas, cut, name_picture, shown, title_inches
 from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
@@ -50,7 +50,7 @@ def search_tree(
     """
     _check_beams(beam_size)
     model, source_ids = translator.model, np.array([source_of(translator, text)])
-    found, states = watch(
+    found, states = trace_search(
         beam_search,
         model,
         source_ids,
@@ -58,7 +58,7 @@ def search_tree(
         length_penalty=length_penalty,
         max_length=max_length,
     )
-    greedy = watch(
+    greedy = trace_search(
         greedy_search, model, source_ids, max_length=max_length, return_scores=True
     )[1]
     return beam_tree(
@@ -78,11 +78,12 @@ def beam_tree(found, states, names, *, greedy=None, steps=12, title="Beam search
     the right of a hypothesis that ended stands its score, if it is in the result.
 
     Args:
-        found: ids (B, n, L) and scores (B, n), the result of `watch(beam_search, ...)`;
+        found: ids (B, n, L) and scores (B, n), the result of
+            `trace_search(beam_search, ...)`;
             the first row of the batch is drawn.
         states: list of dicts, the states of the same.
         names: function from an id to its name.
-        greedy: list of dicts or None, the states of `watch(greedy_search, ...,
+        greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
         steps: int. Later steps are not drawn, and the title says so.
         title: str.

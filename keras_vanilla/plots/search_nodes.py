@@ -1,4 +1,4 @@
-"""The hypotheses of a watched beam search as a tree, and where to draw each."""
+"""The hypotheses of a traced beam search as a tree, and where to draw each."""
 
 from dataclasses import dataclass, field
 
@@ -34,7 +34,7 @@ def tree(states, result, steps):
     """The start's Node, of the first row of a batch, with all that came of it.
 
     Args:
-        states: list of dicts, from `watch(beam_search, ...)`.
+        states: list of dicts, from `trace_search(beam_search, ...)`.
         result: ids (B, n, L) and scores (B, n) of that search.
         steps: int. Later ones are left out.
     """

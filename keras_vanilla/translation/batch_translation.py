@@ -7,9 +7,8 @@ import numpy as np
 
 from keras_vanilla._checks import some_of
 from keras_vanilla.data.sentences import cut_to_fit, sentences
-from keras_vanilla.decoding import beam_search, greedy_search
-from keras_vanilla.decoding.beam import check_beam_search
-from keras_vanilla.decoding.limits import output_length
+from keras_vanilla.decoding import DecodingConfig, beam_search, greedy_search
+from keras_vanilla.decoding.hypothesis_end import output_length
 
 ROWS = 64  # of a batch at most: enough to fill two cores, few enough to end together
 POSITIONS = 32_768  # of a batch at most, all beams counted: a cache of about a gigabyte
@@ -63,7 +62,9 @@ class Search:
         done=None,
     ):
         wanted = 1 if n_best is None else n_best
-        check_beam_search(beam_size, wanted, length_penalty)
+        DecodingConfig(
+            beam_size=beam_size, n_best=wanted, length_penalty=length_penalty
+        )
         output_length(model, 1, max_length)
         self.model, self.tokenizer, self.compiled = model, tokenizer, compiled
         self.max_length, self.beam_size = max_length, beam_size

@@ -33,11 +33,11 @@ FIRST = np.array([[4], [8]])  # multiples of the number of states
     "arguments, expected",
     [
         (
-            {"penalty": "power", "length_penalty": 1.0},
+            {"length_normalization": "power", "length_penalty": 1.0},
             [(math.log(5 / 32) / 3, (A, A, END)), (math.log(0.225) / 2, (B, END))],
         ),
         (
-            {"penalty": "gnmt", "length_penalty": 1.0},
+            {"length_normalization": "gnmt", "length_penalty": 1.0},
             [
                 (math.log(0.225) * 6 / 7, (B, END)),
                 (math.log(5 / 32) * 6 / 8, (A, A, END)),
@@ -48,7 +48,7 @@ FIRST = np.array([[4], [8]])  # multiples of the number of states
             [(math.log(0.225), (B, END)), (math.log(5 / 32), (A, A, END))],
         ),
         (
-            {"penalty": "power", "length_penalty": 1.0, "max_length": 2},
+            {"length_normalization": "power", "length_penalty": 1.0, "max_length": 2},
             [(math.log(5 / 16) / 2, (A, A)), (math.log(0.225) / 2, (B, END))],
         ),
         ({"length_penalty": 0, "n_best": 1}, [(math.log(0.225), (B, END))]),
@@ -240,7 +240,12 @@ def test_compiled_says_the_same_and_is_traced_once_a_shape():
     model, eager = (Automaton.random(6, seed=4, end_logit=-0.5) for _ in range(2))
     compiled = CompiledSearch(model)
     sources = [np.random.default_rng(i).integers(3, 90, (3, 4)) for i in range(3)]
-    settings = {"beam_size": 3, "penalty": "power", "max_length": 7, "n_best": 2}
+    settings = {
+        "beam_size": 3,
+        "length_normalization": "power",
+        "max_length": 7,
+        "n_best": 2,
+    }
     counts = []
     for source in sources:
         found = compiled(beam_search, source.astype("int32"), **settings)
@@ -303,17 +308,17 @@ def test_scores_are_those_of_the_whole_model(trained_translator):
     "arguments, message",
     [
         ({"beam_size": 0}, "`beam_size` must be .* at least 1.* Received: 0"),
-        ({"beam_size": 2.5}, "`beam_size` must be an int .* Received: 2.5"),
+        ({"beam_size": 2.5}, "`beam_size` must be an integer .* Received: 2.5"),
         ({"n_best": 0}, "`n_best` must be .* Received: 0"),
         ({"n_best": 5}, "`n_best` must be .* `beam_size`, 4.* Received: 5"),
         ({"length_penalty": -0.1}, "`length_penalty` must be .* Received: -0.1"),
         ({"length_penalty": math.nan}, "`length_penalty` must be .* Received: nan"),
         ({"length_penalty": math.inf}, "`length_penalty` must be .* Received: inf"),
-        ({"penalty": "wu"}, "`penalty` must be 'gnmt' or 'power'.* Received: 'wu'"),
-        ({"max_length": 0}, "`max_length` must be .* the model's, 97.* Received: 0"),
+        ({"length_normalization": "wu"}, "one of 'gnmt', 'power'. Received: 'wu'"),
+        ({"max_length": 0}, "`max_length` must be .* at least 1. Received: 0"),
         ({"max_length": 98}, "`max_length` must be .* the model's, 97.* Received: 98"),
     ],
 )
-def test_what_is_no_setting_is_refused(arguments, message):
+def test_bad_settings_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         beam_search(Automaton.random(6, seed=0), FIRST, **arguments)

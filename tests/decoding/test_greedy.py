@@ -9,7 +9,7 @@ from models import ids
 from word_reversal import padded
 
 from keras_vanilla.decoding import CompiledSearch, greedy_search
-from keras_vanilla.decoding.limits import output_length
+from keras_vanilla.decoding.hypothesis_end import output_length
 
 PAD, START, END = 0, 2, 3
 SOURCE = ids((5, 3, 7), 7)
@@ -111,9 +111,9 @@ def test_padding_of_the_batch_does_not_change_the_default_length():
     assert not wide[:, 57:].any()
 
 
-@pytest.mark.parametrize("max_length", [0, 98])
-def test_max_length_outside_the_models_is_refused(max_length):
-    with pytest.raises(ValueError, match=f"the model's, 97. Received: {max_length}"):
+@pytest.mark.parametrize("max_length, limit", [(0, "1"), (98, "the model's, 97")])
+def test_max_length_outside_the_models_is_refused(max_length, limit):
+    with pytest.raises(ValueError, match=f"{limit}. Received: {max_length}"):
         greedy_search(ScriptedModel([[5]]), SOURCE, max_length=max_length)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_vanilla.decoding.top_k import highest
+from keras_vanilla.decoding.top_k import blockwise_top_k
 
 
 @pytest.mark.parametrize("size", [5, 127, 1031, 4096, 9973])
@@ -11,7 +11,7 @@ def test_it_finds_what_sorting_finds(size, k):
     rng = np.random.default_rng(size)
     values = rng.normal(size=(3, size)).astype("float32").round(2)  # many are equal
     values[0, 3:] = -np.inf
-    best, places = map(np.asarray, highest(ops.convert_to_tensor(values), k))
+    best, places = map(np.asarray, blockwise_top_k(ops.convert_to_tensor(values), k))
     expected = np.argsort(-values, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(best, np.take_along_axis(values, expected, axis=1))
     np.testing.assert_array_equal(places[1:], expected[1:])
@@ -19,5 +19,5 @@ def test_it_finds_what_sorting_finds(size, k):
 
 
 def test_of_equal_numbers_the_first_comes_first():
-    places = np.asarray(highest(ops.zeros((2, 3000)), 3)[1])
+    places = np.asarray(blockwise_top_k(ops.zeros((2, 3000)), 3)[1])
     assert places.tolist() == [[0, 1, 2]] * 2

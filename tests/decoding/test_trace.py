@@ -3,7 +3,7 @@ import pytest
 from automaton import END, PAD, Automaton
 from models import ids, make_model
 
-from keras_vanilla.decoding import beam_search, greedy_search, sample, watch
+from keras_vanilla.decoding import beam_search, greedy_search, sample, trace_search
 
 SOURCE = np.array([[4], [9], [23]])
 SEARCHES = {
@@ -29,7 +29,7 @@ def arrays(result):
 def test_the_result_is_the_unwatched_one(name, model, source_ids):
     search, arguments = SEARCHES[name]
     expected = arrays(search(model, source_ids, max_length=6, **arguments))
-    result, states = watch(search, model, source_ids, max_length=6, **arguments)
+    result, states = trace_search(search, model, source_ids, max_length=6, **arguments)
     for found, wanted in zip(arrays(result), expected, strict=True):
         assert isinstance(found, np.ndarray) and found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
@@ -38,7 +38,9 @@ def test_the_result_is_the_unwatched_one(name, model, source_ids):
 
 def test_the_last_state_is_the_result_and_every_state_goes_on_from_the_one_before():
     model = Automaton.random(7, seed=1, max_length=13)
-    (found, scores), states = watch(greedy_search, model, SOURCE, return_scores=True)
+    (found, scores), states = trace_search(
+        greedy_search, model, SOURCE, return_scores=True
+    )
     np.testing.assert_array_equal(states[-1]["ids"], found)
     np.testing.assert_array_equal(states[-1]["sums"], scores)
     assert states[-1]["finished"].all()
@@ -49,7 +51,7 @@ def test_the_last_state_is_the_result_and_every_state_goes_on_from_the_one_befor
 
 def test_the_last_state_of_a_beam_search_holds_its_hypotheses():
     model = Automaton.random(7, seed=1, max_length=13)
-    (found, scores), states = watch(
+    (found, scores), states = trace_search(
         beam_search, model, SOURCE, beam_size=5, length_penalty=0.0
     )
     last = states[-1]
@@ -72,7 +74,7 @@ def test_the_last_state_of_a_beam_search_holds_its_hypotheses():
 
 def test_logits_are_what_the_model_says_of_each_hypothesis():
     model = Automaton.random(7, seed=1, max_length=13)
-    states = watch(beam_search, model, SOURCE, beam_size=5)[1]
+    states = trace_search(beam_search, model, SOURCE, beam_size=5)[1]
     assert "logits" not in states[-1]
     compared = 0
     for n, state in enumerate(states[:-1]):
@@ -92,7 +94,7 @@ def test_logits_are_what_the_model_says_of_each_hypothesis():
 
 
 def test_states_are_arrays_without_the_cache():
-    states = watch(sample, make_model(), ids((5, 3), 7), seed=1, max_length=4)[1]
+    states = trace_search(sample, make_model(), ids((5, 3), 7), seed=1, max_length=4)[1]
     for state in states:
         assert "cache" not in state
         assert all(isinstance(value, np.ndarray) for value in state.values())
@@ -100,4 +102,4 @@ def test_states_are_arrays_without_the_cache():
 
 def test_a_search_refuses_as_it_does_unwatched():
     with pytest.raises(ValueError, match="beam_size"):
-        watch(beam_search, Automaton.random(7, seed=1), SOURCE, beam_size=0)
+        trace_search(beam_search, Automaton.random(7, seed=1), SOURCE, beam_size=0)

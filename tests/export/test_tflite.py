@@ -51,10 +51,10 @@ def custom_operators(content):
 def argmax_of_keras(monkeypatch):
     """Greedy search by `keras.ops.argmax`, which TensorFlow Lite has no builtin for."""
 
-    def highest(logits, k):
+    def blockwise_top_k(logits, k):
         return None, keras.ops.expand_dims(keras.ops.argmax(logits, axis=-1), 1)
 
-    monkeypatch.setattr(greedy, "highest", highest)
+    monkeypatch.setattr(greedy, "blockwise_top_k", blockwise_top_k)
 
 
 def test_float32_gives_the_ids_of_keras(

@@ -5,7 +5,7 @@ import pytest
 from automaton import END, Automaton
 from PIL import Image
 
-from keras_vanilla.decoding import beam_search, greedy_search, watch
+from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.plots import (
     beam_tree,
@@ -33,7 +33,7 @@ def translator():
 
 def searched(beam_size, **arguments):
     model = Automaton.random(len(NAMES), seed=3, max_length=9)
-    return watch(beam_search, model, SOURCE, beam_size=beam_size, **arguments)
+    return trace_search(beam_search, model, SOURCE, beam_size=beam_size, **arguments)
 
 
 def until_the_end(ids):
@@ -114,7 +114,7 @@ def test_numbers_are_the_log_probabilities():
 def test_the_greedy_path_lies_below_the_tree():
     found, states = searched(2)
     model = Automaton.random(len(NAMES), seed=3, max_length=9)
-    (ids, _), greedy = watch(greedy_search, model, SOURCE, return_scores=True)
+    (ids, _), greedy = trace_search(greedy_search, model, SOURCE, return_scores=True)
     figure = beam_tree(found, states, NAMES.__getitem__, greedy=greedy)
     path = boxes(figure, "greedy")
     assert len(path) == len(until_the_end(ids[0]))

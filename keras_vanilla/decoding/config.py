@@ -1,0 +1,83 @@
+"""How to search: the settings of a search as one value, checked when it is made."""
+
+from dataclasses import dataclass
+
+from keras_vanilla._checks import check_choice, check_integer, check_number
+from keras_vanilla.decoding.hypothesis_end import output_length
+
+LENGTH_NORMALIZATIONS = ("gnmt", "power")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingConfig:
+    """How to search, and how to score hypotheses of different lengths.
+
+    Args:
+        beam_size: int. Hypotheses kept per row (K); 1 is greedy search.
+        length_penalty: float, at least 0. The exponent of the length normalization.
+        max_length: int or None. Longest output in tokens, the end included. None means
+            50 more than the source has.
+        n_best: int or None. Hypotheses returned per row, with scores. None means the
+            best one alone.
+        length_normalization: "gnmt" or "power", see `normalize`.
+    Raises:
+        ValueError: if `beam_size`, `max_length` or `n_best` is not an integer of at
+            least 1, `n_best` is above `beam_size`, `length_penalty` is negative or not
+            finite, or `length_normalization` is unknown.
+    Example:
+        DecodingConfig(beam_size=4, length_penalty=0.6)
+    """
+
+    beam_size: int = 1
+    length_penalty: float = 0.6
+    max_length: int | None = None
+    n_best: int | None = None
+    length_normalization: str = "gnmt"
+
+    def __post_init__(self):
+        def keep(name, value):  # NumPy's numbers become Python's
+            object.__setattr__(self, name, value)
+
+        keep("beam_size", check_integer("beam_size", self.beam_size, 1))
+        keep("length_penalty", check_number("length_penalty", self.length_penalty, 0.0))
+        if self.max_length is not None:
+            keep("max_length", check_integer("max_length", self.max_length, 1))
+        if self.n_best is not None:
+            n_best = check_integer("n_best", self.n_best, 1)
+            if n_best > self.beam_size:
+                raise ValueError(
+                    f"`n_best` must be at most `beam_size`, {self.beam_size}. "
+                    f"Received: {n_best}"
+                )
+            keep("n_best", n_best)
+        check_choice(
+            "length_normalization", self.length_normalization, LENGTH_NORMALIZATIONS
+        )
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether greedy search finds what is asked for."""
+        return self.beam_size == 1 and self.n_best is None
+
+    def normalize(self, log_probs, lengths):
+        """Scores: log-probabilities divided by the length normalization.
+
+            log P / ((5 + n) / 6)^length_penalty    "gnmt"
+            log P / n^length_penalty                "power"
+
+        Args:
+            log_probs: float, array or tensor.
+            lengths: the same in float; n, the number of tokens with the end.
+        Source: Wu et al. 2016, section 7, for "gnmt".
+        """
+        if self.length_normalization == "gnmt":
+            lengths = (5 + lengths) / 6
+        return log_probs / lengths**self.length_penalty
+
+    def check_model(self, model) -> None:
+        """Refuses a `max_length` above the model's.
+
+        Raises:
+            ValueError: if it is.
+        """
+        output_length(model, 1, self.max_length)

@@ -1,0 +1,38 @@
+"""The search that a `DecodingConfig` describes."""
+
+from keras_vanilla.decoding.beam import beam_search
+from keras_vanilla.decoding.config import DecodingConfig
+from keras_vanilla.decoding.greedy import greedy_search
+
+
+def run_search(model, source_ids, config: DecodingConfig, return_scores: bool = False):
+    """Maps source ids to target ids, by greedy or beam search.
+
+    Args:
+        model: as `greedy_search` takes it.
+        source_ids: int tensor (B, S).
+        config: DecodingConfig.
+        return_scores: bool. Return the scores of the best hypotheses as well. With
+            `n_best` they are always returned.
+    Returns:
+        Int32 ids (B, L) of the best hypotheses; with `return_scores` also float32
+        scores (B,). With `n_best` ids (B, n_best, L), best first, and scores
+        (B, n_best). The score of greedy search is the log-probability.
+    Raises:
+        ValueError: if `max_length` is above the model's, or an id that can be read is
+            outside the vocabulary.
+    """
+    if config.is_greedy:
+        return greedy_search(model, source_ids, config.max_length, return_scores)
+    ids, scores = beam_search(
+        model,
+        source_ids,
+        beam_size=config.beam_size,
+        length_penalty=config.length_penalty,
+        length_normalization=config.length_normalization,
+        max_length=config.max_length,
+        n_best=config.n_best or 1,
+    )
+    if config.n_best is not None:
+        return ids, scores
+    return (ids[:, 0], scores[:, 0]) if return_scores else ids[:, 0]

@@ -1,0 +1,98 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from automaton import Automaton
+
+from keras_vanilla.decoding import (
+    DecodingConfig,
+    beam_search,
+    greedy_search,
+    run_search,
+)
+from keras_vanilla.decoding.hypothesis_end import until_end
+
+SOURCE = np.array([[5, 3, 0], [2, 7, 4]], "int32")
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"beam_size": 0}, "`beam_size` must be an integer of at least 1. Received: 0"),
+        ({"beam_size": 2.0}, "`beam_size` .* Received: 2.0"),
+        ({"beam_size": True}, "`beam_size` .* Received: True"),
+        ({"beam_size": 2, "n_best": 3}, "`n_best` .* `beam_size`, 2. Received: 3"),
+        ({"n_best": 0}, "`n_best` .* Received: 0"),
+        ({"max_length": 0}, "`max_length` .* Received: 0"),
+        ({"length_penalty": -1}, "`length_penalty` .* Received: -1"),
+        ({"length_penalty": math.nan}, "`length_penalty` .* Received: nan"),
+        ({"length_penalty": "0.6"}, "`length_penalty` .* Received: '0.6'"),
+        ({"length_normalization": "gnnt"}, "Did you mean 'gnmt'"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_refused_when_the_config_is_made(settings, message):
+    with pytest.raises(ValueError, match=message):
+        DecodingConfig(**settings)
+
+
+def test_numpy_numbers_become_pythons():
+    config = DecodingConfig(
+        beam_size=np.int64(5),
+        n_best=np.int32(2),
+        max_length=np.int16(9),
+        length_penalty=np.float32(1),
+    )
+    assert config == DecodingConfig(
+        beam_size=5, n_best=2, max_length=9, length_penalty=1.0
+    )
+    types = [type(value) for value in dataclasses.astuple(config)]
+    assert types == [int, float, int, int, str]
+    assert hash(config) == hash(dataclasses.replace(config))
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        DecodingConfig().beam_size = 2
+
+
+def test_normalize_divides_by_the_papers_formula():
+    assert DecodingConfig(length_penalty=0.6).normalize(-4.0, 7) == pytest.approx(
+        -4.0 / 2**0.6
+    )
+    power = DecodingConfig(length_penalty=2, length_normalization="power")
+    assert power.normalize(-4.0, 2) == pytest.approx(-1)
+
+
+def test_a_max_length_above_the_models_is_refused():
+    model = Automaton.random(6, seed=0)
+    DecodingConfig(max_length=97).check_model(model)
+    with pytest.raises(ValueError, match="the model's, 97. Received: 98"):
+        DecodingConfig(max_length=98).check_model(model)
+
+
+def test_run_search_runs_the_search_of_its_config():
+    model = Automaton.random(6, seed=0)
+    greedy = greedy_search(model, SOURCE, 9, return_scores=True)
+    ids = run_search(model, SOURCE, DecodingConfig(max_length=9))
+    np.testing.assert_array_equal(ids, greedy[0])
+    scored = run_search(model, SOURCE, DecodingConfig(max_length=9), True)
+    np.testing.assert_array_equal(scored[1], greedy[1])
+
+    beams = beam_search(model, SOURCE, 3, 0.9, max_length=9)
+    settings = {"beam_size": 3, "length_penalty": 0.9, "max_length": 9}
+    best = run_search(model, SOURCE, DecodingConfig(**settings), True)
+    np.testing.assert_array_equal(best[0], beams[0][:, 0])
+    np.testing.assert_array_equal(best[1], beams[1][:, 0])
+    all_three = run_search(model, SOURCE, DecodingConfig(**settings, n_best=3))
+    np.testing.assert_array_equal(all_three[0], beams[0])
+
+
+@pytest.mark.parametrize(
+    "ids, kept",
+    [([5, 3, 0, 2], [5, 3, 0, 2]), ([5, 2, 6], [5, 2]), ([5, 0, 6, 0, 0], [5, 0, 6])]
+    + [([0, 0], []), ([], [])],
+)
+def test_ids_are_kept_until_the_end(ids, kept):
+    assert until_end(ids, Automaton.random(6, seed=0)) == kept

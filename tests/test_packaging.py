@@ -22,7 +22,13 @@ def wheel(tmp_path_factory):
     shutil.copytree(
         PACKAGE, source / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__")
     )
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in (
+        "keras_vanilla_cli.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+    ):
         shutil.copy(CHECKOUT / name, source)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
     result = subprocess.run(
@@ -39,7 +45,8 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     page = [path for path in (PACKAGE / "web" / "page").iterdir() if path.is_file()]
-    files = [*PACKAGE.rglob("*.py"), PACKAGE / "py.typed", *page]
+    start = CHECKOUT / "keras_vanilla_cli.py"
+    files = [*PACKAGE.rglob("*.py"), PACKAGE / "py.typed", *page, start]
     assert names == {str(path.relative_to(CHECKOUT)) for path in files}
 
 
@@ -66,8 +73,7 @@ def test_the_page_is_served_from_the_wheel(wheel, tmp_path):
     model = tmp_path / "model.tflite"
     model.write_bytes(b"\0\0\0\0TFL3")
     script = (
-        "import sys, threading, urllib.request\n"
-        "sys.argv[0] = 'keras-vanilla'\n"
+        "import threading, urllib.request\n"
         "from keras_vanilla.web.server import PageServer\n"
         "server = PageServer('model.tflite', '.')\n"
         "threading.Thread(target=server.serve_forever, daemon=True).start()\n"
@@ -87,7 +93,7 @@ def test_the_page_is_served_from_the_wheel(wheel, tmp_path):
 
 def test_the_console_script_is_there():
     scripts = metadata.entry_points(group="console_scripts", name="keras-vanilla")
-    assert [script.value for script in scripts] == ["keras_vanilla.cli:main"]
+    assert [script.value for script in scripts] == ["keras_vanilla_cli:main"]
 
 
 def test_public_names_are_what_they_say():

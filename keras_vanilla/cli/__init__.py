@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 
 from keras_vanilla._version import __version__
 from keras_vanilla.cli import (
@@ -17,19 +18,26 @@ from keras_vanilla.cli import (
 from keras_vanilla.cli.console import quiet, say, sentence
 
 
-def main(arguments=None):
+def main(
+    arguments: Sequence[str] | None = None,
+    before_command: Callable[[], None] | None = None,
+) -> int:
     """Runs `keras-vanilla`; returns the exit status.
 
-    Results go to standard output; progress, warnings and errors to standard error. What
-    a user got wrong is one sentence and status 1 (2 for the arguments themselves); a
-    stop by Ctrl-C is status 130.
+    Results go to standard output; progress, warnings and errors to standard error. A
+    user's mistake is one sentence and status 1 (2 for the arguments themselves); Ctrl-C
+    is status 130.
 
     Args:
-        arguments: list of str; None means the process's own.
+        arguments: sequence of str; None means those of this process.
+        before_command: function called after the arguments are parsed and before a
+            command that needs Keras runs, or None.
     """
     options = parser().parse_args(arguments)
     try:
         with quiet():
+            if before_command and options.needs_keras:
+                before_command()
             options.run(options)
     except KeyboardInterrupt as stop:
         print(f"\n{str(stop) or 'Stopped.'}", file=sys.stderr)
@@ -40,7 +48,7 @@ def main(arguments=None):
     return 0
 
 
-def parser():
+def parser() -> argparse.ArgumentParser:
     """The parser of every command; each sets `run`, a function of its options."""
     every = argparse.ArgumentParser(
         prog="keras-vanilla",

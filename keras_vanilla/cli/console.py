@@ -8,10 +8,10 @@ import warnings
 from pathlib import Path
 
 
-def add_command(commands, name, run, description):
+def add_command(commands, name, run, description, needs_keras=True):
     """A new command's parser; `run` is called with its options."""
     command = commands.add_parser(name, help=description, description=description)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, needs_keras=needs_keras)
     return command
 
 

@@ -10,7 +10,11 @@ from keras_vanilla.cli.console import add_command
 def add_to(commands):
     """Adds the command."""
     command = add_command(
-        commands, "describe", run, "what a .tflite file says of itself"
+        commands,
+        "describe",
+        run,
+        "what a .tflite file says of itself",
+        needs_keras=False,
     )
     command.add_argument("file", metavar="FILE.tflite")
     command.add_argument("--json", action="store_true", help="as one JSON object")

@@ -10,7 +10,11 @@ from keras_vanilla.cli.console import add_command, say
 def add_to(commands):
     """Adds the command."""
     command = add_command(
-        commands, "serve-web", run, "open a .tflite file in a page that translates"
+        commands,
+        "serve-web",
+        run,
+        "open a .tflite file in a page that translates",
+        needs_keras=False,
     )
     add = command.add_argument
     add("model", metavar="FILE.tflite")

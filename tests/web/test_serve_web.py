@@ -264,8 +264,7 @@ def test_a_broken_cache_is_told_from_a_broken_folder(cache, capfd, model):
 
 
 def start(*arguments, **settings):
-    program = "import sys; sys.argv[0] = 'keras-vanilla'\n"
-    program += "from keras_vanilla.cli import main; status = main()\n"
+    program = "import sys; from keras_vanilla_cli import main; status = main()\n"
     program += "sys.exit(status or 'keras' in sys.modules)"
     return subprocess.Popen(
         [sys.executable, "-c", program, "serve-web", *map(str, arguments)],

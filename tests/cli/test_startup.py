@@ -1,0 +1,95 @@
+"""The command line starts quickly, and the package the same way under any program."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import keras_vanilla
+import keras_vanilla_cli
+from keras_vanilla.cli import main
+
+SAVED = Path(__file__).resolve().parents[1] / "saved_files" / "translator-0.1.0.keras"
+COMMANDS = (
+    "quickstart",
+    "train",
+    "translate",
+    "evaluate",
+    "export",
+    "verify",
+    "describe",
+    "serve-web",
+    "plot",
+)
+START = """
+import sys, keras_vanilla_cli
+try:
+    status = keras_vanilla_cli.main()
+except SystemExit as stop:
+    status = stop.code
+print("keras" in sys.modules, status)
+"""
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [("--help", 0), ("--version", 0), ("train", 2)]
+)
+def test_arguments_are_parsed_before_keras_is_imported(arguments, status):
+    result = run("-c", START, arguments)
+    assert result.stdout.endswith(f"False {status}\n"), result.stderr
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(re.search(rf"\n    {command}\s", shown) for command in COMMANDS)
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.strip() == keras_vanilla.__version__
+
+
+@pytest.mark.parametrize("program", [["-c", START], ["-m", "keras_vanilla"]])
+def test_the_package_is_executed_before_a_command(program):
+    result = run(*program, "translate", str(SAVED), "one two")
+    translator = keras_vanilla.Translator.load(SAVED)
+    assert result.stdout.splitlines()[0] == translator.translate(["one two"])[0]
+
+
+def test_messages_of_tensorflow_are_hidden_from_its_import_on(monkeypatch):
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)  # Keras sets it
+    result = run("-c", START, "translate", str(SAVED), "one two")
+    said = result.stderr.splitlines()
+    assert all(line.startswith("keras-vanilla: ") for line in said)
+
+
+def test_the_entry_point_works_where_the_package_is_imported_already(
+    monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "argv", ["keras-vanilla", "describe", "missing.tflite"])
+    assert keras_vanilla_cli.main() == 1
+    assert "missing.tflite" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["keras-vanilla.py", "keras-vanilla", "training.py"])
+def test_a_script_of_any_name_loads_a_saved_model(name, tmp_path):
+    script = tmp_path / name
+    script.write_text(
+        "import keras, keras_vanilla\n"
+        f"translator = keras.saving.load_model({str(SAVED)!r})\n"
+        "print(type(translator) is keras_vanilla.Translator)"
+    )
+    result = run(str(script))
+    assert result.stdout.strip() == "True", result.stderr

@@ -120,6 +120,20 @@ def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> No
             raise TypeError(f"{owner} has no argument {name!r}.{_nearest(name, known)}")
 
 
+def extra_missing(what: str, packages: str, extra: str) -> ImportError:
+    """The error for packages that only an extra of this package installs.
+
+    Args:
+        what: str. What needs them, such as "Pictures".
+        packages: str. Their names.
+        extra: str. The extra of setup.cfg.
+    """
+    return ImportError(
+        f'{what} need {packages}. Install with: pip install ".[{extra}]", in a '
+        "checkout of keras_vanilla."
+    )
+
+
 def some_of(numbers: Sequence[int], most: int = 5) -> str:
     """The first numbers as a sentence names them: "4, 9, 17, ..."."""
     shown = ", ".join(map(str, numbers[:most]))

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
+from keras_vanilla._checks import extra_missing
 from keras_vanilla.data import tfds
 from keras_vanilla.data.id_store import EncodedPairs
 from keras_vanilla.data.lines import Lines, Packing
@@ -232,9 +233,7 @@ def _numbers_and_dates(language):
         from babel.localedata import locale_identifiers
         from num2words import CONVERTER_CLASSES, num2words
     except ImportError as error:
-        raise ImportError(
-            'The numbers need num2words and babel: pip install "keras-vanilla[demo]"'
-        ) from error
+        raise extra_missing("The numbers", "num2words and babel", "demo") from error
     # num2words 0.5.14 fails in Amharic from 1,100 on.
     known = set(CONVERTER_CLASSES) & set(locale_identifiers()) - {"am"}
     if language not in known:

@@ -7,6 +7,7 @@ import re
 import sys
 import urllib.error
 
+from keras_vanilla._checks import extra_missing
 from keras_vanilla.data.lines import Lines, Packing, utf8
 
 # Those of tensorflow-datasets 4.9.10 that are translations between two languages.
@@ -84,9 +85,8 @@ def _package():
         import importlib_resources  # noqa: F401  4.9.10 needs it and does not say so
         import tensorflow_datasets
     except ImportError as error:
-        raise ImportError(
-            "Corpora by name need tensorflow-datasets: "
-            'pip install "keras-vanilla[corpora]"'
+        raise extra_missing(
+            "Corpora by name", "tensorflow-datasets", "corpora"
         ) from error
     return tensorflow_datasets
 

@@ -1,6 +1,6 @@
 """Pictures of attention, positions, training and search; each returns a Figure.
 
-They need matplotlib (`pip install "keras-vanilla[notebooks]"`), and no display.
+They need matplotlib (`pip install ".[notebooks]"` in a checkout), and no display.
 """
 
 from keras_vanilla.plots.animation import decoding_gif, decoding_stills

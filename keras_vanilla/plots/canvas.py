@@ -5,6 +5,8 @@ import math
 import unicodedata
 import warnings
 
+from keras_vanilla._checks import extra_missing
+
 LONGEST_NAME = 24  # characters
 NAME_INCHES = 0.15  # of an axis that a name takes
 FIRST_FONT = "DejaVu Sans"  # comes with matplotlib
@@ -28,10 +30,7 @@ def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            "Pictures need matplotlib, which is not installed: "
-            'pip install "keras-vanilla[notebooks]"'
-        ) from None
+        raise extra_missing("Pictures", "matplotlib", "notebooks") from None
     if title is not None:
         width = max(width, 1.2 * title_inches(title))  # its letters are larger
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained")

@@ -170,7 +170,7 @@ def test_a_language_only_one_package_knows_is_refused_with_the_choices():
 @pytest.mark.parametrize("package", ["num2words", "babel.dates"])
 def test_a_missing_package_names_the_extra(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r'pip install "keras-vanilla\[demo\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[demo\]"'):
         ParallelCorpus.numbers()
 
 

@@ -21,7 +21,7 @@ def names_drawn(count, inches=4.0, names=None):
 
 def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "keras-vanilla\[notebooks\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[notebooks\]"'):
         canvas()
 
 

@@ -99,5 +99,5 @@ def test_a_language_that_moses_does_not_know_is_refused(trained_translator, corp
 
 def test_the_extra_is_named_when_it_is_missing(monkeypatch, trained_translator, corpus):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
-    with pytest.raises(ImportError, match=r"keras-vanilla\[moses\]"):
+    with pytest.raises(ImportError, match=r"pip install \"\.\[moses\]\""):
         score(trained_translator, corpus, tokenized="nl")

@@ -2,8 +2,16 @@
 
 import sys
 
-import pytest
-import word_reversal
+import bare_machine
+
+bare_machine.hide_settings()  # before Keras is imported
+bare_machine.hide_fonts()
+
+import pytest  # noqa: E402
+import word_reversal  # noqa: E402
+from once_per_run import made_once  # noqa: E402
+
+from keras_vanilla import Translator  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +25,19 @@ def as_deterministic_as_before():
 
 
 @pytest.fixture(scope="session")
-def trained_translator():
-    """A tiny trained translator; whoever changes its weights takes a `copy()`."""
-    return word_reversal.train_translator()
+def trained_file(tmp_path_factory):
+    """A tiny trained translator's file."""
+    return made_once(
+        tmp_path_factory,
+        "translator.keras",
+        lambda path: word_reversal.train_translator().save(path),
+    )
+
+
+@pytest.fixture(scope="session")
+def trained_translator(trained_file):
+    """A tiny trained translator; a test that changes its weights takes a `copy()`."""
+    return Translator.load(trained_file)
 
 
 @pytest.fixture(scope="session")

@@ -1,28 +1,35 @@
 """Exported files of the trained translator, each written once."""
 
 import pytest
+from once_per_run import made_once
 
 from keras_vanilla import export
+
+LIMITS = {"form": "ids", "max_source_length": 29, "max_length": 59}
 
 
 @pytest.fixture(scope="session")
 def saved_folder(trained_translator, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exported") / "saved_model"
-    export.saved_model(trained_translator, folder)
-    return folder
+    return made_once(
+        tmp_path_factory,
+        "saved_model",
+        lambda path: export.saved_model(trained_translator, path),
+    )
 
 
 @pytest.fixture(scope="session")
 def float32_file(trained_translator, tmp_path_factory):
-    path = tmp_path_factory.mktemp("exported") / "float32.tflite"
-    settings = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, quantize=None, **settings)
-    return path
+    return made_once(
+        tmp_path_factory,
+        "float32.tflite",
+        lambda path: export.tflite(trained_translator, path, quantize=None, **LIMITS),
+    )
 
 
 @pytest.fixture(scope="session")
 def int8_file(trained_translator, tmp_path_factory):
-    path = tmp_path_factory.mktemp("exported") / "int8.tflite"
-    settings = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, **settings)
-    return path
+    return made_once(
+        tmp_path_factory,
+        "int8.tflite",
+        lambda path: export.tflite(trained_translator, path, **LIMITS),
+    )

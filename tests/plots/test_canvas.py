@@ -98,6 +98,20 @@ def test_a_font_that_has_the_characters_is_found(monkeypatch):
     canvas_module._font_of.cache_clear()
 
 
+def test_the_tests_see_no_font_of_this_machine():
+    import matplotlib
+
+    own = matplotlib.get_data_path()
+    assert all(path.startswith(own) for _, path in canvas_module._fonts())
+    listed = (
+        "from keras_vanilla.plots import canvas; print(*canvas._fonts(), sep='\\n')"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", listed], capture_output=True, text=True, check=True
+    )
+    assert child.stdout.splitlines() == list(map(str, canvas_module._fonts()))
+
+
 def test_the_font_of_boxes_is_never_taken():
     assert all("Last Resort" not in family for family, _ in canvas_module._fonts())
 

@@ -29,7 +29,7 @@ def test_a_map_of_larger_values_has_a_larger_symmetric_scale():
 
 
 def test_a_map_names_its_tokens_in_any_script():
-    tokens = ["▁שלום", "词", "<unk>"]
+    tokens = ["▁שלום", "слово", "<unk>"]
     axes = position_map(encoding(3, 4), tokens).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == tokens
     assert axes.get_ylabel() == "token"

@@ -1,12 +1,14 @@
 """`keras-vanilla evaluate`."""
 
+import argparse
+import dataclasses
 import json
 
 from keras_vanilla.cli.console import add_command, add_search_options, search_settings
 from keras_vanilla.cli.corpora import add_corpus_options, read_corpus
 
 
-def add_to(commands):
+def add_to(commands) -> None:
     """Adds the command."""
     command = add_command(commands, "evaluate", run, "BLEU and chrF of a model")
     add = command.add_argument
@@ -16,15 +18,14 @@ def add_to(commands):
     add_search_options(command)
     add("--lowercase", action="store_true", help="ignore case")
     add("--tokenized", action="store_true", help="BLEU of text split by Moses's rules")
-    add("--language", metavar="L", help="the target's, for Moses's rules (en)")
+    add("--language", metavar="L", help="the target language, for Moses's rules (en)")
     add("--sentences", type=int, default=3, metavar="N", help="worst and best to show")
     add("--json", action="store_true", help="everything as one JSON object")
 
 
-def run(options):
+def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from keras_vanilla.translation.evaluation import score, worst_and_best
-    from keras_vanilla.translation.translator import Translator
+    from keras_vanilla.translation import Translator, score, worst_and_best
 
     if options.sentences < 0:
         raise ValueError(
@@ -45,32 +46,37 @@ def run(options):
         tokenized=(options.language or "en") if options.tokenized else None,
     )
     worst, best = worst_and_best(
-        corpus, result.pop("translations"), options.sentences, options.lowercase
+        corpus, result.translations, options.sentences, options.lowercase
     )
-    result |= {"lines": len(corpus), "worst": worst, "best": best}
-    print(
-        json.dumps(result, ensure_ascii=False, indent=2)
-        if options.json
-        else _words(result)
-    )
+    to_text = _to_json if options.json else _to_text
+    print(to_text(result, worst, best))
 
 
-def _words(result):
-    """The result as a person reads it."""
-    said = [
-        f"BLEU {result['bleu']:.2f}  chrF {result['chrf']:.2f}  "
-        f"({result['lines']} lines)",
-        result["signature"],
+def _to_json(result, worst, best):
+    """The result for a program."""
+    fields = dataclasses.asdict(result)
+    fields["lines"] = len(fields.pop("translations"))
+    for name, sentences in (("worst", worst), ("best", best)):
+        fields[name] = [dataclasses.asdict(sentence) for sentence in sentences]
+    return json.dumps(fields, ensure_ascii=False, indent=2)
+
+
+def _to_text(result, worst, best):
+    """The result for a person."""
+    count, unfinished = len(result.translations), result.unfinished
+    texts = [
+        f"BLEU {result.bleu:.2f}  chrF {result.chrf:.2f}  ({count} lines)",
+        result.signature,
     ]
-    if result["unfinished"]:
-        said.append(f"{len(result['unfinished'])} translations have no end")
-    for name in ("worst", "best"):
-        for one in result[name]:
-            mark = "  (no end)" if one["line"] in result["unfinished"] else ""
-            said.append(
-                f"\n{name}, line {one['line']}, chrF {one['chrf']:.1f}{mark}\n"
-                f"  source      {one['source']}\n"
-                f"  translated  {one['translation']}\n"
-                f"  reference   {one['reference']}"
+    if unfinished:
+        texts.append(f"{len(unfinished)} translations have no end")
+    for name, sentences in (("worst", worst), ("best", best)):
+        for sentence in sentences:
+            mark = "  (no end)" if sentence.line in unfinished else ""
+            texts.append(
+                f"\n{name}, line {sentence.line}, chrF {sentence.chrf:.1f}{mark}\n"
+                f"  source      {sentence.source}\n"
+                f"  translated  {sentence.translation}\n"
+                f"  reference   {sentence.reference}"
             )
-    return "\n".join(said)
+    return "\n".join(texts)

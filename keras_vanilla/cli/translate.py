@@ -1,14 +1,14 @@
 """`keras-vanilla translate`."""
 
+import argparse
 import contextlib
 import itertools
-import os
 import re
 import sys
-from pathlib import Path
 
+from keras_vanilla._atomic_write import atomic_write
+from keras_vanilla._progress import Progress
 from keras_vanilla.cli.console import (
-    Counter,
     add_command,
     add_search_options,
     refuse_unwritable,
@@ -18,7 +18,7 @@ from keras_vanilla.cli.console import (
 WHITE_SPACE = re.compile(r"[\t\r\n]")
 
 
-def add_to(commands):
+def add_to(commands) -> None:
     """Adds the command."""
     command = add_command(
         commands, "translate", run, "translate arguments, a file or standard input"
@@ -26,8 +26,8 @@ def add_to(commands):
     add = command.add_argument
     add("model", metavar="MODEL", help="a .keras file")
     add("text", nargs="*", metavar="TEXT")
-    add("--input", metavar="FILE", help="a sentence a line")
-    add("--output", metavar="FILE", help="a file that is not there yet")
+    add("--input", metavar="FILE", help="one sentence per line")
+    add("--output", metavar="FILE", help="a file that does not exist yet")
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
     add(
@@ -39,72 +39,75 @@ def add_to(commands):
     add(
         "--alignments",
         action="store_true",
-        help="after a tab, which word comes from which: 0-0 2-1 1-2 (from 0, source "
-        "first)",
+        help="after a tab, the word alignment: 0-0 2-1 1-2 (source-target, from 0)",
     )
     add(
-        "--long",
+        "--on-too-long",
         default="refuse",
         choices=["refuse", "split"],
         help="refuse a text that is too long, or split every text into sentences",
     )
 
 
-def run(options):
+def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    from keras_vanilla.translation import Translator
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
-    from keras_vanilla.translation.translator import Translator
 
     _check(options)
     settings = search_settings(options, scored=options.n_best is not None)
     texts = options.text or _input_lines(options.input)
     translator = Translator.load(options.model)
-    split = options.long == "split"
-    counter = Counter(*(("sentences",) if split else ("lines", len(texts))))
-    stream = translator.stream(
-        texts,
-        max_length=options.max_length,
-        long=options.long,
-        n_best=options.n_best,
-        done=counter.add,
-        **settings,
-    )
-    numbered = enumerate(stream)
     ended = []
-    with _opened(options.output) as output:
-        while some := list(itertools.islice(numbered, WINDOW)):
-            ended += [found[0].ended for _, found in some]
-            for row in _rows(some, translator, texts, options):
+    with _progress(options, texts) as progress, _opened(options.output) as output:
+        stream = translator.stream(
+            texts,
+            max_length=options.max_length,
+            on_too_long=options.on_too_long,
+            n_best=options.n_best,
+            progress=progress,
+            **settings,
+        )
+        numbered = enumerate(stream)
+        while window := list(itertools.islice(numbered, WINDOW)):
+            ended += [hypotheses[0].ended for _, hypotheses in window]
+            for row in _rows(window, translator, texts, options):
                 output.write("\t".join(row).encode() + b"\n")
-    counter.clear()
     warn_unfinished(ended)
 
 
 def _check(options):
     if options.text and options.input:
         raise ValueError("Give texts as arguments or a file with --input, not both.")
-    if options.alignments and options.long == "split":
-        raise ValueError("--alignments and --long split do not go together.")
+    if options.alignments and options.on_too_long == "split":
+        raise ValueError(
+            "--alignments and --on-too-long split cannot be combined: words of a text "
+            "that is split are not aligned."
+        )
     if options.output:
         refuse_unwritable(options.output)
 
 
-@contextlib.contextmanager
+def _progress(options, texts):
+    """The display, or nothing where a person reads the translations as they come."""
+    if options.text or (options.output is None and sys.stdout.isatty()):
+        return contextlib.nullcontext()
+    if options.on_too_long == "split":
+        return Progress("Translating", None, "sentences")
+    return Progress("Translating", len(texts), "lines")
+
+
 def _opened(path):
     """Standard output, or a file that has its name only when it is whole."""
     if path is None:
-        yield sys.stdout.buffer
-        return
-    unfinished = Path(f"{path}.unfinished")
-    with open(unfinished, "wb") as output:
-        yield output
-    os.replace(unfinished, path)
+        return contextlib.nullcontext(sys.stdout.buffer)
+    return atomic_write(path)
 
 
-def _rows(numbered, translator, texts, options):
-    """The columns of what is written of some texts, a row for each hypothesis."""
-    pairs = [(i, each) for i, found in numbered for each in found]
-    # A byte piece may be a tab or a newline, which here would begin something else.
+def _rows(window, translator, texts, options):
+    """The columns to write for some texts, a row for each hypothesis."""
+    pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
+    # A byte piece may be a tab or a newline, which would begin a column or a row.
     rows = [[WHITE_SPACE.sub(" ", each.text)] for _, each in pairs]
     if options.n_best is not None:
         rows = [
@@ -120,8 +123,8 @@ def _rows(numbered, translator, texts, options):
             translator.encode([texts[i] for i, _ in pairs]),
             [each.ids for _, each in pairs],
         )
-        for row, of_row in zip(rows, links, strict=True):
-            row.append(" ".join(f"{source}-{target}" for source, target in of_row))
+        for row, row_links in zip(rows, links, strict=True):
+            row.append(" ".join(f"{source}-{target}" for source, target in row_links))
     return rows
 
 
@@ -130,5 +133,5 @@ def _input_lines(path):
     from keras_vanilla.data.corpus import read_lines
 
     if path is None and sys.stdin.isatty():
-        print("Reading sentences from standard input, one a line.", file=sys.stderr)
+        print("Reading sentences from standard input, one per line.", file=sys.stderr)
     return read_lines(path or sys.stdin.buffer)

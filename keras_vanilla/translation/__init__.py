@@ -1,6 +1,23 @@
 """Text in, text out: the translator, its alignments and its scores."""
 
-from keras_vanilla.translation.evaluation import score
+from keras_vanilla.translation.batch_translation import Hypothesis
+from keras_vanilla.translation.evaluation import (
+    EvaluationResult,
+    Score,
+    SentenceScore,
+    bleu_and_chrf,
+    score,
+    worst_and_best,
+)
 from keras_vanilla.translation.translator import Translator
 
-__all__ = ["Translator", "score"]
+__all__ = [
+    "EvaluationResult",
+    "Hypothesis",
+    "Score",
+    "SentenceScore",
+    "Translator",
+    "bleu_and_chrf",
+    "score",
+    "worst_and_best",
+]

@@ -1,23 +1,76 @@
 """How good a translator is, by sacreBLEU's BLEU and chrF."""
 
 import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+
+from keras_vanilla._checks import extra_missing
+from keras_vanilla.data.corpus import ParallelCorpus
+
+
+@dataclass(frozen=True)
+class Score:
+    """BLEU and chrF of some translations.
+
+    Attributes:
+        bleu: float, 0 to 100.
+        chrf: float, 0 to 100.
+        signature: str. sacreBLEU's; it says how BLEU was computed.
+    """
+
+    bleu: float
+    chrf: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class EvaluationResult(Score):
+    """The scores of a translator on a corpus, and its translations.
+
+    Attributes:
+        bleu, chrf, signature: as of `Score`.
+        translations: list of str, one for each source.
+        unfinished: list of int. The corpus's lines whose translation has no end.
+    """
+
+    translations: list[str]
+    unfinished: list[int]
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """The chrF of one translation.
+
+    Attributes:
+        line: int. The line in the corpus's file.
+        source: str.
+        translation: str.
+        reference: str.
+        chrf: float, 0 to 100.
+    """
+
+    line: int
+    source: str
+    translation: str
+    reference: str
+    chrf: float
 
 
 def score(
     translator,
-    corpus,
-    beam_size=1,
-    length_penalty=0.6,
-    lowercase=False,
-    tokenized=None,
-):
+    corpus: ParallelCorpus,
+    beam_size: int = 1,
+    length_penalty: float = 0.6,
+    lowercase: bool = False,
+    tokenized: str | None = None,
+) -> EvaluationResult:
     """BLEU and chrF of the translations of a corpus's sources.
 
     By default BLEU is sacreBLEU's own, of cased text. With `lowercase` and `tokenized`
-    it is what many papers report: translations and references lose their case and
-    are split by Moses's tokenizer first. chrF never sees the split text.
+    it is what many papers report: translations and references are lowercased and split
+    by Moses's tokenizer first. chrF is never computed on the split text.
 
     Args:
         translator: Translator.
@@ -26,44 +79,44 @@ def score(
         length_penalty: float.
         lowercase: bool. Ignore case.
         tokenized: str or None. The target language, such as "en", for Moses's
-            tokenizer; None leaves the splitting to sacreBLEU ("13a").
+            tokenizer; None uses sacreBLEU's own tokenizer ("13a").
     Returns:
-        Dict: "bleu" and "chrf" (floats, 0 to 100), "signature" (str, sacreBLEU's, which
-        says how BLEU was computed), "translations" (list of str) and "unfinished" (list
-        of int: the corpus's lines whose translation has no end).
+        EvaluationResult.
     Raises:
-        ImportError: if `tokenized` is asked for and sacremoses is missing.
-        ValueError: if it is a language that Moses's tokenizer does not know.
+        ImportError: if `tokenized` is given and sacremoses is missing.
+        ValueError: if Moses's tokenizer does not know the language.
     Source: Post 2018 for the signature; Papineni et al. 2002; Popović 2015.
     """
-    found = [
-        hypotheses[0]
-        for hypotheses in translator.stream(
-            list(corpus.sources), beam_size, length_penalty
-        )
+    sources = list(corpus.sources)
+    stream = translator.stream(sources, beam_size, length_penalty)
+    best = [hypotheses[0] for hypotheses in stream]
+    translations = [hypothesis.text for hypothesis in best]
+    scores = bleu_and_chrf(translations, list(corpus.targets), lowercase, tokenized)
+    unfinished = [
+        int(line)
+        for line, hypothesis in zip(corpus.line_numbers, best, strict=True)
+        if not hypothesis.ended
     ]
-    translations = [each.text for each in found]
-    return {
-        **bleu_and_chrf(translations, list(corpus.targets), lowercase, tokenized),
-        "translations": translations,
-        "unfinished": [
-            int(line)
-            for line, each in zip(corpus.line_numbers, found, strict=True)
-            if not each.ended
-        ],
-    }
+    return EvaluationResult(
+        scores.bleu, scores.chrf, scores.signature, translations, unfinished
+    )
 
 
-def bleu_and_chrf(translations, references, lowercase=False, tokenized=None):
+def bleu_and_chrf(
+    translations: Sequence[str],
+    references: Sequence[str],
+    lowercase: bool = False,
+    tokenized: str | None = None,
+) -> Score:
     """BLEU and chrF of translations.
 
     Args:
         translations: list of str.
-        references: list of str, as many.
+        references: list of str, one for each translation.
         lowercase: bool, as for `score`.
         tokenized: str or None, as for `score`.
     Returns:
-        Dict: "bleu", "chrf" and "signature", as of `score`.
+        Score.
     Raises:
         ImportError, ValueError: as `score`.
     """
@@ -75,55 +128,62 @@ def bleu_and_chrf(translations, references, lowercase=False, tokenized=None):
         [split(text) for text in translations], [[split(text) for text in references]]
     )
     chrf = CHRF(lowercase=lowercase).corpus_score(translations, [references])
-    return {
-        "bleu": result.score,
-        "chrf": chrf.score,
-        "signature": str(bleu.get_signature()) + _moses_version(tokenized),
-    }
+    signature = str(bleu.get_signature()) + _moses_version(tokenized)
+    return Score(result.score, chrf.score, signature)
 
 
-def worst_and_best(corpus, translations, count=3, lowercase=False):
+def worst_and_best(
+    corpus: ParallelCorpus,
+    translations: Sequence[str],
+    count: int = 3,
+    lowercase: bool = False,
+) -> tuple[list[SentenceScore], list[SentenceScore]]:
     """The sentences with the lowest and the highest chrF, to look at.
 
     Args:
         corpus: ParallelCorpus.
         translations: list of str, one for each source.
-        count: int. How many of each.
+        count: int. Number of sentences in each list.
         lowercase: bool. Ignore case.
     Returns:
-        Two lists of dicts, the worst first and the best first: "line" (int, in the
-        corpus's file), "source", "translation", "reference" (str), "chrf" (float).
+        Two lists of SentenceScore: lowest first, and highest first.
     """
     from sacrebleu.metrics import CHRF
 
     chrf = CHRF(lowercase=lowercase)
     pairs = zip(translations, corpus.targets, strict=True)
     scores = np.array(
-        [chrf.sentence_score(ours, [theirs]).score for ours, theirs in pairs]
+        [
+            chrf.sentence_score(translation, [reference]).score
+            for translation, reference in pairs
+        ]
     )
-    order = np.argsort(scores, kind="stable").tolist()
+    lowest_first = np.argsort(scores, kind="stable").tolist()
+    highest_first = np.argsort(-scores, kind="stable").tolist()
 
     def sentence(i):
-        return {
-            "line": int(corpus.line_numbers[i]),
-            "source": corpus.sources[i],
-            "translation": translations[i],
-            "reference": corpus.targets[i],
-            "chrf": float(scores[i]),
-        }
+        return SentenceScore(
+            line=int(corpus.line_numbers[i]),
+            source=corpus.sources[i],
+            translation=translations[i],
+            reference=corpus.targets[i],
+            chrf=float(scores[i]),
+        )
 
-    best_first = sorted(order, key=lambda i: -scores[i])
-    return [[sentence(i) for i in some[:count]] for some in (order, best_first)]
+    return (
+        [sentence(i) for i in lowest_first[:count]],
+        [sentence(i) for i in highest_first[:count]],
+    )
 
 
 def _moses(language, lowercase):
-    """Punctuation made plain, small letters if asked for, then Moses's tokenizer."""
+    """A function: punctuation normalised, lowercased if asked for, split by Moses."""
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
         from sacremoses.corpus import NonbreakingPrefixes
     except ImportError as error:
-        raise ImportError(
-            'Moses\'s tokenizer needs sacremoses: pip install "keras-vanilla[moses]"'
+        raise extra_missing(
+            "Texts tokenized by Moses's rules", "sacremoses", "moses"
         ) from error
     known = set(NonbreakingPrefixes().available_langs.values())
     if language not in known:

@@ -1,22 +1,39 @@
 """Text in, text out: a tokenizer, a Transformer and a search in one Keras archive."""
 
-import os
 import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import keras
+import numpy as np
 
-from keras_vanilla._checks import first_line
-from keras_vanilla.decoding import CompiledSearch
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._checks import check_choice, first_line
+from keras_vanilla._progress import Progress
+from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
 from keras_vanilla.translation.alignment import align
 from keras_vanilla.translation.batch_translation import (
-    WINDOW,
-    Search,
-    search_sentences,
+    BatchTranslator,
+    Hypothesis,
     warn_unfinished,
 )
+from keras_vanilla.translation.encoded_texts import EncodedTexts, check_length
+from keras_vanilla.translation.long_texts import stream_sentences
+
+
+def _refusal(method, instead):
+    def refuse(self, *args, **kwargs) -> NoReturn:
+        raise NotImplementedError(
+            f"A Translator has no `{method}`: it maps texts to texts and is a Keras "
+            f"model for saving and loading only. Use {instead}."
+        )
+
+    refuse.__name__ = method
+    refuse.__doc__ = f"Not available: use {instead}."
+    return refuse
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -25,7 +42,9 @@ class Translator(keras.Model):
 
     A Keras model whose archive holds the Transformer's weights and the SentencePiece
     model, and no optimizer; `keras.saving.load_model` reads it with nothing but
-    `import keras_vanilla`, on every backend.
+    `import keras_vanilla`, on every backend. It is a Keras model for that alone: what
+    trains, evaluates or exports a Keras model raises `NotImplementedError`, which names
+    the function to use.
 
     Args:
         tokenizer: Tokenizer.
@@ -37,33 +56,50 @@ class Translator(keras.Model):
         translator.translate(["Good morning."])
     """
 
-    def __init__(self, tokenizer, model, **kwargs):
+    def __init__(self, tokenizer: Tokenizer, model: Transformer, **kwargs):
         super().__init__(**kwargs)
         self.model = model
         self.tokenizer = tokenizer
-        if (
-            tokenizer is not None
-        ):  # Keras hands it over after the config, see load_assets
+        if tokenizer is not None:  # when a file is loaded it comes by `load_assets`
             _check_pair(tokenizer, model)
         self._compiled = CompiledSearch(model)
         self.built = True
+
+    _training = "keras_vanilla.training.train_translator, or `translator.model.{}`"
+    fit = _refusal("fit", _training.format("fit"))
+    compile = _refusal("compile", _training.format("compile"))
+    train_on_batch = _refusal("train_on_batch", _training.format("train_on_batch"))
+    evaluate = _refusal("evaluate", "keras_vanilla.translation.score")
+    test_on_batch = _refusal("test_on_batch", "keras_vanilla.translation.score")
+    predict = _refusal("predict", "`translator.translate`")
+    predict_on_batch = _refusal("predict_on_batch", "`translator.translate`")
+    export = _refusal(
+        "export", "keras_vanilla.export.tflite or keras_vanilla.export.saved_model"
+    )
+    quantize = _refusal("quantize", "keras_vanilla.export.tflite(quantize='int8')")
+    del _training
 
     def call(self, inputs, training=None):
         return self.model(inputs, training=training)
 
     def translate(
-        self, texts, beam_size=1, length_penalty=0.6, max_length=None, long="refuse"
-    ):
+        self,
+        texts: Sequence[str],
+        beam_size: int = 1,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+        on_too_long: str = "refuse",
+    ) -> list[str]:
         """Translates each text.
 
         Args:
             texts: list of str.
             beam_size: int. 1 is greedy search.
-            length_penalty: float. Of beam search, see `beam_search`.
-            max_length: int or None. Longest output in tokens, its end included; None
+            length_penalty: float. Of beam search, see `DecodingConfig`.
+            max_length: int or None. Longest output in tokens, the end included; None
                 means 50 more than the source has.
-            long: "refuse" a text with more tokens than the model takes, or "split"
-                every text into sentences, which are translated one by one.
+            on_too_long: "refuse" a text with more tokens than the model takes, or
+                "split" every text into sentences, which are translated one by one.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "".
         Raises:
@@ -73,164 +109,183 @@ class Translator(keras.Model):
         Warns:
             UserWarning: if translations reached their longest length without an end.
         """
-        stream = self.stream(texts, beam_size, length_penalty, max_length, long)
-        found = [hypotheses[0] for hypotheses in stream]
-        warn_unfinished([hypothesis.ended for hypothesis in found])
-        return [hypothesis.text for hypothesis in found]
+        stream = self.stream(texts, beam_size, length_penalty, max_length, on_too_long)
+        best = [hypotheses[0] for hypotheses in stream]
+        warn_unfinished([hypothesis.ended for hypothesis in best])
+        return [hypothesis.text for hypothesis in best]
 
     def translate_n_best(
-        self, texts, beam_size=4, n_best=4, length_penalty=0.6, max_length=None
-    ):
+        self,
+        texts: Sequence[str],
+        beam_size: int = 4,
+        n_best: int = 4,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+    ) -> list[list[tuple[str, float]]]:
         """The best translations of each text, with their scores.
 
         Args:
             texts: list of str.
             beam_size: int.
             n_best: int, at most `beam_size`.
-            length_penalty: float, see `beam_search`.
+            length_penalty: float, see `DecodingConfig`.
             max_length: int or None, as for `translate`.
         Returns:
             For each text a list of (str, float), best first: at most `n_best`, fewer
             where the search found fewer. The score is the log-probability divided by
-            the length penalty.
+            the length normalization.
         Raises:
             TypeError, ValueError: as `translate`; also if `n_best` is above
                 `beam_size`.
         Warns:
             UserWarning: as `translate`.
         """
-        found = list(
-            self.stream(texts, beam_size, length_penalty, max_length, n_best=n_best)
+        stream = self.stream(
+            texts, beam_size, length_penalty, max_length, n_best=n_best
         )
-        warn_unfinished([hypotheses[0].ended for hypotheses in found])
-        return [[(each.text, each.score) for each in found_of] for found_of in found]
+        n_best_lists = list(stream)
+        warn_unfinished([hypotheses[0].ended for hypotheses in n_best_lists])
+        return [
+            [(hypothesis.text, hypothesis.score) for hypothesis in hypotheses]
+            for hypotheses in n_best_lists
+        ]
 
     def stream(
         self,
-        texts,
-        beam_size=1,
-        length_penalty=0.6,
-        max_length=None,
-        long="refuse",
-        n_best=None,
-        done=None,
-    ):
-        """Yields a list of hypotheses for each text, in order, while others wait.
+        texts: Sequence[str],
+        beam_size: int = 1,
+        length_penalty: float = 0.6,
+        max_length: int | None = None,
+        on_too_long: str = "refuse",
+        n_best: int | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[list[Hypothesis]]:
+        """Yields the hypotheses of each text, in order, before all texts are done.
 
         Texts of about equal length are translated together, among some thousands at a
-        time. What is wrong with an argument or a text is found before the first.
+        time. Arguments and texts are checked, and tokenised once, before the first.
 
         Args:
             texts: list of str.
             beam_size: int.
             length_penalty: float.
             max_length: int or None.
-            long: "refuse" or "split", as for `translate`.
-            n_best: int or None. Hypotheses of each text, with scores; None means one
-                without.
-            done: function called with the number of texts (or of sentences, of texts
-                that are split) of each batch that is done, or None.
+            on_too_long: "refuse" or "split", as for `translate`.
+            n_best: int or None. Hypotheses per text, with scores; None means the best
+                one alone.
+            progress: `Progress` that counts the texts (or the sentences, of texts that
+                are split) that are done, or None.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
             TypeError, ValueError: as `translate_n_best`.
         """
-        if long not in ("refuse", "split"):
-            raise ValueError(f"`long` must be 'refuse' or 'split'. Received: {long!r}")
-        if long == "split" and n_best is not None:
-            raise ValueError(
-                "There are no n-best translations of a text that is split."
-            )
-        search = Search(
-            self.model,
-            self.tokenizer,
-            self._compiled,
+        config = DecodingConfig(
             beam_size=beam_size,
             length_penalty=length_penalty,
             max_length=max_length,
             n_best=n_best,
-            done=done,
         )
-        if long == "split":
-            return search_sentences(search, texts)
-        for start in range(0, len(texts), WINDOW):  # lists of ids are large
-            self.encode(texts[start : start + WINDOW], first=start + 1)
-        return search(texts)
+        check_choice("on_too_long", on_too_long, ("refuse", "split"))
+        if on_too_long == "split" and n_best is not None:
+            raise ValueError(
+                "`n_best` cannot be combined with on_too_long='split': a text that is "
+                "split has no n-best translations."
+            )
+        translator = self._batch_translator(config, progress)
+        if on_too_long == "split":
+            return stream_sentences(translator, texts)
+        return translator.stream(self._encoded(texts))
 
-    def encode(self, texts, first=1):
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Source ids of each text, refusing those that the model cannot take.
 
         Args:
             texts: list of str.
-            first: int. The number of the first text in an error.
+        Raises:
+            TypeError: if `texts` is one str.
+            ValueError: if a text has more tokens than the model takes.
         """
-        sources = self.tokenizer.encode(texts)
-        self._check_lengths(sources, texts, "Text", first)
-        return sources
+        return [ids.tolist() for ids in self._encoded(texts)]
 
-    def search(self, sources, **settings):
-        """Target ids (B, L), an int32 array, of one batch of lists of source ids.
-
-        At least one list.
+    def search(
+        self, sources: Sequence[Sequence[int]], config: DecodingConfig | None = None
+    ) -> np.ndarray:
+        """Target ids (B, L), an int32 array, of one batch of source ids.
 
         Args:
-            sources: lists of ids, each with its end.
-            settings: `beam_size`, `length_penalty` and `max_length`.
+            sources: lists of ids, each with its end; at least one.
+            config: DecodingConfig, or None for greedy search.
+        Raises:
+            ValueError: if a source has more tokens than the model takes, or
+                `max_length` is above the model's.
         """
-        search = Search(self.model, self.tokenizer, self._compiled, **settings)
-        self._check_lengths(sources, sources, "Source")
-        return search.ids(sources)[0][:, 0]
+        translator = self._batch_translator(config or DecodingConfig())
+        self._check_lengths("Source", sources, sources)
+        return translator.search_batch(sources)[0][:, 0]
 
-    def align(self, texts, translations):
+    def align(
+        self, texts: Sequence[str], translations: Sequence[str]
+    ) -> list[list[tuple[int, int]]]:
         """Which word of each text every word of its translation comes from.
 
         Args:
             texts: list of str.
-            translations: list of str, as many; the model's own or others.
+            translations: list of str, one for each text; the model's own or others.
         Returns:
-            For each pair a list of (source word, target word), ints that count from 0
+            For each pair a list of (source word, target word): positions, from 0, of
             the words between white space, as the tokenizer normalises the text. They
-            are read off the cross-attention, see `alignment.align`.
+            are read from the cross-attention, see `alignment.align`.
         Raises:
             TypeError: if either is one str.
-            ValueError: if the counts differ, or one has more tokens than the model
+            ValueError: if their numbers differ, or one has more tokens than the model
                 takes.
         """
         sources = self.encode(texts)
         targets = self.tokenizer.encode_target(translations)
-        self._check_lengths(targets, translations, "Translation")
+        self._check_lengths("Translation", targets, translations)
         if len(texts) != len(translations):
             raise ValueError(
-                "`texts` and `translations` must be as many. Received: "
-                f"{len(texts)} and {len(translations)}"
+                "There must be one translation for each text. Received: "
+                f"{len(texts)} texts and {len(translations)} translations"
             )
         return align(self.model, self.tokenizer, sources, targets)
 
-    def save(self, path, overwrite=True):
-        """Writes one Keras archive, in one piece or not at all.
+    def _encoded(self, texts):
+        sources = EncodedTexts(texts, self.tokenizer.encode)
+        sources.refuse_longer(self.model.max_length)
+        return sources
+
+    def _check_lengths(self, name, rows, values):
+        for number, row in enumerate(rows, start=1):
+            check_length(name, number, len(row), self.model.max_length, values)
+
+    def _batch_translator(self, config, progress=None):
+        return BatchTranslator(
+            self.model, self.tokenizer, self._compiled, config, progress
+        )
+
+    def save(self, path, overwrite: bool = True) -> None:
+        """Writes one Keras archive, whole or not at all.
 
         Args:
             path: path that ends with ".keras".
-            overwrite: bool. Replace a file that is there.
+            overwrite: bool. Replace an existing file.
         Raises:
             ValueError: if the path does not end with ".keras".
-            FileExistsError: if the file is there and may not be replaced.
+            FileExistsError: if the file exists and `overwrite` is False.
         """
         path = Path(path)
         if path.suffix != ".keras":
             raise ValueError(f"A translator's file ends with .keras. Received: {path}")
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists already.")
-        unfinished = path.with_name(f".{path.stem}.unfinished.keras")
-        try:
-            uncompiled = self.copy() if self.model.compiled else self
-            keras.Model.save(uncompiled, unfinished)  # an optimizer triples the file
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        uncompiled = self.copy() if self.model.compiled else self
+        with atomic_path(path) as temporary:
+            keras.Model.save(uncompiled, temporary)  # an optimizer triples the file
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path) -> "Translator":
         """Reads a translator from its archive.
 
         Raises:
@@ -255,8 +310,8 @@ class Translator(keras.Model):
             )
         return translator
 
-    def copy(self, weights=None):
-        """A translator of its own with the same weights, or others, and no optimizer.
+    def copy(self, weights: list | None = None) -> "Translator":
+        """A new translator with the same weights, or others, and no optimizer.
 
         Args:
             weights: list of arrays as `model.set_weights` takes, or None.
@@ -264,14 +319,6 @@ class Translator(keras.Model):
         model = type(self.model).from_config(self.model.get_config())
         model.set_weights(self.model.get_weights() if weights is None else weights)
         return type(self)(self.tokenizer, model, name=self.name)
-
-    def _check_lengths(self, rows, texts, name, first=1):
-        for number, ids in enumerate(rows, start=first):
-            if len(ids) > self.model.max_length:
-                raise ValueError(
-                    f"{name} {number} has {len(ids)} tokens, but the model takes at "
-                    f"most {self.model.max_length}: {texts[number - first][:40]!r}..."
-                )
 
     def save_assets(self, folder):
         tokenizer = self.tokenizer

@@ -4,7 +4,7 @@ import pytest
 import sacrebleu
 
 from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.translation.evaluation import score, worst_and_best
+from keras_vanilla.translation import score, worst_and_best
 
 SOURCES = ["one two three four", "small red house", "ten trees"]
 REFERENCES = ["Vier drie, twee een!", "klein huis rood", "nul"]
@@ -18,20 +18,20 @@ def corpus():
 def test_scores_are_sacrebleus_of_the_translations(trained_translator, corpus):
     result = score(trained_translator, corpus)
     translations = trained_translator.translate(SOURCES)
-    assert result["translations"] == translations
+    assert result.translations == translations
     expected = sacrebleu.corpus_bleu(translations, [REFERENCES])
-    assert result["bleu"] == pytest.approx(expected.score)
+    assert result.bleu == pytest.approx(expected.score)
     expected = sacrebleu.corpus_chrf(translations, [REFERENCES])
-    assert result["chrf"] == pytest.approx(expected.score)
-    assert "tok:13a" in result["signature"] and "case:mixed" in result["signature"]
-    assert 0 < result["bleu"] < 100
+    assert result.chrf == pytest.approx(expected.score)
+    assert "tok:13a" in result.signature and "case:mixed" in result.signature
+    assert 0 < result.bleu < 100
 
 
 def test_without_case_both_scores_are_higher(trained_translator, corpus):
     mixed = score(trained_translator, corpus)
     lowered = score(trained_translator, corpus, lowercase=True)
-    assert lowered["bleu"] > mixed["bleu"] and lowered["chrf"] > mixed["chrf"]
-    assert "case:lc" in lowered["signature"]
+    assert lowered.bleu > mixed.bleu and lowered.chrf > mixed.chrf
+    assert "case:lc" in lowered.signature
 
 
 def test_the_protocol_of_papers_is_moses_and_small_letters(trained_translator, corpus):
@@ -45,27 +45,27 @@ def test_the_protocol_of_papers_is_moses_and_small_letters(trained_translator, c
 
     result = score(trained_translator, corpus, lowercase=True, tokenized="nl")
     expected = sacrebleu.corpus_bleu(
-        [split(text) for text in result["translations"]],
+        [split(text) for text in result.translations],
         [[split(text) for text in REFERENCES]],
         tokenize="none",
         force=True,
     )
-    assert result["bleu"] == pytest.approx(expected.score)
-    assert "tok:none" in result["signature"] and "|moses:nl-" in result["signature"]
+    assert result.bleu == pytest.approx(expected.score)
+    assert "tok:none" in result.signature and "|moses:nl-" in result.signature
 
 
 def test_the_split_alone_leaves_the_case(trained_translator, corpus):
     pytest.importorskip("sacremoses")
     mixed = score(trained_translator, corpus, tokenized="nl")
     lowered = score(trained_translator, corpus, lowercase=True, tokenized="nl")
-    assert mixed["bleu"] < lowered["bleu"]
-    assert "case:mixed" in mixed["signature"] and "case:lc" in lowered["signature"]
+    assert mixed.bleu < lowered.bleu
+    assert "case:mixed" in mixed.signature and "case:lc" in lowered.signature
 
 
 def test_beam_search_is_scored_when_asked_for(trained_translator, corpus):
     result = score(trained_translator, corpus, beam_size=3, length_penalty=1.0)
     expected = trained_translator.translate(SOURCES, beam_size=3, length_penalty=1.0)
-    assert result["translations"] == expected
+    assert result.translations == expected
 
 
 def test_lines_without_an_end_are_those_of_the_file(trained_translator):
@@ -73,22 +73,20 @@ def test_lines_without_an_end_are_those_of_the_file(trained_translator):
     weights = [0 * weight for weight in translator.model.get_weights()]
     translator.model.set_weights(weights)  # which never ends
     corpus = ParallelCorpus(["one", "", "two"], ["een", "", "twee"])
-    assert score(translator, corpus)["unfinished"] == [1, 3]
-    assert score(trained_translator, corpus)["unfinished"] == []
+    assert score(translator, corpus).unfinished == [1, 3]
+    assert score(trained_translator, corpus).unfinished == []
 
 
 def test_the_worst_and_the_best_are_by_chrf_and_name_their_lines():
     corpus = ParallelCorpus(["a", "", "b", "c"], ["house", "", "tree", "green river"])
     worst, best = worst_and_best(corpus, ["house", "xyz", "green rivers"], count=2)
-    assert [one["line"] for one in worst] == [3, 4]
-    assert [one["line"] for one in best] == [1, 4]
-    assert best[0]["chrf"] == pytest.approx(100) and worst[0]["chrf"] < 10
-    assert worst[0]["source"] == "b" and worst[0]["reference"] == "tree"
-    assert worst[0]["translation"] == "xyz"
-    assert (
-        worst_and_best(corpus, ["HOUSE", "", ""], 1, lowercase=True)[1][0]["line"] == 1
-    )
-    assert worst_and_best(corpus, ["house"] * 3, 0) == [[], []]
+    assert [one.line for one in worst] == [3, 4]
+    assert [one.line for one in best] == [1, 4]
+    assert best[0].chrf == pytest.approx(100) and worst[0].chrf < 10
+    assert worst[0].source == "b" and worst[0].reference == "tree"
+    assert worst[0].translation == "xyz"
+    assert worst_and_best(corpus, ["HOUSE", "", ""], 1, lowercase=True)[1][0].line == 1
+    assert worst_and_best(corpus, ["house"] * 3, 0) == ([], [])
 
 
 def test_a_language_that_moses_does_not_know_is_refused(trained_translator, corpus):

@@ -1,3 +1,4 @@
+import io
 import subprocess
 import sys
 import zipfile
@@ -8,9 +9,12 @@ import pytest
 from word_reversal import dutch
 
 from keras_vanilla import Transformer, Translator
+from keras_vanilla._progress import Progress
 from keras_vanilla.data.sentences import cut_to_fit, sentences
-from keras_vanilla.training.run import compile_for_training
-from keras_vanilla.translation import batch_translation as hypotheses
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training import compile_for_training
+from keras_vanilla.translation import Hypothesis, batch_translation, bucketing
+from keras_vanilla.translation.long_texts import _join
 
 
 def test_it_translates_what_it_was_never_shown(trained_translator, unseen_sentences):
@@ -237,19 +241,13 @@ def test_a_text_without_a_piece_has_one_translation(trained_translator):
 def test_the_first_results_come_before_the_last_texts_are_searched(
     trained_translator, monkeypatch
 ):
-    monkeypatch.setattr(hypotheses, "WINDOW", 4)
-    monkeypatch.setattr(hypotheses, "ROWS", 2)
-    searched = []
-    ids = hypotheses.Search.ids
-    monkeypatch.setattr(
-        hypotheses.Search,
-        "ids",
-        lambda self, sources: searched.append(len(sources)) or ids(self, sources),
-    )
-    texts, done = ["one", "two three four", "", "five", "six", "ten"], []
-    stream = trained_translator.stream(texts, done=done.append)
+    monkeypatch.setattr(batch_translation, "WINDOW", 4)
+    monkeypatch.setattr(bucketing, "ROWS", 2)
+    texts = ["one", "two three four", "", "five", "six", "ten"]
+    progress = Progress("Translating", len(texts), "lines", io.StringIO())
+    stream = trained_translator.stream(texts, progress=progress)
     first = next(stream)[0]
-    assert searched == [2, 1] and sum(done) == 4  # of the first window
+    assert progress.count == 4  # the first window
     assert first.text == trained_translator.translate(texts)[0]
     assert [found[0].text for found in stream] == trained_translator.translate(texts)[
         1:
@@ -269,11 +267,11 @@ def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"beam_size": 0}, "`beam_size` must be an int of at least 1. Received: 0"),
-        ({"max_length": 0}, "`max_length` must be at least 1 .* Received: 0"),
+        ({"beam_size": 0}, "`beam_size` must be an integer .* Received: 0"),
+        ({"max_length": 0}, "`max_length` must be .* at least 1. Received: 0"),
         ({"beam_size": 2, "length_penalty": float("nan")}, "`length_penalty`.*nan"),
         ({"beam_size": 2, "length_penalty": -1.0}, "`length_penalty`.*-1.0"),
-        ({"long": "cut"}, "'refuse' or 'split'. Received: 'cut'"),
+        ({"on_too_long": "cut"}, "'refuse', 'split'. Received: 'cut'"),
     ],
     ids=str,
 )
@@ -295,23 +293,13 @@ def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
 
 def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
     sources = [[4] * length for length in (3, 500, 2, 500, 1) + 200 * (20,)]
-    batches = list(hypotheses.neighbours(sources, beams=8))
+    batches = list(bucketing.length_buckets(sources, beam_size=8))
     assert sorted(sum(batches, [])) == list(range(205))
     lengths = [[len(sources[i]) for i in batch] for batch in batches]
     assert sum(lengths, []) == sorted(sum(lengths, []))
     most = [max(batch) * len(batch) * 8 for batch in lengths]
-    assert max(most) <= hypotheses.POSITIONS and len(lengths[0]) == hypotheses.ROWS
-    assert [len(batch) for batch in hypotheses.neighbours([[4] * 10**6])] == [1]
-
-
-@pytest.mark.parametrize(
-    "ids, said",
-    [([5, 3, 0, 3], [5, 3]), ([5, 0, 6, 0, 0], [5, 0, 6]), ([0, 0], []), ([], [])],
-)
-def test_what_was_said_goes_to_the_first_end_or_the_last_pads(
-    ids, said, trained_translator
-):
-    assert hypotheses.until_end(ids, trained_translator.model) == said
+    assert max(most) <= bucketing.POSITIONS and len(lengths[0]) == bucketing.ROWS
+    assert [len(batch) for batch in bucketing.length_buckets([[4] * 10**6])] == [1]
 
 
 def test_more_hypotheses_than_beams_are_refused(trained_translator):
@@ -319,14 +307,58 @@ def test_more_hypotheses_than_beams_are_refused(trained_translator):
         trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)
 
 
+# What is not for a translator
+
+
+@pytest.mark.parametrize(
+    "method, instead",
+    [
+        ("fit", "train_translator"),
+        ("compile", "train_translator"),
+        ("train_on_batch", "train_translator"),
+        ("evaluate", "translation.score"),
+        ("test_on_batch", "translation.score"),
+        ("predict", "translator.translate"),
+        ("predict_on_batch", "translator.translate"),
+        ("export", "export.tflite"),
+        ("quantize", "export.tflite"),
+    ],
+)
+def test_methods_without_a_meaning_name_the_right_function(
+    trained_translator, method, instead
+):
+    with pytest.raises(NotImplementedError, match=f"no `{method}`.*Use .*{instead}"):
+        getattr(trained_translator, method)("int8")
+
+
+@pytest.mark.parametrize("on_too_long", ["refuse", "split"])
+def test_a_text_is_tokenised_once(trained_translator, monkeypatch, on_too_long):
+    encoded, encode = [], Tokenizer.encode
+    monkeypatch.setattr(
+        Tokenizer,
+        "encode",
+        lambda self, lines: encoded.extend(lines) or encode(self, lines),
+    )
+    texts = ["one two", "red tree", ""]
+    trained_translator.translate(texts, on_too_long=on_too_long)
+    assert encoded == (texts if on_too_long == "refuse" else texts[:2])
+
+
+def test_texts_may_be_any_iterable(trained_translator):
+    texts = ["one two", "red tree"]
+    expected = trained_translator.translate(texts)
+    assert trained_translator.translate(np.array(texts)) == expected
+    assert trained_translator.translate(iter(texts)) == expected
+
+
 # Long texts
 
 
 def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
     one, two = trained_translator.translate(["one two.", "Red tree!"])
-    (both,) = trained_translator.translate(["one two.  Red tree!"], long="split")
+    (both,) = trained_translator.translate(["one two.  Red tree!"], on_too_long="split")
     assert both == f"{one}  {two}"
-    assert trained_translator.translate(["", "one"], long="split")[0] == ""
+    assert trained_translator.translate(["", "one"], on_too_long="split")[0] == ""
 
 
 @pytest.mark.parametrize(
@@ -335,14 +367,12 @@ def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
 def test_sentences_keep_a_space_between_them(trained_translator, text, space):
     one, two = sentences(text)
     expected = space.join(trained_translator.translate([one, two]))
-    assert trained_translator.translate([text], long="split") == [expected]
+    assert trained_translator.translate([text], on_too_long="split") == [expected]
 
 
 def test_nothing_is_put_after_a_chinese_or_japanese_letter():
-    found = [
-        hypotheses.Hypothesis(text, None, [], True) for text in ("晴れ。", "雨", "ok")
-    ]
-    assert hypotheses._joined(["a.", "b.", "c."], found).text == "晴れ。雨ok"
+    hypotheses = [Hypothesis(text, None, [], True) for text in ("晴れ。", "雨", "ok")]
+    assert _join(["a.", "b.", "c."], hypotheses).text == "晴れ。雨ok"
 
 
 def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
@@ -352,7 +382,7 @@ def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
     with pytest.warns(
         UserWarning, match="1 of 2 texts have a sentence of more than 60"
     ):
-        whole, other = trained_translator.translate([text, "ten"], long="split")
+        whole, other = trained_translator.translate([text, "ten"], on_too_long="split")
     assert other == trained_translator.translate(["ten"])[0]
     longest = trained_translator.model.max_length
     parts = cut_to_fit(
@@ -365,9 +395,9 @@ def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
 
 def test_one_string_is_refused_to_be_split_as_well(trained_translator):
     with pytest.raises(TypeError, match="list"):
-        trained_translator.translate("one two", long="split")
+        trained_translator.translate("one two", on_too_long="split")
 
 
 def test_there_are_no_n_best_of_a_split_text(trained_translator):
-    with pytest.raises(ValueError, match="no n-best"):
-        trained_translator.stream(["one"], n_best=2, beam_size=2, long="split")
+    with pytest.raises(ValueError, match="has no n-best"):
+        trained_translator.stream(["one"], n_best=2, beam_size=2, on_too_long="split")

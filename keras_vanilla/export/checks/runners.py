@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vanilla._checks import first_line
 from keras_vanilla.export.metadata.description import read_description
-from keras_vanilla.translation.batch_translation import padded, rounded_width
+from keras_vanilla.translation.bucketing import bucket_width, pad_rows
 
 FORM_OF = {"translate": "text", "translate_ids": "ids", "decode_step": "steps"}
 
@@ -63,7 +63,7 @@ class SavedModelFolder:
 
     def answer(self, texts, sources, model):
         """Target ids, an int32 array (B, L), and translations, a list of str."""
-        source_ids = padded(sources, rounded_width(sources), model.pad_id)
+        source_ids = pad_rows(sources, bucket_width(sources), model.pad_id)
         ids = self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
         translations = self._run("translate", text=texts)["text"].numpy()
         return ids, [text.decode() for text in translations]
@@ -151,13 +151,13 @@ class TfliteFile:
         return said["ids"], said["text"].tobytes().rstrip(b"\0").decode()
 
     def _by_ids(self, text, source, model):
-        source_ids = padded([source], self.longest_source, model.pad_id)
+        source_ids = pad_rows([source], self.longest_source, model.pad_id)
         return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
 
     def _by_steps(self, text, source, model):
         """Greedy search, as an app would do it."""
         step = self._run["decode_step"]
-        source_ids = padded([source], self.longest_source, model.pad_id)
+        source_ids = pad_rows([source], self.longest_source, model.pad_id)
         cache = self._run["encode"](source_ids=source_ids)
         for name, tensor in step.get_input_details().items():
             if "_self_" in name:

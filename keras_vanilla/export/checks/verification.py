@@ -7,11 +7,13 @@ import numpy as np
 import sentencepiece
 from keras import ops
 
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.decoding.hypothesis_end import until_end
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import faults
 from keras_vanilla.export.search_graph import translator_in_float32
-from keras_vanilla.translation.batch_translation import neighbours, until_end
+from keras_vanilla.translation.bucketing import length_buckets
 from keras_vanilla.translation.evaluation import bleu_and_chrf
 
 
@@ -81,10 +83,10 @@ class _Answer(NamedTuple):
 def _answers(translator, exported, sentences, sources):
     """Yields an `_Answer` for each sentence, in another order."""
     model, decode = translator.model, translator.tokenizer.decode
-    for lines in neighbours(sources):
+    for lines in length_buckets(sources):
         texts, rows = [sentences[i] for i in lines], [sources[i] for i in lines]
         theirs, their_texts = exported.answer(texts, rows, model)
-        whole = translator.search(rows, **exported.search)
+        whole = translator.search(rows, DecodingConfig(**exported.search))
         ours = whole[:, : theirs.shape[1]]  # as far as the file goes
         our_texts = decode(ours)
         for place, line in enumerate(lines):
@@ -120,7 +122,7 @@ def _fill(report, answers, translator, exported, references):
     if references is not None:
         decode = translator.tokenizer.decode
         texts = decode([answer.ours for answer in answers]), decode(theirs)
-        report.bleu = tuple(bleu_and_chrf(t, references)["bleu"] for t in texts)
+        report.bleu = tuple(bleu_and_chrf(t, references).bleu for t in texts)
 
 
 def _refuse_longer(sentences, sources, exported):

@@ -49,8 +49,7 @@ def write_model_card(description, file, evaluation=None):
     Args:
         description: Description of the file.
         file: path of the `.tflite` file, which exists.
-        evaluation: dict or None. "bleu", "chrf" and "signature", as
-            `keras_vanilla.translation.evaluation.score` gives them.
+        evaluation: `Score` or None, such as `keras_vanilla.translation.score` returns.
     Returns:
         Path of the card.
     Raises:
@@ -75,12 +74,10 @@ def write_model_card(description, file, evaluation=None):
     return path
 
 
-def _evaluation(found):
-    if found is None:
+def _evaluation(score):
+    if score is None:
         return "Not stated."
-    return (
-        f"BLEU {found['bleu']:.2f}, chrF {found['chrf']:.2f} (`{found['signature']}`)."
-    )
+    return f"BLEU {score.bleu:.2f}, chrF {score.chrf:.2f} (`{score.signature}`)."
 
 
 def _cell(text):

@@ -1,0 +1,41 @@
+"""Length buckets: rows of ids of about equal length, and arrays to pad them in."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+
+ROWS = 64  # per batch at most: enough for two cores, few enough to end together
+POSITIONS = 32_768  # per batch at most, over all beams: a cache of about a gigabyte
+WIDTH_STEP = 8  # widths are multiples of it: few shapes to compile
+
+
+def length_buckets(
+    rows: Sequence[Sequence[int]] | Mapping[int, Sequence[int]], beam_size: int = 1
+) -> Iterator[list[int]]:
+    """Yields lists of row numbers, each the rows of one batch, shortest rows first.
+
+    Args:
+        rows: lists of ids, or a dict of them by row number.
+        beam_size: int. Hypotheses kept per row.
+    """
+    numbers = list(rows) if isinstance(rows, Mapping) else range(len(rows))
+    numbers = sorted(numbers, key=lambda number: len(rows[number]))
+    start = 0
+    while start < len(numbers):
+        longest = len(rows[numbers[start : start + ROWS][-1]])
+        count = max(1, min(ROWS, POSITIONS // (longest * beam_size)))
+        yield numbers[start : start + count]
+        start += count
+
+
+def pad_rows(rows: Collection[Sequence[int]], width: int, pad_id: int) -> np.ndarray:
+    """An int32 array (len(rows), width) of rows of ids, `pad_id` after each."""
+    ids = np.full((len(rows), width), pad_id, dtype="int32")
+    for padded, row in zip(ids, rows, strict=True):
+        padded[: len(row)] = row
+    return ids
+
+
+def bucket_width(rows: Collection[Sequence[int]]) -> int:
+    """The length of the longest row, rounded up to a multiple of 8."""
+    return -(-max(map(len, rows)) // WIDTH_STEP) * WIDTH_STEP

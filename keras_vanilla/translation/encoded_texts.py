@@ -1,0 +1,71 @@
+"""The source ids of many texts, each text tokenised once."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+CHUNK = 4096  # texts tokenised together: lists of Python integers are large
+
+
+class EncodedTexts(Sequence):
+    """The ids of texts in one int32 array, with the end of each text.
+
+    Args:
+        texts: list of str.
+        encode: function from a list of str to lists of ids, such as
+            `Tokenizer.encode`.
+    Raises:
+        TypeError: if `texts` is one str, or holds anything but str.
+        ValueError: if a text holds an unpaired surrogate.
+    """
+
+    def __init__(self, texts: Iterable[str], encode):
+        if isinstance(texts, str):
+            encode(texts)  # refuses it
+        self.texts = list(texts)
+        flat, lengths = [], []
+        for start in range(0, len(self.texts), CHUNK):
+            rows = encode(self.texts[start : start + CHUNK])
+            lengths += map(len, rows)
+            flat.append(np.fromiter(itertools.chain(*rows), "int32"))
+        self._flat = np.concatenate([np.zeros(0, "int32"), *flat])
+        self._ends = np.cumsum(lengths, dtype="int64")
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        start = self._ends[number - 1] if number else 0
+        return self._flat[start : self._ends[number]]
+
+    def refuse_longer(self, longest: int) -> None:
+        """Refuses texts with more tokens than the model takes.
+
+        Raises:
+            ValueError: if there is one; the error names the first.
+        """
+        lengths = np.diff(self._ends, prepend=0)
+        for number in np.flatnonzero(lengths > longest)[:1]:
+            check_length("Text", number + 1, lengths[number], longest, self.texts)
+
+
+def check_length(name, number, length, longest, values) -> None:
+    """Refuses a sequence of more than `longest` tokens.
+
+    Args:
+        name: str. What the sequence is, for the error, such as "Text".
+        number: int. Its number, from 1.
+        length: int. Its number of tokens.
+        longest: int. The number of tokens that the model takes.
+        values: list of what was received.
+    Raises:
+        ValueError: if it is longer.
+    """
+    if length > longest:
+        raise ValueError(
+            f"{name} {number} has {length} tokens, but the model takes at most "
+            f"{longest}: {values[number - 1][:40]!r}..."
+        )

@@ -1,0 +1,76 @@
+"""Texts of several sentences, translated sentence by sentence."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+from keras_vanilla._checks import some_of
+from keras_vanilla.data.sentences import cut_to_fit, sentences
+from keras_vanilla.translation.batch_translation import BatchTranslator, Hypothesis
+from keras_vanilla.translation.encoded_texts import EncodedTexts
+
+
+def stream_sentences(
+    translator: BatchTranslator, texts: Sequence[str]
+) -> Iterator[list[Hypothesis]]:
+    """Yields one hypothesis for each text, whose sentences are translated one by one.
+
+    The white space between sentences stays. A sentence too long for the model is cut
+    further, with a warning.
+
+    Args:
+        translator: BatchTranslator.
+        texts: list of str.
+    Returns:
+        Iterator of lists of one Hypothesis, without a score.
+    Raises:
+        TypeError, ValueError: as `EncodedTexts`.
+    """
+    pieces, sources = _split_and_encode(texts, translator)
+    return _join_streamed(pieces, translator.stream(sources))
+
+
+def _split_and_encode(texts, translator):
+    """The sentences of each text, cut to fit, and the source ids of them all."""
+    longest, encode = translator.model.max_length, translator.tokenizer.encode
+    if isinstance(texts, str):
+        encode(texts)  # refuses it
+    whole = [sentences(text) if isinstance(text, str) else [text] for text in texts]
+    flat = [sentence for text in whole for sentence in text]
+    ids_of = dict(zip(flat, EncodedTexts(flat, encode), strict=True))
+
+    def fits(piece):
+        if piece not in ids_of:
+            ids_of[piece] = encode([piece])[0]
+        return len(ids_of[piece]) <= longest
+
+    pieces = [[p for each in text for p in cut_to_fit(each, fits)] for text in whole]
+    cut = [i for i, text in enumerate(whole, 1) if len(text) < len(pieces[i - 1])]
+    if cut:
+        warnings.warn(
+            f"{len(cut)} of {len(whole)} texts have a sentence of more than {longest} "
+            f"tokens, which is cut: texts {some_of(cut)}",
+            stacklevel=5,
+        )
+    return pieces, [ids_of[piece] for text in pieces for piece in text]
+
+
+def _join_streamed(pieces, stream):
+    for text in pieces:
+        yield [_join(text, [next(stream)[0] for _ in text])]
+
+
+def _join(pieces, hypotheses):
+    """One hypothesis of a text, from those of its sentences."""
+    spaces = [piece[len(piece.rstrip()) :] for piece in pieces]
+    texts = [
+        each.text + (space or _space_after(each.text))
+        for each, space in zip(hypotheses, spaces, strict=True)
+    ]
+    ids = [id_ for each in hypotheses for id_ in each.ids]
+    ended = all(each.ended for each in hypotheses)
+    return Hypothesis("".join(texts).strip(), None, ids, ended)
+
+
+def _space_after(text):
+    """Where the source had no space: none after a Chinese or Japanese letter."""
+    return "" if text[-1:] >= "\u3000" else " "

@@ -15,9 +15,8 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
 from keras_vanilla.cli import main
-from keras_vanilla.cli.console import Counter
 from keras_vanilla.data import ParallelCorpus, public
-from keras_vanilla.translation import batch_translation as hypotheses
+from keras_vanilla.translation import batch_translation
 from keras_vanilla.translation.batch_translation import Hypothesis
 
 
@@ -96,7 +95,8 @@ def test_translate_standard_input_as_a_program(model, trained_translator):
     out, err = program.communicate("one two\nred tree\n")
     assert program.returncode == 0
     assert out.splitlines() == trained_translator.translate(["one two", "red tree"])
-    assert err == ""  # TensorFlow's start-up talk is silenced
+    # Progress alone: TensorFlow's messages at start-up are hidden.
+    assert err.startswith("Translating: 2 of 2 lines") and err.count("\n") == 1
 
 
 def test_the_n_best_of_each_line_with_scores(model, trained_translator, capfd):
@@ -143,31 +143,20 @@ def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch,
         raise ValueError("stopped")
 
     monkeypatch.setattr(Translator, "stream", stopped)
-    monkeypatch.setattr(hypotheses, "WINDOW", 1)
+    monkeypatch.setattr(batch_translation, "WINDOW", 1)
     output = tmp_path / "out.txt"
     command = ["translate", model, "x", "y", "--output", output]
     assert fails(capfd, *command) == "keras-vanilla: stopped"
-    assert [path.name for path in tmp_path.iterdir()] == ["out.txt.unfinished"]
+    assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     assert main([str(word) for word in command]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
 
-def test_a_counter_tells_how_many_how_fast_and_how_long(monkeypatch):
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    clock = [100.0]
-    lines, sentences = Counter("lines", 1000), Counter("sentences")
-    clock[0] = 110.0
-    lines.add(200)
-    sentences.add(200)
-    assert str(lines) == "200 of 1,000 lines, 20.0 a second, 0:40 left"
-    assert str(sentences) == "200 sentences, 20.0 a second"
-
-
 def test_long_texts_are_split_on_request(model, trained_translator, capfd):
     text = "One two three. " * 40
     assert "takes at most 60" in fails(capfd, "translate", model, text)
-    assert main(["translate", model, text, "--long", "split"]) == 0
+    assert main(["translate", model, text, "--on-too-long", "split"]) == 0
     out = capfd.readouterr().out
     expected = trained_translator.translate(["One two three."])[0]
     assert out == " ".join([expected] * 40) + "\n"
@@ -458,7 +447,7 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
         (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
         (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),
         (("--n-best", "0"), "`n_best` must be at least 1"),
-        (("--alignments", "--long", "split"), "do not go together"),
+        (("--alignments", "--on-too-long", "split"), "cannot be combined"),
         (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
     ],
     ids=" ".join,

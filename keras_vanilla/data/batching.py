@@ -1,20 +1,32 @@
 """Pairs of sentences to batches of about equal length for `fit`."""
 
+import contextlib
+import copy
+import hashlib
 import itertools
+import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from keras_vanilla._checks import check_integer, some_of
-from keras_vanilla.data.batch_maker import BatchMaker
 from keras_vanilla.data.bucketing import Plan, Survey
 from keras_vanilla.data.cache import TokenCache
 from keras_vanilla.data.corpus import ParallelCorpus
-from keras_vanilla.data.step_stream import StepStream
+from keras_vanilla.data.padding import BatchPadder
+from keras_vanilla.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+NumpyBatch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 
 def batches(
     corpus: ParallelCorpus | TokenCache,
-    tokenizer,
+    tokenizer: Tokenizer,
     tokens_per_batch: int = 4096,
     max_tokens: int = 256,
     widths: Sequence[int] | None = None,
@@ -23,42 +35,38 @@ def batches(
     static_shapes: bool = False,
     drop_remainder: bool = False,
     first_step: int = 0,
-):
-    """Batches of a corpus as `fit` takes them, each weighing its real tokens alike.
+) -> "Batches":
+    """Batches of a corpus, as `Transformer.fit` takes them.
 
         target_ids = [start, y_1, ..., y_n-1]    labels = [y_1, ..., y_n = end]
-        weights = mask / sum(mask)
+        weights = 1 at the labels, 0 at their padding
 
-    Pairs are put in buckets by the longer of their two sequences, and a batch comes
-    from one bucket. Every epoch has `dataset.steps_per_epoch` batches with every pair
-    once. With `shuffle` the stream is endless, and its step n depends on (seed, n)
-    alone; without, it is one pass, longest pairs first, of known cardinality.
+    Pairs are bucketed by the length of their longer sequence, and each batch comes from
+    one bucket. Every epoch has `steps_per_epoch` batches and holds every pair once.
+    With `shuffle` the batches are endless, and step n depends on (seed, n) alone.
+    Without, they are one pass, longest pairs first.
 
-    Pairs longer than `max_tokens` are left out, with a warning; `dataset.report` maps
-    each reason to line numbers of the corpus.
+    Pairs longer than `max_tokens` are left out, with a warning; `report` maps each
+    reason for leaving pairs out to their line numbers.
 
     Args:
         corpus: ParallelCorpus or TokenCache.
-        tokenizer; a cache's is the one that it was made with.
+        tokenizer: Tokenizer. For a cache, the one that it was made with.
         tokens_per_batch: int. Target positions of a batch over all devices, padding
-            counted; a batch has `max(1, tokens_per_batch // width)` pairs. Rows of
-            weight 0 after them make their number a multiple of the replicas', of the
-            `tf.distribute` or `keras.distribution` in force.
-        max_tokens: int. Longest sequence, its end counted, on either side.
+            included; a batch has `max(1, tokens_per_batch // width)` pairs. Rows of
+            weight 0 after them make the number of rows a multiple of the number of
+            replicas of the `tf.distribute` or `keras.distribution` in force.
+        max_tokens: int. Longest sequence, including its end, on either side.
         widths: rising ints, the longest sequence of each bucket; None means 8, 12, 16,
             24, 32, ... up to `max_tokens`.
-        shuffle: bool. A new order in every epoch, without end.
-        seed: int. Of that order.
+        shuffle: bool. Whether every epoch has a new order, without end.
+        seed: int. Seed of that order.
         static_shapes: bool. Pad to the bucket's width, and to its number of rows with
             rows of weight 0, so that each bucket has one shape; for XLA and TPUs.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
-        first_step: int. The step to start at, for going on with a run.
+        first_step: int. The step to start at, to resume a run.
     Returns:
-        tf.data.Dataset of ({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T),
-        weights (B, T)), ids int32, weights float32, with the attributes
-        `steps_per_epoch`, `tokens_per_epoch` (real target tokens) and `report` (dict).
-        `dataset.line_numbers(step)` are those of a step's pairs; with `shuffle`,
-        iterators opened after `dataset.start_at(step)` begin at that step.
+        Batches.
     Raises:
         ValueError: if a number is out of its range or above a cache's, `widths` do not
             rise to `max_tokens`, no pair or no batch is left, an id is outside the
@@ -66,46 +74,202 @@ def batches(
             cannot be split evenly over processes.
     Example:
         train = batches(corpus, tokenizer)
-        model.fit(train, steps_per_epoch=train.steps_per_epoch, epochs=10)
+        model.fit(train, epochs=10)
     """
-    from keras_vanilla.distribution.replicas import as_strategy_takes, replicas_in_force
+    from keras_vanilla.distribution.replicas import replicas_in_force
 
     check_integer("tokens_per_batch", tokens_per_batch, 1)
-    check_integer("max_tokens", max_tokens, 2)
-    check_integer("seed", seed, 0)
-    check_integer("first_step", first_step, 0)
+    max_tokens = check_integer("max_tokens", max_tokens, 2)
+    seed = check_integer("seed", seed, 0)
+    first_step = check_integer("first_step", first_step, 0)
     widths = _default_widths(max_tokens) if widths is None else tuple(widths)
     _check_widths(widths, max_tokens)
 
-    examples = corpus.examples(tokenizer)
-    if max_tokens > examples.max_tokens:
+    store = corpus.id_store(tokenizer)
+    if max_tokens > store.max_tokens:
         raise ValueError(
-            f"{corpus.origin}: `max_tokens` must be at most {examples.max_tokens}, of "
-            f"which its cache was made. Received: {max_tokens}"
+            f"{corpus.origin}: `max_tokens` must be at most {store.max_tokens}, the "
+            f"`max_tokens` of its cache. Received: {max_tokens}"
         )
-    survey = Survey(examples, max_tokens)
+    survey = Survey(store, max_tokens)
+    report = {reason: list(lines) for reason, lines in corpus.report.items()}
     if survey.too_long:
         _warn_too_long(survey.too_long, len(corpus), max_tokens)
-    plan = Plan(examples, survey, widths, tokens_per_batch, drop_remainder)
+        report["too long"] = sorted(report.get("too long", []) + survey.too_long)
+    plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder)
     replicas = replicas_in_force()
-    maker = BatchMaker(plan, examples, tokenizer, static_shapes, replicas)
+    return Batches(
+        BatchPadder(plan, store, tokenizer, static_shapes, replicas),
+        seed=seed if shuffle else None,
+        first_step=first_step,
+        tokens_per_epoch=survey.target_tokens,
+        report=report,
+        digest=_digest(
+            corpus.digest,
+            tokenizer.digest,
+            int(tokens_per_batch),
+            max_tokens,
+            [int(width) for width in widths],
+            seed if shuffle else None,
+            bool(static_shapes),
+            bool(drop_remainder),
+        ),
+        replicas=replicas,
+    )
 
-    stream = StepStream(maker, seed if shuffle else None, first_step)
-    dataset = as_strategy_takes(stream.dataset(), replicas)
-    dataset.steps_per_epoch = plan.steps_per_epoch
-    dataset.tokens_per_epoch = survey.target_tokens
-    dataset.report = {reason: list(lines) for reason, lines in corpus.report.items()}
-    if survey.too_long:
-        before = corpus.report.get("too long", [])
-        dataset.report["too long"] = sorted(before + survey.too_long)
-    dataset.start_at, dataset.line_numbers = stream.start_at, stream.line_numbers
-    dataset.first_step, dataset.endless = stream.first_step, shuffle
-    return dataset
+
+class Batches:
+    """The batches of a corpus: what `batches` returns and `Transformer.fit` takes.
+
+    For any other model:
+
+        model.fit(train.dataset(), steps_per_epoch=train.steps_per_epoch)
+
+    Iterating gives NumPy batches, without TensorFlow unless `map` was used: endless
+    with `shuffle`, otherwise one pass. Each batch, and each element of `dataset()`, is
+
+        ({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T), weights (B, T))
+
+    with int32 ids and float32 weights of 0 and 1. Every iterator that is opened begins
+    at `first_step()`.
+
+    Attributes:
+        steps_per_epoch: int. Number of batches that hold every pair once.
+        tokens_per_epoch: int. Number of labels in an epoch, padding excluded.
+        report: dict of reason -> line numbers of the pairs left out.
+        endless: bool. Whether epoch follows epoch, each in a new order.
+        digest: str. SHA-256 of everything that decides the batches: text, tokenizer,
+            sizes, seed, and the names of functions given to `map`.
+    """
+
+    def __init__(
+        self,
+        padder: BatchPadder,
+        *,
+        seed: int | None,
+        first_step: int,
+        tokens_per_epoch: int,
+        report: dict[str, list[int]],
+        digest: str,
+        replicas: Any,
+    ):
+        self.steps_per_epoch = padder.plan.steps_per_epoch
+        self.tokens_per_epoch, self.report = tokens_per_epoch, report
+        self.endless, self.digest = seed is not None, digest
+        self._padder, self._seed, self._first_step = padder, seed, first_step
+        self._replicas, self._functions = replicas, ()
+        self._strategy = _strategy_in_force() if replicas.in_other_processes else None
+
+    def dataset(self) -> "tf.data.Dataset":
+        """A new dataset, as `keras.Model.fit` takes it with any backend.
+
+        Its cardinality is known: infinite if `endless`, else the number of batches.
+        Under a `MultiWorkerMirroredStrategy` it is a distributed dataset.
+        """
+        from keras_vanilla.distribution.replicas import as_strategy_takes
+
+        dataset = self._rows_of_this_process()
+        with self._strategy.scope() if self._strategy else contextlib.nullcontext():
+            return as_strategy_takes(dataset, self._replicas)
+
+    def map(self, function: Callable) -> "Batches":
+        """These batches, each changed by a function.
+
+        The function is applied inside the dataset, so the result can be resumed at any
+        step as exactly as these batches can.
+
+        Args:
+            function: called with the inputs, labels and weights of one batch, as
+                TensorFlow tensors; returns the new inputs, labels and weights. It must
+                be deterministic and give the same result for the same batch.
+        Returns:
+            Batches, which begin at the same step.
+        """
+        named = function if hasattr(function, "__qualname__") else type(function)
+        name = f"{named.__module__}.{named.__qualname__}"
+        mapped = copy.copy(self)
+        mapped.digest = _digest(self.digest, name)
+        mapped._functions = (*self._functions, function)
+        return mapped
+
+    def start_at(self, step: int) -> None:
+        """Makes iterators that are opened from now on begin at another step.
+
+        Args:
+            step: int. Number of steps before it, over all epochs.
+        Raises:
+            ValueError: if the step is negative, or the batches are not endless.
+        """
+        check_integer("step", step, 0)
+        if not self.endless:
+            raise ValueError(
+                "`start_at` needs endless batches (`shuffle=True`). Received: "
+                f"step={step} for one pass"
+            )
+        self._first_step = int(step)
+
+    def first_step(self) -> int:
+        """The step at which an iterator begins that is opened now."""
+        return self._first_step
+
+    def line_numbers(self, step: int) -> list[int]:
+        """Line numbers in the corpus of the pairs of a step, over all replicas.
+
+        Args:
+            step: int. Number of steps before it, over all epochs.
+        Raises:
+            ValueError: if the step is negative.
+        """
+        return self._padder.line_numbers(check_integer("step", step, 0), self._seed)
+
+    def __iter__(self) -> Iterator[NumpyBatch]:
+        if self._functions:
+            return self._rows_of_this_process().as_numpy_iterator()
+        return self._numpy_batches()
+
+    def _numpy_batches(self):
+        endless = itertools.count(self._first_step)
+        one_pass = range(self._first_step, self.steps_per_epoch)
+        for step in endless if self.endless else one_pass:
+            source_ids, target_ids, labels = self._arrays(step)
+            weights = (labels != self._padder.pad_id).astype(np.float32)
+            inputs = {"source_ids": source_ids, "target_ids": target_ids}
+            yield inputs, labels, weights
+
+    def _rows_of_this_process(self):
+        from keras_vanilla.data.tf_pipeline import batch_dataset
+
+        return batch_dataset(
+            self._arrays,
+            self.first_step,
+            None if self.endless else self.steps_per_epoch,
+            self._padder.shape,
+            self._padder.pad_id,
+            self._functions,
+        )
+
+    def _arrays(self, step):
+        return self._padder.arrays(step, self._seed)
+
+
+def _strategy_in_force():
+    """The `tf.distribute` strategy whose processes share the batches, if any."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return None
+    import tensorflow as tf
+
+    return tf.distribute.get_strategy()
+
+
+def _digest(*values):
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 
 def _default_widths(max_tokens):
     """8, 12, 16, 24, 32, 48, 64, ... below `max_tokens`, and `max_tokens`."""
-    steps = (part << power for power in range(30) for part in (8, 12))
+    steps = (factor << power for power in range(30) for factor in (8, 12))
     return (*itertools.takewhile(lambda width: width < max_tokens, steps), max_tokens)
 
 

@@ -1,38 +1,39 @@
-"""Which pairs stand in which batch, in a few bytes a pair."""
+"""Which pairs are in which batch, in a few bytes per pair."""
 
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 
 class Survey:
-    """What one walk over the lengths of all pairs finds out.
+    """Counts the pairs of a corpus by length, in one pass over the lengths.
 
     Args:
-        examples: `EncodedPairs` or the like.
+        store: IdStore.
         max_tokens: int. Longest sequence of a pair that is kept.
     Attributes:
-        counts: int64 array. Number of pairs kept of each longer length.
-        target_tokens: int. Of all pairs kept.
+        counts: int64 array. Number of kept pairs whose longer sequence has length i.
+        target_tokens: int. Number of target tokens of all kept pairs.
         too_long: list of int. Line numbers of the other pairs.
     """
 
-    def __init__(self, examples, max_tokens):
-        self.counts = np.zeros(min(max_tokens, examples.longest) + 1, dtype=np.int64)
+    def __init__(self, store, max_tokens: int):
+        self.counts = np.zeros(min(max_tokens, store.longest) + 1, dtype=np.int64)
         self.target_tokens, self.too_long = 0, []
-        for first, lengths in examples.chunks():
+        for first, lengths in store.chunks():
             longest = lengths.max(axis=1)
             kept = longest <= max_tokens
             self.counts += np.bincount(longest[kept], minlength=len(self.counts))
             self.target_tokens += int(lengths[kept, 1].sum(dtype=np.int64))
             left_out = first + np.flatnonzero(~kept)
-            self.too_long += examples.line_numbers(left_out).tolist()
+            self.too_long += store.line_numbers(left_out).tolist()
 
 
 class _Bucket(NamedTuple):
-    """Pairs start to stop, and its batches from the first on, of `rows` pairs each."""
+    """Pairs from `start` to `stop`, in batches of `rows` from `first_batch` on."""
 
     start: int
     stop: int
@@ -42,25 +43,33 @@ class _Bucket(NamedTuple):
 
 
 class Plan:
-    """Which pairs stand in which batch.
+    """Assigns pairs to batches.
 
-    The pairs lie bucket by bucket, longest first; a batch is a span of them. An epoch
-    permutes the pairs inside each bucket, then the batches: their number and shapes
-    stay. Two numbers a pair are kept, of four bytes up to four billion pairs: the order
-    by length, and that of the epoch being read.
+    The pairs are ordered bucket by bucket, longest first; a batch is a range of them.
+    Each epoch permutes the pairs inside each bucket, then the batches, so the number
+    and the shapes of the batches never change. Memory: two numbers per pair, of four
+    bytes each up to four billion pairs (the order by length, and the order of the
+    epoch being read).
 
     Args:
-        examples: `EncodedPairs` or the like.
+        store: IdStore.
         survey: Survey of them.
         widths: rising ints, the longest sequence of each bucket.
-        tokens_per_batch: int. Most padded positions of a batch.
+        tokens_per_batch: int. Largest number of positions of a batch.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
     Raises:
         ValueError: if no pair or no batch is left.
     """
 
-    def __init__(self, examples, survey, widths, tokens_per_batch, drop_remainder):
-        self._by_length = _longest_first(examples, survey.counts)
+    def __init__(
+        self,
+        store,
+        survey: Survey,
+        widths: Sequence[int],
+        tokens_per_batch: int,
+        drop_remainder: bool,
+    ):
+        self._by_length = _longest_first(store, survey.counts)
         self._buckets, left_out = [], 0
         self.steps_per_epoch = stop = 0
         for width, pairs in _pairs_of_widths(widths, survey.counts):
@@ -76,10 +85,10 @@ class Plan:
         self._order, self._batch_order = self._by_length, None
         self._shuffled_for = None
 
-    def batch(self, step, seed):
-        """The pairs of a step, and the rows and the width of its bucket."""
+    def batch(self, step: int, seed: int | None) -> tuple[np.ndarray, int, int]:
+        """The pairs of a step, and the number of rows and width of its bucket."""
         epoch, number = divmod(step, self.steps_per_epoch)
-        with self._lock:  # two iterators may read different epochs
+        with self._lock:  # another iterator may read another epoch
             if seed is not None:
                 self._shuffle(seed, epoch)
                 number = int(self._batch_order[number])
@@ -90,8 +99,8 @@ class Plan:
             return order[start:stop].astype(np.int64), bucket.rows, bucket.width
 
     @property
-    def shapes(self):
-        """The (rows, width) of every bucket with a batch."""
+    def shapes(self) -> set[tuple[int, int]]:
+        """The (rows, width) of every bucket that has a batch."""
         ends = [bucket.first_batch for bucket in self._buckets[1:]]
         ends.append(self.steps_per_epoch)
         return {
@@ -104,7 +113,7 @@ class Plan:
         return next(b for b in reversed(self._buckets) if b.first_batch <= number)
 
     def _shuffle(self, seed, epoch):
-        """Makes the order that of an epoch, in the place of the epoch's before."""
+        """Overwrites the order of one epoch with that of another."""
         if self._shuffled_for == (seed, epoch):
             return
         if self._shuffled_for is None:
@@ -137,21 +146,21 @@ class Plan:
 
 
 def _pairs_of_widths(widths, counts):
-    """The widest bucket's width and number of pairs first; empty buckets are none."""
+    """(width, number of pairs) of each bucket with pairs, widest first."""
     below = np.concatenate([[0], np.cumsum(counts)])
     edges = np.minimum(np.add((-1, *widths), 1), len(counts))
     pairs = np.diff(below[edges]).tolist()
     return [(w, n) for w, n in zip(widths[::-1], pairs[::-1], strict=True) if n]
 
 
-def _longest_first(examples, counts):
-    """The numbers of the pairs kept, longest first, those of a length in their order.
+def _longest_first(store, counts):
+    """The kept pairs, longest first; pairs of the same length in corpus order.
 
-    Counted into place chunk by chunk: sorting would take eight bytes a pair and more.
+    A counting sort, chunk by chunk: `np.argsort` needs eight more bytes per pair.
     """
-    order = np.empty(counts.sum(), dtype=np.min_scalar_type(len(examples)))
-    free = np.cumsum(counts[::-1])[::-1] - counts  # the next place of each length
-    for first, lengths in examples.chunks():
+    order = np.empty(counts.sum(), dtype=np.min_scalar_type(len(store)))
+    free = np.cumsum(counts[::-1])[::-1] - counts  # next free index per length
+    for first, lengths in store.chunks():
         longest = lengths.max(axis=1)
         pairs = np.flatnonzero(longest < len(counts))
         pairs = pairs[np.argsort(longest[pairs], kind="stable")]

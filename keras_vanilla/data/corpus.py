@@ -12,6 +12,7 @@ from keras_vanilla.data.id_store import EncodedPairs
 from keras_vanilla.data.lines import Lines, Packing
 from keras_vanilla.data.shards import check_line_counts, names_of, shard_paths
 from keras_vanilla.data.splitting import filled, shared_sentences
+from keras_vanilla.tokenizer import Tokenizer
 
 NUMBERS = range(10_000)
 FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
@@ -189,7 +190,7 @@ class ParallelCorpus:
         rest.report = {reason: list(lines) for reason, lines in self.report.items()}
         return rest, *others
 
-    def examples(self, tokenizer) -> EncodedPairs:
+    def id_store(self, tokenizer: Tokenizer) -> EncodedPairs:
         """The ids of every pair, for `batches`; they stay in memory."""
         return EncodedPairs(self, tokenizer)
 

@@ -16,6 +16,7 @@ from keras_vanilla.data.cache.parts import Job, made_before
 from keras_vanilla.data.cache.progress import MakingProgress
 from keras_vanilla.data.cache.workers import make_parts
 from keras_vanilla.data.shards import names_of, parts, shard_paths
+from keras_vanilla.tokenizer import Tokenizer
 
 LINES_OF_A_PART = 500_000
 SPECIAL_IDS = ("pad_id", "unknown_id", "start_id", "end_id")
@@ -123,7 +124,7 @@ class TokenCache:
         cache._warn()
         return cache
 
-    def examples(self, tokenizer) -> CachedPairs:
+    def id_store(self, tokenizer: Tokenizer) -> CachedPairs:
         """The ids of every pair, for `batches`; they stay on the disk.
 
         Raises:

@@ -339,15 +339,15 @@ def test_any_byte_of_an_index_that_is_turned_is_seen(cache, tokenizer):
         turned[byte] ^= 1
         path.write_bytes(turned)
         with pytest.raises(ValueError, match="is damaged"):
-            cache.examples(tokenizer).read(rows)
+            cache.id_store(tokenizer).read(rows)
     path.write_bytes(content)
-    cache.examples(tokenizer).read(rows)
+    cache.id_store(tokenizer).read(rows)
 
 
 def test_many_parts_are_not_open_at_once(files, tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr(token_cache, "LINES_OF_A_PART", 1)
     monkeypatch.setattr(cached_pairs, "OPEN_FILES", 3)
-    examples = make(files, tokenizer, tmp_path / "cache").examples(tokenizer)
+    examples = make(files, tokenizer, tmp_path / "cache").id_store(tokenizer)
     before = len(os.listdir("/proc/self/fd"))
     examples.read(np.arange(len(examples)))
     assert len(os.listdir("/proc/self/fd")) <= before + 3

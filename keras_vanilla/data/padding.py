@@ -1,0 +1,87 @@
+"""Pairs of ids to the padded arrays of a batch."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_vanilla.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from keras_vanilla.distribution.replicas import Replicas
+
+
+class BatchPadder:
+    """Makes the padded arrays of a step, or those rows that this process feeds.
+
+    Args:
+        plan: Plan, which pairs are in the batch of each step.
+        store: IdStore, the ids of the pairs.
+        tokenizer: Tokenizer, for its special ids.
+        static_shapes: bool. Pad to the bucket's width and number of rows.
+        replicas: Replicas that share each batch.
+    """
+
+    def __init__(
+        self,
+        plan,
+        store,
+        tokenizer: Tokenizer,
+        static_shapes: bool,
+        replicas: "Replicas",
+    ):
+        self.plan, self._store = plan, store
+        self._static, self._replicas = static_shapes, replicas
+        self.pad_id, self._start_id = tokenizer.pad_id, tokenizer.start_id
+
+    def arrays(
+        self, step: int, seed: int | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Source ids (B, S), target ids (B, T) and labels (B, T) of a step, int32."""
+        pairs, rows, width = self.plan.batch(int(step), seed)
+        lengths = self._store.lengths(pairs)  # (B, 2)
+        source_width, target_width = lengths.max(axis=0)
+        if self._static:
+            source_width = target_width = width
+        here = self._rows_here(rows if self._static else len(pairs))
+        source_flat, target_flat = self._store.read(pairs[here])
+        source_lengths, target_lengths = lengths[here].T
+        height = here.stop - here.start
+        source_ids, _ = self._padded(source_flat, source_lengths, height, source_width)
+        labels, mask = self._padded(target_flat, target_lengths, height, target_width)
+        return source_ids, self._shifted(labels, mask), labels
+
+    @property
+    def shape(self) -> tuple[int | None, int | None]:
+        """(rows, width) if all batches have the same, else (None, None)."""
+        shapes = self.plan.shapes if self._static else ()
+        if len(shapes) != 1:
+            return None, None
+        ((rows, width),) = shapes
+        here = self._rows_here(rows)
+        return here.stop - here.start, width
+
+    def line_numbers(self, step: int, seed: int | None) -> list[int]:
+        """Line numbers in the corpus of the pairs of a step, over all replicas."""
+        return self._store.line_numbers(self.plan.batch(step, seed)[0]).tolist()
+
+    def _rows_here(self, rows):
+        """The rows that this process feeds; every replica takes the same number."""
+        per_replica = -(-rows // self._replicas.count)
+        first = self._replicas.first * per_replica
+        return slice(first, first + self._replicas.here * per_replica)
+
+    def _padded(self, flat, lengths, height, width):
+        """Ids (height, width) and their mask; rows after the pairs' are all padding."""
+        column = np.zeros((height, 1), dtype=np.int64)
+        column[: len(lengths), 0] = lengths
+        mask = np.arange(width) < column  # (height, width)
+        ids = np.full((height, width), self.pad_id, dtype=np.int32)
+        ids[mask] = flat
+        return ids, mask
+
+    def _shifted(self, labels, mask):
+        """The decoder's input: `start_id`, then all labels but the last of each row."""
+        ids = np.full_like(labels, self.pad_id)
+        ids[:, 1:][mask[:, 1:]] = labels[:, :-1][mask[:, 1:]]
+        ids[mask[:, 0], 0] = self._start_id
+        return ids

@@ -1,0 +1,83 @@
+"""What TensorFlow and NumPy each need of the batches, in processes of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CORPUS = """
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import Tokenizer
+lines = [f"some words {n}" for n in range(999)]
+tokenizer = Tokenizer.train(lines, vocabulary_size=280)
+data = batches(ParallelCorpus(lines, lines), tokenizer, 400)
+"""
+WITHOUT_TENSORFLOW = """
+import itertools, sys
+for batch in itertools.islice(data, 2 * data.steps_per_epoch):
+    pass
+assert "keras_vanilla.data.tf_pipeline" not in sys.modules
+"""
+PREFETCHING_AT_THE_END = """
+iterators = [iter(data.dataset().prefetch(30_000)) for _ in range(3)]
+for iterator in iterators:
+    next(iterator)
+print("opened", flush=True)
+"""
+BUSY = "while True: pass"
+
+
+def test_numpy_batches_need_no_tensorflow():
+    environment = os.environ | {"KERAS_BACKEND": "jax"}
+    pytest.importorskip("jax")
+    hidden = "import sys; sys.modules['tensorflow'] = None\n"
+    subprocess.run(
+        [sys.executable, "-c", hidden + CORPUS + WITHOUT_TENSORFLOW],
+        env=environment,
+        check=True,
+        timeout=120,
+    )
+
+
+def test_a_process_ends_while_batches_are_prefetched():
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3)]
+    try:
+        for _ in range(3):
+            done = subprocess.run(
+                [sys.executable, "-c", CORPUS + PREFETCHING_AT_THE_END],
+                check=True,
+                timeout=120,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            assert done.stdout == "opened\n"
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def test_a_failed_batch_does_not_delay_the_end():
+    failing = """
+import time, atexit
+import tensorflow as tf
+started = []
+atexit.register(lambda: print(time.monotonic() - started[0]))
+iterator = iter(data.dataset())
+next(iterator)
+data._padder.arrays = None
+try:
+    while True:
+        next(iterator)
+except tf.errors.OpError:
+    started.append(time.monotonic())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", CORPUS + failing],
+        check=True,
+        timeout=120,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert float(done.stdout) < 2

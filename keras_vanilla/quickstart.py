@@ -10,13 +10,13 @@ from keras_vanilla.training import train_translator
 UNSEEN = 300
 LEAST_EXACT = 0.95
 SHOWN = 10
-RECIPE = {
+SETTINGS = {
     "preset": "tiny",
     "vocabulary_size": 480,
     "epochs": 3,
     "tokens_per_batch": 4096,
     "warmup_steps": 400,
-    "average": 1,
+    "average_last": 1,
 }
 ABOUT = {
     "name": "English numbers and dates in French",
@@ -44,12 +44,12 @@ def run(output):
     """
     folder = Path(output)
     corpus = ParallelCorpus.numbers("en", "fr")
-    train, valid, test = corpus.split(UNSEEN, UNSEEN)
+    train, validation, test = corpus.split(UNSEEN, UNSEEN)
     print(
         f"{len(train):,} pairs to learn from, {len(test)} to be tested on",
         file=sys.stderr,
     )
-    translator = train_translator(train, folder, valid, **RECIPE)
+    translator = train_translator(train, folder, validation, **SETTINGS)
     sources, references = list(test.sources), list(test.targets)
     translations = translator.translate(sources)
     exact = sum(map(str.__eq__, translations, references)) / len(references)

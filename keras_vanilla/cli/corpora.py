@@ -13,10 +13,10 @@ def add_corpus_options(command, target="target", shards=False):
     """
     add = command.add_argument
     files = {"nargs": "+" if shards else None, "metavar": "FILE"}
-    some = "; several files are read one after the other" if shards else ""
-    add("--source", **files, help=f"a sentence a line, or .gz of it{some}")
+    several = "; several files are read one after the other" if shards else ""
+    add("--source", **files, help=f"one sentence per line, or .gz of it{several}")
     add(f"--{target}", **files, help="its translation, line by line")
-    add("--corpus", metavar="tfds:NAME", help="instead of files, a public corpus")
+    add("--corpus", metavar="tfds:NAME", help="a public corpus instead of files")
     add("--reverse", action="store_true", help="from its second language to its first")
 
 
@@ -29,20 +29,27 @@ def add_cache_option(command):
     )
 
 
+def add_validation_options(command):
+    """`--validation-source` and `--validation-target`."""
+    add = command.add_argument
+    add("--validation-source", metavar="FILE", help="sentences to validate on")
+    add("--validation-target", metavar="FILE", help="their translations")
+
+
 def read_corpus(options, target, split):
-    """The corpus that the options name, after saying which lines are left out.
+    """The corpus that the options name; lines that are left out are reported.
 
     Args:
         options: with the attributes of `add_corpus_options`.
         target: path of the target file, or several, or None.
         split: str, of a public corpus.
     """
-    if check_corpus(options, target):
-        return read_files(options.source, target)
-    return read_public(options.corpus, split, options.reverse)
+    if names_files(options, target):
+        return _read_files(options.source, target)
+    return _read_public(options.corpus, split, options.reverse)
 
 
-def check_corpus(options, target):
+def names_files(options, target):
     """Whether the options name files; they must name those or a public corpus."""
     if (options.corpus is None) == (options.source is None):
         raise ValueError("Give either --source with its translation, or --corpus.")
@@ -57,54 +64,108 @@ def check_corpus(options, target):
     return False
 
 
-def read_cache(options, tokenizer):
-    """The cache in `--cache` of the training files, made if it is not there yet.
+class TrainingInput:
+    """What a training reads, as the options of `keras-vanilla train` name it.
 
     Args:
-        options: with the attributes of `add_corpus_options`, `add_cache_option`, and
-            `max_tokens`.
-        tokenizer: Tokenizer.
+        options: with the attributes of `add_corpus_options`, `add_cache_option` and
+            `add_validation_options`, and `start`, `tokenizer` and `max_tokens`.
+    Raises:
+        ValueError: if options contradict each other; nothing was read.
     """
-    from keras_vanilla.data import TokenCache
-    from keras_vanilla.distribution.replicas import replicas_in_force
 
-    if not check_corpus(options, options.target):
-        raise ValueError("--cache is for --source and --target.")
-    if replicas_in_force().in_other_processes:
-        TokenCache.open(options.cache)  # all at once could not make it
-    return TokenCache.make(
-        options.source,
-        options.target,
-        tokenizer,
-        options.cache,
-        max_tokens=options.max_tokens,
-        progress=say,
-    )
+    def __init__(self, options):
+        self._options = options
+        self._has_files = names_files(options, options.target)
+        if options.cache and not self._has_files:
+            raise ValueError("--cache is for --source and --target.")
+        if (options.validation_source is None) != (options.validation_target is None):
+            raise ValueError("--validation-source and --validation-target go together.")
+        if options.tokenizer and len(options.tokenizer) > 2:
+            raise ValueError(
+                "--tokenizer takes one file or two. Received: "
+                f"{len(options.tokenizer)} files"
+            )
+
+    def read(self, config, folder):
+        """Reads `translator` or `tokenizer` if given, then `corpus` and `validation`.
+
+        Args:
+            config: TrainingConfig; it is checked against what is given before a corpus
+                is read.
+            folder: RunFolder.
+        """
+        self._read_start(folder)
+        config.check_start(self.translator, self.tokenizer)
+        if self._options.cache:
+            self.corpus = self._read_cache(config, folder)
+        else:
+            self.corpus = read_corpus(self._options, self._options.target, "train")
+        self.validation = self._read_validation()
+
+    def _read_start(self, folder):
+        from keras_vanilla.tokenizer import Tokenizer
+        from keras_vanilla.translation.translator import Translator
+
+        self.translator = self.tokenizer = None
+        if self._options.start:
+            folder.refuse_start(self._options.start)
+            self.translator = Translator.load(self._options.start)
+        if self._options.tokenizer:
+            self.tokenizer = Tokenizer.from_files(*self._options.tokenizer)
+
+    def _read_cache(self, config, folder):
+        """The cache of the training files, made if it is not there yet."""
+        from keras_vanilla.data import TokenCache
+        from keras_vanilla.distribution.replicas import replicas_in_force
+
+        options = self._options
+        if self.translator is None and self.tokenizer is None:
+            self.tokenizer = folder.tokenizer() or self._train_tokenizer(config)
+        if replicas_in_force().in_other_processes:
+            TokenCache.open(options.cache)  # several processes cannot make it at once
+        return TokenCache.make(
+            options.source,
+            options.target,
+            self.tokenizer or self.translator.tokenizer,
+            options.cache,
+            max_tokens=config.max_tokens,
+        )
+
+    def _train_tokenizer(self, config):
+        """A tokenizer of the training files, which are not kept in memory."""
+        from keras_vanilla.data import FileLines
+        from keras_vanilla.tokenizer import Tokenizer
+
+        source, target = self._options.source, self._options.target
+        size = config.vocabulary_size
+        if config.separate_vocabularies:
+            sides = FileLines(*source), FileLines(*target)
+            return Tokenizer.train_separate(*sides, vocabulary_size=size)
+        return Tokenizer.train(FileLines(*source, *target), vocabulary_size=size)
+
+    def _read_validation(self):
+        options = self._options
+        if options.validation_source:
+            return _read_files(options.validation_source, options.validation_target)
+        if self._has_files:
+            return None
+        from keras_vanilla.data.tfds import split_names
+
+        if "validation" not in split_names(options.corpus):
+            return None
+        return _read_public(options.corpus, "validation", options.reverse)
 
 
-def train_tokenizer(options):
-    """A tokenizer for `--cache`, of the training files, which stay out of memory."""
-    from keras_vanilla.data import FileLines
-    from keras_vanilla.tokenizer import Tokenizer
-
-    size = options.vocabulary_size
-    if options.separate_vocabularies:
-        sides = FileLines(*options.source), FileLines(*options.target)
-        return Tokenizer.train_separate(*sides, vocabulary_size=size)
-    lines = FileLines(*options.source, *options.target)
-    return Tokenizer.train(lines, vocabulary_size=size)
-
-
-def read_files(source, target):
-    """The corpus of files, after saying which of their lines are left out."""
+def _read_files(source, target):
     from keras_vanilla.data import ParallelCorpus
 
     corpus = ParallelCorpus.from_files(source, target)
-    return _told(corpus, corpus.origin)
+    _report(corpus, corpus.origin)
+    return corpus
 
 
-def read_public(name, split, reverse=False):
-    """A public corpus, after saying which of its pairs are left out."""
+def _read_public(name, split, reverse=False):
     from keras_vanilla.data import ParallelCorpus
 
     if not name.startswith("tfds:"):
@@ -113,23 +174,15 @@ def read_public(name, split, reverse=False):
             f"tfds:ted_hrlr_translate/pt_to_en. Received: {name}"
         )
     corpus = ParallelCorpus.from_tfds(name, split, reverse=reverse)
-    return _told(corpus, f"{name} {split}")
+    _report(corpus, f"{name} {split}")
+    return corpus
 
 
-def read_public_validation(name, reverse=False):
-    """Its validation split, or None if it has none."""
-    from keras_vanilla.data.tfds import split_names
-
-    if "validation" not in split_names(name):
-        return None
-    return read_public(name, "validation", reverse)
-
-
-def _told(corpus, name):
+def _report(corpus, name):
+    """Says which lines are left out, and why."""
     from keras_vanilla._checks import some_of
 
     for reason, lines in corpus.report.items():
         say(
             f"{name}: {len(lines)} pairs are left out, {reason}: lines {some_of(lines)}"
         )
-    return corpus

@@ -1,22 +1,12 @@
 """`keras-vanilla train`."""
 
-from pathlib import Path
-
 from keras_vanilla.cli.console import add_command, say
 from keras_vanilla.cli.corpora import (
+    TrainingInput,
     add_cache_option,
     add_corpus_options,
-    read_cache,
-    read_corpus,
-    read_files,
-    read_public_validation,
-    train_tokenizer,
+    add_validation_options,
 )
-
-# What can be said of a training, as `train_translator` names it.
-TOKENIZER = ("vocabulary_size", "separate_vocabularies")
-MODEL = ("preset", *TOKENIZER, "dropout")
-RECIPE = ("epochs", "tokens_per_batch", "warmup_steps")
 
 
 def add_to(commands):
@@ -24,34 +14,32 @@ def add_to(commands):
     command = add_command(commands, "train", run, "train a translator on parallel text")
     add_corpus_options(command, shards=True)
     add_cache_option(command)
-    _add_files(command)
+    add_validation_options(command)
+    _add_output(command)
     _add_model(command)
-    _add_recipe(command)
+    _add_numbers(command)
     _add_devices(command)
 
 
-def _add_files(command):
+def _add_output(command):
     add = command.add_argument
-    add("--valid-source", metavar="FILE", help="sentences to validate on")
-    add("--valid-target", metavar="FILE", help="their translations")
     add(
         "--output",
         required=True,
         metavar="DIR",
-        help="a folder that is not there yet; the same command on an unfinished "
-        "training goes on with it",
+        help="a new folder; the same command on an unfinished training resumes it",
     )
     add(
         "--overwrite",
         action="store_true",
-        help="begin anew where another training is",
+        help="replace another training in the folder",
     )
 
 
 def _add_model(command):
     add = command.add_argument
     add("--preset", help="tiny, small, base or big (small)")
-    add("--from", dest="start", metavar="MODEL", help="train on from this .keras file")
+    add("--from", dest="start", metavar="MODEL", help="train this .keras file further")
     add(
         "--tokenizer",
         nargs="+",
@@ -61,23 +49,27 @@ def _add_model(command):
     add("--vocabulary-size", type=int, metavar="N", help="pieces; else by the corpus")
     add(
         "--separate-vocabularies",
-        action="store_const",
-        const=True,
+        action="store_true",
         help="one for each language",
     )
-    add("--precision", choices=["float32", "mixed_bfloat16"], help="float32")
+    add(
+        "--precision",
+        dest="dtype",
+        choices=["float32", "mixed_bfloat16"],
+        help="float32",
+    )
 
 
-def _add_recipe(command):
+def _add_numbers(command):
     add = command.add_argument
     add(
         "--recipe",
         default="auto",
         metavar="auto|paper",
-        help="auto, by the size of the corpus, which the next four change",
+        help="auto, by the size of the corpus; the next four options override it",
     )
     add("--epochs", type=int, metavar="N")
-    add("--tokens-per-batch", type=int, metavar="N", help="padding counted")
+    add("--tokens-per-batch", type=int, metavar="N", help="padding included")
     add("--warmup-steps", type=int, metavar="N", help="to the highest learning rate")
     add("--dropout", type=float, metavar="P")
     add(
@@ -85,7 +77,7 @@ def _add_recipe(command):
         type=int,
         default=256,
         metavar="N",
-        help="leave longer pairs out",
+        help="leave longer pairs out (%(default)s)",
     )
     add("--seed", type=int, default=0, help="%(default)s")
 
@@ -111,120 +103,44 @@ def _add_devices(command):
 def run(options):
     """Runs the command."""
     from keras_vanilla.distribution.strategies import strategy
-    from keras_vanilla.models.transformer import check_preset
-    from keras_vanilla.training.config import recipe_for
-    from keras_vanilla.training.run_folder import RunRecord
+    from keras_vanilla.training.config import TrainingConfig
+    from keras_vanilla.training.run_folder import RunFolder
 
-    record = RunRecord(options.output)
-    record.refuse_finished(options.overwrite)
-    if (options.valid_source is None) != (options.valid_target is None):
-        raise ValueError("--valid-source and --valid-target go together.")
-    # What costs nothing to find wrong comes before a corpus is read.
-    chosen = {name: getattr(options, name) for name in RECIPE}
-    recipe_for(1, options.recipe).with_choices(**chosen, dropout=options.dropout)
-    check_preset(options.preset or "small")
-    _check_start(options)
-    with strategy(options.strategy):
-        _train(options, record, chosen)
+    names = [name for name in TrainingConfig.names() if hasattr(options, name)]
+    config = TrainingConfig(**{name: getattr(options, name) for name in names})
+    given = TrainingInput(options)
+    folder = RunFolder(options.output, options.overwrite)
+    with strategy(options.strategy), folder:
+        given.read(config, folder)
+        _train(config, folder, given)
 
 
-def _train(options, record, chosen):
-    from keras_vanilla.distribution.replicas import replicas_in_force
-    from keras_vanilla.training.config import recipe_for
-    from keras_vanilla.training.run import Interrupted
-    from keras_vanilla.training.train import train_translator
+def _train(config, folder, given):
+    from keras_vanilla.training.run import TrainingRun
 
-    start, tokenizer = _start(options), _tokenizer(options.tokenizer)
-    model, asked = {name: getattr(options, name) for name in MODEL}, {}
-    if options.cache is None:
-        corpus = read_corpus(options, options.target, "train")
-    else:
-        if start is None and tokenizer is None:
-            tokenizer = _new_tokenizer(options, record)
-            asked = {name: model.pop(name) for name in TOKENIZER}
-        corpus = read_cache(options, start.tokenizer if start else tokenizer)
-    valid = _validation(options)
-    recipe = recipe_for(len(corpus), options.recipe).with_choices(**chosen)
-    dropout = start.model.dropout if start else options.dropout
-    say(f"{len(corpus):,} pairs: {recipe.with_choices(dropout=dropout)}")
-    if (step := record.snapshots.last_step()) is not None:
-        say(f"{options.output} has a snapshot after step {step:,}, to go on from")
-    try:
-        train_translator(
-            corpus,
-            options.output,
-            valid,
-            recipe=recipe,
-            translator=start,
-            tokenizer=tokenizer,
-            dtype=options.precision,
-            max_tokens=options.max_tokens,
-            micro_batches=options.micro_batches,
-            seed=options.seed,
-            overwrite=options.overwrite,
-            asked=asked,
-            **model,
-        )
-    except Interrupted as stop:
-        raise KeyboardInterrupt(str(stop)) from None
-    if replicas_in_force().first:
-        return  # the first process has written them, or is about to
-    print((record.folder / "results.json").read_text(), end="")
-    _say_what_is_next(record.folder, "validation" if valid else "training")
+    run = TrainingRun(
+        config,
+        folder,
+        given.corpus,
+        given.validation,
+        tokenizer=given.tokenizer,
+        translator=given.translator,
+    )
+    say(f"{len(given.corpus):,} pairs: {run.config}")
+    if (step := folder.snapshots.last_step()) is not None:
+        say(f"{folder.path} has a snapshot after step {step:,} to resume from")
+    run.train()
+    if folder.is_writer:
+        print(folder.results_path.read_text(), end="")
+        _print_next_steps(folder.path, "validation" if given.validation else "training")
 
 
-def _check_start(options):
-    """A file that the training writes over cannot be what it starts from."""
-    start, output = options.start, Path(options.output)
-    changing = [output / name for name in ("last.keras", "best.keras")]
-    if start and Path(start).resolve() in [path.resolve() for path in changing]:
-        raise ValueError(
-            f"--from {start} would be written over by this training: copy it first, or "
-            "choose another --output."
-        )
-
-
-def _new_tokenizer(options, record):
-    """A tokenizer for a cache, which there must be before; that of a run to go on."""
-    from keras_vanilla.translation.translator import Translator
-
-    if record.snapshots.paths() and not options.overwrite:
-        return Translator.load(record.folder / "last.keras").tokenizer
-    return train_tokenizer(options)
-
-
-def _validation(options):
-    if options.valid_source:
-        return read_files(options.valid_source, options.valid_target)
-    if options.corpus:
-        return read_public_validation(options.corpus, options.reverse)
-    return None
-
-
-def _start(options):
-    from keras_vanilla.translation.translator import Translator
-
-    return Translator.load(options.start) if options.start else None
-
-
-def _tokenizer(files):
-    from keras_vanilla.tokenizer import Tokenizer
-
-    if files is None:
-        return None
-    if len(files) > 2:
-        raise ValueError(
-            f"--tokenizer takes one file or two. Received: {len(files)} files"
-        )
-    return Tokenizer.from_files(*files)
-
-
-def _say_what_is_next(folder, measured_on):
+def _print_next_steps(folder, measured_on):
     print(
         f"""
 {folder}/translator.keras  the translator to use
 {folder}/best.keras        the epoch with the lowest {measured_on} cross-entropy
-{folder}/last.keras        the last epoch, to train on from
+{folder}/last.keras        the last epoch, to train further
 {folder}/logs              for TensorBoard; history.csv has the same numbers
 
 Next:

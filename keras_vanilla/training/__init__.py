@@ -6,29 +6,29 @@ read; what needs more than Keras is loaded when it is asked for.
 
 import importlib
 
-from keras_vanilla.training.callbacks import AverageCheckpoints
 from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
-from keras_vanilla.training.schedule import TransformerSchedule, adam
+from keras_vanilla.training.schedule import TransformerSchedule, transformer_optimizer
 
 _LAZY = {
-    "Diverged": "resume.exact_resume",
+    "AverageCheckpoints": "callbacks",
+    "Diverged": "resume.diverged",
     "ExactResume": "resume.exact_resume",
     "Interrupted": "run",
-    "TranslationScore": "validation",
-    "compile_for_training": "run",
-    "new_translator": "train",
+    "TrainingConfig": "config",
+    "TranslationScore": "callbacks",
+    "compile_for_training": "compilation",
+    "new_translator": "untrained",
     "train_translator": "train",
 }
 
 __all__ = [
-    "AverageCheckpoints",
     "Perplexity",
     "SmoothedCrossentropy",
     "TokenAccuracy",
     "TokenCrossentropy",
     "TransformerSchedule",
-    "adam",
+    "transformer_optimizer",
     *_LAZY,
 ]
 

@@ -1,9 +1,15 @@
-"""What is kept of a training: the last and the best translator, and an average."""
+"""Callbacks of a training: averaged weights, saved translators, BLEU."""
 
 import collections
+from pathlib import Path
 
 import keras
 import numpy as np
+
+from keras_vanilla._checks import check_integer
+from keras_vanilla.training.progress import TrainingProgress
+from keras_vanilla.translation.evaluation import score
+from keras_vanilla.translation.translator import Translator
 
 
 class AverageCheckpoints(keras.callbacks.Callback):
@@ -23,27 +29,25 @@ class AverageCheckpoints(keras.callbacks.Callback):
     Source: Vaswani et al. 2017, section 6.1.
     """
 
-    def __init__(self, last=5):
+    def __init__(self, last: int = 5):
         super().__init__()
-        if last < 1:
-            raise ValueError(f"`last` must be at least 1. Received: {last}")
-        self.last = last
-        self._kept = collections.deque(maxlen=last)
+        self.last = check_integer("last", last, 1)
+        self._kept = collections.deque(maxlen=self.last)
 
     def on_epoch_end(self, epoch, logs=None):
         self._kept.append(self.model.get_weights())
 
-    def get_state(self):
-        """What `ExactResume` keeps: the weights of the last epochs."""
+    def get_state(self) -> dict:
+        """What `ExactResume` stores: the weights of the last epochs."""
         return {"kept": list(self._kept)}
 
-    def set_state(self, state):
-        """Goes on from what `get_state` gave."""
+    def set_state(self, state: dict) -> None:
+        """Continues from what `get_state` returned."""
         self._kept.clear()
         self._kept.extend(state["kept"])
 
-    def weights(self):
-        """The mean of the kept weights: a list of arrays, as `set_weights` takes.
+    def weights(self) -> list[np.ndarray]:
+        """The mean of the kept weights: a list of arrays for `set_weights`.
 
         Raises:
             ValueError: if no epoch has ended yet.
@@ -56,36 +60,91 @@ class AverageCheckpoints(keras.callbacks.Callback):
         ]
 
 
-class KeepTranslators(keras.callbacks.Callback):
+class SaveTranslators(keras.callbacks.Callback):
     """Saves the translator after each epoch: the last, and the best so far.
 
     The best has the lowest `val_token_crossentropy`; without validation, the lowest
-    `token_crossentropy`. Never `loss`, which holds the smoothing.
+    `token_crossentropy`. `loss` is not used, because it contains the smoothing.
 
     Args:
         translator: Translator whose model is being trained.
-        folder: pathlib.Path of a folder that exists.
+        last_path: path of the file for the last epoch.
+        best_path: path of the file for the best epoch.
     """
 
-    def __init__(self, translator, folder):
+    def __init__(self, translator: Translator, last_path: Path, best_path: Path):
         super().__init__()
         self.translator = translator
-        self.last_path = folder / "last.keras"
-        self.best_path = folder / "best.keras"
+        self.last_path, self.best_path = last_path, best_path
         self.best_epoch = None
         self._best = None
 
-    def get_state(self):
-        """What `ExactResume` keeps: the best epoch and its score."""
+    def get_state(self) -> dict:
+        """What `ExactResume` stores: the best epoch and its score."""
         return {"epoch": self.best_epoch, "score": self._best}
 
-    def set_state(self, state):
-        """Goes on from what `get_state` gave."""
+    def set_state(self, state: dict) -> None:
+        """Continues from what `get_state` returned."""
         self.best_epoch, self._best = state["epoch"], state["score"]
 
     def on_epoch_end(self, epoch, logs=None):
         self.translator.save(self.last_path)
         score = logs.get("val_token_crossentropy", logs["token_crossentropy"])
-        if self._best is None or not score >= self._best:  # anything beats no number
+        if self._best is None or not score >= self._best:  # also if `_best` is NaN
             self._best, self.best_epoch = score, epoch + 1
             self.translator.save(self.best_path)
+
+
+class TranslationScore(keras.callbacks.Callback):
+    """Translates a corpus after each epoch and logs its BLEU as `val_bleu`.
+
+    Greedy search, sacreBLEU's default settings. Put it before callbacks that read
+    `val_bleu`.
+
+    Args:
+        corpus: ParallelCorpus to translate.
+        tokenizer: Tokenizer of the model that is trained.
+    """
+
+    def __init__(self, corpus, tokenizer):
+        super().__init__()
+        self.corpus = corpus
+        self.tokenizer = tokenizer
+
+    def on_train_begin(self, logs=None):
+        self._translator = Translator(self.tokenizer, self.model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs["val_bleu"] = score(self._translator, self.corpus).bleu
+
+
+class TrainingCallbacks:
+    """The callbacks of one training.
+
+    Args:
+        run: TrainingRun with a translator and batches.
+    Attributes:
+        average: AverageCheckpoints.
+        save: SaveTranslators.
+        progress: TrainingProgress.
+    """
+
+    def __init__(self, run):
+        folder = run.folder
+        self.average = AverageCheckpoints(run.config.average_last)
+        self.save = SaveTranslators(run.translator, folder.last_path, folder.best_path)
+        self.progress = TrainingProgress(run.batches.tokens_per_epoch)
+        self._logs = [
+            keras.callbacks.CSVLogger(str(folder.output / "history.csv")),
+            keras.callbacks.TensorBoard(str(folder.output / "logs"), write_graph=False),
+        ]
+        self._scores = []
+        if run.validation is not None:
+            score = TranslationScore(run.validation, run.translator.tokenizer)
+            self._scores.append(score)
+        self._of_the_user = run.callbacks
+
+    def in_order(self) -> list[keras.callbacks.Callback]:
+        """All of them; those that read `val_bleu` follow the one that logs it."""
+        own = [*self._scores, self.average, self.save]
+        return [*own, *self._of_the_user, *self._logs, self.progress]

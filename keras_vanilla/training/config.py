@@ -1,72 +1,62 @@
-"""How to train on how much text: the paper's settings, and those for small corpora."""
+"""Every number of one training, and the recipe that chooses those left open."""
 
-from dataclasses import dataclass, replace
+import dataclasses
+import inspect
+from typing import Any
 
+import keras
 
-@dataclass(frozen=True)
-class Recipe:
-    """The settings of a training that depend on how much text there is.
-
-    Args:
-        dropout: float, or None for the preset's own.
-        tokens_per_batch: int. Padded target positions of one batch.
-        warmup_steps: int. Steps until the highest learning rate.
-        epochs: int.
-        label_smoothing: float.
-    Raises:
-        ValueError: if a number is out of its range.
-    """
-
-    dropout: float | None
-    tokens_per_batch: int
-    warmup_steps: int
-    epochs: int
-    label_smoothing: float = 0.1
-
-    def __post_init__(self):
-        for name in ("tokens_per_batch", "warmup_steps", "epochs"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 1. Received: {getattr(self, name)}"
-                )
-        for name in ("dropout", "label_smoothing"):
-            if not 0 <= (getattr(self, name) or 0) < 1:
-                raise ValueError(
-                    f"`{name}` must be at least 0 and below 1. Received: "
-                    f"{getattr(self, name)}"
-                )
-
-    def with_choices(self, **choices):
-        """This recipe with every choice that is not None in its place."""
-        made = {name: value for name, value in choices.items() if value is not None}
-        return replace(self, **made)
-
-    def __str__(self):
-        dropout = "the preset's" if self.dropout is None else self.dropout
-        return (
-            f"dropout {dropout}, label smoothing {self.label_smoothing}, "
-            f"{self.tokens_per_batch:,} tokens a batch, "
-            f"{self.warmup_steps:,} warm-up steps, {self.epochs} epochs"
-        )
-
+from keras_vanilla._checks import check_choice, check_integer, check_probability
+from keras_vanilla.models.presets import PRESETS
+from keras_vanilla.models.transformer import Transformer
 
 # Section 5 of the paper; 20 epochs of its corpus are its 100,000 steps.
-PAPER = Recipe(None, tokens_per_batch=25_000, warmup_steps=4000, epochs=20)
+PAPER = {"tokens_per_batch": 25_000, "warmup_steps": 4000, "epochs": 20}
 
-# Pairs below which a recipe holds. The fewer, the smaller a batch, so that an epoch has
-# steps enough, and the sooner the learning rate is at its height.
-BY_PAIRS = (
-    (20_000, Recipe(0.2, tokens_per_batch=1024, warmup_steps=1000, epochs=40)),
-    (100_000, Recipe(None, tokens_per_batch=2048, warmup_steps=1000, epochs=20)),
-    (1_000_000, Recipe(None, tokens_per_batch=4096, warmup_steps=2000, epochs=15)),
-    (float("inf"), Recipe(None, tokens_per_batch=8192, warmup_steps=4000, epochs=10)),
+# The number of pairs below which a recipe is used. With fewer pairs a batch is smaller,
+# so that an epoch has enough steps, and the learning rate reaches its peak sooner.
+RECIPES = (
+    (
+        20_000,
+        {"dropout": 0.2, "tokens_per_batch": 1024, "warmup_steps": 1000, "epochs": 40},
+    ),
+    (100_000, {"tokens_per_batch": 2048, "warmup_steps": 1000, "epochs": 20}),
+    (1_000_000, {"tokens_per_batch": 4096, "warmup_steps": 2000, "epochs": 15}),
+    (float("inf"), {"tokens_per_batch": 8192, "warmup_steps": 4000, "epochs": 10}),
 )
 
+# What a translator that is trained further already has.
+OF_THE_TRANSLATOR = (
+    "preset",
+    "vocabulary_size",
+    "separate_vocabularies",
+    "dtype",
+    "dropout",
+)
+OF_THE_TOKENIZER = ("vocabulary_size", "separate_vocabularies")
 
-def recipe_for(pairs, name="auto"):
-    """The recipe for a corpus.
+_LOWEST = {
+    "vocabulary_size": 1,
+    "tokens_per_batch": 1,
+    "warmup_steps": 1,
+    "epochs": 1,
+    "max_tokens": 2,
+    "average_last": 1,
+    "seed": 0,
+    "micro_batches": 1,
+}
+_HIGHEST = {"seed": 2**32 - 1}  # NumPy's
+_DEFAULT_MAX_LENGTH = inspect.signature(Transformer).parameters["max_length"].default
 
-    | pairs | dropout | tokens a batch | warm-up steps | epochs |
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Every number of one training, checked when it is made.
+
+    A number that is None is chosen by `recipe` and the number of pairs; `resolve` fills
+    them in:
+
+    | pairs | dropout | tokens per batch | warm-up steps | epochs |
     | --- | --- | --- | --- | --- |
     | below 20,000 | 0.2 | 1,024 | 1,000 | 40 |
     | below 100,000 | the preset's | 2,048 | 1,000 | 20 |
@@ -75,16 +65,150 @@ def recipe_for(pairs, name="auto"):
     | "paper" | the preset's | 25,000 | 4,000 | 20 |
 
     Args:
-        pairs: int. Number of pairs to train on.
-        name: "auto" or "paper".
-    Returns:
-        Recipe.
+        preset: name of the Transformer's size; None means "small".
+        vocabulary_size: int. Number of pieces of the tokenizer to train; None chooses
+            it by the corpus.
+        separate_vocabularies: bool. One vocabulary per language instead of a shared
+            one.
+        dtype: precision policy, such as "mixed_bfloat16", or a `keras.DTypePolicy`;
+            None means Keras's global one.
+        dropout: float.
+        tokens_per_batch: int. Target positions of one batch, padding included.
+        warmup_steps: int. Steps until the highest learning rate.
+        epochs: int.
+        label_smoothing: float.
+        max_tokens: int. Longer pairs are left out.
+        average_last: int. Number of last epochs whose weights are averaged.
+        seed: int. Of the initial weights, the order of the pairs and dropout.
+        micro_batches: int. Number of micro-batches of one batch; more need less memory.
+        recipe: "auto" or "paper".
     Raises:
-        ValueError: if there is no recipe of that name.
+        ValueError: if a value is out of its range.
+    Example:
+        >>> config = TrainingConfig(epochs=3).resolve(pairs=50_000)
+        >>> config.epochs, config.warmup_steps, config.preset
+        (3, 1000, 'small')
+
     Source: Vaswani et al. 2017, section 5; Sennrich and Zhang 2019 for small corpora.
     """
-    if name == "paper":
-        return PAPER
-    if name != "auto":
-        raise ValueError(f"`recipe` must be 'auto' or 'paper'. Received: {name!r}")
-    return next(recipe for limit, recipe in BY_PAIRS if pairs < limit)
+
+    preset: str | None = None
+    vocabulary_size: int | None = None
+    separate_vocabularies: bool = False
+    dtype: str | keras.DTypePolicy | None = None
+    dropout: float | None = None
+    tokens_per_batch: int | None = None
+    warmup_steps: int | None = None
+    epochs: int | None = None
+    label_smoothing: float = 0.1
+    max_tokens: int = 256
+    average_last: int = 5
+    seed: int = 0
+    micro_batches: int = 1
+    recipe: str = "auto"
+
+    def __post_init__(self):
+        check_choice("recipe", self.recipe, ["auto", "paper"])
+        separate = check_choice(
+            "separate_vocabularies", self.separate_vocabularies, [False, True]
+        )
+        if self.preset is not None:
+            check_choice("preset", self.preset, list(PRESETS))
+        checked = {
+            "dtype": _policy_name(self.dtype),
+            "separate_vocabularies": bool(separate),
+        }
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if value is None and field.default is None:
+                continue  # the recipe chooses it
+            if name in _LOWEST:
+                highest = _HIGHEST.get(name)
+                checked[name] = check_integer(name, value, _LOWEST[name], highest)
+            if name in ("dropout", "label_smoothing"):
+                checked[name] = check_probability(name, value)
+        vars(self).update(checked)  # frozen for everybody else
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of all its values."""
+        return [field.name for field in dataclasses.fields(cls)]
+
+    def check_start(self, translator=None, tokenizer=None) -> None:
+        """Refuses what does not fit the translator or tokenizer to start from.
+
+        Args:
+            translator: Translator to train further, or None for a new one.
+            tokenizer: Tokenizer of a new translator, or None to train one.
+        Raises:
+            ValueError: if one of them already has what this config or the other one
+                gives, or `max_tokens` is above the model's `max_length`.
+        """
+        if translator is not None:
+            given = self._given(OF_THE_TRANSLATOR) + ["tokenizer"] * bool(tokenizer)
+            if given:
+                raise ValueError(
+                    f"A translator to train further has its own {', '.join(given)}: "
+                    "received both."
+                )
+        elif tokenizer is not None and self._given(OF_THE_TOKENIZER):
+            raise ValueError(
+                "A tokenizer has its own vocabularies: give it, or `vocabulary_size` "
+                "and `separate_vocabularies`, not both."
+            )
+        longest = translator.model.max_length if translator else _DEFAULT_MAX_LENGTH
+        if self.max_tokens > longest:
+            raise ValueError(
+                "`max_tokens` must be at most the model's `max_length`, "
+                f"{longest}. Received: {self.max_tokens}"
+            )
+
+    def resolve(self, pairs: int, model: Transformer | None = None) -> "TrainingConfig":
+        """This config with a number in place of every None that the recipe chooses.
+
+        Args:
+            pairs: int. Number of pairs to train on.
+            model: Transformer to train further, or None for a new one.
+        """
+        paper = self.recipe == "paper"
+        recipe = (
+            PAPER if paper else next(recipe for most, recipe in RECIPES if pairs < most)
+        )
+        if model is None:
+            preset = self.preset or "small"
+            own = {"preset": preset, "dtype": keras.config.dtype_policy().name}
+            chosen = {**own, "dropout": PRESETS[preset]["dropout"], **recipe}
+        else:
+            own = {"dropout": model.dropout, "dtype": model.dtype_policy.name}
+            chosen = {**recipe, **own}
+        missing = {name for name in chosen if getattr(self, name) is None}
+        return dataclasses.replace(self, **{name: chosen[name] for name in missing})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every value, as JSON can hold it."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "
+            f"{self.tokens_per_batch:,} tokens per batch, "
+            f"{self.warmup_steps:,} warm-up steps, {self.epochs} epochs"
+        )
+
+    def _given(self, names):
+        """Those of the names that have a value of the user's."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        return [name for name in names if getattr(self, name) is not defaults[name]]
+
+
+def _policy_name(dtype):
+    """The name of a precision policy; None stays None."""
+    if dtype is None:
+        return None
+    try:
+        return keras.dtype_policies.get(dtype).name
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "`dtype` must be a precision policy such as 'float32' or 'mixed_bfloat16'. "
+            f"Received: {dtype!r}"
+        ) from error

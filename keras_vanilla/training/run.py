@@ -1,9 +1,7 @@
 """One training, from its first step or its last snapshot to the translator to use."""
 
-import dataclasses
+import hashlib
 import json
-import tempfile
-from pathlib import Path
 
 import keras
 
@@ -11,13 +9,13 @@ from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla.data import batches
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.distribution.strategies import shapes_here
-from keras_vanilla.training.callbacks import AverageCheckpoints, KeepTranslators
-from keras_vanilla.training.loss import SmoothedCrossentropy
-from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
+from keras_vanilla.training.callbacks import TrainingCallbacks
+from keras_vanilla.training.compilation import compile_for_training
+from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.resume.exact_resume import ExactResume
-from keras_vanilla.training.resume.snapshots import sync
-from keras_vanilla.training.schedule import adam
-from keras_vanilla.training.validation import Progress, TranslationScore
+from keras_vanilla.training.resume.model_state import optimizer_settings
+from keras_vanilla.training.run_folder import RunFolder
+from keras_vanilla.training.untrained import untrained
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
 
@@ -25,175 +23,174 @@ from keras_vanilla.translation.translator import Translator
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during training; `path` is the translator saved at that moment.
 
-    A translator that was given to train on from has changed: to go on, load it again.
+    A translator that was given to train further has changed: load it again before the
+    training is started again.
     """
 
     def __init__(self, path):
         super().__init__(
             f"Stopped; the translator so far is in {path}. The same training, started "
-            "again, goes on from its last snapshot."
+            "again, resumes from its last snapshot."
         )
         self.path = path
 
 
 class TrainingRun:
-    """One training of a translator into a folder: its model, recipe and data.
+    """One training of a translator: its numbers, its text and its folder.
 
     Args:
-        translator: Translator to train, in place.
-        recipe: Recipe.
-        corpus: ParallelCorpus to train on.
-        valid: ParallelCorpus to validate on, or None.
-        max_tokens: int. Longer pairs are left out.
-        average: int. Number of last epochs whose weights are averaged.
-        seed: int. Of order and dropout.
-        micro_batches: int. Parts of a batch to go through one after the other.
-    Raises:
-        ValueError: if a length does not go with the model, or no pair is left.
+        config: TrainingConfig that was checked against `translator` and `tokenizer`.
+        folder: RunFolder that is open.
+        corpus: ParallelCorpus or TokenCache to train on.
+        validation: ParallelCorpus to validate on, or None.
+        tokenizer: Tokenizer, or None to train one on the corpus.
+        translator: Translator to train further, in place, or None for a new one.
+        callbacks: more `keras.callbacks.Callback` objects.
+        optimizer: a Keras optimizer instead of the paper's.
     """
 
     def __init__(
         self,
-        translator,
-        recipe,
+        config: TrainingConfig,
+        folder: RunFolder,
         corpus,
-        valid,
-        max_tokens,
-        average,
-        seed,
-        micro_batches,
+        validation=None,
+        *,
+        tokenizer=None,
+        translator: Translator | None = None,
+        callbacks=(),
+        optimizer: keras.optimizers.Optimizer | None = None,
     ):
-        _check_lengths(translator, valid, max_tokens)
-        data = {
-            "tokens_per_batch": recipe.tokens_per_batch,
-            "max_tokens": max_tokens,
-            **shapes_here(max_tokens),
-        }
-        tokenizer = translator.tokenizer
-        self.translator, self.recipe = translator, recipe
-        self.valid, self.seed = valid, seed
-        self.train = batches(corpus, tokenizer, seed=seed, **data)
-        self.validation = valid and batches(valid, tokenizer, shuffle=False, **data)
-        self.averaging = AverageCheckpoints(last=average)
-        compile_for_training(
-            translator.model, recipe.warmup_steps, recipe.label_smoothing, micro_batches
-        )
+        self.config = config.resolve(len(corpus), translator and translator.model)
+        self.folder, self.corpus, self.validation = folder, corpus, validation
+        self.tokenizer, self.translator = tokenizer, translator
+        self.callbacks, self.optimizer = tuple(callbacks), optimizer
 
-    def into(self, record, asked=None):
-        """Trains, and returns the translator to use.
+    def train(self) -> Translator:
+        """Trains from the beginning or the last snapshot; the translator to use.
 
-        Of several processes the first writes into the record's folder; the others do
-        the same in one that is thrown away, since what they do is done by all or hangs.
-
-        Args:
-            record: RunRecord.
-            asked: dict, what to begin; None goes on from the last snapshot.
+        Raises:
+            FileExistsError: if the folder holds a training with other settings.
+            ValueError: if no pair is left to train on, or a text of `validation` is
+                longer than the model takes.
+            Diverged: if the loss is not a number.
+            Interrupted: on Ctrl-C, after `last.keras` is written.
         """
-        if replicas_in_force().first:
-            with tempfile.TemporaryDirectory() as scratch:
-                return self._into(Path(scratch), record, asked is not None)
-        if asked is not None:
-            record.begin(asked)
-        chosen = self._into(record.folder, record, asked is not None)
-        record.finish()
+        settings = self._settings()
+        resumes = self.folder.resumes(settings)
+        self.translator = self._start(resumes)
+        self._make_batches()
+        compile_for_training(
+            self.translator.model,
+            self.config.warmup_steps,
+            self.config.label_smoothing,
+            self.config.micro_batches,
+            self.optimizer,
+        )
+        if not resumes:
+            self.folder.begin(settings, self.translator)
+        chosen = self._fit()
+        self.folder.finish()
         return chosen
 
-    def _into(self, folder, record, begins):
-        keep = KeepTranslators(self.translator, folder)
-        if begins:
-            self.translator.save(keep.last_path)  # to load it from, to go on
-            sync(keep.last_path)
-        callbacks = self._callbacks(folder, keep)
-        keras.utils.set_random_seed(self.seed)
+    def _settings(self):
+        """All that decides the result, for the folder's record."""
+        settings = {**self.config.to_dict(), "corpus": self.corpus.digest}
+        if self.validation is not None:
+            settings["validation"] = self.validation.digest
+        if self.tokenizer is not None:
+            settings["tokenizer"] = self.tokenizer.digest
+        if self.translator is not None:
+            settings["translator"] = _digest(self.translator)
+        if self.optimizer is not None:
+            settings["optimizer"] = optimizer_settings(self.optimizer)
+        return settings
+
+    def _start(self, resumes):
+        """The translator to train: the one given, an earlier process's, or a new one.
+
+        `fit` restores the weights of the last snapshot.
+        """
+        if self.translator is not None:
+            return self.translator
+        if resumes:
+            return Translator.load(self.folder.saved(self.folder.last_path))
+        return untrained(self.config, self.corpus, self.tokenizer)
+
+    def _make_batches(self):
+        config, tokenizer = self.config, self.translator.tokenizer
+        sizes = {
+            "tokens_per_batch": config.tokens_per_batch,
+            "max_tokens": config.max_tokens,
+            **shapes_here(config.max_tokens),
+        }
+        self.batches = batches(self.corpus, tokenizer, seed=config.seed, **sizes)
+        self.validation_batches = None
+        if self.validation is None:
+            return
+        try:  # a text that is too long would stop the training after an epoch
+            self.translator.encode(list(self.validation.sources))
+        except ValueError as error:
+            raise ValueError(f"{self.validation.origin}: {error}") from None
+        self.validation_batches = batches(
+            self.validation, tokenizer, shuffle=False, **sizes
+        )
+
+    def _fit(self):
+        callbacks = TrainingCallbacks(self)
+        resume = ExactResume(
+            self.folder.snapshots.folder, self.batches, callbacks.in_order()
+        )
+        keras.utils.set_random_seed(self.config.seed)
         try:
             history = self.translator.model.fit(
-                self.train,
-                steps_per_epoch=self.train.steps_per_epoch,
-                epochs=self.recipe.epochs,
-                validation_data=self.validation,
+                self.batches,
+                epochs=self.config.epochs,
+                validation_data=self.validation_batches,
                 shuffle=False,  # `batches` has shuffled
-                callbacks=[ExactResume(record.snapshots.folder, self.train, callbacks)],
+                callbacks=[resume],
                 verbose=0,
             ).history
-            return self._choose(keep, history, folder, record)
+            return self._choose(callbacks, history)
         except KeyboardInterrupt:
-            if replicas_in_force().in_other_processes:  # they would have to save too
-                raise KeyboardInterrupt(
-                    "Stopped. Stop the other processes too; started again together, "
-                    "they go on from the last snapshot."
-                ) from None
-            self.translator.save(keep.last_path)
-            raise Interrupted(keep.last_path) from None
+            raise self._interrupted() from None
+        finally:
+            callbacks.progress.close()
 
-    def _callbacks(self, folder, keep):
-        scored = []
-        if self.valid is not None:  # before the callbacks that read its `val_bleu`
-            scored = [TranslationScore(self.valid, self.translator.tokenizer)]
-        return [
-            *scored,
-            self.averaging,
-            keep,
-            keras.callbacks.CSVLogger(str(folder / "history.csv")),
-            keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False),
-            Progress(self.train.tokens_per_epoch),
-        ]
-
-    def _choose(self, keep, history, folder, record):
+    def _choose(self, callbacks, history):
         """Saves the better of the average and the best epoch, and what each scored."""
-        chosen = self.translator.copy(self.averaging.weights())
-        results = {"chosen": "average", "best_epoch": keep.best_epoch}
-        if self.valid is not None:
-            results["average_val_bleu"] = score(chosen, self.valid)["bleu"]
-            results["best_val_bleu"] = history["val_bleu"][keep.best_epoch - 1]
+        chosen = self.translator.copy(callbacks.average.weights())
+        best_epoch = callbacks.save.best_epoch
+        results = {"chosen": "average", "best_epoch": best_epoch}
+        if self.validation is not None:
+            results["average_val_bleu"] = score(chosen, self.validation).bleu
+            results["best_val_bleu"] = history["val_bleu"][best_epoch - 1]
             if results["best_val_bleu"] > results["average_val_bleu"]:
                 results["chosen"] = "best"
-                there = keep.best_path.exists()  # or an earlier process saved it
-                chosen = Translator.load(
-                    keep.best_path if there else record.folder / "best.keras"
-                )
-        chosen.save(folder / "translator.keras")
-        results["recipe"] = dataclasses.asdict(self.recipe)
-        results["recipe"]["dropout"] = self.translator.model.dropout
-        atomic_write_text(folder / "results.json", json.dumps(results, indent=2) + "\n")
+                chosen = Translator.load(self.folder.saved(self.folder.best_path))
+        chosen.save(self.folder.translator_path)
+        results["config"] = self.config.to_dict()
+        text = json.dumps(results, indent=2) + "\n"
+        atomic_write_text(self.folder.results_path, text)
         return chosen
 
-
-def _check_lengths(translator, valid, max_tokens):
-    """Finds before training what would stop it after an epoch, or be of no use."""
-    longest = translator.model.max_length
-    if max_tokens > longest:
-        raise ValueError(
-            f"`max_tokens` must be at most the model's `max_length`, {longest}. "
-            f"Received: {max_tokens}"
-        )
-    if valid is not None:
-        try:
-            translator.encode(list(valid.sources))
-        except ValueError as error:
-            raise ValueError(f"{valid.origin}: {error}") from None
+    def _interrupted(self):
+        """The error to raise after Ctrl-C, once the translator is saved."""
+        if replicas_in_force().in_other_processes:  # they would have to save too
+            return KeyboardInterrupt(
+                "Stopped. Stop the other processes too; started again together, they "
+                "resume from the last snapshot."
+            )
+        self.translator.save(self.folder.last_path)
+        return Interrupted(self.folder.last_path)
 
 
-def compile_for_training(
-    model, warmup_steps=4000, label_smoothing=0.1, micro_batches=1
-):
-    """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
-
-    Args:
-        model: Transformer.
-        warmup_steps: int. Steps until the highest learning rate.
-        label_smoothing: float.
-        micro_batches: int. Parts of a batch to go through one after the other, for
-            less memory.
-    """
-    model.compile(
-        optimizer=adam(model.d_model, warmup_steps),
-        loss=SmoothedCrossentropy(label_smoothing, micro_batches),
-        metrics=[
-            TokenCrossentropy(pad_id=model.pad_id),
-            TokenAccuracy(pad_id=model.pad_id),
-        ],
-        # XLA would compile each shape of a batch, and drop the check of the weights.
-        jit_compile=False if keras.backend.backend() == "tensorflow" else "auto",
-    )
-    # TensorFlow traces a step again when variables are made inside it.
-    model.optimizer.build(model.trainable_variables)
+def _digest(translator):
+    """SHA-256 of a translator's configuration, pieces and weights."""
+    config = translator.model.get_config()
+    del config["name"]  # Keras counts the models of a process
+    digest = hashlib.sha256(json.dumps(config).encode())
+    digest.update(translator.tokenizer.digest.encode())
+    for value in translator.model.get_weights():
+        digest.update(keras.ops.convert_to_numpy(value).tobytes())
+    return digest.hexdigest()

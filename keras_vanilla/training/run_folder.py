@@ -1,122 +1,226 @@
-"""What the training in a folder is: to go on with it, and with no other."""
+"""The folder of one training: its files, its record and its lock."""
 
-import hashlib
+import contextlib
 import json
-import shutil
+import tempfile
 from pathlib import Path
 
-import keras
-
 from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla._folder_lock import NAME as LOCK
+from keras_vanilla._folder_lock import folder_lock
+from keras_vanilla.distribution.replicas import replicas_in_force
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training.resume.snapshots import Snapshots, sync
+from keras_vanilla.translation.translator import Translator
 
-NAME = "run.json"
+RECORD = "run.json"
+# What a training writes besides `translator.keras`. The record lists these patterns
+# before the first file is written, and nothing else is ever deleted.
+FILES = (
+    "last.keras",
+    "best.keras",
+    "results.json",
+    "history.csv",
+    "logs/train/events.out.tfevents.*",
+    "logs/validation/events.out.tfevents.*",
+    "snapshots/step-*.npz",
+    "snapshots/step-*.npz.damaged",
+    "snapshots/.step-*.npz",  # of a write that was killed
+)
 
 
-class RunRecord:
-    """`run.json` of a folder: what was asked of its training, and if it is finished.
+class RunFolder:
+    """The folder that one training writes into, held while it is open.
+
+    Inside `with`, a lock keeps other processes out. A folder is refused if it holds
+    anything but a training that can be resumed, or with `overwrite` a finished one. Of
+    several processes that train one model the first writes here, and `output` of the
+    others is a temporary folder.
 
     Args:
-        folder: path of the training's folder.
+        path: path of the folder; it is made if it does not exist.
+        overwrite: bool. Replace another training that is there.
+    Raises:
+        FileExistsError: on entering, if the folder is refused.
+        FolderInUse: on entering, if another process trains there.
+        OSError: on entering, if it cannot be written.
+        ValueError: on entering, if its record is damaged.
     """
 
-    def __init__(self, folder):
-        self.folder = Path(folder)
-        self.snapshots = Snapshots(self.folder / "snapshots")
-        self._path = self.folder / NAME
+    def __init__(self, path, overwrite: bool = False):
+        self.path, self.overwrite = Path(path), overwrite
+        self.output, self.is_writer = self.path, True
+        self.snapshots = Snapshots(self.path / "snapshots")
 
-    def refuse_finished(self, overwrite=False):
-        """Refuses a folder that holds anything but a training to go on with.
+    def __enter__(self) -> "RunFolder":
+        self._refuse_other_contents()
+        self.is_writer = replicas_in_force().first == 0
+        with contextlib.ExitStack() as stack:
+            if self.is_writer:
+                new = [p for p in (self.path, *self.path.parents) if not p.exists()]
+                stack.enter_context(folder_lock(self.path))
+                stack.callback(self._remove_if_unused, new)
+            else:
+                temporary = stack.enter_context(tempfile.TemporaryDirectory())
+                self.output = Path(temporary)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        self._stack.close()
+
+    @property
+    def last_path(self) -> Path:
+        """The translator after the last epoch."""
+        return self.output / "last.keras"
+
+    @property
+    def best_path(self) -> Path:
+        """The translator after the best epoch."""
+        return self.output / "best.keras"
+
+    @property
+    def translator_path(self) -> Path:
+        """The translator to use."""
+        return self.output / "translator.keras"
+
+    @property
+    def results_path(self) -> Path:
+        """What the training has come to."""
+        return self.output / "results.json"
+
+    def saved(self, path: Path) -> Path:
+        """Where a file of this training is, which an earlier process may have saved."""
+        return path if path.exists() else self.path / path.name
+
+    def refuse_start(self, path) -> None:
+        """Refuses to start from a file that this training writes over.
 
         Raises:
-            FileExistsError: if it does, and `overwrite` is False.
-            ValueError: if its record is damaged.
+            ValueError: if `path` is such a file.
         """
-        if not overwrite and self.folder.exists() and not self._may_go_on():
-            raise FileExistsError(f"{self.folder} exists already; nothing was written.")
+        changing = [self.path / name for name in ("last.keras", "best.keras")]
+        if Path(path).resolve() in [each.resolve() for each in changing]:
+            raise ValueError(
+                f"{path} would be overwritten by this training: copy it first, or "
+                "choose another output folder."
+            )
 
-    def goes_on(self, asked, overwrite=False):
-        """Whether the training there is the one described, with a snapshot.
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer of the unfinished training to resume; None if there is none."""
+        record = self._read()
+        if self.overwrite or not record or record["finished"]:
+            return None
+        if not self.snapshots.paths():
+            return None
+        return Translator.load(self.path / "last.keras").tokenizer
+
+    def resumes(self, settings: dict) -> bool:
+        """Whether the training to resume there is this one.
 
         Args:
-            asked: dict of what decides the result, as JSON has it.
-            overwrite: bool. Begin anew where there is another training.
+            settings: dict of all that decides the result, as JSON can hold it.
         Raises:
-            FileExistsError: if the folder holds another training or a finished one,
-                and `overwrite` is False.
-            ValueError: if its record is damaged, and `overwrite` is False.
+            FileExistsError: if an unfinished training has other settings, and
+                `overwrite` is False.
         """
-        self.refuse_finished(overwrite)
-        try:
-            found = self._read()
-        except ValueError:
-            if not overwrite:
-                raise
+        record = self._read()
+        if record is None or record["finished"]:
             return False
-        if not found or found["finished"]:
-            return False
-        others = _differences(found["asked"], asked)
-        if others and not overwrite:
+        differences = _differences(record["settings"], settings)
+        if differences and not self.overwrite:
             raise FileExistsError(
-                f"{self.folder} holds an unfinished training with other settings: "
-                f"{'; '.join(others)}. Nothing was written."
+                f"{self.path} holds an unfinished training with other settings: "
+                f"{'; '.join(differences)}. Nothing was written."
             )
-        return not others and bool(self.snapshots.paths())
+        return not differences and bool(self.snapshots.paths())
 
-    def begin(self, asked):
-        """Writes what is begun, in the place of all but the translator there was."""
-        self.snapshots.drop()  # or they could be taken for the new training's
-        self._write(asked, finished=False)
-        for name in ("results.json", "best.keras"):
-            (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "logs", ignore_errors=True)
+    def begin(self, settings: dict, translator: Translator) -> None:
+        """Starts a training: deletes the previous one, then writes record and model.
 
-    def finish(self):
-        """Says that everything is written."""
-        self._write(self._read()["asked"], finished=True)
-        self.snapshots.drop()
+        Args:
+            settings: dict, as for `resumes`.
+            translator: Translator, with its initial weights.
+        """
+        if self.is_writer:
+            self.delete_previous_run()
+            self._write(settings, finished=False)
+        translator.save(self.last_path)
+        sync(self.last_path)
 
-    def _may_go_on(self):
-        if not self.folder.is_dir():
-            return False
-        found = self._read()
-        if found is None:  # killed before there was one
-            return all(path.name.startswith(".") for path in self.folder.iterdir())
-        return not found["finished"]
+    def delete_previous_run(self) -> None:
+        """Deletes the files of the training in the record, and no others.
+
+        Its `translator.keras` stays until the new one replaces it.
+        """
+        record = self._read()
+        if record is not None:
+            self._delete([each for each in record["files"] if each in FILES])
+
+    def finish(self) -> None:
+        """Records that everything is written; snapshots are deleted."""
+        if self.is_writer:
+            self._write(self._read()["settings"], finished=True)
+            self._delete([each for each in FILES if each.startswith("snapshots/")])
+
+    def _refuse_other_contents(self):
+        record = self._read()
+        if record is None and self._has_foreign_files():
+            raise FileExistsError(
+                f"{self.path} exists already and is not the folder of a training; "
+                "nothing was written."
+            )
+        if record is not None and record["finished"] and not self.overwrite:
+            raise FileExistsError(
+                f"{self.path} exists already: its training is finished; nothing was "
+                "written."
+            )
+
+    def _has_foreign_files(self):
+        if not self.path.is_dir():
+            return self.path.exists()
+        # Before there is a record, there are only a lock and temporary files.
+        return any(not each.name.startswith(".") for each in self.path.iterdir())
+
+    def _remove_if_unused(self, new_folders):
+        """Leaves no empty folder behind when nothing was written."""
+        if new_folders and not (self.path / RECORD).exists():
+            with contextlib.suppress(OSError):
+                (self.path / LOCK).unlink()
+                for folder in new_folders:
+                    folder.rmdir()
+
+    def _delete(self, patterns):
+        for pattern in patterns:
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
+        for folder in ("snapshots", "logs/train", "logs/validation", "logs"):
+            with contextlib.suppress(OSError):  # not there, or not empty
+                (self.path / folder).rmdir()
 
     def _read(self):
+        path = self.path / RECORD
         try:
-            found = json.loads(self._path.read_text())
-            return {name: found[name] for name in ("finished", "asked")}
+            record = json.loads(path.read_text())
+            return {name: record[name] for name in ("finished", "settings", "files")}
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{self._path} is damaged, or not of a training: {error}"
+                f"{path} is damaged, or not the record of a training: {error}. Choose "
+                "another folder, or delete this one."
             ) from None
 
-    def _write(self, asked, finished):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        record = {"finished": finished, "asked": asked}
-        atomic_write_text(self._path, json.dumps(record, indent=2) + "\n")
+    def _write(self, settings, finished):
+        record = {"finished": finished, "settings": settings, "files": FILES}
+        atomic_write_text(self.path / RECORD, json.dumps(record, indent=2) + "\n")
 
 
-def digest_of(translator):
-    """A digest of what a translator is: its configuration, pieces and weights."""
-    config = translator.model.get_config()
-    del config["name"]  # Keras counts the models of a process
-    digest = hashlib.sha256(json.dumps(config).encode())
-    digest.update(translator.tokenizer.digest.encode())
-    for value in translator.model.get_weights():
-        digest.update(keras.ops.convert_to_numpy(value).tobytes())
-    return digest.hexdigest()
-
-
-def _differences(then, now):
-    """What is said of each setting that is not what it was."""
-    then, now = json.loads(json.dumps(then)), json.loads(json.dumps(now))
+def _differences(before, now):
+    """A text for each setting that has changed."""
+    before, now = json.loads(json.dumps(before)), json.loads(json.dumps(now))
     return [
-        f"{name} was {then.get(name)!r} and is {now.get(name)!r}"
-        for name in sorted({*then, *now})
-        if then.get(name) != now.get(name)
+        f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
     ]

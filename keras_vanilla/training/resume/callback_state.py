@@ -1,4 +1,4 @@
-"""What a callback has to remember when a training goes on in another process."""
+"""What a callback has to remember when a training is resumed in another process."""
 
 import os
 import warnings
@@ -8,7 +8,7 @@ import keras
 
 from keras_vanilla.training.resume.snapshots import sync
 
-# What Keras's own callbacks count on from one epoch to the next.
+# What Keras's own callbacks keep from one epoch to the next.
 _OF_KERAS = {
     keras.callbacks.EarlyStopping: (
         "wait",
@@ -26,8 +26,8 @@ _OF_KERAS = {
 }
 
 
-def get_state(callback):
-    """What the callback gives by its own `get_state`, or Keras's are known to keep.
+def get_state(callback: keras.callbacks.Callback) -> dict:
+    """What the callback's own `get_state` returns, or what is known of Keras's.
 
     Of a `CSVLogger` that is the size of its file. Of any other callback: nothing.
     """
@@ -44,7 +44,7 @@ def get_state(callback):
     }
 
 
-def set_state(callback, state):
+def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
     """Gives the callback its state back, after its `on_train_begin`."""
     if hasattr(callback, "set_state"):
         callback.set_state(state)
@@ -52,17 +52,18 @@ def set_state(callback, state):
         vars(callback).update(state)
 
 
-def rewind(callback, state):
-    """Cuts a log to what stood there then, before `on_train_begin` opens it."""
-    if isinstance(callback, keras.callbacks.CSVLogger):
-        callback.append = True
-        path = Path(callback.filename)
-        size = path.stat().st_size if path.exists() else 0
-        if size > state["size"]:
-            os.truncate(path, state["size"])
-        elif size < state["size"]:
-            warnings.warn(
-                f"{path} has lost lines since the last snapshot: it had "
-                f"{state['size']} bytes and has {size}.",
-                stacklevel=2,
-            )
+def rewind(callback: keras.callbacks.Callback, state: dict) -> None:
+    """Cuts a log to its length at the snapshot, before `on_train_begin` opens it."""
+    if not isinstance(callback, keras.callbacks.CSVLogger):
+        return
+    callback.append = True
+    path = Path(callback.filename)
+    size = path.stat().st_size if path.exists() else 0
+    if size > state["size"]:
+        os.truncate(path, state["size"])
+    elif size < state["size"]:
+        warnings.warn(
+            f"{path} has lost lines since the last snapshot: it had "
+            f"{state['size']} bytes and has {size}.",
+            stacklevel=2,
+        )

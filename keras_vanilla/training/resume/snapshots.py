@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import warnings
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ from keras_vanilla._atomic_write import atomic_write
 
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
+FILES = ("step-*.npz", "step-*.npz.damaged", ".step-*.npz")  # the last: a killed write
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -47,7 +47,6 @@ class Snapshots:
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(self.path(step)) as file:
             np.savez(file, state=np.frombuffer(packed, np.uint8), **arrays)
-        _sync_names(self.folder)
         for path in self.paths()[:-KEPT]:
             path.unlink(missing_ok=True)
 
@@ -80,8 +79,12 @@ class Snapshots:
         return None
 
     def drop(self):
-        """Deletes all of them."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Deletes all of them, and the folder if nothing else is in it."""
+        for pattern in FILES:
+            for path in self.folder.glob(pattern):
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # not there, or not empty
+            self.folder.rmdir()
 
     def paths(self):
         """The files, in the order of their steps."""
@@ -146,14 +149,3 @@ def sync(path):
     """Makes what is in a file last through a power cut."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
-
-
-def _sync_names(folder):
-    """Makes a rename last through a power cut, where folders can be synced."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

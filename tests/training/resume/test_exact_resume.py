@@ -46,7 +46,8 @@ def ends(*words):
     return json.loads(done.stdout)
 
 
-def test_a_training_killed_three_times_ends_as_if_it_was_not(tmp_path):
+@pytest.mark.full
+def test_a_training_killed_three_times_ends_as_one_that_was_not(tmp_path):
     whole = ends(tmp_path / "whole")
     killed = tmp_path / "killed"
     for where, number, last in (("bytes", 3, 3), ("step", 8, 9), ("replace", 3, 12)):
@@ -57,23 +58,25 @@ def test_a_training_killed_three_times_ends_as_if_it_was_not(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_training_of_a_minute_killed_25_times_ends_as_if_it_was_not(tmp_path, capsys):
+def test_a_training_of_a_minute_killed_25_times_ends_as_one_that_was_not(
+    tmp_path, capsys
+):
     began = time.monotonic()
     whole = ends(tmp_path / "whole", "whole")
     assert time.monotonic() - began > 60
     seed = int(time.time())
     draw, killed, inside = random.Random(seed), tmp_path / "killed", 0
-    unfinished = killed / "snapshots" / ".unfinished"
     for number in range(25):
-        unfinished.unlink(missing_ok=True)  # of the kill before
-        said = tmp_path / f"process-{number + 1}.txt"
-        with open(said, "w") as file:
+        for path in unfinished(killed / "snapshots"):
+            path.unlink()  # of the kill before
+        output = tmp_path / f"process-{number + 1}.txt"
+        with open(output, "w") as file:
             command = [sys.executable, str(PROGRAM), str(killed), "whole"]
             running = subprocess.Popen(command, stdout=file, stderr=file, env=QUIET)
             wait_for_an_instant(running, killed / "snapshots", draw, number)
             running.kill()
-        assert running.wait() == -signal.SIGKILL, said.read_text()
-        in_write = unfinished.exists()
+        assert running.wait() == -signal.SIGKILL, output.read_text()
+        in_write = bool(unfinished(killed / "snapshots"))
         inside += in_write
         with capsys.disabled():
             step = Snapshots(killed / "snapshots").last_step()
@@ -92,8 +95,13 @@ def wait_for_an_instant(running, folder, draw, number):
         time.sleep(0.01)
     time.sleep(draw.uniform(0, 3))
     while number % 3 == 0 and running.poll() is None:
-        if (folder / ".unfinished").exists():
+        if unfinished(folder):
             return
+
+
+def unfinished(folder):
+    """The temporary files of snapshots that are being written."""
+    return list(folder.glob(".step-*"))
 
 
 # In one process, on a model that trains in no time
@@ -124,7 +132,7 @@ def fit(model, folder, callbacks=(), crash=None, epochs=4, every=1, **settings):
     ("crash", "metrics"),
     [*((after, ("mae",)) for after in (1, 3, 4, 5, 8, 16)), (6, ())],
 )
-def test_wherever_it_stops_it_ends_alike(tmp_path, crash, metrics):
+def test_it_resumes_exactly_wherever_it_stopped(tmp_path, crash, metrics):
     whole, again = compiled(metrics=metrics), compiled(seed=2, metrics=metrics)
     expected = fit(whole, tmp_path / "whole", validation_data=data())
     with pytest.raises(Crash):
@@ -137,7 +145,7 @@ def test_wherever_it_stops_it_ends_alike(tmp_path, crash, metrics):
         np.testing.assert_array_equal(one, other)
 
 
-def test_without_the_seeds_of_dropout_it_would_not(tmp_path):
+def test_it_would_not_without_the_seeds_of_dropout(tmp_path):
     """The check must see what `BackupAndRestore` loses."""
     whole, again = compiled(), compiled(seed=2)
     fit(whole, tmp_path / "whole")
@@ -155,7 +163,7 @@ def test_without_the_seeds_of_dropout_it_would_not(tmp_path):
     assert not np.array_equal(whole.get_weights()[0], again.get_weights()[0])
 
 
-def test_stopped_while_it_passes_batches_over_nothing_is_left_untrained(tmp_path):
+def test_a_stop_while_batches_are_passed_over_loses_nothing(tmp_path):
     whole, again = compiled(), compiled()
     fit(whole, tmp_path / "whole")
     with pytest.raises(Crash):
@@ -167,7 +175,7 @@ def test_stopped_while_it_passes_batches_over_nothing_is_left_untrained(tmp_path
     np.testing.assert_array_equal(whole.get_weights()[0], again.get_weights()[0])
 
 
-def test_after_a_crash_another_fit_of_the_model_begins_at_its_beginning(tmp_path):
+def test_another_fit_after_a_crash_begins_at_the_beginning(tmp_path):
     model = compiled()
     for crash in (6, 1):
         with pytest.raises(Crash):
@@ -179,27 +187,35 @@ def test_after_a_crash_another_fit_of_the_model_begins_at_its_beginning(tmp_path
     assert int(model.optimizer.iterations) == iterations + 4
 
 
+def tiny_transformer(pairs, tokenizer):
+    shape = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8, "d_ff": 8}
+    model = new_translator(pairs, preset="tiny", tokenizer=tokenizer, **shape).model
+    compile_for_training(model, warmup_steps=9)
+    return model
+
+
+def toy_pairs(count=60):
+    sources = english_sentences(count, 0)
+    return ParallelCorpus(sources, map(dutch, sources))
+
+
 @pytest.mark.parametrize(
     ("first_step", "initial_epoch", "shuffle"),
     [(0, 0, True), (5, 0, True), (0, 2, True), (3, 1, True), (0, 0, False)],
 )
-def test_batches_go_on_wherever_they_began(
+def test_batches_resume_wherever_they_began(
     tmp_path, first_step, initial_epoch, shuffle
 ):
-    sources = english_sentences(60, 0)
-    pairs = ParallelCorpus(sources, map(dutch, sources))
-    tokenizer = Tokenizer.train(lines=sources, vocabulary_size=300)
-    shape = {"num_encoder_layers": 1, "num_decoder_layers": 1, "d_model": 8}
+    pairs = toy_pairs()
+    tokenizer = Tokenizer.train(pairs.sources, vocabulary_size=300)
 
     def train(folder, crash=None):
         settings = {"tokens_per_batch": 256, "shuffle": shuffle}
-        stream = batches(pairs, tokenizer, first_step=first_step, **settings)
-        model = new_translator(pairs, "tiny", tokenizer, d_ff=8, **shape).model
-        compile_for_training(model, warmup_steps=9)
-        resume = ExactResume(tmp_path / folder, stream, every=2)
+        data = batches(pairs, tokenizer, first_step=first_step, **settings)
+        model = tiny_transformer(pairs, tokenizer)
+        resume = ExactResume(tmp_path / folder, data, every=2)
         model.fit(
-            stream,
-            steps_per_epoch=stream.steps_per_epoch,
+            data,
             initial_epoch=initial_epoch,
             epochs=initial_epoch + 2,
             callbacks=[resume, *([AfterBatches(crash)] if crash else [])],
@@ -215,8 +231,9 @@ def test_batches_go_on_wherever_they_began(
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_other_backends_go_on_too(backend, tmp_path):
+def test_other_backends_resume_exactly(backend, tmp_path):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"needs {backend}")
     script = Path(__file__).parents[2] / "support" / "resumed_on_a_backend.py"
@@ -230,7 +247,7 @@ def test_other_backends_go_on_too(backend, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_finished_training_has_nothing_left_to_do_but_more_epochs(tmp_path):
+def test_a_finished_training_can_only_train_more_epochs(tmp_path):
     first = fit(compiled(), tmp_path / "run", epochs=2)
     model = compiled(seed=2)
     assert fit(model, tmp_path / "run", epochs=2).history == first.history
@@ -239,7 +256,7 @@ def test_a_finished_training_has_nothing_left_to_do_but_more_epochs(tmp_path):
     assert history.epoch == [0, 1, 2, 3]
 
 
-def test_averages_logs_and_kerass_callbacks_go_on(tmp_path):
+def test_averages_logs_and_keras_callbacks_continue(tmp_path):
     def callbacks(folder):
         folder.mkdir(exist_ok=True)
         return [
@@ -265,7 +282,7 @@ def test_averages_logs_and_kerass_callbacks_go_on(tmp_path):
     assert stopped.history == ends[0][0]
 
 
-def test_callbacks_are_not_told_of_batches_they_have_seen(tmp_path):
+def test_callbacks_do_not_see_a_batch_twice(tmp_path):
     seen = []
     record = keras.callbacks.LambdaCallback(
         on_train_batch_begin=lambda batch, logs: seen.append(batch)
@@ -291,7 +308,7 @@ def test_a_snapshot_when_five_minutes_have_passed(tmp_path, monkeypatch):
     assert steps == [0, 3, 4, 7, 8]
 
 
-def test_a_loss_that_is_no_number_names_step_and_last_good_snapshot(tmp_path):
+def test_a_loss_that_is_not_a_number_names_step_and_snapshot(tmp_path):
     model = compiled(rate=1e30)
     with pytest.raises(
         Diverged, match="The loss is not a number after step 2"
@@ -303,7 +320,7 @@ def test_a_loss_that_is_no_number_names_step_and_last_good_snapshot(tmp_path):
     assert all(np.isfinite(value).all() for value in state["variables"])
 
 
-def test_a_weight_that_is_no_number_is_not_kept(tmp_path):
+def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path):
     class Spoil(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             if batch == 2:
@@ -327,9 +344,7 @@ def test_a_damaged_last_snapshot_costs_the_steps_since_the_one_before(tmp_path):
     np.testing.assert_array_equal(whole.get_weights()[0], again.get_weights()[0])
 
 
-def test_a_disk_that_fills_up_is_reported_and_the_training_goes_on(
-    tmp_path, monkeypatch
-):
+def test_a_full_disk_is_reported_and_the_training_continues(tmp_path, monkeypatch):
     save = Snapshots.save
 
     def full(self, step, state):
@@ -392,5 +407,105 @@ def test_a_log_that_is_shorter_than_it_was_is_reported(tmp_path):
 
 
 def test_no_step_between_snapshots_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="`every` must be at least 1. Received: 0"):
+    with pytest.raises(ValueError, match="`every` must be .* at least 1. Received: 0"):
         ExactResume(tmp_path, data(), every=0)
+
+
+def shifted(inputs, labels, weights):
+    """A change that batches without `map` do not have."""
+    return inputs, labels, weights * tf.cast(labels > 9, tf.float32)
+
+
+@pytest.mark.parametrize("crash", [3, 7])
+def test_mapped_batches_resume_exactly(tmp_path, crash):
+    pairs = toy_pairs()
+    tokenizer = Tokenizer.train(pairs.sources, vocabulary_size=300)
+
+    def train(folder, crash=None, change=shifted):
+        data = batches(pairs, tokenizer, tokens_per_batch=256)
+        data = data.map(change) if change else data
+        model = tiny_transformer(pairs, tokenizer)
+        callbacks = [ExactResume(tmp_path / folder, data, every=2)]
+        callbacks += [AfterBatches(crash)] if crash else []
+        model.fit(data, epochs=2, callbacks=callbacks, shuffle=False, verbose=0)
+        return model.get_weights()
+
+    whole = train("whole")
+    with pytest.raises(Crash):
+        train("run", crash)
+    with pytest.raises(ValueError, match="were taken with data="):
+        train("run", change=None)
+    for one, other in zip(whole, train("run"), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_batches_with_a_random_map_are_refused(tmp_path):
+    pairs = toy_pairs()
+    data = batches(pairs, Tokenizer.train(pairs.sources, vocabulary_size=300))
+    data = data.map(lambda x, y, w: (x, y, w * tf.random.uniform([])))
+    with pytest.raises(ValueError, match="another first batch each time"):
+        ExactResume(tmp_path, data)
+
+
+def one_batch():
+    return np.ones((5, 3), "float32"), np.ones((5, 2), "float32")
+
+
+@pytest.mark.parametrize(
+    ("rewound", "message"),
+    [
+        (lambda: (one_batch() for _ in range(4)), "generator can be read only once"),
+        (lambda: iter(data()), "can be read only once"),
+        (lambda: data().unbatch().shuffle(20).batch(5), "another first batch"),
+        (lambda: data().repeat(), "endless dataset does not say where an epoch"),
+    ],
+    ids=["generator", "iterator", "shuffled", "endless"],
+)
+def test_data_that_cannot_be_rewound_are_refused(tmp_path, rewound, message):
+    with pytest.raises(ValueError, match=message):
+        ExactResume(tmp_path, rewound())
+
+
+def test_the_dataset_of_endless_batches_is_refused_with_a_pointer_to_map(tmp_path):
+    pairs = toy_pairs()
+    data = batches(pairs, Tokenizer.train(pairs.sources, vocabulary_size=300))
+    with pytest.raises(
+        ValueError, match=r"Give `Batches` themselves \(with `Batches.map"
+    ):
+        ExactResume(tmp_path, data.dataset().prefetch(2))
+
+
+def test_a_shuffle_that_is_the_same_in_each_epoch_is_accepted(tmp_path):
+    shuffled = data().shuffle(9, seed=1, reshuffle_each_iteration=False)
+    ExactResume(tmp_path, shuffled)
+
+
+def test_epochs_that_are_not_one_pass_over_the_data_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="Received: 3 steps per epoch, 4 batches"):
+        fit(compiled(), tmp_path, steps_per_epoch=3)
+
+
+def test_snapshots_of_another_optimizer_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=1)
+    model = compiled()
+    model.compile(keras.optimizers.Adam(0.05, beta_1=0.5), "mse", metrics=["mae"])
+    with pytest.raises(ValueError, match="were taken with optimizer="):
+        fit(model, tmp_path)
+
+
+def test_snapshots_of_other_data_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=1)
+    others = data().map(lambda x, y: (x, y + 1))
+    with pytest.raises(ValueError, match="were taken with data="):
+        compiled().fit(others, callbacks=[ExactResume(tmp_path, others)], verbose=0)
+
+
+@pytest.mark.full
+def test_making_the_callback_leaves_tensorflow_as_it_is(tmp_path):
+    script = (
+        "import tensorflow as tf; from keras_vanilla.training import ExactResume; "
+        f"ExactResume({str(tmp_path)!r}, tf.data.Dataset.range(4).batch(2)); "
+        "from tensorflow.python.framework import config; "
+        "assert not config.is_op_determinism_enabled()"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, env=QUIET)

@@ -1,0 +1,43 @@
+"""How a Transformer is compiled: the paper's optimizer, the loss and true metrics."""
+
+import keras
+
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.training.loss import SmoothedCrossentropy
+from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
+from keras_vanilla.training.schedule import transformer_optimizer
+
+
+def compile_for_training(
+    model: Transformer,
+    warmup_steps: int = 4000,
+    label_smoothing: float = 0.1,
+    micro_batches: int = 1,
+    optimizer: keras.optimizers.Optimizer | None = None,
+) -> None:
+    """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
+
+    Args:
+        model: Transformer.
+        warmup_steps: int. Steps until the highest learning rate.
+        label_smoothing: float.
+        micro_batches: int. Number of parts of each batch that are computed one after
+            the other; more need less memory.
+        optimizer: an optimizer instead of `transformer_optimizer`, which alone uses
+            `warmup_steps`.
+    Raises:
+        ValueError: if a number is out of its range.
+    """
+    model.compile(
+        optimizer=optimizer or transformer_optimizer(model.d_model, warmup_steps),
+        loss=SmoothedCrossentropy(label_smoothing, pad_id=model.pad_id),
+        metrics=[
+            TokenCrossentropy(pad_id=model.pad_id),
+            TokenAccuracy(pad_id=model.pad_id),
+        ],
+        # XLA would compile each shape of a batch, and drop the check of the ids.
+        jit_compile=False if keras.backend.backend() == "tensorflow" else "auto",
+        micro_batches=micro_batches,
+    )
+    # TensorFlow traces a step again when variables are made inside it.
+    model.optimizer.build(model.trainable_variables)

@@ -1,0 +1,146 @@
+"""Data that a resumed training can read again from where it was."""
+
+import hashlib
+
+import keras
+import numpy as np
+
+from keras_vanilla.training.resume import model_state
+
+
+class RewindableData:
+    """What `fit` is given, as a resumed training reads it.
+
+    Shuffled `Batches` begin at any step. All other data must give the same batches in
+    every epoch; those that were trained on before are read and passed over.
+
+    Args:
+        data: `Batches`, a finite `tf.data.Dataset`, a `keras.utils.PyDataset`, or
+            another iterable of batches that begins anew with each `iter`.
+    Attributes:
+        digest: str. Of what decides the batches, or of the first batch.
+        seekable: bool. Whether iterators can begin at any step.
+    Raises:
+        ValueError: if the data cannot be rewound.
+    """
+
+    def __init__(self, data):
+        self._data = data
+        self.seekable = getattr(data, "endless", False)
+        self._is_batches = hasattr(data, "start_at")
+        first_batch = _digest_of_first_batch(data)
+        self.digest = data.digest if self._is_batches else first_batch
+
+    def batches(self):
+        """An iterable of batches as `fit` sees them."""
+        return self._data.dataset() if self._is_batches else self._data
+
+    def check_epoch(self, steps: int | None) -> None:
+        """Refuses epochs that are not one pass over the data.
+
+        `fit` would continue in the middle of the data after such an epoch, where a
+        resumed training would begin anew.
+
+        Args:
+            steps: int or None. Number of batches of an epoch, if `fit` knows it.
+        Raises:
+            ValueError: if it is not the number of batches in the data.
+        """
+        if self.seekable:
+            return
+        batches = _number_of_batches(self._data)
+        if steps != batches:
+            raise ValueError(
+                "`ExactResume` needs epochs that are one pass over the data, or "
+                f"shuffled `Batches`. Received: {steps} steps per epoch, "
+                f"{'an unknown number of' if batches is None else batches} batches in "
+                "the data"
+            )
+
+    def first_step(self) -> int:
+        """The step at which an iterator opened now begins."""
+        return self._data.first_step() if self._is_batches else 0
+
+    def start_at(self, step: int) -> None:
+        """Lets iterators opened from now on begin at another step, if they can."""
+        if self.seekable:
+            self._data.start_at(step)
+
+    def line_numbers(self, step: int) -> list[int]:
+        """Line numbers in the corpus of the pairs of a step; empty if not known."""
+        return sorted(self._data.line_numbers(step)) if self._is_batches else []
+
+
+def _digest_of_first_batch(data):
+    """A digest of the first batch, which must be the same each time."""
+    random_state = model_state.random_state()
+    digests = [_digest(_first_batch(data)) for _ in range(2)]
+    model_state.restore_random_state(random_state)
+    if digests[0] != digests[1]:
+        raise ValueError(
+            "The data give another first batch each time they are read, so that a "
+            f"training cannot be resumed exactly. {WHAT_TO_DO}"
+        )
+    return digests[0]
+
+
+WHAT_TO_DO = (
+    "Use `batches(...)` and its `map`, or data with one order for every epoch, such as "
+    "a dataset with `shuffle(..., reshuffle_each_iteration=False)`."
+)
+
+
+def _first_batch(data):
+    if isinstance(data, keras.utils.PyDataset):
+        return data[0]
+    iterator = iter(data)
+    if iterator is data:
+        raise ValueError(
+            f"A {type(data).__name__} can be read only once, so that a training cannot "
+            f"be resumed exactly. {WHAT_TO_DO}"
+        )
+    if _is_endless_dataset(data):
+        raise ValueError(
+            "An endless dataset does not say where an epoch begins, so that a training "
+            "cannot be resumed exactly. Give `Batches` themselves (with `Batches.map` "
+            "to change them) instead of their `dataset()`, or one pass over the data."
+        )
+    return next(iterator)
+
+
+def _is_endless_dataset(data):
+    cardinality = getattr(data, "cardinality", None)
+    return cardinality is not None and int(cardinality()) == -1  # tf.data's INFINITE
+
+
+def _number_of_batches(data):
+    if hasattr(data, "cardinality"):
+        count = int(data.cardinality())
+        return count if count >= 0 else None
+    if hasattr(data, "steps_per_epoch"):
+        return data.steps_per_epoch
+    try:
+        return len(data)
+    except TypeError:
+        return None
+
+
+def _digest(batch):
+    digest = hashlib.sha256()
+    for leaf in _leaves(batch):
+        value = np.asarray(leaf)
+        digest.update(f"{value.dtype} {value.shape}".encode())
+        texts = value.dtype == object
+        digest.update(repr(value.tolist()).encode() if texts else value.tobytes())
+    return digest.hexdigest()
+
+
+def _leaves(batch):
+    """The arrays of a batch; of a ragged, sparse or per-replica tensor all its own."""
+    try:
+        import tensorflow as tf
+    except ImportError:
+        leaves = keras.tree.flatten(batch)
+    else:
+        leaves = tf.nest.flatten(batch, expand_composites=True)
+    return [keras.ops.convert_to_numpy(leaf) for leaf in leaves if leaf is not None]

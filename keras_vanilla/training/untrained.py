@@ -1,0 +1,81 @@
+"""The translator that a training starts from."""
+
+import inspect
+import itertools
+
+import keras
+
+from keras_vanilla._checks import refuse_unknown
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training.config import TrainingConfig
+from keras_vanilla.translation.translator import Translator
+
+
+def new_translator(
+    corpus, *, tokenizer: Tokenizer | None = None, **settings
+) -> Translator:
+    """An untrained translator for a corpus.
+
+    Args:
+        corpus: ParallelCorpus to train a tokenizer on, and whose size the recipe needs.
+        tokenizer: Tokenizer, or None to train one on both sides of the corpus.
+        **settings: values of `TrainingConfig`, such as `preset="tiny"` or
+            `vocabulary_size=8000`, and arguments of `Transformer`, which replace the
+            preset's.
+    Raises:
+        TypeError: if there is no such setting.
+        ValueError: if a value is out of its range, or a tokenizer is given together
+            with values for training one.
+    Example:
+        translator = new_translator(corpus, preset="tiny", max_length=60)
+    """
+    shape = set(inspect.signature(Transformer).parameters) - {"kwargs"}
+    names = TrainingConfig.names()
+    refuse_unknown("new_translator", settings, ["tokenizer", *names, *sorted(shape)])
+    config = TrainingConfig(**{k: v for k, v in settings.items() if k in names})
+    config.check_start(tokenizer=tokenizer)
+    transformer = {k: v for k, v in settings.items() if k not in names}
+    return untrained(config.resolve(len(corpus)), corpus, tokenizer, **transformer)
+
+
+def untrained(
+    config: TrainingConfig, corpus, tokenizer: Tokenizer | None = None, **transformer
+) -> Translator:
+    """`new_translator` of a resolved config.
+
+    Args:
+        config: TrainingConfig without a None that a recipe chooses.
+        corpus: ParallelCorpus.
+        tokenizer: Tokenizer or None.
+        **transformer: arguments of `Transformer`.
+    Raises:
+        ValueError: if a tokenizer is needed and the corpus has no text to train it on.
+    """
+    if tokenizer is None:
+        tokenizer = _train_tokenizer(config, corpus)
+    keras.utils.set_random_seed(config.seed)
+    arguments = {
+        "source_vocabulary_size": tokenizer.vocabulary_size,
+        "target_vocabulary_size": tokenizer.target_vocabulary_size,
+        "share_embeddings": tokenizer.source_model == tokenizer.target_model,
+        "pad_id": tokenizer.pad_id,
+        "start_id": tokenizer.start_id,
+        "end_id": tokenizer.end_id,
+        "dropout": config.dropout,
+        "dtype": config.dtype,
+    }
+    model = Transformer.from_preset(config.preset, **{**arguments, **transformer})
+    return Translator(tokenizer, model)
+
+
+def _train_tokenizer(config, corpus):
+    if not hasattr(corpus, "sources"):
+        raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
+    size = config.vocabulary_size
+    if config.separate_vocabularies:
+        return Tokenizer.train_separate(
+            corpus.sources, corpus.targets, vocabulary_size=size
+        )
+    lines = itertools.chain(corpus.sources, corpus.targets)
+    return Tokenizer.train(lines, vocabulary_size=size)

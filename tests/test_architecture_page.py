@@ -1,0 +1,53 @@
+"""keras_vanilla/README.md shows the package as it is."""
+
+import re
+
+import pytest
+from architecture_page import PAGE, ROOT, import_table, tree
+
+FILES = {
+    path.relative_to(ROOT).as_posix()
+    for path in ROOT.rglob("*.py")
+    if path.name != "__init__.py" or path.parent == ROOT
+}
+FOLDERS = {
+    path.parent.relative_to(ROOT).as_posix() for path in ROOT.rglob("__init__.py")
+} - {"."}
+
+
+def test_the_tree_names_each_file_once_and_no_other():
+    listed = set(tree()) - {"web/page", "py.typed"}
+    missing, gone = (FILES | FOLDERS) - listed, listed - FILES - FOLDERS
+    assert not missing, f"{PAGE}: the section Files lacks {sorted(missing)}"
+    assert not gone, f"{PAGE}: the section Files names {sorted(gone)}, which are gone"
+
+
+def test_each_file_has_a_description():
+    assert [name for name, description in tree().items() if not description] == []
+
+
+def test_files_are_listed_in_alphabetical_order_of_their_folder():
+    of_folder = {}
+    for name in tree():
+        folder, _, file = name.rpartition("/")
+        of_folder.setdefault(folder, []).append(file)
+    for folder, names in of_folder.items():
+        if folder:  # the folders of the package are in the order of the data
+            files = [name for name in names if name.endswith(".py")]
+            assert files == sorted(files), folder
+
+
+def test_every_part_is_in_the_import_table_and_exists():
+    parts = {path.stem if path.is_file() else path.name for path in ROOT.iterdir()}
+    assert set(import_table()) == {
+        part for part in parts if part not in ("__pycache__", "README", "py")
+    }
+
+
+@pytest.mark.parametrize("name", sorted(FOLDERS))
+def test_links_of_the_guides_lead_somewhere(name):
+    guide = ROOT / name / "README.md"
+    if guide.exists():
+        text = guide.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (guide.parent / link).exists(), link

@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 
-from keras_vanilla.distribution import jax_processes
+from keras_vanilla.distribution import jax_processes, keras_internals
 from keras_vanilla.distribution.replicas import replicas_in_force
 
 
@@ -108,8 +108,8 @@ def refuse_another_scope(model):
     """
     expected = _mesh_of(keras.distribution.distribution())
     for variable in (*model.variables, *model.optimizer.variables):
-        # Keras has no public name for a variable's layout.
-        if (found := _mesh_of(getattr(variable, "_layout", None))) != expected:
+        found = _mesh_of(keras_internals.layout_of(variable))
+        if found != expected:
             raise ValueError(
                 "Model, optimizer and `fit` must be in one strategy's scope. Received: "
                 f"{variable.path} made with {found}, trained with {expected}"

@@ -1,62 +1,148 @@
-"""What Keras 3.15 does wrong under `tf.distribute`, put right in one place.
+"""Keras's private names: all that this package stands on, written for Keras 3.15.
 
-`install` changes Keras's own functions, for every model in the process; without a
-strategy they do what they did. `tests/training/test_tensorflow_overrides.py` fails when
-Keras changes what they and `tensorflow_step` stand on.
+Each has the place in Keras it relies on; `tests/distribution/test_keras_internals.py`
+fails when Keras changes one of them, and `require_known_keras` says so at run time.
+Nothing here changes Keras for other models, except inside `overrides`.
 """
 
 import contextlib
 import functools
+from collections.abc import Iterator
 
-import tensorflow as tf
-from keras.src.backend.tensorflow import optimizer as keras_optimizer
-from keras.src.backend.tensorflow import trainer as keras_trainer
+import keras
 
-from keras_vanilla.distribution.refusals import refuse_what_cannot_work
-
-STANDS_ON = (
-    keras_trainer.TensorFlowTrainer._maybe_symbolic_build,
-    keras_trainer.TensorFlowTrainer.train_step,
-    keras_trainer.TensorFlowTrainer.test_step,
-    keras_trainer.reduce_per_replica,
-    keras_optimizer.TFOptimizer._all_reduce_sum_gradients,
-    keras_optimizer.TFOptimizer._backend_update_step,
-)
-_coming_summed = []  # optimizers; one entry for each replica that is being traced
+KNOWN_VERSION = "3.15"
 
 
-@functools.cache
-def install():
-    """Puts the overrides in force, once."""
-    trainer, optimizer = keras_trainer.TensorFlowTrainer, keras_optimizer.TFOptimizer
-    trainer.make_train_function = _refusing(trainer.make_train_function)
-    trainer._maybe_symbolic_build = _built_on_one_replica(trainer._maybe_symbolic_build)
-    keras_trainer.reduce_per_replica = _scalars_reduced(
-        keras_trainer.reduce_per_replica
-    )
-    optimizer._all_reduce_sum_gradients = _summed_once(
-        optimizer._all_reduce_sum_gradients
-    )
+def require_known_keras() -> None:
+    """Refuses a version of Keras whose private names were not looked at.
+
+    Raises:
+        RuntimeError: if this is another version than 3.15.
+    """
+    version = keras.__version__
+    if not version.startswith(f"{KNOWN_VERSION}."):
+        raise RuntimeError(
+            "Training on several devices, in micro-batches or with exact resume needs "
+            f"Keras {KNOWN_VERSION}; this is {version}."
+        )
 
 
-def _refusing(stock):
-    """Says what cannot work, for models and losses of one's own too."""
+def private_names() -> list:
+    """What Keras defines under the names used here, on the TensorFlow backend."""
+    from keras.src.backend.tensorflow import optimizer, trainer
+    from keras.src.trainers.trainer import Trainer
 
-    @functools.wraps(stock)
+    return [
+        trainer.TensorFlowTrainer._maybe_symbolic_build,
+        trainer.TensorFlowTrainer.train_step,
+        trainer.TensorFlowTrainer.test_step,
+        trainer.TensorFlowTrainer.fit,
+        trainer.reduce_per_replica,
+        optimizer.TFOptimizer._all_reduce_sum_gradients,
+        optimizer.TFOptimizer._backend_update_step,
+        Trainer._symbolic_build,
+    ]
+
+
+def update_loss_mean(model: keras.Model, loss, rows) -> None:
+    """Adds a batch's loss to the mean that `fit` shows (`Trainer._loss_tracker`)."""
+    model._loss_tracker.update_state(loss, sample_weight=rows)
+
+
+def build_metrics_and_optimizer(model: keras.Model, data) -> None:
+    """Makes the variables that TensorFlow would make in the first step.
+
+    `Trainer._compile_metrics` and `Trainer._symbolic_build`.
+
+    Args:
+        model: compiled keras.Model.
+        data: iterable of batches.
+    """
+    require_known_keras()
+    metrics = model._compile_metrics
+    built = model.optimizer.built and (metrics is None or metrics.built)
+    if keras.backend.backend() == "tensorflow" and not built:
+        model._symbolic_build(data_batch=next(iter(data)))
+
+
+def set_initial_epoch(model: keras.Model, epoch: int | None) -> None:
+    """The epoch at which the running `fit` begins (`Trainer._initial_epoch`)."""
+    model._initial_epoch = epoch
+
+
+def layout_of(variable):
+    """The `TensorLayout` of a variable made under `keras.distribution`, or None."""
+    return getattr(variable, "_layout", None)
+
+
+@contextlib.contextmanager
+def gradients_already_summed(optimizer: keras.Optimizer) -> Iterator[None]:
+    """While open, an optimizer takes gradients that are sums over the replicas.
+
+    Keras clips the gradients of each replica and sums them afterwards, inside `apply`.
+    MirroredStrategy traces its replicas in threads that take turns, so that several
+    are in here at once: the optimizer's own method returns when the last one leaves.
+    """
+    require_known_keras()
+    applying = getattr(optimizer, "inner_optimizer", optimizer)  # under loss scaling
+    applying._all_reduce_sum_gradients = list
+    _already_summed.append(applying)
+    try:
+        yield
+    finally:
+        _already_summed.remove(applying)
+        if not any(other is applying for other in _already_summed):
+            del applying._all_reduce_sum_gradients
+
+
+_already_summed = []
+
+
+@contextlib.contextmanager
+def overrides() -> Iterator[None]:
+    """While open, Keras trains every model right under `tf.distribute`.
+
+    Only for strategies with more than one replica. Inside itself it does nothing.
+    """
+    from keras.src.backend.tensorflow import trainer
+
+    if hasattr(trainer.reduce_per_replica, "__wrapped__"):
+        yield
+        return
+    require_known_keras()
+    with contextlib.ExitStack() as originals:
+        for owner, name, override in (
+            (trainer.TensorFlowTrainer, "make_train_function", _refusing),
+            (trainer.TensorFlowTrainer, "_maybe_symbolic_build", _built_on_one_replica),
+            (trainer, "reduce_per_replica", _scalars_reduced),
+        ):
+            original = vars(owner)[name]
+            setattr(owner, name, override(original))
+            originals.callback(setattr, owner, name, original)
+        yield
+
+
+def _refusing(original):
+    """Refuses before the first step what cannot work, for models of the user too."""
+    from keras_vanilla.distribution.refusals import refuse_what_cannot_work
+
+    @functools.wraps(original)
     def make_train_function(self, force=False):
         refuse_what_cannot_work(self)
-        return stock(self, force=force)
+        return original(self, force=force)
 
     return make_train_function
 
 
-def _built_on_one_replica(stock):
+def _built_on_one_replica(original):
     """The shapes of one replica's rows: Keras takes the mean of all replicas' rows.
 
     That fails where replicas have different numbers of rows, and between workers.
     """
+    import tensorflow as tf
 
-    @functools.wraps(stock)
+    @functools.wraps(original)
     def maybe_symbolic_build(self, iterator=None, data_batch=None):
         if iterator is not None and self._distribute_strategy is not None:
             local = self.distribute_strategy.experimental_local_results
@@ -65,50 +151,23 @@ def _built_on_one_replica(stock):
                     lambda value: local(value)[0], next(batches)
                 )
                 break
-        return stock(self, data_batch=data_batch)
+        return original(self, data_batch=data_batch)
 
     return maybe_symbolic_build
 
 
-def _scalars_reduced(stock):
+def _scalars_reduced(original):
     """Means of scalars between workers: Keras asks for a mean over rows of them."""
+    import tensorflow as tf
+    from keras.src.backend.tensorflow import trainer
 
-    @functools.wraps(stock)
+    @functools.wraps(original)
     def reduce_per_replica(values, strategy, reduction):
-        several = keras_trainer._collective_all_reduce_multi_worker(strategy)
+        several = trainer._collective_all_reduce_multi_worker(strategy)
         if several and reduction in ("auto", "mean"):
             return tf.nest.map_structure(
                 lambda value: strategy.reduce("MEAN", value, axis=None), values
             )
-        return stock(values, strategy, reduction)
+        return original(values, strategy, reduction)
 
     return reduce_per_replica
-
-
-def _summed_once(stock):
-    """No all-reduce of gradients inside `gradients_come_summed`."""
-
-    @functools.wraps(stock)
-    def all_reduce_sum_gradients(self, gradients_and_variables):
-        if any(self is optimizer for optimizer in _coming_summed):
-            return list(gradients_and_variables)
-        return stock(self, gradients_and_variables)
-
-    return all_reduce_sum_gradients
-
-
-@contextlib.contextmanager
-def gradients_come_summed(optimizer):
-    """Inside, an optimizer takes gradients to be summed over the replicas already.
-
-    Keras clips each replica's gradients and sums them afterwards, inside `apply`.
-
-    Args:
-        optimizer: keras.optimizers.Optimizer.
-    """
-    applying = getattr(optimizer, "inner_optimizer", optimizer)  # under loss scaling
-    _coming_summed.append(applying)
-    try:
-        yield
-    finally:
-        _coming_summed.remove(applying)

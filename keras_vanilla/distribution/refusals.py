@@ -59,7 +59,7 @@ def _refuse_accumulation(optimizer):
             "Keras cannot accumulate gradients on several replicas, and where it can, "
             "it averages the means of batches, which is wrong where they have "
             "different numbers of tokens. Use "
-            "`SmoothedCrossentropy(micro_batches=...)`. "
+            "`Transformer.compile(micro_batches=...)`. "
             f"Received: gradient_accumulation_steps={steps}"
         )
 

@@ -7,6 +7,7 @@ import os
 
 import keras
 
+from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.replicas import workers_of
 
 STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
@@ -86,12 +87,11 @@ def _of_tensorflow(name):
             "A `keras.distribution` is set, which Keras ignores on the TensorFlow "
             "backend. Use `strategy` alone, or the JAX backend."
         )
-    made = _made(_chosen() if name == "auto" else name)
-    from keras_vanilla.distribution import keras_internals
-
-    keras_internals.install()
-    with made.scope():
-        yield made
+    strategy = _made(_chosen() if name == "auto" else name)
+    several = strategy.num_replicas_in_sync > 1
+    with keras_internals.overrides() if several else contextlib.nullcontext():
+        with strategy.scope():
+            yield strategy
 
 
 @functools.cache  # a second one would number its collectives as the first, and fail

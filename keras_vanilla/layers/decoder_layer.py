@@ -28,6 +28,7 @@ class DecoderLayer(TransformerLayer):
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+        seed: int or None. Of all its dropouts, each of which draws its own numbers.
     Call arguments:
         inputs: float tensor (B, T, D).
         memory: float tensor (B, S, D). The encoder's output.
@@ -51,6 +52,8 @@ class DecoderLayer(TransformerLayer):
     Source: Vaswani et al. 2017, section 3.1.
     """
 
+    CACHE_NAMES = ("self_key", "self_value", "cross_key", "cross_value")
+
     def build(self, inputs_shape, memory_shape):
         self.self_attention, self.self_attention_residual = self._build_attention(
             "self_attention", inputs_shape, inputs_shape
@@ -71,47 +74,42 @@ class DecoderLayer(TransformerLayer):
         return_attention_scores=False,
         training=None,
     ):
-        scores = []
-
-        def self_attend(x):
-            outputs, weights = self.self_attention(
-                query=x,
-                value=x,
+        def attend(attention, query, value, value_mask, causal):
+            """A sub-layer's outputs, and its weights if they are asked for."""
+            result = attention(
+                query=query,
+                value=value,
                 query_mask=inputs_mask,
-                value_mask=inputs_mask,
-                use_causal_mask=True,
-                return_attention_scores=True,
+                value_mask=value_mask,
+                return_attention_scores=return_attention_scores,
                 training=training,
+                use_causal_mask=causal,
             )
-            scores.append(weights)
-            return outputs
+            return result if return_attention_scores else (result, None)
 
-        def cross_attend(x):
-            outputs, weights = self.cross_attention(
-                query=x,
-                value=memory,
-                query_mask=inputs_mask,
-                value_mask=memory_mask,
-                return_attention_scores=True,
-                training=training,
-            )
-            scores.append(weights)
-            return outputs
+        x = inputs
+        query = self.self_attention_residual.before(x)
+        outputs, self_weights = attend(
+            self.self_attention, query, query, inputs_mask, causal=True
+        )
+        x = self.self_attention_residual.after(x, outputs, training=training)
 
-        outputs = self._compose(inputs, self_attend, cross_attend, training)
-        return (outputs, *scores) if return_attention_scores else outputs
+        query = self.cross_attention_residual.before(x)
+        outputs, cross_weights = attend(
+            self.cross_attention, query, memory, memory_mask, causal=False
+        )
+        x = self.cross_attention_residual.after(x, outputs, training=training)
 
-    def _compose(self, x, self_attend, cross_attend, training=None):
-        """The layer's three steps; whole sequences and single tokens share them."""
+        x = self._feed_forward(x, training)
+        return (x, self_weights, cross_weights) if return_attention_scores else x
 
-        def feed_forward(x):
-            return self.feed_forward(x, training=training)
+    def _feed_forward(self, x, training=None):
+        outputs = self.feed_forward(
+            self.feed_forward_residual.before(x), training=training
+        )
+        return self.feed_forward_residual.after(x, outputs, training=training)
 
-        x = self.self_attention_residual(x, sublayer=self_attend, training=training)
-        x = self.cross_attention_residual(x, sublayer=cross_attend, training=training)
-        return self.feed_forward_residual(x, sublayer=feed_forward, training=training)
-
-    def start_cache(self, memory, max_length):
+    def start_cache(self, memory, max_length) -> dict:
         """What `step` needs of the past: nothing yet, and the memory's projections.
 
         Args:
@@ -134,7 +132,7 @@ class DecoderLayer(TransformerLayer):
         cache["cross_value"] = self.cross_attention.project_value(memory)
         return cache
 
-    def step(self, inputs, cache, index, memory_mask=None):
+    def step(self, inputs, cache: dict, index, memory_mask=None):
         """The layer's output at one position, given the positions before it.
 
         Args:
@@ -153,36 +151,34 @@ class DecoderLayer(TransformerLayer):
                 f"`index` must be a position of the cache, which holds {length}. "
                 f"Received: index={index}"
             )
-        cache = dict(cache)
-        masks = {
-            "past": _up_to(index, ops.shape(cache["self_key"])[2]),  # (1, 1, L)
-            "memory": None if memory_mask is None else ops.expand_dims(memory_mask, 1),
+        x, attention = inputs, self.self_attention
+        query = self.self_attention_residual.before(x)
+        place = (0, 0, index, 0)
+        key, value = attention.project_key(query), attention.project_value(query)
+        cache = {
+            **cache,
+            "self_key": ops.slice_update(cache["self_key"], place, key),
+            "self_value": ops.slice_update(cache["self_value"], place, value),
         }
+        outputs = attention.attend(
+            attention.project_query(query),
+            cache["self_key"],
+            cache["self_value"],
+            _up_to(index, ops.shape(cache["self_key"])[2]),  # (1, 1, L)
+            training=False,
+        )
+        x = self.self_attention_residual.after(x, outputs)
 
-        def self_attend(x):
-            attention, place = self.self_attention, (0, 0, index, 0)
-            for name, new in (
-                ("self_key", attention.project_key(x)),
-                ("self_value", attention.project_value(x)),
-            ):
-                cache[name] = ops.slice_update(cache[name], place, new)
-            return attention.attend(
-                attention.project_query(x),
-                cache["self_key"],
-                cache["self_value"],
-                masks["past"],
-            )[0]
-
-        def cross_attend(x):
-            attention = self.cross_attention
-            return attention.attend(
-                attention.project_query(x),
-                cache["cross_key"],
-                cache["cross_value"],
-                masks["memory"],
-            )[0]
-
-        return self._compose(inputs, self_attend, cross_attend), cache
+        attention = self.cross_attention
+        outputs = attention.attend(
+            attention.project_query(self.cross_attention_residual.before(x)),
+            cache["cross_key"],
+            cache["cross_value"],
+            None if memory_mask is None else ops.expand_dims(memory_mask, 1),
+            training=False,
+        )
+        x = self.cross_attention_residual.after(x, outputs)
+        return self._feed_forward(x), cache
 
 
 def _up_to(index, length):

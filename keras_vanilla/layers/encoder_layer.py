@@ -25,6 +25,7 @@ class EncoderLayer(TransformerLayer):
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+        seed: int or None. Of all its dropouts, each of which draws its own numbers.
     Call arguments:
         inputs: float tensor (B, S, D).
         mask: bool tensor (B, S). True = a real token. Keras fills it from the inputs.
@@ -52,23 +53,22 @@ class EncoderLayer(TransformerLayer):
         )
 
     def call(self, inputs, mask=None, return_attention_scores=False, training=None):
-        scores = None
+        x, weights = inputs, None
+        query = self.self_attention_residual.before(x)
+        outputs = self.self_attention(
+            query=query,
+            value=query,
+            query_mask=mask,
+            value_mask=mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+        )
+        if return_attention_scores:
+            outputs, weights = outputs
+        x = self.self_attention_residual.after(x, outputs, training=training)
 
-        def attend(x):
-            nonlocal scores
-            outputs, scores = self.self_attention(
-                query=x,
-                value=x,
-                query_mask=mask,
-                value_mask=mask,
-                return_attention_scores=True,
-                training=training,
-            )
-            return outputs
-
-        def feed_forward(x):
-            return self.feed_forward(x, training=training)
-
-        x = self.self_attention_residual(inputs, sublayer=attend, training=training)
-        x = self.feed_forward_residual(x, sublayer=feed_forward, training=training)
-        return (x, scores) if return_attention_scores else x
+        outputs = self.feed_forward(
+            self.feed_forward_residual.before(x), training=training
+        )
+        x = self.feed_forward_residual.after(x, outputs, training=training)
+        return (x, weights) if return_attention_scores else x

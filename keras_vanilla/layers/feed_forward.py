@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_vanilla._checks import check_integer, check_probability
+
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class FeedForward(keras.layers.Layer):
@@ -15,6 +17,7 @@ class FeedForward(keras.layers.Layer):
         d_ff: int. Width of the inner layer (F).
         activation: name or function between the two; the paper's is "relu".
         dropout: float. After the activation; the paper has none here.
+        seed: int or None. Of the dropout.
     Call arguments:
         inputs: float tensor (B, T, D).
     Returns:
@@ -28,13 +31,19 @@ class FeedForward(keras.layers.Layer):
     Source: Vaswani et al. 2017, section 3.3.
     """
 
-    def __init__(self, d_ff, activation="relu", dropout=0.0, **kwargs):
+    def __init__(
+        self,
+        d_ff: int,
+        activation="relu",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
-        if d_ff < 1:
-            raise ValueError(f"`d_ff` must be at least 1. Received: d_ff={d_ff}")
-        self.d_ff = d_ff
+        self.d_ff = check_integer("d_ff", d_ff, 1)
         self.activation = keras.activations.get(activation)
-        self.dropout = dropout
+        self.dropout = check_probability("dropout", dropout)
+        self.seed = seed
         self.supports_masking = True
 
     def build(self, input_shape):
@@ -47,17 +56,18 @@ class FeedForward(keras.layers.Layer):
         )
         self.outer.build((*input_shape[:-1], self.d_ff))
         self._dropout_layer = keras.layers.Dropout(
-            self.dropout, dtype=self.dtype_policy
+            self.dropout, seed=self.seed, dtype=self.dtype_policy
         )
 
     def call(self, inputs, training=None):
         inner = self.inner(inputs)  # (B, T, D) -> (B, T, F)
         return self.outer(self._dropout_layer(inner, training=training))
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "d_ff": self.d_ff,
             "activation": keras.activations.serialize(self.activation),
             "dropout": self.dropout,
+            "seed": self.seed,
         }

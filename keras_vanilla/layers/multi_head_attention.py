@@ -5,6 +5,10 @@ import math
 import keras
 from keras import ops
 
+from keras_vanilla._checks import check_integer, check_probability
+
+FUSED = ("jax", "torch")  # backends whose fused attention is faster than its parts
+
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class MultiHeadAttention(keras.layers.Layer):
@@ -19,7 +23,8 @@ class MultiHeadAttention(keras.layers.Layer):
     (N, H), `attention_output` kernel (N, H, D) with bias (D,). All masks are joined by
     AND; explicit ones win over those that Keras finds on the tensors. A query that may
     attend to nothing gets zero weights, with and without returned weights. The softmax
-    is computed in float32 at least.
+    is computed in float32 at least. Where no weights are returned and none are dropped,
+    JAX and PyTorch compute all of it in their fused attention.
 
     Args:
         num_heads: int. Number of heads (N).
@@ -27,6 +32,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value_dim: int or None. Size of each head's value (d_v); None means `key_dim`.
         dropout: float. Dropout on the weights.
         use_bias: bool. Whether the four projections have biases.
+        seed: int or None. Of the dropout.
     Call arguments:
         query: float tensor (B, T, D).
         value: float tensor (B, S, D_v).
@@ -35,8 +41,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask: bool tensor (B, S). True = may be attended to.
         key_mask: bool tensor (B, S), joined with `value_mask`.
         attention_mask: bool tensor (B, T, S). True = may attend.
-        use_causal_mask: bool. Position t sees positions 0..t.
         return_attention_scores: bool. Return the weights as well.
+        use_causal_mask: bool. Position t sees positions 0..t.
     Returns:
         Float tensor (B, T, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, T, S), before dropout.
@@ -53,21 +59,27 @@ class MultiHeadAttention(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_heads, key_dim, value_dim=None, dropout=0.0, use_bias=True, **kwargs
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        seed: int | None = None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         value_dim = key_dim if value_dim is None else value_dim
-        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
-        for name, size in sizes.items():
-            if size < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {size}")
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.value_dim = value_dim
-        self.dropout = dropout
+        self.num_heads = check_integer("num_heads", num_heads, 1)
+        self.key_dim = check_integer("key_dim", key_dim, 1)
+        self.value_dim = check_integer("value_dim", value_dim, 1)
+        self.dropout = check_probability("dropout", dropout)
         self.use_bias = use_bias
+        self.seed = seed
         self.supports_masking = True
-        self._dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self._dropout_layer = keras.layers.Dropout(
+            dropout, seed=seed, dtype=self.dtype_policy
+        )
 
     def build(self, query_shape, value_shape, key_shape=None):
         key_shape = value_shape if key_shape is None else key_shape
@@ -100,9 +112,9 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask=None,
         key_mask=None,
         attention_mask=None,
-        use_causal_mask=False,
         return_attention_scores=False,
         training=None,
+        use_causal_mask=False,
     ):
         key = value if key is None else key
         masks = [
@@ -112,14 +124,14 @@ class MultiHeadAttention(keras.layers.Layer):
             attention_mask,
             _causal_mask(query, value) if use_causal_mask else None,
         ]
-        outputs, weights = self.attend(
+        heads = (
             self.project_query(query),
             self.project_key(key),
             self.project_value(value),
-            _all_of(masks),
-            training=training,
         )
-        return (outputs, weights) if return_attention_scores else outputs
+        if return_attention_scores:
+            return self.attend_with_weights(*heads, _all_of(masks), training=training)
+        return self.attend(*heads, _all_of(masks), training=training)
 
     def project_query(self, query):
         """Queries of all heads: (B, T, D) -> (B, N, T, H)."""
@@ -143,25 +155,31 @@ class MultiHeadAttention(keras.layers.Layer):
             mask: bool tensor that broadcasts to (B, T, S), or None.
             training: bool or None. Whether dropout is active.
         Returns:
-            Outputs (B, T, D) and weights (B, N, T, S).
+            Outputs (B, T, D).
+        """
+        drops_weights = training and self.dropout > 0
+        if drops_weights or keras.backend.backend() not in FUSED:
+            return self.attend_with_weights(query, key, value, mask, training)[0]
+        return self.output_dense(_fused_attention(query, key, value, mask))
+
+    def attend_with_weights(self, query, key, value, mask=None, training=None):
+        """`attend`, with the weights; arguments as there.
+
+        Returns:
+            Outputs (B, T, D), and the weights (B, N, T, S) before dropout.
         """
         scores = ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
         weights = ops.cast(_masked_softmax(scores, mask), self.compute_dtype)
         dropped = self._dropout_layer(weights, training=training)
         heads = ops.matmul(dropped, value)  # (B, N, T, S) -> (B, N, T, H)
-        return self.output_dense(self._join_heads(heads)), weights
+        return self.output_dense(_join_heads(heads)), weights
 
     def _split_heads(self, x, size):
         batch, length = ops.shape(x)[:2]
         x = ops.reshape(x, (batch, length, self.num_heads, size))
         return ops.transpose(x, (0, 2, 1, 3))  # (B, T, N, H) -> (B, N, T, H)
 
-    def _join_heads(self, x):
-        batch, _, length, _ = ops.shape(x)
-        x = ops.transpose(x, (0, 2, 1, 3))  # (B, N, T, H) -> (B, T, N, H)
-        return ops.reshape(x, (batch, length, self.num_heads * self.value_dim))
-
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -169,6 +187,7 @@ class MultiHeadAttention(keras.layers.Layer):
             "value_dim": self.value_dim,
             "dropout": self.dropout,
             "use_bias": self.use_bias,
+            "seed": self.seed,
         }
 
 
@@ -205,6 +224,29 @@ class _Projection(keras.layers.Layer):
         if self.bias is None:
             return outputs
         return outputs + ops.reshape(self.bias, self._matrix_shape[1:])
+
+
+def _join_heads(x):
+    batch, heads, length, size = ops.shape(x)
+    x = ops.transpose(x, (0, 2, 1, 3))  # (B, N, T, H) -> (B, T, N, H)
+    return ops.reshape(x, (batch, length, heads * size))
+
+
+def _fused_attention(query, key, value, mask):
+    """Joined heads (B, T, N * H) of `keras.ops.dot_product_attention`.
+
+    Backends differ on a row with nothing to attend to: it sees all, and is zeroed.
+    """
+    if mask is not None:
+        mask = ops.expand_dims(mask, 1)  # (B, T, S) -> (B, 1, T, S)
+        some = ops.any(mask, axis=-1, keepdims=True)
+        mask = ops.logical_or(mask, ops.logical_not(some))
+    rows = [ops.transpose(x, (0, 2, 1, 3)) for x in (query, key, value)]
+    heads = ops.dot_product_attention(*rows, mask=mask)  # (B, T, N, H)
+    if mask is not None:
+        heads = heads * ops.cast(ops.transpose(some, (0, 2, 1, 3)), heads.dtype)
+    batch, length, count, size = ops.shape(heads)
+    return ops.reshape(heads, (batch, length, count * size))
 
 
 def _causal_mask(query, value):

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vanilla._checks import check_choice, check_probability
+
 LAYOUTS = ("interleaved", "concatenated")
 
 
@@ -25,6 +27,7 @@ class PositionalEncoding(keras.layers.Layer):
         max_wavelength: number. The paper's 10,000.
         layout: "interleaved" or "concatenated".
         dropout: float. Applied to the sum (section 5.4).
+        seed: int or None. Of the dropout.
     Call arguments:
         inputs: float tensor (B, T, D), D even.
         start_index: int or int32 scalar. Position of the first vector.
@@ -41,16 +44,22 @@ class PositionalEncoding(keras.layers.Layer):
     """
 
     def __init__(
-        self, max_wavelength=10_000, layout="interleaved", dropout=0.0, **kwargs
+        self,
+        max_wavelength: float = 10_000,
+        layout: str = "interleaved",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
-        if layout not in LAYOUTS:
-            raise ValueError(f"`layout` must be one of {LAYOUTS}. Received: {layout!r}")
         self.max_wavelength = max_wavelength
-        self.layout = layout
-        self.dropout = dropout
+        self.layout = check_choice("layout", layout, LAYOUTS)
+        self.dropout = check_probability("dropout", dropout)
+        self.seed = seed
         self.supports_masking = True
-        self._dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self._dropout_layer = keras.layers.Dropout(
+            dropout, seed=seed, dtype=self.dtype_policy
+        )
 
     def build(self, input_shape):
         if input_shape[-1] % 2:
@@ -79,10 +88,11 @@ class PositionalEncoding(keras.layers.Layer):
         pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
         return ops.reshape(pairs, (-1, width))  # (T, D / 2, 2) -> (T, D)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "max_wavelength": self.max_wavelength,
             "layout": self.layout,
             "dropout": self.dropout,
+            "seed": self.seed,
         }

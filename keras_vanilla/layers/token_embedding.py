@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vanilla._checks import check_integer
+
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class TokenEmbedding(keras.layers.Layer):
@@ -12,7 +14,9 @@ class TokenEmbedding(keras.layers.Layer):
 
     The paper shares one table between both embeddings and the layer before the
     softmax. Some texts multiply by d_model; the paper's factor is sqrt(d_model). The
-    implicit mask is `ids != pad_id`; the reverse direction has none.
+    implicit mask is `ids != pad_id`; the reverse direction has none. Not a subclass of
+    `keras.layers.ReversibleEmbedding`: quantised, that one calls methods of its own
+    instead of `call`, without the scale, the float32 logits and the exporters' seam.
 
     Args:
         vocabulary_size: int. Number of ids (V).
@@ -43,25 +47,22 @@ class TokenEmbedding(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        d_model,
-        pad_id=0,
-        scale=True,
+        vocabulary_size: int,
+        d_model: int,
+        pad_id: int = 0,
+        scale: bool = True,
         embeddings=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        for name, size in (("vocabulary_size", vocabulary_size), ("d_model", d_model)):
-            if size < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {size}")
         if embeddings is not None and embeddings.shape != (vocabulary_size, d_model):
             raise ValueError(
                 "`embeddings` must have shape (vocabulary_size, d_model) = "
                 f"({vocabulary_size}, {d_model}). Received: {embeddings.shape}"
             )
-        self.vocabulary_size = vocabulary_size
-        self.d_model = d_model
-        self.pad_id = pad_id
+        self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, 1)
+        self.d_model = check_integer("d_model", d_model, 1)
+        self.pad_id = check_integer("pad_id", pad_id, 0)
         self.scale = scale
         self._initial_value = embeddings
         self.supports_masking = True
@@ -110,7 +111,7 @@ class TokenEmbedding(keras.layers.Layer):
             return ops.not_equal(inputs, self.pad_id)
         return None
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_vanilla._checks import check_integer, check_number, check_probability
 from keras_vanilla.layers.feed_forward import FeedForward
 from keras_vanilla.layers.multi_head_attention import MultiHeadAttention
 from keras_vanilla.layers.residual import Residual
@@ -19,6 +20,7 @@ class TransformerLayer(keras.layers.Layer):
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+        seed: int or None. Of all its dropouts, each of which draws its own numbers.
     Raises:
         ValueError: if a size is not positive; when built, if `key_dim` is None and
             d_model is not divisible by `num_heads`.
@@ -26,28 +28,32 @@ class TransformerLayer(keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        d_ff,
-        key_dim=None,
-        dropout=0.1,
-        attention_dropout=None,
+        num_heads: int,
+        d_ff: int,
+        key_dim: int | None = None,
+        dropout: float = 0.1,
+        attention_dropout: float | None = None,
         activation="relu",
-        normalize_first=False,
-        layer_norm_epsilon=1e-5,
+        normalize_first: bool = False,
+        layer_norm_epsilon: float = 1e-5,
+        seed: int | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        for name, size in (("num_heads", num_heads), ("d_ff", d_ff)):
-            if size < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {size}")
-        self.num_heads = num_heads
-        self.d_ff = d_ff
-        self.key_dim = key_dim
-        self.dropout = dropout
+        self.num_heads = check_integer("num_heads", num_heads, 1)
+        self.d_ff = check_integer("d_ff", d_ff, 1)
+        self.key_dim = (
+            key_dim if key_dim is None else check_integer("key_dim", key_dim, 1)
+        )
+        self.dropout = check_probability("dropout", dropout)
         self.attention_dropout = attention_dropout
         self.activation = keras.activations.get(activation)
         self.normalize_first = normalize_first
-        self.layer_norm_epsilon = layer_norm_epsilon
+        self.layer_norm_epsilon = check_number(
+            "layer_norm_epsilon", layer_norm_epsilon, least=0.0
+        )
+        self.seed = seed
+        self._dropouts = 0
         self.supports_masking = True
 
     def _build_attention(self, name, shape, value_shape):
@@ -58,6 +64,7 @@ class TransformerLayer(keras.layers.Layer):
             dropout=self.dropout
             if self.attention_dropout is None
             else self.attention_dropout,
+            seed=self._next_seed(),
             name=name,
             dtype=self.dtype_policy,
         )
@@ -77,11 +84,17 @@ class TransformerLayer(keras.layers.Layer):
             self.normalize_first,
             self.dropout,
             self.layer_norm_epsilon,
+            seed=self._next_seed(),
             name=f"{name}_residual",
             dtype=self.dtype_policy,
         )
         residual.build(shape)
         return residual
+
+    def _next_seed(self):
+        """A seed per dropout: with one, equal shapes would drop the same numbers."""
+        self._dropouts += 1
+        return None if self.seed is None else self.seed + self._dropouts
 
     def _head_size(self, d_model):
         if self.key_dim is not None:
@@ -93,7 +106,7 @@ class TransformerLayer(keras.layers.Layer):
             )
         return d_model // self.num_heads
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -104,4 +117,5 @@ class TransformerLayer(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "normalize_first": self.normalize_first,
             "layer_norm_epsilon": self.layer_norm_epsilon,
+            "seed": self.seed,
         }

@@ -1,38 +1,40 @@
 """The Transformer: layers put together with Keras's functional API."""
 
-from types import SimpleNamespace
+import inspect
 
 import keras
 from keras import ops
 
-from keras_vanilla.models import stacks
+from keras_vanilla._checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_probability,
+    refuse_unknown,
+)
+from keras_vanilla.distribution import steps
+from keras_vanilla.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    PositionalEncoding,
+    TokenEmbedding,
+)
+from keras_vanilla.layers.positional_encoding import LAYOUTS
+from keras_vanilla.models.decoder import Decoder, LogitsBias
+from keras_vanilla.models.encoder import Encoder
+from keras_vanilla.models.presets import preset_sizes
 
-
-def _preset(d_model, num_heads, d_ff, num_layers, dropout):
-    return {
-        "d_model": d_model,
-        "num_heads": num_heads,
-        "d_ff": d_ff,
-        "num_encoder_layers": num_layers,
-        "num_decoder_layers": num_layers,
-        "dropout": dropout,
-    }
-
-
-PRESETS = {
-    "tiny": _preset(64, 4, 256, 2, 0.1),
-    "small": _preset(256, 8, 1024, 3, 0.1),
-    "base": _preset(512, 8, 2048, 6, 0.1),  # table 3 of the paper
-    "big": _preset(1024, 16, 4096, 6, 0.3),
-}
-
-
-def check_preset(name):
-    """Refuses a name that is no preset's, with the choices, by a ValueError."""
-    if name not in PRESETS:
-        raise ValueError(
-            f"Unknown preset {name!r}. Choose one of: {', '.join(PRESETS)}"
-        )
+COUNTS = (
+    "source_vocabulary_size",
+    "target_vocabulary_size",
+    "d_model",
+    "num_heads",
+    "d_ff",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "max_length",
+)
+IDS = ("pad_id", "start_id", "end_id")
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -92,107 +94,171 @@ class Transformer(keras.Model):
 
     def __init__(
         self,
-        source_vocabulary_size,
-        target_vocabulary_size=None,
-        d_model=512,
-        num_heads=8,
-        d_ff=2048,
-        num_encoder_layers=6,
-        num_decoder_layers=6,
-        dropout=0.1,
-        attention_dropout=None,
-        activation="relu",
-        normalize_first=False,
-        layer_norm_epsilon=1e-5,
-        position_layout="interleaved",
-        scale_embeddings=True,
-        share_embeddings=True,
-        output_bias=False,
-        pad_id=0,
-        start_id=2,
-        end_id=3,
-        max_length=512,
+        source_vocabulary_size: int,
+        target_vocabulary_size: int | None = None,
+        d_model: int = 512,
+        num_heads: int = 8,
+        d_ff: int = 2048,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dropout: float = 0.1,
+        attention_dropout: float | None = None,
+        activation: str = "relu",
+        normalize_first: bool = False,
+        layer_norm_epsilon: float = 1e-5,
+        position_layout: str = "interleaved",
+        scale_embeddings: bool = True,
+        share_embeddings: bool = True,
+        output_bias: bool = False,
+        pad_id: int = 0,
+        start_id: int = 2,
+        end_id: int = 3,
+        max_length: int = 512,
         embeddings=None,
         dtype=None,
         **kwargs,
     ):
-        config = {
-            "source_vocabulary_size": source_vocabulary_size,
-            "target_vocabulary_size": source_vocabulary_size
-            if target_vocabulary_size is None
-            else target_vocabulary_size,
-            "d_model": d_model,
-            "num_heads": num_heads,
-            "d_ff": d_ff,
-            "num_encoder_layers": num_encoder_layers,
-            "num_decoder_layers": num_decoder_layers,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation": activation,
-            "normalize_first": normalize_first,
-            "layer_norm_epsilon": layer_norm_epsilon,
-            "position_layout": position_layout,
-            "scale_embeddings": scale_embeddings,
-            "share_embeddings": share_embeddings,
-            "output_bias": output_bias,
-            "pad_id": pad_id,
-            "start_id": start_id,
-            "end_id": end_id,
-            "max_length": max_length,
-        }
-        _check_config(config)
+        given = {name: value for name, value in locals().items() if name in CONFIG}
+        config = _checked(given)
+        refuse_unknown("Transformer", kwargs, [*CONFIG, "name", "trainable"])
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
-        # Layers; a Keras model takes attributes only once it is made
-        parts = SimpleNamespace(**config)
-        vars(parts).update(stacks.make_embeddings(parts, embeddings, policy))
-        vars(parts).update(stacks.make_stacks(parts, policy))
+        # Layers
+        encoder, decoder = _encoder_and_decoder(config, embeddings, policy)
 
         # Computation
         source_ids = keras.Input((None,), dtype="int32", name="source_ids")
         target_ids = keras.Input((None,), dtype="int32", name="target_ids")
-        memory, memory_mask = stacks.encode(parts, source_ids)
+        memory, memory_mask = encoder(source_ids)
         super().__init__(
             inputs={"source_ids": source_ids, "target_ids": target_ids},
-            outputs=stacks.decode(parts, target_ids, memory, memory_mask),
+            outputs=decoder(target_ids, memory, memory_mask),
             **kwargs,
         )
 
         # Configuration
-        for name, value in vars(parts).items():
+        for name, value in config.items():
             setattr(self, name, value)
-        self._config_names = tuple(config)
+        self.encoder, self.decoder = encoder, decoder
         self.dtype_policy = policy
+        self.micro_batches = 1
 
     @classmethod
-    def from_preset(cls, name, **overrides):
-        """A Transformer of a named size: "tiny", "small", "base" or "big".
+    def from_preset(cls, name: str, **overrides) -> "Transformer":
+        """An untrained Transformer of a named size; no weights are loaded.
 
         Args:
-            name: str.
+            name: "tiny", "small", "base" or "big".
             overrides: arguments of the constructor; `source_vocabulary_size` is needed.
         Raises:
             ValueError: if there is no such preset.
         """
-        check_preset(name)
-        return cls(**{**PRESETS[name], **overrides})
+        return cls(**{**preset_sizes(name), **overrides})
+
+    # Saved files name the layers by these attributes.
+
+    @property
+    def source_embedding(self) -> TokenEmbedding:
+        """Maps source ids to vectors."""
+        return self.encoder.embedding
+
+    @property
+    def target_embedding(self) -> TokenEmbedding:
+        """Maps target ids to vectors, and the decoder's outputs to logits."""
+        return self.decoder.embedding
+
+    @property
+    def positions(self) -> PositionalEncoding:
+        """Adds the positions, in encoder and decoder."""
+        return self.encoder.positions
+
+    @property
+    def encoder_layers(self) -> list[EncoderLayer]:
+        """The encoder's layers, the first one first."""
+        return self.encoder.layers
+
+    @property
+    def decoder_layers(self) -> list[DecoderLayer]:
+        """The decoder's layers, the first one first."""
+        return self.decoder.layers
+
+    @property
+    def encoder_norm(self) -> keras.layers.Layer | None:
+        """The encoder's last normalisation, with `normalize_first`."""
+        return self.encoder.norm
+
+    @property
+    def decoder_norm(self) -> keras.layers.Layer | None:
+        """The decoder's last normalisation, with `normalize_first`."""
+        return self.decoder.norm
+
+    @property
+    def logits_bias(self) -> keras.layers.Layer | None:
+        """Adds a bias to the logits, with `output_bias`."""
+        return self.decoder.bias
 
     def call(self, inputs, training=None, mask=None):
         self._check_ids(inputs["source_ids"], "source")
         self._check_ids(inputs["target_ids"], "target")
         return super().call(inputs, training=training, mask=mask)
 
+    def compile(self, *args, micro_batches: int = 1, **kwargs) -> None:
+        """Configures the model for training.
+
+        Args:
+            args: as for `keras.Model.compile`.
+            micro_batches: int. Number of parts of each batch that are computed one
+                after the other before the weights are updated once: the same gradient
+                in less memory.
+            kwargs: as for `keras.Model.compile`.
+        Raises:
+            ValueError: if `micro_batches` is below 1.
+        """
+        self.micro_batches = check_integer("micro_batches", micro_batches, 1)
+        super().compile(*args, **kwargs)
+
+    def get_compile_config(self) -> dict | None:
+        config = super().get_compile_config()
+        return config and {**config, "micro_batches": self.micro_batches}
+
+    def compile_from_config(self, config: dict) -> None:
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
+    def fit(self, x=None, *args, **kwargs) -> keras.callbacks.History:
+        """Trains the model, as `keras.Model.fit` does.
+
+        Args:
+            x: what `keras.Model.fit` takes, or the `Batches` of `batches`.
+            args: as for `keras.Model.fit`.
+            kwargs: as for `keras.Model.fit`. `validation_data` may be `Batches`;
+                `steps_per_epoch` follows from endless `Batches`.
+        """
+        if getattr(x, "endless", False) and kwargs.get("steps_per_epoch") is None:
+            kwargs["steps_per_epoch"] = x.steps_per_epoch
+        if "validation_data" in kwargs:
+            kwargs["validation_data"] = _dataset_of(kwargs["validation_data"])
+        with steps.keras_trains_right(self):
+            return super().fit(_dataset_of(x), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """The loss and metrics, as `keras.Model.evaluate` gives them.
+
+        Args:
+            x: what `keras.Model.evaluate` takes, or the `Batches` of `batches`.
+            args: as for `keras.Model.evaluate`.
+            kwargs: as for `keras.Model.evaluate`.
+        """
+        with steps.keras_trains_right(self):
+            return super().evaluate(_dataset_of(x), *args, **kwargs)
+
     def train_step(self, *state_and_data):
-        """Keras's step, or that of a compiled loss with a step of its own."""
-        own = getattr(self.loss, "train_step", None)
-        return (
-            own(self, *state_and_data) if own else super().train_step(*state_and_data)
-        )
+        """Keras's step, or one in micro-batches or on several devices."""
+        return steps.train_step(self, self.micro_batches, *state_and_data)
 
     def test_step(self, *state_and_data):
-        """Keras's step, or that of a compiled loss with a step of its own."""
-        own = getattr(self.loss, "test_step", None)
-        return own(self, *state_and_data) if own else super().test_step(*state_and_data)
+        """Keras's step, or one on several devices."""
+        return steps.test_step(self, *state_and_data)
 
     def encode(self, source_ids):
         """The encoder alone, without dropout.
@@ -205,54 +271,23 @@ class Transformer(keras.Model):
             ValueError: if an id that can be read is outside the vocabulary.
         """
         self._check_ids(source_ids, "source")
-        return stacks.encode(self, ops.convert_to_tensor(source_ids, dtype="int32"))
+        return self.encoder(ops.convert_to_tensor(source_ids, dtype="int32"))
 
-    def start_cache(self, memory, memory_mask, max_length):
-        """What `decode_step` needs of the past, before the first step.
+    def start_cache(self, memory, memory_mask, max_length) -> dict:
+        """What `decode_step` needs of the past; see `Decoder.start_cache`."""
+        return self.decoder.start_cache(memory, memory_mask, max_length)
 
-        Args:
-            memory: float tensor (B, S, D).
-            memory_mask: bool tensor (B, S).
-            max_length: int or int32 scalar. Number of positions (L) kept.
-        Returns:
-            Flat dict of tensors, batch first: "memory_mask" and, for each decoder
-            layer i, "decoder/i/self_key" (B, N, L, H) and the like.
-        """
-        cache = {"memory_mask": memory_mask}
-        for i, layer in enumerate(self.decoder_layers):
-            for name, value in layer.start_cache(memory, max_length).items():
-                cache[f"decoder/{i}/{name}"] = value
-        return cache
+    def decode_step(self, ids, index, cache: dict):
+        """Logits of the next token; see `Decoder.step`.
 
-    def decode_step(self, ids, index, cache):
-        """Logits of the next token: the whole decoder at one position.
-
-        Args:
-            ids: int tensor (B,). The tokens at position `index`.
-            index: int or int32 scalar. 0 for the start token.
-            cache: dict from `start_cache`, or from the step before.
-        Returns:
-            Float32 logits (B, V), and the cache with this position in it.
         Raises:
             ValueError: if an id that can be read is outside the vocabulary, or `index`
                 is a Python int past the end of the cache.
         """
         self._check_ids(ids, "target")
-        x = self.target_embedding(ops.expand_dims(ids, 1))  # (B,) -> (B, 1, D)
-        x = self.positions(x, start_index=index)
-        cache = dict(cache)
-        for i, layer in enumerate(self.decoder_layers):
-            prefix = f"decoder/{i}/"
-            past = {
-                name.removeprefix(prefix): value
-                for name, value in cache.items()
-                if name.startswith(prefix)
-            }
-            x, past = layer.step(x, past, index, cache["memory_mask"])
-            cache.update({prefix + name: value for name, value in past.items()})
-        return ops.squeeze(stacks.project(self, x), 1), cache  # (B, 1, V) -> (B, V)
+        return self.decoder.step(ids, index, cache)
 
-    def attention_weights(self, inputs):
+    def attention_weights(self, inputs: dict) -> dict:
         """The weights of every attention, for looking inside.
 
         Args:
@@ -270,15 +305,15 @@ class Transformer(keras.Model):
         }
         for side, values in ids.items():
             self._check_ids(values, side)
-        memory, memory_mask = stacks.encode(self, ids["source"], weights)
-        stacks.decode(self, ids["target"], memory, memory_mask, weights)
+        memory, memory_mask = self.encoder(ids["source"], weights)
+        self.decoder(ids["target"], memory, memory_mask, weights)
         return {
             name: ops.convert_to_numpy(ops.cast(value, "float32"))
             for name, value in weights.items()
         }
 
-    def get_config(self):
-        config = {name: getattr(self, name) for name in self._config_names}
+    def get_config(self) -> dict:
+        config = {name: getattr(self, name) for name in CONFIG}
         return {
             **config,
             "name": self.name,
@@ -304,19 +339,27 @@ class Transformer(keras.Model):
             )
 
 
-def _check_config(config):
-    for name in (
-        "source_vocabulary_size",
-        "target_vocabulary_size",
-        "d_model",
-        "num_heads",
-        "d_ff",
-        "num_encoder_layers",
-        "num_decoder_layers",
-        "max_length",
-    ):
-        if config[name] < 1:
-            raise ValueError(f"`{name}` must be at least 1. Received: {config[name]}")
+CONFIG = tuple(
+    name
+    for name in inspect.signature(Transformer.__init__).parameters
+    if name not in ("self", "embeddings", "dtype", "kwargs")
+)
+
+
+def _checked(config):
+    """The constructor's arguments, each of its type and in its range."""
+    if config["target_vocabulary_size"] is None:
+        config["target_vocabulary_size"] = config["source_vocabulary_size"]
+    for name in COUNTS:
+        config[name] = check_integer(name, config[name], 1)
+    for name in IDS:
+        config[name] = check_integer(name, config[name], 0)
+    config["dropout"] = check_probability("dropout", config["dropout"])
+    if config["attention_dropout"] is not None:
+        rate = check_probability("attention_dropout", config["attention_dropout"])
+        config["attention_dropout"] = rate
+    check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
+    check_choice("position_layout", config["position_layout"], LAYOUTS)
     if config["d_model"] % config["num_heads"]:
         raise ValueError(
             "`d_model` must be divisible by `num_heads`. Received: "
@@ -328,3 +371,84 @@ def _check_config(config):
             "`share_embeddings=True` needs vocabularies of one size. Received: "
             f"source_vocabulary_size={sizes[0]}, target_vocabulary_size={sizes[1]}"
         )
+    return config
+
+
+def _encoder_and_decoder(config, embeddings, policy):
+    source, target = _embeddings(config, embeddings, policy)
+    positions = PositionalEncoding(
+        layout=config["position_layout"],
+        dropout=config["dropout"],
+        name="positions",
+        dtype=policy,
+    )
+    bias = LogitsBias(name="logits_bias", dtype="float32")
+    encoder = Encoder(
+        source,
+        positions,
+        _layers(EncoderLayer, "encoder_layer", "num_encoder_layers", config, policy),
+        _last_norm("encoder_norm", config, policy),
+    )
+    decoder = Decoder(
+        target,
+        positions,
+        _layers(DecoderLayer, "decoder_layer", "num_decoder_layers", config, policy),
+        _last_norm("decoder_norm", config, policy),
+        bias if config["output_bias"] else None,
+    )
+    return encoder, decoder
+
+
+def _embeddings(config, values, policy):
+    """The table of the source and that of the target, which may be one."""
+
+    def table(side, value, name):
+        return TokenEmbedding(
+            config[f"{side}_vocabulary_size"],
+            config["d_model"],
+            pad_id=config["pad_id"],
+            scale=config["scale_embeddings"],
+            embeddings=value,
+            name=name,
+            dtype=policy,
+        )
+
+    if config["share_embeddings"]:
+        shared = table("source", values, "embedding")
+        return shared, shared
+    source, target = (None, None) if values is None else values
+    return (
+        table("source", source, "source_embedding"),
+        table("target", target, "target_embedding"),
+    )
+
+
+def _layers(layer_class, name, count, config, policy):
+    return [
+        layer_class(
+            config["num_heads"],
+            config["d_ff"],
+            dropout=config["dropout"],
+            attention_dropout=config["attention_dropout"],
+            activation=config["activation"],
+            normalize_first=config["normalize_first"],
+            layer_norm_epsilon=config["layer_norm_epsilon"],
+            name=f"{name}_{i}",
+            dtype=policy,
+        )
+        for i in range(config[count])
+    ]
+
+
+def _last_norm(name, config, policy):
+    """The normalisation at the end of a stack of pre-norm layers, else None."""
+    if not config["normalize_first"]:
+        return None
+    return keras.layers.LayerNormalization(
+        epsilon=config["layer_norm_epsilon"], name=name, dtype=policy
+    )
+
+
+def _dataset_of(data):
+    """The `tf.data.Dataset` of `Batches`; anything else as it is."""
+    return data.dataset() if callable(getattr(data, "dataset", None)) else data

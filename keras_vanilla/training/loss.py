@@ -1,9 +1,12 @@
 """The smoothed cross-entropy, per real token of the global batch."""
 
+import warnings
+
 import keras
 from keras import ops
 
-from keras_vanilla.distribution.steps import steps as step
+from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla.distribution.steps.share import replica_share
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -14,79 +17,86 @@ class SmoothedCrossentropy(keras.losses.Loss):
         loss = -sum_v q_v log softmax(logits)_v
              = logsumexp(logits) - (1 - e) logits[label] - e mean(logits)
 
-    summed over all tokens with their weights. The weights are `mask / sum(mask)` over
-    the global batch, as `batches` makes them: then the sum is the mean over real
-    tokens, on one device and on many. Weights are needed, and weights that sum to more
-    than 1 (a 0/1 mask) are refused wherever their values can be read.
+    averaged over tokens by their weights: the sum of the weighted losses divided by the
+    sum of the weights (Keras's `reduction="mean_with_sample_weight"`). Weights are
+    usually a 0/1 mask, as `batches` makes them; without weights, each label other than
+    `pad_id` has weight 1. On any number of devices, and in a `Transformer`'s
+    micro-batches, the mean is that of the whole batch.
 
     Args:
         label_smoothing: float in [0, 1). e; the paper's is 0.1.
-        micro_batches: int. Parts of each batch that a `Transformer` trains on one after
-            the other before it updates its weights once: the same gradient in less
-            memory. Another model trains on whole batches.
+        pad_id: int. Label that does not count where no weights are given.
+        name: str.
     Call arguments:
         y_true: int tensor (B, T) of labels.
         y_pred: float tensor (B, T, V) of logits.
-        sample_weight: float tensor (B, T).
+        sample_weight: non-negative tensor (B, T), or None.
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if an argument is out of range, or the weights are missing or sum to
-            more than 1.
+        ValueError: if an argument is out of range.
     Example:
         >>> loss = SmoothedCrossentropy(label_smoothing=0.0)
-        >>> logits, weights = np.zeros((1, 2, 4), "float32"), np.array([[1.0, 0.0]])
-        >>> round(float(loss(np.array([[3, 0]]), logits, weights)), 4)  # log 4
+        >>> logits, labels = np.zeros((1, 2, 4), "float32"), np.array([[3, 0]])
+        >>> round(float(loss(labels, logits)), 4)  # log 4: the second label is padding
         1.3863
 
     Source: Vaswani et al. 2017, section 5.4; Szegedy et al. 2016, section 7.
     """
 
     def __init__(
-        self, label_smoothing=0.1, micro_batches=1, name="smoothed_crossentropy"
+        self,
+        label_smoothing: float = 0.1,
+        pad_id: int = 0,
+        name: str = "smoothed_crossentropy",
     ):
-        super().__init__(name=name, reduction="sum", dtype="float32")
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(
-                "`label_smoothing` must be at least 0 and below 1. "
-                f"Received: {label_smoothing}"
-            )
-        if micro_batches < 1:
-            raise ValueError(
-                f"`micro_batches` must be at least 1. Received: {micro_batches}"
-            )
-        self.label_smoothing = label_smoothing
-        self.micro_batches = micro_batches
-
-    def train_step(self, model, *state_and_data):
-        """What `Transformer.train_step` does when it is compiled with this loss."""
-        return step.train_step(model, self.micro_batches, *state_and_data)
-
-    def test_step(self, model, *state_and_data):
-        """What `Transformer.test_step` does when it is compiled with this loss."""
-        return step.test_step(model, *state_and_data)
+        super().__init__(
+            name=name, reduction="mean_with_sample_weight", dtype="float32"
+        )
+        self.label_smoothing = check_probability("label_smoothing", label_smoothing)
+        self.pad_id = check_integer("pad_id", pad_id, 0)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        step.refuse_unnormalised(sample_weight)
-        return super().__call__(y_true, y_pred, sample_weight)
+        weights = self.token_weights(y_true, sample_weight)
+        loss = super().__call__(y_true, y_pred, weights)
+        return loss * replica_share(weights)
 
     def call(self, y_true, y_pred):
         labels = ops.cast(y_true, "int32")
         return smoothed_crossentropy(labels, y_pred, self.label_smoothing)
 
-    def get_config(self):
+    def token_weights(self, labels, sample_weight=None):
+        """The weight of each token: float32 (B, T), of labels (B, T)."""
+        if sample_weight is None:
+            sample_weight = ops.not_equal(ops.cast(labels, "int32"), self.pad_id)
+        return ops.cast(sample_weight, "float32")
+
+    def get_config(self) -> dict:
         return {
             "label_smoothing": self.label_smoothing,
-            "micro_batches": self.micro_batches,
+            "pad_id": self.pad_id,
             "name": self.name,
         }
 
+    @classmethod
+    def from_config(cls, config: dict) -> "SmoothedCrossentropy":
+        config = dict(config)
+        micro_batches = config.pop("micro_batches", 1)  # of versions up to 0.5.0
+        if micro_batches > 1:
+            warnings.warn(
+                f"This loss was saved with micro_batches={micro_batches}, which now "
+                "belongs to the model: `model.compile(..., micro_batches="
+                f"{micro_batches})`.",
+                stacklevel=2,
+            )
+        return cls(**config)
 
-def smoothed_crossentropy(labels, logits, label_smoothing):
+
+def smoothed_crossentropy(labels, logits, label_smoothing: float):
     """The loss of each token, with its gradient written out.
 
     No (B, T, V) one-hot is made, and of the logits' size only the softmax is kept:
-    left to automatic differentiation the same formula needs several times the memory.
+    automatic differentiation of the same formula needs several times the memory.
 
     Args:
         labels: int tensor (B, T).
@@ -110,11 +120,11 @@ def smoothed_crossentropy(labels, logits, label_smoothing):
         def grad(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
             smooth = ops.exp(z - ops.expand_dims(total, 1)) - share  # softmax - e / V
-            places = ops.stack(
-                [ops.arange(ops.shape(z)[0], dtype="int32"), tokens[:, 0]], axis=1
-            )
+            rows = ops.arange(ops.shape(z)[0], dtype="int32")
             at_label = ops.exp(chosen - total) - share - confidence
-            gradient = ops.scatter_update(smooth, places, at_label)
+            gradient = ops.scatter_update(
+                smooth, ops.stack([rows, tokens[:, 0]], axis=1), at_label
+            )
             return gradient * ops.expand_dims(upstream, 1)
 
         return losses, grad

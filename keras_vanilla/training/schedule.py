@@ -46,7 +46,9 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
 
 
-def adam(d_model, warmup_steps=4000):
+def transformer_optimizer(
+    d_model: int, warmup_steps: int = 4000
+) -> keras.optimizers.Optimizer:
     """The paper's optimizer: Adam(0.9, 0.98, 1e-9) under `TransformerSchedule`.
 
     Args:

@@ -1,11 +1,17 @@
-"""Fails when Keras changes what the overrides stand on."""
+"""Fails when Keras changes a private name that this package stands on."""
 
+import contextlib
 import hashlib
 import inspect
 
+import keras
+import numpy as np
 import pytest
+from keras.src.backend.tensorflow import optimizer, trainer
+from models import inputs, make_model
 
-from keras_vanilla.distribution import keras_internals as tensorflow_overrides
+from keras_vanilla.distribution import keras_internals, strategy
+from keras_vanilla.training import SmoothedCrossentropy
 
 DIGESTS = {
     "TensorFlowTrainer._maybe_symbolic_build": "92a504f5eba9b29f",
@@ -18,13 +24,62 @@ DIGESTS = {
 
 
 @pytest.mark.parametrize(
-    "function", tensorflow_overrides.STANDS_ON, ids=lambda one: one.__qualname__
+    "function", keras_internals.private_names(), ids=lambda one: one.__qualname__
 )
-def test_keras_is_what_the_overrides_were_written_for(function):
+def test_keras_is_the_one_this_was_written_for(function):
     source = inspect.getsource(inspect.unwrap(function))
     digest = hashlib.sha256(source.encode()).hexdigest()[:16]
     assert digest == DIGESTS[function.__qualname__], (
         f"Keras has changed {function.__qualname__}. Read the new one next to "
-        "keras_vanilla/training/tensorflow_overrides.py, run test_strategies.py and "
+        "keras_vanilla/distribution/keras_internals.py, run test_strategies.py and "
         "test_multi_worker.py, and then put the new digest here."
     )
+
+
+def functions_of_keras():
+    """The functions that overrides replace, as they are now."""
+    names = ("make_train_function", "_maybe_symbolic_build")
+    of_trainer = [vars(trainer.TensorFlowTrainer)[name] for name in names]
+    of_optimizer = optimizer.TFOptimizer._all_reduce_sum_gradients
+    return [*of_trainer, trainer.reduce_per_replica, of_optimizer]
+
+
+@pytest.mark.parametrize("scope", [None, "single"])
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_training_on_one_device_leaves_keras_as_it_is(scope, micro_batches):
+    before = functions_of_keras()
+    with strategy(scope) if scope else contextlib.nullcontext():
+        model = make_model(num_encoder_layers=1, num_decoder_layers=1)
+        model.compile("sgd", SmoothedCrossentropy(), micro_batches=micro_batches)
+        feed = inputs()
+        model.train_on_batch(feed, feed["target_ids"])
+        assert functions_of_keras() == before
+    assert functions_of_keras() == before
+    assert "_all_reduce_sum_gradients" not in vars(model.optimizer)
+
+
+def test_overrides_end_with_their_scope():
+    before = functions_of_keras()
+    with keras_internals.overrides():
+        assert functions_of_keras() != before
+        with keras_internals.overrides():
+            pass
+        assert functions_of_keras() != before
+    assert functions_of_keras() == before
+
+
+def test_another_keras_is_refused(monkeypatch):
+    monkeypatch.setattr(keras, "__version__", "3.16.0")
+    with pytest.raises(RuntimeError, match="needs Keras 3.15; this is 3.16.0"):
+        with keras_internals.overrides():
+            pass
+
+
+def test_gradients_already_summed_returns_the_optimizer_as_it_was():
+    sgd = keras.optimizers.SGD()
+    pairs = [(np.ones(1), None)]
+    with keras_internals.gradients_already_summed(sgd):
+        with keras_internals.gradients_already_summed(sgd):
+            pass
+        assert sgd._all_reduce_sum_gradients(iter(pairs)) == pairs
+    assert "_all_reduce_sum_gradients" not in vars(sgd)

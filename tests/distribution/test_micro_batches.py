@@ -13,7 +13,6 @@ from models import make_model
 
 import keras_vanilla
 from keras_vanilla.distribution.refusals import refuse_moving_shapes_on_tpu
-from keras_vanilla.training import SmoothedCrossentropy
 
 HERE = Path(__file__).parents[1] / "support"
 PACKAGE = Path(keras_vanilla.__file__).parents[1]
@@ -32,7 +31,7 @@ def oracle():
             log_p = tf.nn.log_softmax(tf.cast(logits, "float64"))
             q = 0.9 * tf.one_hot(labels[one], 19, dtype="float64") + 0.1 / 19
             losses = -tf.reduce_sum(q * log_p, axis=-1)
-            share = tf.reduce_sum(losses * weights[one])
+            share = tf.reduce_sum(losses * weights[one]) / weights.sum()
         gradients = tape.gradient(share, model.trainable_weights)
         total = [
             one + tf.convert_to_tensor(other).numpy().astype("float64")
@@ -62,12 +61,38 @@ def test_a_mean_of_the_parts_means_would_show(oracle):
         model.train_on_batch(
             {name: ids[rows] for name, ids in feed.items()},
             labels[rows],
-            weights[rows] / weights[rows].sum(),
+            weights[rows],
         )
         after = model.get_weights()
         parts = [(old - new) / count for old, new in zip(before, after, strict=True)]
         total = parts if number == 0 else list(map(np.add, total, parts))
     assert difference(total, oracle[0]) >= 1e-2
+
+
+@pytest.mark.parametrize("scale", [None, 0.01, 7.0])
+def test_weights_of_any_scale_give_the_same_gradient(scale, oracle):
+    feed, labels, mask = batch()
+    model = compiled(3)
+    before = model.get_weights()
+    weights = None if scale is None else mask * scale
+    model.train_on_batch(feed, labels, weights)
+    moved = [old - new for old, new in zip(before, model.get_weights(), strict=True)]
+    assert difference(moved, oracle[0]) <= 1e-6
+
+
+@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
+def test_a_loss_of_keras_gives_its_gradient_in_micro_batches(reduction):
+    feed, labels, mask = batch()
+    moved = {}
+    for count in (1, 3):
+        model = compiled(count)
+        loss = keras.losses.SparseCategoricalCrossentropy(True, reduction=reduction)
+        model.compile("sgd", loss, micro_batches=count, jit_compile=False)
+        before = model.get_weights()
+        model.train_on_batch(feed, labels, mask)
+        pairs = zip(before, model.get_weights(), strict=True)
+        moved[count] = [old - new for old, new in pairs]
+    assert difference(moved[3], moved[1]) <= 1e-5
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +150,7 @@ def test_every_part_draws_a_dropout_of_its_own():
 
 def test_fewer_than_one_part_is_refused():
     with pytest.raises(ValueError, match="at least 1. Received: 0"):
-        SmoothedCrossentropy(micro_batches=0)
+        compiled(0)
 
 
 def test_xla_is_refused():

@@ -13,7 +13,7 @@ SHORT = {**WORKERS, "validated": False}
 def workers(tmp_path_factory):
     runs = {
         "trained": WORKERS,
-        "mean of each replica": {**SHORT, "per_replica_mean": True},
+        "mean of each replica": {**SHORT, "stock_step": True, "own_share": False},
         "plain model": {**SHORT, "plain_model": True},
         "stock build": {**SHORT, "stock": "_maybe_symbolic_build"},
         "stock reduction": {**SHORT, "stock": "reduce_per_replica"},

@@ -12,15 +12,18 @@ from keras_vanilla.distribution import strategies, strategy
 CLIPPED = {"optimizer": {"global_clipnorm": 0.3}, "model": {"share_embeddings": False}}
 TRAINED = {
     "mirrored": {},
-    "mean of each replica": {"per_replica_mean": True, "validated": False},
+    "step of Keras": {"stock_step": True, "validated": False},
+    "mean of each replica": {
+        "stock_step": True,
+        "own_share": False,
+        "validated": False,
+    },
+    "weights of 0.9": {"weights_times": 0.9, "validated": False},
+    "no weights": {"weights_times": None, "validated": False},
     "clipped": {**CLIPPED, "micro_batches": 3, "outside": ["data"]},
     "clipped by Keras": {**CLIPPED, "stock_step": True, "validated": False},
 }
 REFUSED = {
-    "weights of 0.9": (
-        {"weights_times": 0.9, "validated": False},
-        "The weights of a batch must sum to 1 over all replicas",
-    ),
     "XLA": (
         {"compile": {"jit_compile": True}},
         "cannot train with `jit_compile=True` on 2 replicas",
@@ -31,7 +34,7 @@ REFUSED = {
     ),
     "accumulation": (
         {"optimizer": {"gradient_accumulation_steps": 3}},
-        "Use `SmoothedCrossentropy(micro_batches=...)`. "
+        "Use `Transformer.compile(micro_batches=...)`. "
         "Received: gradient_accumulation_steps=3",
     ),
     "optimizer outside": (
@@ -69,7 +72,7 @@ def assert_same_shown(found, expected):
 
 def test_the_batches_are_ones_that_could_go_wrong():
     train, _ = data(DEFAULTS)
-    labels = [labels.numpy() for _, labels, _ in train.take(STEPS)]
+    labels = [labels.numpy() for _, labels, _ in train.dataset().take(STEPS)]
     assert any(len(rows) % 2 for rows in labels) and 1 in map(len, labels)
     halves = [np.array_split((rows != 0).sum(1), 2) for rows in labels]
     assert any(one.sum() > 1.2 * other.sum() > 0 for one, other in halves)
@@ -79,6 +82,12 @@ def test_two_devices_train_what_one_trains(two_devices, one_device):
     found = two_devices["mirrored"]
     assert distance(found, one_device) <= 1e-3
     assert_same_shown(found, one_device)
+
+
+@pytest.mark.parametrize("run", ["weights of 0.9", "no weights", "step of Keras"])
+def test_two_devices_train_the_same_by_any_weights_and_step(run, two_devices):
+    expected = two_devices["mirrored"]
+    assert distance(two_devices[run], expected) <= 1e-6
 
 
 def test_every_device_count_takes_the_same_number_of_steps(two_devices, one_device):

@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from models import SIZES, ids, inputs, make_model
 
-from keras_vanilla.models import stacks
-from keras_vanilla.models.transformer import PRESETS, Transformer
+from keras_vanilla.models.encoder import Encoder
+from keras_vanilla.models.presets import PRESETS
+from keras_vanilla.models.transformer import Transformer
 
 INPUTS = inputs()
 CONFIGS = {
@@ -172,13 +173,13 @@ def test_padding_never_changes_real_positions(policy, tolerance, shape):
 def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
     """The mistake made on purpose: the property above must fail, in both dtypes."""
     if lost == "source":  # the encoder's mask is dropped on its way to the layers
-        encode = stacks.encode
+        encode = Encoder.__call__
 
-        def without_mask(parts, source_ids, weights=None):
-            memory, mask = encode(parts, source_ids, weights)
+        def without_mask(encoder, source_ids, attention_weights=None):
+            memory, mask = encode(encoder, source_ids, attention_weights)
             return memory, keras.ops.ones_like(mask)
 
-        monkeypatch.setattr(stacks, "encode", without_mask)
+        monkeypatch.setattr(Encoder, "__call__", without_mask)
     else:  # the attention ignores every mask
         from keras_vanilla.layers import multi_head_attention
 

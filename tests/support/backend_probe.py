@@ -142,7 +142,7 @@ def training_step(model):
     yield from (
         (f"training/{name}", value)
         for name, value in model.train_on_batch(
-            feed, labels, real / real.sum(), return_dict=True
+            feed, labels, real.astype("float32"), return_dict=True
         ).items()
     )
     for path, value in weights_of(model).items():

@@ -6,8 +6,6 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import TransformerSpec
 
-from keras_vanilla.export.search_graph import in_float32
-
 
 def write(translator, folder, quantize=None):
     """Writes a translator as a CTranslate2 model folder, which must not exist.
@@ -17,7 +15,7 @@ def write(translator, folder, quantize=None):
         folder: path.
         quantize: "int8", or None for float32.
     """
-    model = in_float32(translator.model)
+    model = translator.in_float32().model
     if model.normalize_first or model.activation != "relu":
         raise ValueError("Only post-norm with ReLU is converted")
     depths = model.num_encoder_layers, model.num_decoder_layers

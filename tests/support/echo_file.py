@@ -7,7 +7,9 @@ import peer_models
 import sentencepiece
 import tensorflow as tf
 
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TextDecoder, TextEncoder
+from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
+from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 
 MAX_BYTES, MAX_TOKENS = 131, 40
 LINES = [f"Ein Hund rennt {n}. Grüße, {c}!" for n in range(99) for c in "猫éTabcltosx"]
@@ -33,8 +35,10 @@ class Echo(tf.Module):
     def __init__(self, model):
         super().__init__()
         end_id = sentencepiece.SentencePieceProcessor(model_proto=model).eos_id()
-        self.encode = TextEncoder(model, MAX_BYTES, MAX_TOKENS, end_id, pad_id=0)
-        self.decode = TextDecoder(model, MAX_TOKENS, end_id)
+        self.encode = TextEncoder(
+            UnigramModel(model), MAX_BYTES, MAX_TOKENS, end_id, pad_id=0
+        )
+        self.decode = TextDecoder(UnigramModel(model), MAX_TOKENS, end_id)
 
     @tf.function(
         input_signature=[tf.TensorSpec([MAX_BYTES], tf.uint8, name="text")],

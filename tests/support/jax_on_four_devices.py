@@ -1,4 +1,4 @@
-"""What holds in one process with four JAX devices; `test_jax_distribution` runs it."""
+"""What holds in one process with four JAX devices; `test_jax_devices` runs it."""
 
 import math
 
@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from models import inputs, make_model
 
+from keras_vanilla.distribution import jax_devices
 from keras_vanilla.distribution.jax_devices import distribution
 from keras_vanilla.distribution.replicas import Replicas, replicas_in_force
-from keras_vanilla.training import SmoothedCrossentropy, adam, jax_distribution
+from keras_vanilla.training import SmoothedCrossentropy, transformer_optimizer
 
 EVEN = {"source_vocabulary_size": 38, "num_heads": 2, "d_model": 10, "d_ff": 14}
 EVEN |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -24,7 +25,7 @@ def fit(model, rows=4, sizes=(5, 3, 7, 2)):
     """One step on weights and rows made by hand."""
     batch = inputs(source_lengths=sizes[:rows], target_lengths=sizes[:rows])
     labels = np.roll(batch["target_ids"], -1, axis=1)
-    weights = (labels != 0) / (labels != 0).sum()
+    weights = (labels != 0).astype("float32")
     model.fit(batch, labels, rows, sample_weight=weights, shuffle=False, verbose=0)
 
 
@@ -58,14 +59,14 @@ def test_an_inner_scope_gives_way_to_the_outer_one_again():
 def test_auto_takes_what_there_is(backend, devices, name, monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setattr(jax, "local_device_count", lambda: devices)
-    assert jax_distribution._best() == name
+    assert jax_devices._best() == name
 
 
 def test_auto_takes_several_processes_where_they_are_asked_for(monkeypatch):
     monkeypatch.setenv(PROCESSES, "1")
-    assert jax_distribution._best() == "single"
+    assert jax_devices._best() == "single"
     monkeypatch.setenv(PROCESSES, "2")
-    assert jax_distribution._best() == "multi-worker"
+    assert jax_devices._best() == "multi-worker"
 
 
 def test_a_tpu_host_shares_batches_over_its_cores(monkeypatch):
@@ -77,7 +78,7 @@ def test_a_tpu_host_shares_batches_over_its_cores(monkeypatch):
 def test_two_shards_hold_half_of_each_matrix_and_of_its_adam():
     with distribution("model-parallel", shards=2):
         model = make_model(**EVEN, output_bias=True, share_embeddings=False)
-        model.compile(adam(10), SmoothedCrossentropy())
+        model.compile(transformer_optimizer(10), SmoothedCrossentropy())
         model.optimizer.build(model.trainable_variables)
     matrices = [
         variable
@@ -200,11 +201,11 @@ def test_training_in_another_scope_is_refused():
     with distribution("mirrored"):
         model = make_model(**EVEN)
         model.compile("sgd", SmoothedCrossentropy())
-        jax_distribution.refuse_another_scope(model)
+        jax_devices.refuse_another_scope(model)
     with distribution("mirrored"):  # another one of the same devices
-        jax_distribution.refuse_another_scope(model)
+        jax_devices.refuse_another_scope(model)
     with pytest.raises(ValueError, match=r"made with Mesh\(.* trained with None"):
-        jax_distribution.refuse_another_scope(model)
+        jax_devices.refuse_another_scope(model)
 
 
 def test_an_optimizer_from_outside_the_scope_is_refused():
@@ -213,4 +214,4 @@ def test_an_optimizer_from_outside_the_scope_is_refused():
         model = make_model(**EVEN)
         model.compile(optimizer, SmoothedCrossentropy())
         with pytest.raises(ValueError, match="iteration made with None"):
-            jax_distribution.refuse_another_scope(model)
+            jax_devices.refuse_another_scope(model)

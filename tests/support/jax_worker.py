@@ -75,7 +75,7 @@ def new_model(dropout):
 
 
 def what_is_read(dataset):
-    batches = list(dataset.take(STEPS).as_numpy_iterator())
+    batches = list(dataset.dataset().take(STEPS).as_numpy_iterator())
     yield "read/labels", np.stack([labels for _, labels, _ in batches])
     yield "read/weights", np.stack([weights for _, _, weights in batches])
 

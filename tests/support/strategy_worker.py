@@ -33,30 +33,20 @@ DEFAULTS = {
     "model": {},
     "compile": {},
     "micro_batches": 1,
-    "per_replica_mean": False,
     "stock_step": False,
+    "own_share": True,
     "stock": None,
     "plain_model": False,
     "validated": True,
-    "weights_times": 1.0,
+    "weights_times": 1.0,  # None: no weights at all
 }
 
 
-class PerReplicaMean(training.SmoothedCrossentropy):
-    """The mistake that everybody makes: each replica divides by its own tokens."""
-
-    def __call__(self, y_true, y_pred, sample_weight=None):
-        total = keras.ops.sum(sample_weight)  # 0 where all rows only fill up
-        weights = keras.ops.divide_no_nan(sample_weight, total)
-        count = tf.distribute.get_strategy().num_replicas_in_sync
-        return super().__call__(y_true, y_pred, weights) / count
-
-
-class StockStep(training.SmoothedCrossentropy):
+class StockStep(Transformer):
     """Leaves the training step to Keras."""
 
-    def train_step(self, model, data):
-        return keras.Model.train_step(model, data)
+    def train_step(self, data):
+        return keras.Model.train_step(self, data)
 
 
 def trained(**options):
@@ -67,7 +57,7 @@ def trained(**options):
     with distribution.strategy(name) if name else contextlib.nullcontext():
         # in one order: workers broadcast each variable that they make
         inside = {name: MAKERS[name](options) for name in MAKERS if name not in outside}
-        with stock_again(options["stock"]):
+        with stock_again(options["stock"]), mean_per_replica(not options["own_share"]):
             return fitted(options, **inside, **outside)
 
 
@@ -82,6 +72,16 @@ def stock_again(name):
     yield
 
 
+@contextlib.contextmanager
+def mean_per_replica(mistaken):
+    """The mistake that everybody makes: each replica divides by its own tokens."""
+    if not mistaken:
+        yield
+        return
+    with mock.patch("keras_vanilla.training.loss.replica_share", lambda weights: 1.0):
+        yield
+
+
 def data(options):
     """Batches to train and to validate on."""
     sources = english_sentences(100, seed=0)
@@ -91,7 +91,10 @@ def data(options):
     )
     settings = {"tokens_per_batch": 96, "max_tokens": 32}
     train = batches(ParallelCorpus(sources[:83], targets[:83]), tokenizer, **settings)
-    if (times := options["weights_times"]) != 1.0:
+    times = options["weights_times"]
+    if times is None:
+        train = train.map(lambda x, y, weights: (x, y))
+    elif times != 1.0:
         train = train.map(lambda x, y, weights: (x, y, weights * times))
     valid = ParallelCorpus(sources[83:], targets[83:])
     return train, batches(valid, tokenizer, shuffle=False, **settings)
@@ -104,7 +107,8 @@ def model(options):
         "num_encoder_layers": 1,
         "num_decoder_layers": 1,
     }
-    made = Transformer(**{**SIZES, **sizes, **options["model"]})
+    model_class = StockStep if options["stock_step"] else Transformer
+    made = model_class(**{**SIZES, **sizes, **options["model"]})
     return keras.Model(made.input, made.output) if options["plain_model"] else made
 
 
@@ -116,18 +120,18 @@ MAKERS = {"data": data, "model": model, "optimizer": optimizer}
 
 
 def fitted(options, data, model, optimizer):
-    loss = training.SmoothedCrossentropy
-    if options["per_replica_mean"]:
-        loss = PerReplicaMean
-    if options["stock_step"]:
-        loss = StockStep
+    settings = {"jit_compile": False, **options["compile"]}
+    if options["micro_batches"] > 1:
+        settings["micro_batches"] = options["micro_batches"]
     model.compile(
         optimizer,
-        loss(0.1, options["micro_batches"]),
+        training.SmoothedCrossentropy(0.1),
         metrics=[training.TokenCrossentropy(), training.TokenAccuracy()],
-        **{"jit_compile": False, **options["compile"]},
+        **settings,
     )
     before, (train, valid) = model.get_weights(), data
+    if options["plain_model"]:
+        train, valid = train.dataset(), valid.dataset()
     history = model.fit(
         train,
         steps_per_epoch=STEPS,

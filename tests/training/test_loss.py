@@ -17,7 +17,7 @@ def batch():
     labels = rng.integers(1, V, (3, 5))
     labels[0, 2:] = labels[2, 4:] = 0
     mask = labels != 0
-    return labels, logits, (mask / mask.sum()).astype("float32")
+    return labels, logits, mask.astype("float32")
 
 
 def reference(labels, logits, smoothing):
@@ -50,7 +50,8 @@ def test_gradient_is_softmax_minus_the_smoothed_label(batch, smoothing, compiled
         return tape.gradient(loss, logits)
 
     run = tf.function(gradient) if compiled else gradient
-    expected = reference(labels, logits, smoothing)[1] * weights[..., None]
+    shares = weights[..., None] / weights.sum()
+    expected = reference(labels, logits, smoothing)[1] * shares
     np.testing.assert_allclose(run(tf.constant(logits)), expected, atol=1e-7)
 
 
@@ -73,25 +74,38 @@ def test_the_loss_falls_to_its_entropy_where_the_model_is_as_sure_as_the_label(b
     np.testing.assert_allclose(losses, entropy, rtol=1e-5)
 
 
-def test_missing_weights_are_refused(batch):
+@pytest.mark.parametrize("scale", [None, 1 / 11, 0.3, 100.0])
+def test_weights_of_any_scale_and_none_give_the_mean_over_real_tokens(batch, scale):
+    labels, logits, mask = batch
+    weights = None if scale is None else mask * np.float32(scale)
+    expected = reference(labels, logits, 0.1)[0][labels != 0].mean()
+    assert float(SmoothedCrossentropy()(labels, logits, weights)) == pytest.approx(
+        expected, rel=1e-6
+    )
+
+
+def test_labels_that_are_pads_count_where_another_id_is_the_pad(batch):
     labels, logits, _ = batch
-    with pytest.raises(ValueError, match="needs per-token weights"):
-        SmoothedCrossentropy()(labels, logits)
+    expected = reference(labels, logits, 0.1)[0].mean()
+    loss = SmoothedCrossentropy(pad_id=V + 1)
+    assert float(loss(labels, logits)) == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_zero_one_mask_is_refused(batch):
-    labels, logits, _ = batch
-    with pytest.raises(ValueError, match="more than 1: 11"):
-        SmoothedCrossentropy()(labels, logits, (labels != 0).astype("float32"))
+def test_weights_of_nothing_give_no_loss(batch):
+    labels, logits, mask = batch
+    assert float(SmoothedCrossentropy()(labels, logits, mask * 0)) == 0
 
 
-def test_a_zero_one_mask_is_refused_inside_a_compiled_step(batch):
+def test_fit_takes_labels_without_weights(batch):
     labels = batch[0]
-    model = Transformer.from_preset("tiny", source_vocabulary_size=V)
-    model.compile("sgd", SmoothedCrossentropy())
     inputs = {"source_ids": labels, "target_ids": labels}
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be mask / sum"):
-        model.train_on_batch(inputs, labels, (labels != 0).astype("float32"))
+    shown = []
+    for weights in (None, (labels != 0).astype("float32"), (labels != 0) / 11):
+        keras.utils.set_random_seed(1)
+        model = Transformer.from_preset("tiny", source_vocabulary_size=V, dropout=0.0)
+        model.compile("sgd", SmoothedCrossentropy())
+        shown.append(model.train_on_batch(inputs, labels, weights))
+    np.testing.assert_allclose(shown, shown[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
@@ -101,11 +115,17 @@ def test_smoothing_out_of_range_is_refused(smoothing):
 
 
 def test_config_round_trip():
-    config = keras.losses.serialize(SmoothedCrossentropy(0.3, micro_batches=5))
+    config = keras.losses.serialize(SmoothedCrossentropy(0.3, pad_id=5))
     loss = keras.losses.deserialize(config)
-    assert (loss.label_smoothing, loss.micro_batches) == (0.3, 5)
+    assert (loss.label_smoothing, loss.pad_id) == (0.3, 5)
 
 
-def test_a_config_from_before_micro_batches_still_loads():
-    loss = SmoothedCrossentropy.from_config({"label_smoothing": 0.3, "name": "x"})
-    assert (loss.label_smoothing, loss.micro_batches) == (0.3, 1)
+def test_a_loss_saved_by_an_older_version_loads():
+    config = {"label_smoothing": 0.3, "micro_batches": 1, "name": "x"}
+    assert SmoothedCrossentropy.from_config(config).label_smoothing == 0.3
+
+
+def test_micro_batches_of_an_older_loss_are_named_in_a_warning():
+    config = {"label_smoothing": 0.3, "micro_batches": 8, "name": "x"}
+    with pytest.warns(UserWarning, match=r"model.compile\(..., micro_batches=8\)"):
+        SmoothedCrossentropy.from_config(config)

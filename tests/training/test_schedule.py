@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vanilla.training import TransformerSchedule, adam
+from keras_vanilla.training import TransformerSchedule, transformer_optimizer
 
 
 def paper_rate(step, d_model, warmup_steps):
@@ -22,7 +22,7 @@ def test_rate_is_highest_at_the_end_of_the_warm_up():
 
 
 def test_adam_has_the_papers_constants_and_survives_its_config():
-    optimizer = adam(64, warmup_steps=10)
+    optimizer = transformer_optimizer(64, warmup_steps=10)
     again = keras.optimizers.Adam.from_config(optimizer.get_config())
     assert (again.beta_1, again.beta_2, again.epsilon) == (0.9, 0.98, 1e-9)
     assert float(again.learning_rate) == pytest.approx(paper_rate(1, 64, 10), rel=1e-6)

@@ -4,50 +4,72 @@ import jax
 import keras
 from jax import numpy as jnp
 
+from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.jax_devices import refuse_another_scope
+from keras_vanilla.distribution.steps.share import divisor, share
 
 
-def train_step(model, state, data, micro_batches):
-    """As `tensorflow_step.train_step`, without state: that is given and returned.
+def train_step(model: keras.Model, state, data, micro_batches: int):
+    """As `tensorflow_step.train_step`, but the state is given and returned.
 
-    XLA needs parts of one size: rows are added to make them, of padding alone.
+    XLA needs parts of one size: rows of padding, with weight 0, are added to get them.
     """
     refuse_another_scope(model)
     if micro_batches == 1:
         return keras.Model.train_step(model, state, data)
+    inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+    whole = divisor(model, labels, weights)
+    if weights is None:  # the rows that are added must have some
+        weights = _weights_of(model, labels)
     trainable, non_trainable, optimizer_variables, metrics = state
-    gradient_of = jax.value_and_grad(model.compute_loss_and_updates, has_aux=True)
+
+    def loss_of_part(trainable, non_trainable, metrics, part):
+        loss, (unscaled, outputs, non_trainable, metrics) = (
+            model.compute_loss_and_updates(
+                trainable,
+                non_trainable,
+                metrics,
+                *part,
+                training=True,
+                optimizer_variables=optimizer_variables,
+            )
+        )
+        factor = share(divisor(model, *part[1:]), whole)
+        return loss * factor, (unscaled * factor, outputs, non_trainable, metrics)
+
+    gradient_of = jax.value_and_grad(loss_of_part, has_aux=True)
 
     def add(sums, part):
         loss, gradients, non_trainable, metrics = sums
-        inputs, labels, weights = part
-        (_, (more_loss, logits, non_trainable, metrics)), more = gradient_of(
-            trainable,
-            non_trainable,
-            metrics,
-            *part,
-            training=True,
-            optimizer_variables=optimizer_variables,
+        (_, (more_loss, outputs, non_trainable, metrics)), more = gradient_of(
+            trainable, non_trainable, metrics, part
         )
-        with _metrics_of(model, metrics) as scope:
-            model.compute_metrics(inputs, labels, logits, weights)
+        with _MetricsScope(model, metrics) as scope:
+            model.compute_metrics(part[0], part[1], outputs, part[2])
         gradients = jax.tree.map(jnp.add, gradients, more)
         return (loss + more_loss, gradients, non_trainable, scope.values()), None
 
-    nothing = jax.tree.map(jnp.zeros_like, trainable)
-    sums = (jnp.zeros(()), nothing, non_trainable, metrics)
-    sums, _ = jax.lax.scan(add, sums, _parts(data, micro_batches, model.pad_id))
-    loss, gradients, non_trainable, metrics = sums
+    zeros = jax.tree.map(jnp.zeros_like, trainable)
+    sums = (jnp.zeros(()), zeros, non_trainable, metrics)
+    parts = _micro_batches((inputs, labels, weights), micro_batches, model.pad_id)
+    (loss, gradients, non_trainable, metrics), _ = jax.lax.scan(add, sums, parts)
     trainable, optimizer_variables = model.optimizer.stateless_apply(
         optimizer_variables, gradients, trainable
     )
-    with _metrics_of(model, metrics) as scope:
-        model._loss_tracker.update_state(loss, sample_weight=data[1].shape[0])
+    with _MetricsScope(model, metrics) as scope:
+        keras_internals.update_loss_mean(model, loss, labels.shape[0])
         logs = model.get_metrics_result()
     return logs, (trainable, non_trainable, optimizer_variables, scope.values())
 
 
-def _parts(data, count, pad_id):
+def _weights_of(model, labels):
+    loss = keras.losses.get(model.loss)
+    if hasattr(loss, "token_weights"):
+        return loss.token_weights(labels, None)
+    return jnp.ones(labels.shape, "float32")
+
+
+def _micro_batches(data, count, pad_id):
     """Rows (B, ...) -> (count, B / count, ...): each part takes every count-th."""
 
     def split(rows):
@@ -59,7 +81,7 @@ def _parts(data, count, pad_id):
     return jax.tree.map(split, data)
 
 
-class _metrics_of(keras.StatelessScope):
+class _MetricsScope(keras.StatelessScope):
     """A scope with these values of a model's metrics; `values` are those at its end."""
 
     def __init__(self, model, values):

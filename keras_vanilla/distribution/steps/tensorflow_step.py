@@ -1,7 +1,7 @@
 """A training and a test step on TensorFlow: micro-batches, and one sum over replicas.
 
-Every replica holds some rows of the batch, and its loss and gradients are shares of the
-whole batch's: they are summed, once, before they are shown, clipped or applied.
+Each replica holds some rows of the batch. Losses and gradients of the replicas are
+summed once, before they are shown, clipped or applied.
 """
 
 import keras
@@ -13,126 +13,144 @@ from keras_vanilla.distribution.refusals import (
     refuse_moving_shapes_on_tpu,
     refuse_what_cannot_work,
 )
+from keras_vanilla.distribution.steps.share import (
+    divisor,
+    share,
+    shares_taken_by_step,
+)
 
 
-def train_step(model, data, micro_batches):
+def train_step(model: keras.Model, data, micro_batches: int) -> dict:
     """One update of a model by a batch, or by one replica's rows of it.
+
+    On one device, without micro-batches, it is Keras's own step.
 
     Args:
         model: compiled keras.Model.
-        data: (inputs, labels, weights).
-        micro_batches: int. Parts of the batch to go through one after the other.
+        data: (inputs, labels) or (inputs, labels, weights).
+        micro_batches: int. Number of parts of the batch.
     Returns:
         Dict of the metrics' values.
     Raises:
         ValueError: if it was made or compiled in a way that cannot work.
-        tf.errors.InvalidArgumentError: if the weights of a batch do not sum to 1 over
-            the replicas.
     """
-    keras_internals.install()  # where `tf.distribute` was entered without us
     refuse_what_cannot_work(model)
     refuse_micro_batches_where_they_fail(model, micro_batches)
     refuse_moving_shapes_on_tpu(model, data)
+    if micro_batches == 1 and _replicas() == 1 and not _clips(model.optimizer):
+        return keras.Model.train_step(model, data)
     variables = model.trainable_weights
+    batch = keras.utils.unpack_x_y_sample_weight(data)
+    (whole,) = _summed([divisor(model, *batch[1:])])
     if micro_batches == 1:
-        loss, gradients = _loss_and_gradients(model, variables, data)
+        loss, gradients = _loss_and_gradients(model, variables, batch, whole)
     else:
-        loss, gradients = _over_parts(model, variables, data, micro_batches)
+        loss, gradients = _over_micro_batches(
+            model, variables, batch, whole, micro_batches
+        )
     gradients = _as_clipping_takes(gradients, model.optimizer)
-    weight = tf.reduce_sum(tf.cast(data[2], tf.float32))
-    weight, loss, *gradients = _summed([weight, loss, *gradients])
-    _refuse_other_than_one(weight)
-    _show(loss, model, data[2])
-    with keras_internals.gradients_come_summed(model.optimizer):
+    loss, *gradients = _summed([loss, *gradients])
+    keras_internals.update_loss_mean(model, loss, _real_rows(*batch[1:]))
+    with keras_internals.gradients_already_summed(model.optimizer):
         model.optimizer.apply(gradients, variables)
     return model.get_metrics_result()
 
 
-def test_step(model, data):
+def test_step(model: keras.Model, data) -> dict:
     """The metrics' values after a batch, or after one replica's rows of it."""
+    if _replicas() == 1:
+        return keras.Model.test_step(model, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-    logits = model(inputs, training=False)
-    loss = model.compute_loss(inputs, labels, logits, weights, training=False)
-    _show(*_summed([loss]), model, weights)
-    return model.compute_metrics(inputs, labels, logits, weights)
+    (whole,) = _summed([divisor(model, labels, weights)])
+    outputs = model(inputs, training=False)
+    loss = _shared_loss(model, inputs, labels, outputs, weights, whole, training=False)
+    keras_internals.update_loss_mean(
+        model, *_summed([loss]), _real_rows(labels, weights)
+    )
+    return model.compute_metrics(inputs, labels, outputs, weights)
 
 
-def _loss_and_gradients(model, variables, data):
-    inputs, labels, weights = data
+def _loss_and_gradients(model, variables, part, whole):
+    inputs, labels, weights = part
     with tf.GradientTape() as tape:
-        logits = model(inputs, training=True)
-        loss = model.compute_loss(inputs, labels, logits, weights, training=True)
+        outputs = model(inputs, training=True)
+        loss = _shared_loss(model, inputs, labels, outputs, weights, whole, True)
         scaled = model.optimizer.scale_loss(loss)
-    model.compute_metrics(inputs, labels, logits, weights)
+    model.compute_metrics(inputs, labels, outputs, weights)
     return loss, tape.gradient(scaled, variables)
 
 
-def _over_parts(model, variables, data, count):
+def _shared_loss(model, inputs, labels, outputs, weights, whole, training):
+    """A part's share of the batch's loss; `whole` is the batch's `divisor`."""
+    with shares_taken_by_step():
+        loss = model.compute_loss(inputs, labels, outputs, weights, training=training)
+    part = divisor(model, labels, weights)
+    if part is None:
+        return loss
+    # Keras has divided a mean by the number of replicas.
+    return loss * tf.cast(_replicas() * share(part, whole), loss.dtype)
+
+
+def _over_micro_batches(model, variables, batch, whole, count):
     """Sums over parts of the rows, in a loop: one part's tensors at a time."""
-    height = tf.shape(data[1])[0]
+    height = tf.shape(batch[1])[0]
     count = tf.minimum(count, height)
 
     def add(number, loss, gradients):
-        chosen = tf.range(number, height, count)
-        part = tf.nest.map_structure(lambda rows: tf.gather(rows, chosen), data)
-        more_loss, more = _loss_and_gradients(model, variables, part)
+        rows = tf.range(number, height, count)
+        part = tf.nest.map_structure(
+            lambda values: None if values is None else tf.gather(values, rows), batch
+        )
+        more_loss, more = _loss_and_gradients(model, variables, part, whole)
         sums = [
             one if other is None else one + other
             for one, other in zip(gradients, more, strict=True)
         ]
         return number + 1, loss + more_loss, sums
 
-    nothing = [tf.zeros(variable.shape, variable.dtype) for variable in variables]
+    zeros = [tf.zeros(variable.shape, variable.dtype) for variable in variables]
     _, loss, gradients = tf.while_loop(
         lambda number, *_: number < count,
         add,
-        (0, tf.zeros(()), nothing),
+        (0, tf.zeros(()), zeros),
         parallel_iterations=1,
     )
     return loss, gradients
 
 
+def _replicas():
+    return tf.distribute.get_strategy().num_replicas_in_sync
+
+
 def _summed(values):
     """Each value's sum over all replicas; None where there is None."""
-    context = tf.distribute.get_replica_context()
-    if context.num_replicas_in_sync == 1:
+    if _replicas() == 1:
         return values
-    found = [value for value in values if value is not None]
-    sums = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, found))
+    present = [value for value in values if value is not None]
+    context = tf.distribute.get_replica_context()
+    sums = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))
     return [value if value is None else next(sums) for value in values]
 
 
-def _refuse_other_than_one(weight):
-    """Weights of each replica's own, or rows of different batches, show here."""
-    if tf.distribute.get_strategy().num_replicas_in_sync > 1:
-        tf.debugging.assert_near(
-            weight,
-            1.0,
-            rtol=0.0,
-            atol=1e-3,
-            message="The weights of a batch must sum to 1 over all replicas, as those "
-            "of `batches` do",
-        )
+def _clips(optimizer):
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    return optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue
 
 
 def _as_clipping_takes(gradients, optimizer):
     """Dense where they are clipped.
 
     Of an embedding's gradient Keras takes the norm before the rows of one token are
-    added up, which depends on how the batch is split.
+    added up, which depends on how a batch is split.
     """
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    if not (optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue):
+    if not _clips(optimizer):
         return gradients
     return [None if one is None else tf.convert_to_tensor(one) for one in gradients]
 
 
-def _show(loss, model, weights):
-    """Adds the batch's loss to its mean, weighed by rows as Keras does.
-
-    Each replica adds the whole batch's, weighed by its own rows. Those that only fill a
-    batch up do not count: there are more on more replicas.
-    """
-    real = tf.reduce_any(weights > 0, axis=1)
-    rows = tf.reduce_sum(tf.cast(real, tf.float32))
-    model._loss_tracker.update_state(loss, sample_weight=rows)
+def _real_rows(labels, weights):
+    """Number of rows that count; those that only fill a batch up have weight 0."""
+    if weights is None:
+        return tf.shape(labels)[0]
+    weights = tf.reshape(weights, [tf.shape(weights)[0], -1])
+    return tf.reduce_sum(tf.cast(tf.reduce_any(weights > 0, axis=1), tf.float32))

@@ -3,30 +3,37 @@
 import keras
 import torch
 
+from keras_vanilla.distribution import keras_internals
+from keras_vanilla.distribution.steps.share import divisor, share
 
-def train_step(model, data, micro_batches):
+
+def train_step(model: keras.Model, data, micro_batches: int) -> dict:
     """As `tensorflow_step.train_step`."""
     if micro_batches == 1:
         return keras.Model.train_step(model, data)
-    height = data[1].shape[0]
+    batch = keras.utils.unpack_x_y_sample_weight(data)
+    height = batch[1].shape[0]
+    whole = divisor(model, *batch[1:])
     total = 0.0
     model.zero_grad()
     for number in range(min(micro_batches, height)):
+        rows = slice(number, None, micro_batches)
         part = keras.tree.map_structure(
-            lambda rows, first=number: rows[first::micro_batches], data
+            lambda values, rows=rows: None if values is None else values[rows], batch
         )
-        total = total + _add_gradients(model, *part)
+        total = total + _add_gradients(model, *part, whole)
     weights = model.trainable_weights
     with torch.no_grad():
         model.optimizer.apply([weight.value.grad for weight in weights], weights)
-    model._loss_tracker.update_state(total, sample_weight=height)
+    keras_internals.update_loss_mean(model, total, height)
     return model.get_metrics_result()
 
 
-def _add_gradients(model, inputs, labels, weights):
-    """Leaves gradients with the weights; metrics are updated; the loss is returned."""
-    logits = model(inputs, training=True)
-    loss = model.compute_loss(inputs, labels, logits, weights, training=True)
+def _add_gradients(model, inputs, labels, weights, whole):
+    """Adds a part's gradients to the weights'; returns its share of the loss."""
+    outputs = model(inputs, training=True)
+    loss = model.compute_loss(inputs, labels, outputs, weights, training=True)
+    loss = loss * share(divisor(model, labels, weights), whole)
     model.optimizer.scale_loss(loss).backward()
-    model.compute_metrics(inputs, labels, logits.detach(), weights)
+    model.compute_metrics(inputs, labels, outputs.detach(), weights)
     return loss.detach()

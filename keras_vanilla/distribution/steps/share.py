@@ -1,0 +1,75 @@
+"""The share that a part of a batch has in the loss of the whole batch."""
+
+import contextlib
+from collections.abc import Iterator
+
+import keras
+from keras import ops
+
+SUMMED = ("sum", "none", None)  # reductions that divide by nothing
+
+
+def divisor(model: keras.Model, labels, weights):
+    """What the compiled loss of a model divides its sum over a part of a batch by.
+
+    The loss of a whole batch is the sum of its parts' losses, each times its divisor
+    over the sum of all divisors. For a mean over tokens that is the sum of their
+    weights; for Keras's usual mean over a batch, the number of rows.
+
+    Args:
+        model: compiled keras.Model with one loss.
+        labels: tensor (B, ...).
+        weights: tensor (B, ...) of sample weights, or None.
+    Returns:
+        Float32 scalar; None for a loss that is a sum.
+    """
+    loss = keras.losses.get(model.loss)
+    if hasattr(loss, "token_weights"):
+        return ops.sum(loss.token_weights(labels, weights))
+    reduction = getattr(loss, "reduction", "sum_over_batch_size")
+    if reduction in SUMMED:
+        return None
+    if reduction == "mean_with_sample_weight" and weights is not None:
+        return ops.sum(ops.cast(weights, "float32"))
+    return ops.cast(ops.shape(labels)[0], "float32")
+
+
+def share(part, whole):
+    """The share of a part, of two results of `divisor`; 1 for a loss that is a sum."""
+    return 1.0 if part is None else ops.divide_no_nan(part, whole)
+
+
+_own_steps = []  # one entry per step of ours that is being traced
+
+
+@contextlib.contextmanager
+def shares_taken_by_step() -> Iterator[None]:
+    """While open, `replica_share` is 1: the step multiplies by the shares itself."""
+    _own_steps.append(True)
+    try:
+        yield
+    finally:
+        _own_steps.pop()
+
+
+def replica_share(weights):
+    """What makes a replica's mean its share of the mean over all replicas.
+
+    Keras averages the means of the replicas, whatever weights each of them has. A loss
+    that multiplies by this number is right in the steps of every Keras model.
+
+    Args:
+        weights: tensor of this replica's sample weights.
+    Returns:
+        1.0 on one device, or inside a step of ours; else a float32 scalar.
+    """
+    if keras.backend.backend() != "tensorflow" or _own_steps:
+        return 1.0
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return 1.0
+    part = tf.reduce_sum(tf.cast(weights, tf.float32))
+    whole = context.all_reduce(tf.distribute.ReduceOp.SUM, part)
+    return context.num_replicas_in_sync * share(part, whole)

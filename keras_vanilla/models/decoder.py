@@ -1,0 +1,136 @@
+"""The decoder: the target so far and the memory to logits of the next tokens."""
+
+import keras
+from keras import ops
+
+from keras_vanilla.layers import DecoderLayer, PositionalEncoding, TokenEmbedding
+
+
+class Decoder:
+    """Maps target ids and the memory to logits; whole sequences, or token by token.
+
+        logits = DecoderLayer_N(... DecoderLayer_1(embed(target) + PE, memory)) E^T
+
+    A plain object that owns its layers; `Transformer` tracks and saves them. `__call__`
+    takes the whole target; `start_cache` and `step` compute the same one position at a
+    time. The cache is a flat dict of tensors, batch first: "memory_mask" (B, S) and for
+    each layer i "decoder/i/self_key" and "decoder/i/self_value" (B, N, L, H),
+    "decoder/i/cross_key" and "decoder/i/cross_value" (B, N, S, H).
+
+    Args:
+        embedding: TokenEmbedding of the target; its table is the output projection too.
+        positions: PositionalEncoding.
+        layers: list of DecoderLayer.
+        norm: LayerNormalization after the last layer (pre-norm), or None.
+        bias: layer that adds a bias to the logits, or None.
+    Call arguments:
+        target_ids: int tensor (B, T).
+        memory: float tensor (B, S, D).
+        memory_mask: bool tensor (B, S).
+        attention_weights: dict that receives the weights of layer i under
+            "decoder/i/self" (B, N, T, T) and "decoder/i/cross" (B, N, T, S); None does
+            not compute them.
+    Returns:
+        Float32 logits (B, T, V).
+    Source: Vaswani et al. 2017, sections 3.1 and 3.4.
+    """
+
+    def __init__(
+        self,
+        embedding: TokenEmbedding,
+        positions: PositionalEncoding,
+        layers: list[DecoderLayer],
+        norm: keras.layers.Layer | None = None,
+        bias: keras.layers.Layer | None = None,
+    ):
+        self.embedding = embedding
+        self.positions = positions
+        self.layers = layers
+        self.norm = norm
+        self.bias = bias
+        self._cache_names = [
+            {name: f"decoder/{i}/{name}" for name in DecoderLayer.CACHE_NAMES}
+            for i in range(len(layers))
+        ]
+
+    def __call__(
+        self, target_ids, memory, memory_mask, attention_weights: dict | None = None
+    ):
+        masks = {
+            "inputs_mask": _target_mask(target_ids, self.embedding.pad_id),
+            "memory_mask": memory_mask,
+        }
+        x = self.positions(self.embedding(target_ids))  # (B, T) -> (B, T, D)
+        for i, layer in enumerate(self.layers):
+            if attention_weights is None:
+                x = layer(x, memory, **masks)
+            else:
+                x, self_weights, cross_weights = layer(
+                    x, memory, **masks, return_attention_scores=True
+                )
+                attention_weights[f"decoder/{i}/self"] = self_weights
+                attention_weights[f"decoder/{i}/cross"] = cross_weights
+        return self._logits(x)
+
+    def start_cache(self, memory, memory_mask, max_length) -> dict:
+        """What `step` needs of the past, before the first step.
+
+        Args:
+            memory: float tensor (B, S, D).
+            memory_mask: bool tensor (B, S).
+            max_length: int or int32 scalar. Number of positions (L) kept.
+        """
+        cache = {"memory_mask": memory_mask}
+        for layer, names in zip(self.layers, self._cache_names, strict=True):
+            past = layer.start_cache(memory, max_length)
+            cache.update({names[name]: value for name, value in past.items()})
+        return cache
+
+    def step(self, ids, index, cache: dict):
+        """Logits of the next token: the whole decoder at one position.
+
+        Args:
+            ids: int tensor (B,). The tokens at position `index`.
+            index: int or int32 scalar. 0 for the start token.
+            cache: dict from `start_cache`, or from the step before.
+        Returns:
+            Float32 logits (B, V), and the cache with this position in it.
+        """
+        x = self.embedding(ops.expand_dims(ids, 1))  # (B,) -> (B, 1, D)
+        x = self.positions(x, start_index=index)
+        cache = dict(cache)
+        for layer, names in zip(self.layers, self._cache_names, strict=True):
+            past = {name: cache[full_name] for name, full_name in names.items()}
+            x, past = layer.step(x, past, index, cache["memory_mask"])
+            cache.update({names[name]: value for name, value in past.items()})
+        return ops.squeeze(self._logits(x), 1), cache  # (B, 1, V) -> (B, V)
+
+    def _logits(self, hidden):
+        """The logits (B, T, V) of the last layer's outputs (B, T, D)."""
+        if self.norm is not None:
+            hidden = self.norm(hidden)
+        logits = self.embedding(hidden, reverse=True)
+        return logits if self.bias is None else self.bias(logits)
+
+
+class LogitsBias(keras.layers.Layer):
+    """Adds a trained number to each logit.
+
+    Call arguments:
+        inputs: float32 tensor (B, T, V).
+    """
+
+    def build(self, input_shape):
+        self.bias = self.add_weight(
+            name="bias", shape=(input_shape[-1],), initializer="zeros"
+        )
+
+    def call(self, inputs):
+        return inputs + self.bias
+
+
+def _target_mask(target_ids, pad_id):
+    """(B, T) mask of real tokens; the first is one even where it is the pad id."""
+    first = ops.ones_like(target_ids[:, :1], dtype="bool")
+    rest = ops.not_equal(target_ids[:, 1:], pad_id)
+    return ops.concatenate([first, rest], axis=1)

@@ -1,0 +1,31 @@
+"""Named sizes of a Transformer; they hold numbers, no trained weights."""
+
+from keras_vanilla._checks import check_choice
+
+
+def _size(d_model, num_heads, d_ff, num_layers, dropout):
+    return {
+        "d_model": d_model,
+        "num_heads": num_heads,
+        "d_ff": d_ff,
+        "num_encoder_layers": num_layers,
+        "num_decoder_layers": num_layers,
+        "dropout": dropout,
+    }
+
+
+PRESETS = {
+    "tiny": _size(64, 4, 256, 2, 0.1),
+    "small": _size(256, 8, 1024, 3, 0.1),
+    "base": _size(512, 8, 2048, 6, 0.1),  # table 3 of the paper
+    "big": _size(1024, 16, 4096, 6, 0.3),
+}
+
+
+def preset_sizes(name: str) -> dict:
+    """The arguments of `Transformer` that a preset stands for.
+
+    Raises:
+        ValueError: if there is no such preset.
+    """
+    return dict(PRESETS[check_choice("preset", name, list(PRESETS))])

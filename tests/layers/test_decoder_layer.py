@@ -205,7 +205,9 @@ def test_a_step_outside_the_cache_is_refused(index):
 
 @pytest.mark.parametrize("name", ["num_heads", "d_ff"])
 def test_size_below_one_is_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
+    ):
         DecoderLayer(**{"num_heads": N, "d_ff": F, name: 0})
 
 

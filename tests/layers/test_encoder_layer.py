@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import reference
@@ -132,10 +133,30 @@ def test_epsilon_reaches_both_norms():
 
 @pytest.mark.parametrize("name", ["num_heads", "d_ff"])
 def test_size_below_one_is_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
+    ):
         EncoderLayer(**{"num_heads": N, "d_ff": F, name: 0})
 
 
 def test_width_that_the_heads_do_not_divide_is_refused():
     with pytest.raises(ValueError, match="divisible.*d_model=10, num_heads=3"):
         EncoderLayer(num_heads=3, d_ff=F)(INPUTS)
+
+
+def test_seed_gives_each_dropout_numbers_of_its_own():
+    layer = EncoderLayer(num_heads=2, d_ff=8, dropout=0.5, seed=5)
+    inputs = np.ones((2, 3, 4), "float32")
+    layer(inputs)
+    again = EncoderLayer.from_config(layer.get_config())
+    again(inputs)
+    again.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(
+        layer(inputs, training=True), again(inputs, training=True)
+    )
+    states = [
+        tuple(keras.ops.convert_to_numpy(variable))
+        for variable in layer.non_trainable_variables
+        if variable.path.endswith("seed_generator_state")
+    ]
+    assert len(states) == len(set(states)) == 3

@@ -68,5 +68,7 @@ def test_dropout_is_active_in_training_alone(inputs):
 
 
 def test_width_below_one_is_refused():
-    with pytest.raises(ValueError, match="`d_ff` must be at least 1. Received: d_ff=0"):
+    with pytest.raises(
+        ValueError, match="`d_ff` must be an integer of at least 1. Received: 0"
+    ):
         FeedForward(0)

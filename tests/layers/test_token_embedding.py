@@ -70,7 +70,9 @@ def test_lookup_can_be_replaced_on_an_instance():
 
 @pytest.mark.parametrize("name", ["vocabulary_size", "d_model"])
 def test_size_below_one_is_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
+    ):
         TokenEmbedding(**{"vocabulary_size": V, "d_model": D, name: 0})
 
 

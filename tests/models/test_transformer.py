@@ -2,14 +2,17 @@ import keras
 import numpy as np
 import pytest
 import reference
+import tensorflow as tf
 from checks import array, assert_close, weights_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from models import SIZES, ids, inputs, make_model
 
+from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.models.encoder import Encoder
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.training import SmoothedCrossentropy
 
 INPUTS = inputs()
 CONFIGS = {
@@ -414,7 +417,9 @@ def test_cache_is_flat_with_the_batch_first(model):
 
 
 def test_unknown_preset_lists_the_choices():
-    with pytest.raises(ValueError, match="'huge'. Choose.* tiny, small, base, big"):
+    with pytest.raises(
+        ValueError, match="'tiny', 'small', 'base', 'big'. Received: 'huge'"
+    ):
         Transformer.from_preset("huge", source_vocabulary_size=11)
 
 
@@ -432,7 +437,9 @@ def test_unknown_preset_lists_the_choices():
     ],
 )
 def test_size_below_one_is_refused(name):
-    with pytest.raises(ValueError, match=f"`{name}` must be at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
+    ):
         Transformer(**{**SIZES, name: 0})
 
 
@@ -478,3 +485,56 @@ def test_a_step_past_the_cache_is_refused(model, index):
     cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 3)
     with pytest.raises(ValueError, match=f"holds 3. Received: index={index}"):
         model.decode_step(np.array([4, 5]), index, cache)
+
+
+def test_unknown_arguments_are_refused_with_the_nearest_name():
+    with pytest.raises(TypeError, match="'droput'. Did you mean 'dropout'"):
+        Transformer.from_preset("tiny", source_vocabulary_size=11, droput=0.5)
+
+
+def test_numpy_integers_are_sizes():
+    model = make_model(d_model=np.int64(10), num_heads=np.int32(5))
+    assert type(model.d_model) is int
+    assert Transformer.from_config(model.get_config()).d_model == 10
+
+
+def test_a_compiled_model_loads_with_its_micro_batches(tmp_path):
+    model = make_model(**ONE_LAYER_EACH)
+    model.compile("sgd", SmoothedCrossentropy(), micro_batches=3)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.micro_batches == 3
+    loaded.train_on_batch(INPUTS, INPUTS["target_ids"])
+
+
+def test_fit_ends_an_epoch_of_endless_batches():
+    class Endless:
+        endless, steps_per_epoch = True, 2
+
+        def dataset(self):
+            labels = INPUTS["target_ids"]
+            return tf.data.Dataset.from_tensors((INPUTS, labels)).repeat()
+
+    model = make_model(**ONE_LAYER_EACH)
+    model.compile("sgd", SmoothedCrossentropy())
+    model.fit(Endless(), epochs=3, validation_data=None, verbose=0)
+    assert int(model.optimizer.iterations) == 6
+    assert np.isfinite(model.evaluate(Endless(), steps=1, verbose=0))
+
+
+def test_attention_weights_are_computed_only_when_asked_for(monkeypatch):
+    carried = []
+    attend = MultiHeadAttention.call
+
+    def call(self, *args, return_attention_scores=False, **kwargs):
+        carried.append(return_attention_scores)
+        options = {"return_attention_scores": return_attention_scores, **kwargs}
+        return attend(self, *args, **options)
+
+    monkeypatch.setattr(MultiHeadAttention, "call", call)
+    model = make_model()
+    model(INPUTS)
+    assert carried and not any(carried)
+    carried.clear()
+    model.attention_weights(INPUTS)
+    assert carried and all(carried)

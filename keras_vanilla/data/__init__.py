@@ -1,8 +1,8 @@
 """Parallel text, and batches of ids made of it."""
 
 from keras_vanilla.data.batching import Batches, batches
-from keras_vanilla.data.cache import TokenCache
 from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.lines import FileLines
+from keras_vanilla.data.token_cache import TokenCache
 
 __all__ = ["Batches", "FileLines", "ParallelCorpus", "TokenCache", "batches"]

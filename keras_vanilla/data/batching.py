@@ -13,9 +13,9 @@ import numpy as np
 
 from keras_vanilla._checks import check_integer, some_of
 from keras_vanilla.data.bucketing import Plan, Survey
-from keras_vanilla.data.cache import TokenCache
 from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.padding import BatchPadder
+from keras_vanilla.data.token_cache import TokenCache
 from keras_vanilla.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

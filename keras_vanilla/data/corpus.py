@@ -8,9 +8,9 @@ import numpy as np
 
 from keras_vanilla._checks import extra_missing
 from keras_vanilla.data import tfds
-from keras_vanilla.data.id_store import EncodedPairs
+from keras_vanilla.data.id_store import IdStore, encode_corpus
 from keras_vanilla.data.lines import Lines, Packing
-from keras_vanilla.data.shards import check_line_counts, names_of, shard_paths
+from keras_vanilla.data.shards import check_line_counts, names_of, paired_paths
 from keras_vanilla.data.splitting import filled, shared_sentences
 from keras_vanilla.tokenizer import Tokenizer
 
@@ -88,16 +88,16 @@ class ParallelCorpus:
                 two files differ, a line is not UTF-8, a gzip file is damaged, or no
                 pair is left.
         """
-        shards = shard_paths(source, target)
+        paths = paired_paths(source, target)
         packings = Packing(), Packing()
-        for shard in shards:
+        for pair in paths:
             before = [len(packing) for packing in packings]
-            for packing, path in zip(packings, shard, strict=True):
+            for packing, path in zip(packings, pair, strict=True):
                 packing.add_file(path)
             after = [len(packing) for packing in packings]
-            check_line_counts(*shard, *np.subtract(after, before).tolist())
+            check_line_counts(*pair, *np.subtract(after, before).tolist())
         lines = (packing.lines() for packing in packings)
-        return cls(*lines, origin=names_of(shards))
+        return cls(*lines, origin=names_of(paths))
 
     @classmethod
     def from_tsv(cls, path) -> "ParallelCorpus":
@@ -190,9 +190,9 @@ class ParallelCorpus:
         rest.report = {reason: list(lines) for reason, lines in self.report.items()}
         return rest, *others
 
-    def id_store(self, tokenizer: Tokenizer) -> EncodedPairs:
+    def id_store(self, tokenizer: Tokenizer) -> IdStore:
         """The ids of every pair, for `batches`; they stay in memory."""
-        return EncodedPairs(self, tokenizer)
+        return encode_corpus(self, tokenizer)
 
     @property
     def digest(self) -> str:

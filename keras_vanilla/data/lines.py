@@ -12,6 +12,7 @@ import numpy as np
 
 from keras_vanilla._checks import check_line
 
+BLOCK = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -126,19 +127,29 @@ class Packing:
         return len(self._ends) - 1
 
 
-def lines_of(file, offset: int = 0, first: int = 1) -> Iterator[bytes]:
+def lines_of(file) -> Iterator[bytes]:
     """The lines of a path or a stream, without their ends, all in UTF-8.
 
     Args:
         file: path (read through gzip when it ends in ".gz") or binary stream.
-        offset: int. Where in the text of a path to begin, in bytes.
-        first: int. Number of the line that begins there.
+    Raises:
+        FileNotFoundError, IsADirectoryError: if a path is not a file.
+        ValueError: if a line is not UTF-8, or a gzip file is damaged.
     """
-    for number, line in enumerate(_binary_lines(file, offset), start=first):
+    for number, line in enumerate(_binary_lines(file), start=1):
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK)
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         yield utf8(line, getattr(file, "name", file), number)
+
+
+def count_lines(path) -> int:
+    """Number of lines of a text file; gzip when it ends in ".gz"."""
+    lines, last = 0, b"\n"
+    with _opened(path) as stream:
+        while block := stream.read(BLOCK):
+            lines, last = lines + block.count(b"\n"), block[-1:]
+    return lines + (last != b"\n")
 
 
 def utf8(line: bytes, origin, number: int) -> bytes:
@@ -154,7 +165,7 @@ def utf8(line: bytes, origin, number: int) -> bytes:
 
 
 @contextlib.contextmanager
-def opened(file):
+def _opened(file):
     """A path as a stream of the bytes of its text, gzip or not."""
     unpacked = gzip.open if Path(file).suffix == ".gz" else open
     with unpacked(file, "rb") as stream:
@@ -164,11 +175,10 @@ def opened(file):
             raise ValueError(f"{file} is not a whole gzip file: {error}") from None
 
 
-def _binary_lines(file, offset):
+def _binary_lines(file):
     """The lines of a path or a stream as bytes, each with its newline."""
     if hasattr(file, "read"):
         yield from file
         return
-    with opened(file) as stream:
-        stream.seek(offset)
+    with _opened(file) as stream:
         yield from stream

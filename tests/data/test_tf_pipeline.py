@@ -24,8 +24,16 @@ iterators = [iter(data.dataset().prefetch(30_000)) for _ in range(3)]
 for iterator in iterators:
     next(iterator)
 print("opened", flush=True)
+input()
 """
-BUSY = "while True: pass"
+BUSY = "print(flush=True)\nwhile True: pass"
+
+
+def python(program, **options):
+    """A process of Python that runs a program and has pipes."""
+    command = [sys.executable, "-c", program]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes, **options)
 
 
 def test_numpy_batches_need_no_tensorflow():
@@ -40,22 +48,20 @@ def test_numpy_batches_need_no_tensorflow():
     )
 
 
-def test_a_process_ends_while_batches_are_prefetched():
-    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3)]
+@pytest.mark.parametrize("run", range(2))
+def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine(run):
+    prefetching = python(CORPUS + PREFETCHING_AT_THE_END)
+    assert prefetching.stdout.readline() == "opened\n"
+    busy = [python(BUSY) for _ in range(3)]
     try:
-        for _ in range(3):
-            done = subprocess.run(
-                [sys.executable, "-c", CORPUS + PREFETCHING_AT_THE_END],
-                check=True,
-                timeout=120,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert done.stdout == "opened\n"
-    finally:
         for process in busy:
+            process.stdout.readline()
+        prefetching.communicate("\n", timeout=120)
+        assert prefetching.returncode == 0
+    finally:
+        for process in (*busy, prefetching):
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 def test_a_failed_batch_does_not_delay_the_end():

@@ -1,0 +1,218 @@
+"""The making of a token cache, shard by shard."""
+
+import itertools
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from keras_vanilla._progress import Progress
+from keras_vanilla.data import cache_manifest as manifests
+from keras_vanilla.data.id_file import write_shard
+from keras_vanilla.data.id_store import LINES_AT_ONCE, FlatIds, IdShard
+from keras_vanilla.data.lines import lines_of
+from keras_vanilla.data.shards import names_of
+from keras_vanilla.tokenizer import Tokenizer
+
+LINES_PER_SHARD = 500_000  # their ids are in memory while the shard is made
+
+
+@dataclass(frozen=True)
+class ShardText:
+    """The lines of text that one shard is made of.
+
+    Args:
+        key: str. SHA-256 of everything that decides the shard's ids.
+        lines: int. Number of lines.
+        source: path of the source file, of which this is a range of lines.
+        target: path of its translation.
+    """
+
+    key: str
+    lines: int
+    source: str
+    target: str
+
+
+def make_cache(
+    folder: Path,
+    paths: list[tuple[str, str]],
+    files: list[dict],
+    tokenizer: Tokenizer,
+    max_tokens: int,
+    before: dict | None,
+    stream,
+) -> None:
+    """Makes the shards that are not there yet, then the manifest; needs the lock.
+
+    Args:
+        folder: path of the cache.
+        paths: path of each source file and its translation.
+        files: their `text_files`, source and target in turn.
+        tokenizer: Tokenizer.
+        max_tokens: int. Longer pairs are left out.
+        before: dict or None. The manifest of the cache that is in the folder.
+        stream: text file to show the progress on, or None.
+    """
+    texts = _shard_texts(paths, files, tokenizer, max_tokens)
+    journal = manifests.read_journal(folder)
+    before_shards = before["shards"] if before else []
+    known = {shard["key"]: shard for shard in [*before_shards, *journal["shards"]]}
+    shards = {
+        text.key: known[text.key]
+        for text in texts
+        if text.key in known and manifests.damage(folder, known[text.key]) is None
+    }
+    missing = sum(text.lines for text in texts if text.key not in shards)
+    progress = Progress("Tokenising", missing, "lines", stream) if stream else None
+    begun = journal["files"]
+    maker = _ShardMaker(tokenizer, max_tokens, progress)
+    try:
+        for text, pairs in _read(texts):
+            if text.key in shards:
+                _pass_over(pairs)
+                continue
+            file = f"ids-{text.key[:12]}-{secrets.token_hex(4)}.bin"
+            begun.append(file)
+            manifests.write_journal(folder, list(shards.values()), begun)
+            shard, left_out = maker.make(pairs)
+            manifests.refuse_changed(files)
+            shards[text.key] = {
+                "key": text.key,
+                "file": file,
+                "lines": text.lines,
+                "pairs": len(shard),
+                "longest": _longest(shard),
+                **write_shard(folder / file, shard, left_out),
+            }
+            manifests.write_journal(folder, list(shards.values()), begun)
+    finally:
+        if progress:
+            progress.close()
+    kept = [shards[text.key] for text in texts]
+    if not any(shard["pairs"] for shard in kept):
+        raise ValueError(
+            f"{names_of(paths)}: none of {sum(text.lines for text in texts)} pairs has "
+            f"text on both sides and at most {max_tokens} tokens."
+        )
+    manifest = {
+        "version": manifests.VERSION,
+        "tokenizer": tokenizer.digest,
+        "max_tokens": max_tokens,
+        "files": files,
+        "shards": kept,
+        "stale": _stale(kept, before, begun),
+    }
+    manifests.write_manifest(folder, manifest)
+    remaining = manifests.remove_files(folder, manifest["stale"])
+    if remaining != manifest["stale"]:
+        manifests.write_manifest(folder, manifest | {"stale": remaining})
+
+
+def _shard_texts(paths, files, tokenizer, max_tokens):
+    """The text of every shard, in the order of the corpus."""
+    texts = []
+    for (source, target), source_file, target_file in zip(
+        paths, files[::2], files[1::2], strict=True
+    ):
+        for first in range(0, source_file["lines"], LINES_PER_SHARD):
+            lines = min(LINES_PER_SHARD, source_file["lines"] - first)
+            key = manifests.digest_of(
+                manifests.VERSION,
+                tokenizer.digest,
+                max_tokens,
+                source_file["sha256"],
+                target_file["sha256"],
+                first,
+                lines,
+            )
+            texts.append(ShardText(key, lines, source, target))
+    return texts
+
+
+def _read(texts) -> Iterator[tuple[ShardText, Iterator[tuple[int, bytes, bytes]]]]:
+    """Each shard's text and its (line number, source, target); all must be read."""
+    for (source, target), group in itertools.groupby(
+        texts, key=lambda text: (text.source, text.target)
+    ):
+        pairs = zip(lines_of(source), lines_of(target), strict=True)
+        for text in group:
+            lines = itertools.islice(pairs, text.lines)
+            yield text, ((n, s, t) for n, (s, t) in enumerate(lines, start=1))
+
+
+def _pass_over(pairs):
+    for _ in pairs:
+        pass
+
+
+def _stale(kept, before, begun):
+    """Files of ours that no shard uses any more."""
+    ours = [*begun]
+    if before:
+        ours += [shard["file"] for shard in before["shards"]] + before["stale"]
+    used = {shard["file"] for shard in kept}
+    return sorted(set(ours) - used)
+
+
+def _longest(shard):
+    return int(shard.lengths(np.arange(len(shard))).max(initial=0))
+
+
+class _ShardMaker:
+    """Encodes lines; SentencePiece uses all processor cores for it."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, max_tokens: int, progress: Progress | None
+    ):
+        self._tokenizer, self._max_tokens = tokenizer, max_tokens
+        self._progress = progress
+
+    def make(self, pairs) -> tuple[IdShard, dict[str, list[int]]]:
+        """The shard of some lines, and the line numbers left out by reason."""
+        left_out = {"empty": [], "too long": []}
+        chunks = [self._encoded([], left_out)]
+        while chunk := list(itertools.islice(pairs, LINES_AT_ONCE)):
+            chunks.append(self._encoded(chunk, left_out))
+            if self._progress:
+                self._progress.update(len(chunk))
+        sources, targets, numbers = zip(*chunks, strict=True)
+        shard = IdShard(
+            FlatIds.joined(sources), FlatIds.joined(targets), np.concatenate(numbers)
+        )
+        return shard, left_out
+
+    def _encoded(self, chunk, left_out):
+        lines = [(number, s.decode(), t.decode()) for number, s, t in chunk]
+        lines = _kept(lines, lambda _, s, t: s.strip() and t.strip(), left_out["empty"])
+        numbers, sources, targets = _columns(lines)
+        sources = self._tokenizer.encode(sources)
+        targets = self._tokenizer.encode_target(targets)
+        pairs = zip(numbers, sources, targets, strict=True)
+        pairs = _kept(pairs, self._is_short, left_out["too long"])
+        numbers, sources, targets = _columns(pairs)
+        return (
+            FlatIds.of(sources, self._tokenizer.vocabulary_size),
+            FlatIds.of(targets, self._tokenizer.target_vocabulary_size),
+            np.array(numbers, dtype=np.int64),
+        )
+
+    def _is_short(self, _, source, target):
+        return max(len(source), len(target)) <= self._max_tokens
+
+
+def _kept(rows, keep: Callable, left_out: list[int]):
+    """The rows to keep; the line numbers of the others are added to `left_out`."""
+    kept = []
+    for row in rows:
+        if keep(*row):
+            kept.append(row)
+        else:
+            left_out.append(row[0])
+    return kept
+
+
+def _columns(rows):
+    return zip(*rows, strict=True) if rows else ((), (), ())

@@ -1,0 +1,468 @@
+import gzip
+import itertools
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla.data import (
+    ParallelCorpus,
+    TokenCache,
+    batches,
+    cache_making,
+    cache_manifest,
+    token_cache,
+)
+from keras_vanilla.tokenizer import Tokenizer
+
+SHARDS = (37, 1, 29, 44)  # lines of each
+MAX_TOKENS = 41
+
+
+def text(words, seed):
+    draw = random.Random(seed)
+    return [f"{n} " + " ".join(draw.choices(words, k=n % 13)) for n in range(111)]
+
+
+SOURCE, TARGET = text(["some", "words", "here"], 1), text(["des", "mots", "ici"], 2)
+SOURCE[5], TARGET[40], SOURCE[80] = " ", "", "long " * 60
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(lines=[*SOURCE, *TARGET], vocabulary_size=300)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write(tmp_path / "text", SOURCE, TARGET)
+
+
+def write(folder, *sides):
+    """Paths of the shards of each side, the last one gzipped."""
+    folder.mkdir()
+    paths = []
+    for name, side in zip("st", sides, strict=True):
+        lines = iter(side)
+        paths.append([folder / f"{name}{n}" for n in range(len(SHARDS) - 1)])
+        paths[-1].append(folder / f"{name}.gz")
+        for path, count in zip(paths[-1], SHARDS, strict=True):
+            content = "".join(f"{s}\n" for s in itertools.islice(lines, count)).encode()
+            packed = gzip.compress(content) if path.suffix else content
+            path.write_bytes(packed)
+    return paths
+
+
+def make(files, tokenizer, folder, **options):
+    options = {"max_tokens": MAX_TOKENS, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TokenCache.make(*files, tokenizer, folder, **options)
+
+
+@pytest.fixture
+def cache(files, tokenizer, tmp_path):
+    return make(files, tokenizer, tmp_path / "cache")
+
+
+def batches_of(corpus, tokenizer, count=None, **options):
+    options = {"tokens_per_batch": 331, "max_tokens": MAX_TOKENS, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dataset = batches(corpus, tokenizer, **options)
+    count = count or dataset.steps_per_epoch
+    return dataset, list(itertools.islice(dataset, count))
+
+
+def assert_same_batches(one, other):
+    for found, expected in zip(one, other, strict=True):
+        for a, b in zip(arrays_of(found), arrays_of(expected), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def arrays_of(batch):
+    inputs, labels, weights = batch
+    return [inputs["source_ids"], inputs["target_ids"], labels, weights]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def manifest_of(folder):
+    return json.loads((folder / "token_cache.json").read_text())
+
+
+def shard_file(folder, number):
+    return folder / manifest_of(folder)["shards"][number]["file"]
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": False}, {"static_shapes": True}])
+@pytest.mark.parametrize("max_tokens", [MAX_TOKENS, 19])
+def test_a_cache_gives_the_batches_of_the_corpus_in_memory(
+    cache, files, tokenizer, options, max_tokens
+):
+    corpus = ParallelCorpus.from_files(*files)
+    options = options | {"max_tokens": max_tokens, "seed": 6}
+    count = None if "shuffle" in options else 40
+    found, from_disk = batches_of(cache, tokenizer, count, **options)
+    expected, from_memory = batches_of(corpus, tokenizer, count, **options)
+    assert_same_batches(from_disk, from_memory)
+    for name in ("steps_per_epoch", "tokens_per_epoch", "report"):
+        assert getattr(found, name) == getattr(expected, name)
+    assert len(cache) == len(corpus) - 1, "one is too long for it"
+    for step in range(found.steps_per_epoch):
+        assert found.line_numbers(step) == expected.line_numbers(step)
+
+
+def test_anybody_can_read_the_files(cache, tokenizer):
+    found = []
+    before = 0
+    for shard in manifest_of(cache.folder)["shards"]:
+        content = (cache.folder / shard["file"]).read_bytes()
+        arrays = {
+            name: np.frombuffer(content, dtype, count, first)
+            for name, (first, count, dtype) in shard["arrays"].items()
+        }
+        assert arrays["source_ids"].dtype == np.uint16
+        for pair, line in enumerate(arrays["line_numbers"].tolist()):
+            sides = [
+                arrays[f"{side}_ids"][slice(*arrays[f"{side}_offsets"][pair:][:2])]
+                for side in ("source", "target")
+            ]
+            found.append((before + line, *(ids.tolist() for ids in sides)))
+        before += shard["lines"]
+    expected = [n for n in range(111) if n not in (5, 40, 80)]
+    assert found == [
+        (n + 1, *tokenizer.encode([SOURCE[n]]), *tokenizer.encode_target([TARGET[n]]))
+        for n in expected
+    ]
+
+
+def test_pairs_left_out_are_reported_with_their_file_and_line(
+    files, tokenizer, tmp_path
+):
+    with pytest.warns(UserWarning) as caught:
+        cache = TokenCache.make(*files, tokenizer, tmp_path / "c", MAX_TOKENS)
+    assert cache.report == {"empty": [6, 41], "too long": [81]}
+    assert {warning.filename for warning in caught} == {__file__}
+    messages = sorted(str(warning.message) for warning in caught)
+    assert re.fullmatch(
+        r"2 of 111 pairs are left out, empty: .*s0 and .*t0, line 6; .*s2 and .*t2, "
+        r"line 3\.",
+        messages[1],
+    )
+    assert re.fullmatch(
+        r"1 of 111 pairs are left out, too long: .*s\.gz and .*t\.gz, line 14\.",
+        messages[0],
+    )
+
+
+def test_a_line_is_placed_in_its_shard(cache):
+    ends = list(itertools.accumulate(SHARDS))
+    assert cache.place(1).endswith("t0, line 1")
+    assert cache.place(ends[0]).endswith(f"t0, line {SHARDS[0]}")
+    assert cache.place(ends[0] + 1).endswith("t1, line 1")
+    assert cache.place(ends[-1]).endswith(f"t.gz, line {SHARDS[-1]}")
+    for line in (0, ends[-1] + 1):
+        with pytest.raises(ValueError, match=f"from 1 to 111. Received: {line}"):
+            cache.place(line)
+
+
+@pytest.mark.parametrize("lines", [1, 7, 1000])
+def test_shards_and_places_of_the_text_change_no_batch(
+    cache, files, tokenizer, tmp_path, monkeypatch, lines
+):
+    monkeypatch.setattr(cache_making, "LINES_PER_SHARD", lines)
+    monkeypatch.setattr(cache_making, "LINES_AT_ONCE", 5)
+    moved = (tmp_path / "text").rename(tmp_path / "moved")
+    files = [[moved / path.name for path in side] for side in files]
+    other = make(files, tokenizer, tmp_path / "other")
+    assert other.report == cache.report and other.digest == cache.digest
+    found = [batches_of(each, tokenizer, 30)[1] for each in (cache, other)]
+    assert_same_batches(*found)
+
+
+def refuse(*_):
+    raise AssertionError("nothing is to be read or made")
+
+
+def test_an_unchanged_cache_is_used_again_without_reading_the_text(
+    cache, files, tokenizer, monkeypatch, capsys
+):
+    before = contents(cache.folder)
+    monkeypatch.setattr(cache_manifest, "_contents", refuse)
+    monkeypatch.setattr(token_cache, "make_cache", refuse)
+    with folder_lock(cache.folder):  # nor is the lock taken
+        make(files, tokenizer, cache.folder, progress=sys.stderr)
+    before.pop(".lock")
+    after = contents(cache.folder)
+    after.pop(".lock")
+    assert after == before and capsys.readouterr().err == ""
+
+
+def test_text_with_a_new_time_is_read_and_found_to_be_the_same(
+    cache, files, tokenizer, monkeypatch
+):
+    monkeypatch.setattr(token_cache, "make_cache", refuse)
+    os.utime(files[0][0], ns=(1, 1))
+    again = make(files, tokenizer, cache.folder)
+    assert again.digest == cache.digest
+    monkeypatch.setattr(cache_manifest, "_contents", refuse)
+    make(files, tokenizer, cache.folder)  # the new time is noted
+
+
+def change_text(files, folder):
+    path = files[1][2]
+    path.write_bytes(path.read_bytes().replace(b"mots", b"noms", 1))
+    return {}, "t2 has changed"
+
+
+def change_max_tokens(files, folder):
+    return {"max_tokens": 30}, "`max_tokens` has changed"
+
+
+def change_tokenizer(files, folder):
+    other = Tokenizer.train(lines=[*SOURCE, *TARGET], vocabulary_size=301)
+    return {"tokenizer": other}, "the tokenizer has changed"
+
+
+def change_number_of_files(files, folder):
+    for side in files:
+        side.pop(1)
+    return {}, "made of 8 files, not of 6"
+
+
+def lose_a_shard(files, folder):
+    shard_file(folder, 2).unlink()
+    return {}, r"ids-\S+ is missing"
+
+
+def cut_a_shard(files, folder):
+    path = shard_file(folder, 2)
+    path.write_bytes(path.read_bytes()[:-1])
+    return {}, r"ids-\S+ has \d+ bytes, not \d+"
+
+
+def turn_a_bit(files, folder):
+    path = shard_file(folder, 2)
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 16
+    path.write_bytes(content)
+    return {}, r"ids-\S+ is damaged: its SHA-256 has changed"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_text,
+        change_max_tokens,
+        change_tokenizer,
+        change_number_of_files,
+        lose_a_shard,
+        cut_a_shard,
+        turn_a_bit,
+    ],
+)
+def test_a_cache_of_something_else_is_made_again_saying_why(
+    cache, files, tokenizer, tmp_path, change, capsys
+):
+    options, message = change(files, cache.folder)
+    options = {"tokenizer": tokenizer, **options}
+    again = make(files, folder=cache.folder, progress=sys.stderr, **options)
+    assert re.search(f"is made again: .*{message}", capsys.readouterr().err)
+    fresh = make(files, folder=tmp_path / "fresh", **options)
+    assert len(contents(again.folder)) == len(contents(fresh.folder)), "no old file"
+    tokenizer, limit = options["tokenizer"], again.max_tokens
+    found = [
+        batches_of(each, tokenizer, 30, max_tokens=limit)[1] for each in (again, fresh)
+    ]
+    assert_same_batches(*found)
+
+
+def test_only_the_shards_of_changed_text_are_made_again(cache, files, tokenizer):
+    before = [shard["file"] for shard in manifest_of(cache.folder)["shards"]]
+    change_text(files, cache.folder)
+    make(files, tokenizer, cache.folder)
+    after = [shard["file"] for shard in manifest_of(cache.folder)["shards"]]
+    assert [a == b for a, b in zip(after, before, strict=True)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_files_of_others_survive_a_new_making(cache, files, tokenizer):
+    others = ["cache-notes.txt", "ids-mine.bin", "ids-0123456789ab-01234567.bin"]
+    for name in others:
+        (cache.folder / name).write_text("mine")
+    change_text(files, cache.folder)
+    again = make(files, tokenizer, cache.folder)
+    assert [(again.folder / name).read_text() for name in others] == ["mine"] * 3
+
+
+@pytest.mark.parametrize("name", ["../text/s0", "/etc/hostname"])
+def test_a_manifest_that_names_a_file_elsewhere_is_refused(cache, name):
+    manifest = manifest_of(cache.folder)
+    manifest["shards"][0]["file"] = name
+    (cache.folder / "token_cache.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="a file outside its folder"):
+        TokenCache.open(cache.folder)
+
+
+def test_an_open_cache_is_read_while_another_is_made_in_its_folder(
+    cache, files, tokenizer
+):
+    data, expected = batches_of(cache, tokenizer)
+    change_text(files, cache.folder)
+    make(files, tokenizer, cache.folder)
+    assert_same_batches(itertools.islice(data, len(expected)), expected)
+
+
+def test_a_second_maker_is_told_who_the_first_is(files, tokenizer, tmp_path):
+    with folder_lock(tmp_path / "cache"):
+        with pytest.raises(FolderInUse, match=f"another process.*{os.getpid()}"):
+            make(files, tokenizer, tmp_path / "cache")
+    make(files, tokenizer, tmp_path / "cache")
+
+
+def test_a_killed_making_continues_after_its_last_whole_shard(tokenizer, tmp_path):
+    files = write_whole(tmp_path, [f"{n} some words" for n in range(5_003)])
+    model, folder = tmp_path / "tokenizer.model", tmp_path / "cache"
+    model.write_bytes(tokenizer.source_model)
+    program = Path(__file__).parents[1] / "support" / "killed_making.py"
+    command = [sys.executable, program, *files, model, folder]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with pytest.raises(FileNotFoundError, match="has no complete token cache"):
+        TokenCache.open(folder)
+    journal = json.loads((folder / "making.json").read_text())
+    assert len(journal["shards"]) == 3 and len(journal["files"]) == 4
+    with open(folder / journal["files"][-1], "wb") as half:
+        half.write(b"half a shard")
+    cache = make_in_shards_of_700(files, tokenizer, folder)
+    kept = [shard["file"] for shard in manifest_of(folder)["shards"]]
+    assert kept[:3] == journal["files"][:3] and len(kept) == 8
+    names = {path.name for path in folder.iterdir()}
+    assert names == {*kept, "token_cache.json", ".lock"}, "no other file is left"
+    corpus = ParallelCorpus.from_files(*files)
+    found = [batches_of(each, tokenizer, 50)[1] for each in (cache, corpus)]
+    assert_same_batches(*found)
+
+
+def make_in_shards_of_700(files, tokenizer, folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache_making, "LINES_PER_SHARD", 700)
+        return make(files, tokenizer, folder)
+
+
+def write_whole(folder, lines):
+    paths = [folder / "source", folder / "target"]
+    for path in paths:
+        path.write_text("\n".join(lines))
+    return paths
+
+
+def test_text_that_is_not_utf8_is_refused_by_file_and_line(files, tokenizer, tmp_path):
+    files[1][2].write_bytes(b"\xff\n" * SHARDS[2])
+    with pytest.raises(ValueError, match=r"t2, line 1: byte 0xff"):
+        make(files, tokenizer, tmp_path / "cache")
+
+
+def test_files_of_different_lengths_are_refused(files, tokenizer, tmp_path):
+    files[1][1].write_bytes(b"a\nb\n")
+    with pytest.raises(ValueError, match=r"s1 and .*t1: 1 source lines, 2 target"):
+        make(files, tokenizer, tmp_path / "cache")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    files, tokenizer, tmp_path, monkeypatch
+):
+    encode = tokenizer.encode
+
+    def change(lines):
+        os.utime(files[0][1], ns=(1, 1))
+        return encode(lines)
+
+    monkeypatch.setattr(tokenizer, "encode", change)
+    with pytest.raises(ValueError, match="s1 has changed while it was read"):
+        make(files, tokenizer, tmp_path / "cache")
+    assert not (tmp_path / "cache" / "token_cache.json").exists()
+
+
+def test_a_damaged_shard_is_refused_by_name(cache, tokenizer):
+    path = shard_file(cache.folder, 1)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 16
+    path.unlink()  # the open cache keeps the file it has mapped
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{path.name} is damaged: its SHA-256"):
+        batches_of(TokenCache.open(cache.folder), tokenizer)
+    path.write_bytes(content[:-1])
+    with pytest.raises(ValueError, match=rf"{path} has \d+ bytes, not \d+;"):
+        TokenCache.open(cache.folder)
+    path.unlink()
+    with pytest.raises(ValueError, match=f"{path} is missing;"):
+        TokenCache.open(cache.folder)
+
+
+def test_manifests_of_no_cache_and_of_another_version_are_refused(cache, tokenizer):
+    path = cache.folder / "token_cache.json"
+    manifest = json.loads(path.read_text())
+    manifest["version"] = 7
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="version 2. Received: version 7"):
+        TokenCache.open(cache.folder)
+    for content in ("{", "[]", "{}"):
+        path.write_text(content)
+        with pytest.raises(ValueError, match="token_cache.json is not the manifest"):
+            TokenCache.open(cache.folder)
+    with pytest.raises(FileNotFoundError, match="nowhere has no complete token cache"):
+        TokenCache.open(cache.folder / "nowhere")
+
+
+def test_another_tokenizer_and_longer_pairs_are_refused(cache, tokenizer):
+    other = Tokenizer.train(lines=SOURCE, vocabulary_size=290)
+    with pytest.raises(ValueError, match="made with another tokenizer"):
+        batches(cache, other, max_tokens=MAX_TOKENS)
+    with pytest.raises(ValueError, match="at most 41, .*Received: 42"):
+        batches(cache, tokenizer, max_tokens=MAX_TOKENS + 1)
+
+
+def test_a_text_with_nothing_to_keep_is_refused(tokenizer, tmp_path):
+    files = write_whole(tmp_path, ["long " * 60, " "])
+    with pytest.raises(ValueError, match="none of 2 pairs has text .* 41 tokens"):
+        make(files, tokenizer, tmp_path / "cache")
+    with pytest.raises(ValueError, match="none of 0 pairs"):
+        make(write_whole(tmp_path, []), tokenizer, tmp_path / "cache")
+
+
+def test_max_tokens_out_of_range_is_refused(files, tokenizer, tmp_path):
+    with pytest.raises(ValueError, match="`max_tokens` .* 2. Received: 1"):
+        make(files, tokenizer, tmp_path / "cache", max_tokens=1)
+
+
+def test_progress_is_shown_on_the_stream(files, tokenizer, tmp_path, capsys):
+    make(files, tokenizer, tmp_path / "cache", progress=sys.stderr)
+    line = capsys.readouterr().err
+    assert re.fullmatch(r"Tokenising: 111 of 111 lines, \S+ lines/s\n", line)
+
+
+def test_ids_above_65535_fit(tokenizer, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(Tokenizer, "vocabulary_size", 70_000)
+    cache = make(files, tokenizer, tmp_path / "cache")
+    shard = manifest_of(cache.folder)["shards"][0]
+    assert shard["arrays"]["source_ids"][-1] == "<i4"
+    corpus = ParallelCorpus.from_files(*files)
+    found = [batches_of(each, tokenizer, 20)[1] for each in (cache, corpus)]
+    assert_same_batches(*found)

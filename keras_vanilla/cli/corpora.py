@@ -1,5 +1,7 @@
 """Parallel text as the commands name it: files, or a public corpus."""
 
+import sys
+
 from keras_vanilla.cli.console import say
 
 
@@ -130,6 +132,7 @@ class TrainingInput:
             self.tokenizer or self.translator.tokenizer,
             options.cache,
             max_tokens=config.max_tokens,
+            progress=sys.stderr,
         )
 
     def _train_tokenizer(self, config):

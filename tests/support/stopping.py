@@ -4,7 +4,7 @@ import keras
 
 
 class Crash(Exception):
-    """What ends `fit` in one process as a kill would."""
+    """Ends `fit` inside a process as a kill would."""
 
 
 def crash():
@@ -12,13 +12,13 @@ def crash():
 
 
 class AfterBatches(keras.callbacks.Callback):
-    """Does something after so many batches of this process, `crash` unless told."""
+    """Calls a function, by default `crash`, after this many batches; never after 0."""
 
-    def __init__(self, batches, do=crash):
+    def __init__(self, batches, action=crash):
         super().__init__()
-        self._left, self._do = batches, do
+        self._left, self._action = batches, action
 
     def on_train_batch_end(self, batch, logs=None):
         self._left -= 1
         if not self._left:
-            self._do()
+            self._action()

@@ -1,58 +1,111 @@
 import re
 
+import keras
+import numpy as np
 import pytest
 
-from keras_vanilla.training.config import PAPER, Recipe, recipe_for
+from keras_vanilla.training import TrainingConfig
+from keras_vanilla.training.config import RECIPES
 
 
-def test_the_paper_s_recipe_is_the_paper_s():
-    assert recipe_for(1, "paper") == PAPER
-    assert (PAPER.tokens_per_batch, PAPER.warmup_steps) == (25_000, 4000)
-    assert (PAPER.dropout, PAPER.label_smoothing) == (None, 0.1)
+def test_the_paper_recipe_has_the_numbers_of_the_paper():
+    config = TrainingConfig(recipe="paper", preset="big").resolve(pairs=1)
+    assert (config.tokens_per_batch, config.warmup_steps) == (25_000, 4000)
+    assert (config.dropout, config.label_smoothing) == (0.3, 0.1)
 
 
 @pytest.mark.parametrize("line", range(4))
-def test_the_table_in_the_docstring_is_the_recipes(line):
-    rows = re.findall(r"^ +\| (below|more)(.*)\|$", recipe_for.__doc__, re.MULTILINE)
-    columns = [column.replace(",", "").strip() for column in rows[line][1].split("|")]
+def test_the_table_in_the_docstring_is_true(line):
+    table = re.findall(
+        r"^ +\| (below|more)(.*)\|$", TrainingConfig.__doc__, re.MULTILINE
+    )
+    columns = [column.replace(",", "").strip() for column in table[line][1].split("|")]
     limit = int(columns[0]) if columns[0] else 10**9
-    recipe = recipe_for(limit - 1)
-    dropout = "the preset's" if recipe.dropout is None else str(recipe.dropout)
-    numbers = recipe.tokens_per_batch, recipe.warmup_steps, recipe.epochs
+    config = TrainingConfig(preset="big").resolve(pairs=limit - 1)
+    dropout = "the preset's" if config.dropout == 0.3 else str(config.dropout)
+    numbers = config.tokens_per_batch, config.warmup_steps, config.epochs
     assert columns[1:] == [dropout, *map(str, numbers)]
-    assert limit == 10**9 or recipe_for(limit) != recipe
+    assert limit == 10**9 or TrainingConfig(preset="big").resolve(limit) != config
+    assert len(RECIPES) == 4
 
 
-def test_less_text_gets_more_dropout_and_more_epochs():
-    recipes = [recipe_for(pairs) for pairs in (1000, 50_000, 500_000)]
-    assert [recipe.dropout or 0.1 for recipe in recipes] == [0.2, 0.1, 0.1]
-    assert recipes[0].epochs > recipes[1].epochs > recipes[2].epochs
+def test_what_is_given_is_not_replaced():
+    config = TrainingConfig(epochs=5, dropout=0.0, preset="tiny").resolve(pairs=1000)
+    assert (config.epochs, config.dropout, config.preset) == (5, 0.0, "tiny")
+    assert config.warmup_steps == 1000
 
 
-def test_choices_replace_what_they_name_and_none_replaces_nothing():
-    recipe = Recipe(0.2, tokens_per_batch=10, warmup_steps=3, epochs=2)
-    changed = recipe.with_choices(epochs=5, dropout=0.0, warmup_steps=None)
-    assert changed == Recipe(0.0, tokens_per_batch=10, warmup_steps=3, epochs=5)
+def test_a_resolved_config_has_no_open_number_but_the_vocabulary():
+    values = TrainingConfig().resolve(pairs=50_000).to_dict()
+    missing = [name for name, value in values.items() if value is None]
+    assert missing == ["vocabulary_size"]
+    assert values["preset"] == "small" and values["dtype"] == "float32"
 
 
 @pytest.mark.parametrize(
-    "choice",
+    "value",
     [
         {"epochs": 0},
+        {"epochs": 1.5},
         {"tokens_per_batch": 0},
         {"warmup_steps": -1},
+        {"vocabulary_size": 0},
         {"dropout": 1.0},
         {"dropout": -0.1},
         {"label_smoothing": float("nan")},
+        {"label_smoothing": None},
+        {"seed": -1},
+        {"seed": 2**32},
+        {"seed": True},
+        {"micro_batches": 0},
+        {"micro_batches": "2"},
+        {"max_tokens": 1},
+        {"max_tokens": None},
+        {"average_last": 0},
+        {"preset": "huge"},
+        {"recipe": "best"},
+        {"dtype": "float31"},
+        {"separate_vocabularies": "yes"},
     ],
     ids=str,
 )
-def test_a_number_out_of_its_range_is_refused(choice):
-    ((name, value),) = choice.items()
-    with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {value}"):
-        PAPER.with_choices(**choice)
+def test_a_value_out_of_its_range_is_refused(value):
+    ((name, received),) = value.items()
+    with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {received!r}"):
+        TrainingConfig(**value)
 
 
-def test_an_unknown_recipe_names_the_choices():
-    with pytest.raises(ValueError, match="'auto' or 'paper'. Received: 'best'"):
-        recipe_for(10, "best")
+def test_a_misspelled_preset_gets_a_suggestion():
+    with pytest.raises(ValueError, match="Did you mean 'small'"):
+        TrainingConfig(preset="smal")
+
+
+def test_numpy_integers_and_policy_objects_become_plain_values():
+    config = TrainingConfig(
+        epochs=np.int64(3),
+        seed=np.uint8(7),
+        dropout=np.float32(0.5),
+        separate_vocabularies=np.True_,
+        dtype=keras.DTypePolicy("mixed_bfloat16"),
+    )
+    plain = TrainingConfig(
+        epochs=3,
+        seed=7,
+        dropout=0.5,
+        separate_vocabularies=True,
+        dtype="mixed_bfloat16",
+    )
+    assert config == plain
+    kinds = {type(value) for value in config.to_dict().values()}
+    assert kinds == {int, float, str, bool, type(None)}
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        TrainingConfig().epochs = 3
+
+
+def test_more_tokens_than_a_new_model_takes_are_refused():
+    TrainingConfig(max_tokens=512).check_start()
+    with pytest.raises(ValueError, match="`max_length`, 512. Received: 600"):
+        TrainingConfig(max_tokens=600).check_start()

@@ -1,102 +1,177 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
-from keras_vanilla.training.run_folder import RunRecord
+from keras_vanilla._folder_lock import FolderInUse
+from keras_vanilla.training.run_folder import RunFolder
 
-ASKED = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "preset": None}
+SETTINGS = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "preset": None}
 
 
-def begun(folder, asked=ASKED, step=4):
-    """A training as it is after a kill."""
-    record = RunRecord(folder)
-    assert not record.goes_on(asked)
-    record.begin(asked)
-    record.snapshots.save(step, {})
-    return record
+class Model:
+    """Stands for a translator, of which a folder needs only `save`."""
+
+    def save(self, path):
+        path.write_bytes(b"weights")
+
+
+def begun(path, settings=SETTINGS, step=4):
+    """The folder of a training as it is after a kill."""
+    with RunFolder(path) as folder:
+        assert not folder.resumes(settings)
+        folder.begin(settings, Model())
+        folder.snapshots.save(step, {})
+
+
+def finished(path):
+    begun(path)
+    with RunFolder(path) as folder:
+        folder.finish()
+
+
+def names_in(path):
+    return {each.name for each in path.iterdir() if not each.name.startswith(".")}
 
 
 def test_a_new_folder_and_an_empty_one_begin(tmp_path):
-    for folder in (tmp_path, tmp_path / "new" / "folder"):
-        assert not RunRecord(folder).goes_on(ASKED)
+    for path in (tmp_path, tmp_path / "new" / "folder"):
+        with RunFolder(path) as folder:
+            assert not folder.resumes(SETTINGS)
 
 
-def test_the_same_training_goes_on(tmp_path):
-    begun(tmp_path / "run")
-    assert RunRecord(tmp_path / "run").goes_on(dict(ASKED))
-    assert RunRecord(tmp_path / "run").goes_on(dict(ASKED), overwrite=True)
+def test_nothing_is_left_of_a_folder_that_was_not_used(tmp_path):
+    with RunFolder(tmp_path / "new" / "folder"):
+        assert (tmp_path / "new" / "folder").is_dir()
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_killed_before_the_first_snapshot_it_begins_again(tmp_path):
-    begun(tmp_path).snapshots.drop()
-    assert not RunRecord(tmp_path).goes_on(ASKED)
+def test_the_same_training_resumes(tmp_path):
+    begun(tmp_path)
+    for overwrite in (False, True):
+        with RunFolder(tmp_path, overwrite) as folder:
+            assert folder.resumes(dict(SETTINGS))
 
 
-def test_killed_before_there_was_a_record_it_begins_again(tmp_path):
-    (tmp_path / ".run.json.unfinished").write_text('{"fin')
-    assert not RunRecord(tmp_path).goes_on(ASKED)
+def test_a_training_killed_before_its_first_snapshot_begins_again(tmp_path):
+    begun(tmp_path)
+    with RunFolder(tmp_path) as folder:
+        folder.snapshots.drop()
+        assert not folder.resumes(SETTINGS)
+
+
+def test_a_training_killed_before_its_record_begins_again(tmp_path):
+    (tmp_path / ".run.12ab.json").write_text('{"fin')
+    with RunFolder(tmp_path) as folder:
+        assert not folder.resumes(SETTINGS)
 
 
 def test_another_training_is_refused_with_what_is_different(tmp_path):
     begun(tmp_path)
-    other = {**ASKED, "epochs": 5, "valid": "cd34"}
-    with pytest.raises(
-        FileExistsError,
-        match="other settings: epochs was 3 and is 5; valid was None and is 'cd34'",
-    ):
-        RunRecord(tmp_path).goes_on(other)
-    assert RunRecord(tmp_path).snapshots.last_step() == 4
+    other = {**SETTINGS, "epochs": 5, "validation": "cd34"}
+    expected = "settings: epochs was 3 and is 5; validation was None and is 'cd34'"
+    with RunFolder(tmp_path) as folder:
+        with pytest.raises(FileExistsError, match=expected):
+            folder.resumes(other)
+        assert folder.snapshots.last_step() == 4
 
 
-def test_another_training_that_overwrites_begins_without_the_snapshots(tmp_path):
+def test_another_training_with_overwrite_begins_without_the_snapshots(tmp_path):
     begun(tmp_path)
-    record = RunRecord(tmp_path)
-    assert not record.goes_on({**ASKED, "epochs": 5}, overwrite=True)
-    assert record.snapshots.last_step() == 4  # nothing is lost before it begins
-    record.begin({**ASKED, "epochs": 5})
-    assert record.snapshots.last_step() is None
-    assert json.loads((tmp_path / "run.json").read_text())["asked"]["epochs"] == 5
+    other = {**SETTINGS, "epochs": 5}
+    with RunFolder(tmp_path, overwrite=True) as folder:
+        assert not folder.resumes(other)
+        assert folder.snapshots.last_step() == 4  # nothing is lost before it begins
+        folder.begin(other, Model())
+        assert folder.snapshots.last_step() is None
+    assert json.loads((tmp_path / "run.json").read_text())["settings"]["epochs"] == 5
 
 
 def test_a_finished_training_is_refused(tmp_path):
-    record = begun(tmp_path)
-    record.finish()
-    assert record.snapshots.last_step() is None
-    with pytest.raises(FileExistsError, match="exists already; nothing was written"):
-        RunRecord(tmp_path).refuse_finished()
-    assert not RunRecord(tmp_path).goes_on(ASKED, overwrite=True)
+    finished(tmp_path)
+    with pytest.raises(FileExistsError, match="exists already: its training is fin"):
+        RunFolder(tmp_path).__enter__()
+    with RunFolder(tmp_path, overwrite=True) as folder:
+        assert folder.snapshots.last_step() is None
+        assert not folder.resumes(SETTINGS)
 
 
-@pytest.mark.parametrize("name", ["mine.txt", "translator.keras"])
-def test_a_folder_with_something_else_is_refused(tmp_path, name):
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["mine.txt", "translator.keras", "results.json"])
+def test_a_folder_of_something_else_is_refused_untouched(tmp_path, name, overwrite):
     (tmp_path / name).write_text("kept")
-    with pytest.raises(FileExistsError, match="exists already"):
-        RunRecord(tmp_path).goes_on(ASKED)
-    assert not RunRecord(tmp_path).goes_on(ASKED, overwrite=True)
+    with pytest.raises(FileExistsError, match="is not the folder of a training"):
+        RunFolder(tmp_path, overwrite).__enter__()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_file_in_the_folders_place_is_refused(tmp_path):
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("kept")
     with pytest.raises(FileExistsError, match="file exists already"):
-        RunRecord(tmp_path / "file").refuse_finished()
+        RunFolder(tmp_path / "file").__enter__()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(OSError, match="file"):
+        RunFolder(tmp_path / "file" / "folder").__enter__()
 
 
 @pytest.mark.parametrize("content", ["{", "{}", "[1]", '{"finished": true}'])
-def test_a_record_that_cannot_be_read_is_refused_or_overwritten(tmp_path, content):
+def test_a_damaged_record_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(ValueError, match="run.json is damaged, or not of a training"):
-        RunRecord(tmp_path).refuse_finished()
-    record = RunRecord(tmp_path)
-    assert not record.goes_on(ASKED, overwrite=True)
-    record.begin(ASKED)
-    assert json.loads((tmp_path / "run.json").read_text())["asked"] == ASKED
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match="run.json is damaged, or not the record"):
+            RunFolder(tmp_path, overwrite).__enter__()
 
 
-def test_of_what_is_overwritten_the_translator_alone_stays(tmp_path):
-    for name in ("translator.keras", "best.keras", "results.json"):
-        (tmp_path / name).write_text("of another")
-    (tmp_path / "logs").mkdir()
-    RunRecord(tmp_path).begin(ASKED)
-    names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"translator.keras", "run.json"}
+def test_overwriting_deletes_the_previous_run_and_nothing_else(tmp_path):
+    finished(tmp_path)
+    log = "logs/train/events.out.tfevents.1"
+    ours = ["best.keras", "results.json", "history.csv", log]
+    theirs = ["logs/mine.txt", "snapshots/mine.npz", "notes.txt", "step-1.npz"]
+    for name in [*ours, *theirs, "translator.keras"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    with RunFolder(tmp_path, overwrite=True) as folder:
+        folder.begin(SETTINGS, Model())
+    assert not any((tmp_path / name).exists() for name in ours)
+    assert all((tmp_path / name).exists() for name in theirs)
+    assert not (tmp_path / "logs" / "train").exists()
+    # The translator in use stays until there is another.
+    assert (tmp_path / "translator.keras").exists()
+
+
+def test_a_record_cannot_name_files_elsewhere(tmp_path):
+    finished(tmp_path / "run")
+    (tmp_path / "mine.txt").write_text("kept")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    record["files"] = ["../mine.txt", "notes.txt"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    (tmp_path / "run" / "notes.txt").write_text("kept")
+    with RunFolder(tmp_path / "run", overwrite=True) as folder:
+        folder.delete_previous_run()
+    assert (tmp_path / "mine.txt").exists()
+    assert (tmp_path / "run" / "notes.txt").exists()
+
+
+def test_a_second_training_in_the_folder_is_refused_with_the_first_ones_name(tmp_path):
+    with RunFolder(tmp_path / "run") as folder:
+        folder.begin(SETTINGS, Model())
+        with pytest.raises(FolderInUse, match=r"in use by another process \(process "):
+            RunFolder(tmp_path / "run").__enter__()
+    with RunFolder(tmp_path / "run"):
+        pass
+
+
+@pytest.mark.full
+def test_the_lock_of_a_killed_process_is_free(tmp_path):
+    program = (
+        "import os, signal; from keras_vanilla.training.run_folder import RunFolder; "
+        f"RunFolder({str(tmp_path)!r}).__enter__(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False)
+    assert (tmp_path / ".lock").exists()
+    with RunFolder(tmp_path):
+        pass

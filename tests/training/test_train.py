@@ -4,13 +4,19 @@ import json
 import keras
 import numpy as np
 import pytest
+from stopping import AfterBatches, Crash
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
+from keras_vanilla._folder_lock import FolderInUse
 from keras_vanilla.data import ParallelCorpus, batches
-from keras_vanilla.training import Diverged, train_translator
-from keras_vanilla.training.run import Interrupted, compile_for_training
-from keras_vanilla.training.train import new_translator
+from keras_vanilla.training import (
+    Diverged,
+    Interrupted,
+    compile_for_training,
+    new_translator,
+    train_translator,
+)
 
 
 def corpus(count, seed):
@@ -18,32 +24,25 @@ def corpus(count, seed):
     return ParallelCorpus(sources, map(dutch, sources))
 
 
-def train(corpus, output, valid=None, **settings):
-    """`train_translator` on a model of one layer a side."""
+SMALL = {"tokens_per_batch": 512, "max_tokens": 30, "warmup_steps": 50}
+ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1, "max_length": 30}
+
+
+def train(corpus, output, validation=None, **settings):
+    """`train_translator` on a model with one layer on each side."""
     seed = settings.get("seed", 0)
     start = new_translator(
-        corpus,
-        "tiny",
-        vocabulary_size=320,
-        seed=seed,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        max_length=30,
+        corpus, preset="tiny", vocabulary_size=320, seed=seed, **ONE_LAYER
     )
-    recipe = {
-        "translator": start,
-        "tokens_per_batch": 512,
-        "max_tokens": 30,
-        "warmup_steps": 50,
-    }
-    return train_translator(corpus, output, valid, **{**recipe, **settings})
+    settings = {"translator": start, **SMALL, **settings}
+    return train_translator(corpus, output, validation, **settings)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit") / "new" / "folder"
     pairs = corpus(150, 0)
-    translator = train(pairs, folder, corpus(12, 1), epochs=3, average=2)
+    translator = train(pairs, folder, corpus(12, 1), epochs=3, average_last=2)
     return folder, translator
 
 
@@ -78,16 +77,12 @@ def test_the_best_epoch_has_the_lowest_validation_crossentropy(trained):
     assert results["best_epoch"] == int(np.argmin(scores)) + 1
 
 
-def test_fewer_updates_or_more_than_epochs_times_batches_would_show():
+def test_there_are_as_many_updates_as_epochs_times_batches():
     pairs = corpus(60, 2)
-    translator = new_translator(
-        pairs, "tiny", vocabulary_size=320, num_encoder_layers=1, num_decoder_layers=1
-    )
+    translator = new_translator(pairs, preset="tiny", vocabulary_size=320, **ONE_LAYER)
     data = batches(pairs, translator.tokenizer, tokens_per_batch=256)
     compile_for_training(translator.model)
-    translator.model.fit(
-        data, steps_per_epoch=data.steps_per_epoch, epochs=3, shuffle=False, verbose=0
-    )
+    translator.model.fit(data, epochs=3, shuffle=False, verbose=0)
     assert int(translator.model.optimizer.iterations) == 3 * data.steps_per_epoch
 
 
@@ -101,9 +96,9 @@ def test_the_same_seed_gives_the_same_weights(tmp_path):
 def test_without_validation_the_average_is_chosen(tmp_path):
     train(corpus(40, 3), tmp_path / "out", epochs=1)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
-    recipe = results.pop("recipe")
+    config = results.pop("config")
     assert results == {"chosen": "average", "best_epoch": 1}
-    assert recipe["warmup_steps"] == 50 and recipe["tokens_per_batch"] == 512
+    assert config["warmup_steps"] == 50 and config["tokens_per_batch"] == 512
 
 
 def test_ctrl_c_saves_the_model_so_far(tmp_path, monkeypatch):
@@ -127,44 +122,142 @@ def test_a_folder_in_the_way_is_refused_untouched(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_what_is_overwritten_stays_until_there_is_another(tmp_path, monkeypatch):
-    (tmp_path / "translator.keras").write_text("the one that `--from` named")
+def test_the_translator_of_a_run_is_there_until_its_replacement_is(
+    tmp_path, monkeypatch
+):
+    train(corpus(40, 3), tmp_path, epochs=1)
+    before = (tmp_path / "translator.keras").read_bytes()
 
     def press(self, batch, logs=None):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(keras.callbacks.CSVLogger, "on_train_batch_end", press)
     with pytest.raises(Interrupted):
-        train(corpus(40, 3), tmp_path, epochs=1, overwrite=True)
-    assert (tmp_path / "translator.keras").read_text() == "the one that `--from` named"
+        train(corpus(40, 3), tmp_path, epochs=2, overwrite=True)
+    assert (tmp_path / "translator.keras").read_bytes() == before
 
 
-def test_a_training_that_diverges_names_step_lines_and_snapshot(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "keras_vanilla.training.run.adam", lambda *_: keras.optimizers.SGD(1e20)
-    )
+def test_a_training_that_diverges_names_step_lines_and_snapshot(tmp_path):
     pairs = corpus(60, 3)
     with pytest.raises(Diverged, match="after step 2, whose batch is lines") as error:
-        train(pairs, tmp_path / "out", epochs=1)
+        train(pairs, tmp_path / "out", epochs=1, optimizer=keras.optimizers.SGD(1e20))
     folder = tmp_path / "out" / "snapshots"
     assert error.value.snapshot == folder / "step-000000000000.npz"
     tokenizer = Translator.load(tmp_path / "out" / "last.keras").tokenizer
-    data = batches(pairs, tokenizer, tokens_per_batch=512, max_tokens=30)
-    *_, labels, _ = next(iter(data.skip(1).as_numpy_iterator()))
+    data = batches(pairs, tokenizer, tokens_per_batch=512, max_tokens=30, first_step=1)
+    _, labels, _ = next(iter(data))
     texts = tokenizer.decode([[id_ for id_ in row if id_] for row in labels.tolist()])
     lines = error.value.line_numbers
     assert sorted(texts) == sorted(pairs.targets[line - 1] for line in lines)
     assert not (tmp_path / "out" / "translator.keras").exists()
 
 
-def test_what_a_translator_brings_is_not_said_again(tmp_path):
-    with pytest.raises(ValueError, match="has its own vocabulary_size"):
-        train(corpus(40, 3), tmp_path / "out", vocabulary_size=400)
-
-
-def test_an_unknown_preset_names_the_choices(tmp_path):
-    with pytest.raises(
-        ValueError, match="'huge'. Choose one of: tiny, small, base, big"
-    ):
-        train_translator(corpus(40, 3), tmp_path / "out", preset="huge")
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"vocabulary_size": 400}, "has its own vocabulary_size: received both"),
+        ({"preset": "tiny", "dropout": 0.0}, "has its own preset, dropout: received"),
+        ({"max_tokens": 31}, "at most the model's `max_length`, 30. Received: 31"),
+    ],
+    ids=str,
+)
+def test_what_a_given_translator_has_is_refused(tmp_path, setting, message):
+    with pytest.raises(ValueError, match=message):
+        train(corpus(40, 3), tmp_path / "out", **setting)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_vocabulary_size_beside_a_tokenizer_is_refused(tmp_path):
+    pairs = corpus(40, 3)
+    tokenizer = new_translator(pairs, preset="tiny", vocabulary_size=320).tokenizer
+    settings = {"tokenizer": tokenizer, "vocabulary_size": 320}
+    for make in (new_translator, lambda *a, **k: train_translator(*a, tmp_path, **k)):
+        with pytest.raises(ValueError, match="A tokenizer has its own vocabularies"):
+            make(pairs, **settings)
+
+
+class Unread:
+    """A corpus that must not be touched."""
+
+    def __getattr__(self, name):
+        raise AssertionError(name)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"preset": "huge"}, "`preset` must be one of 'tiny', 'small', 'base', 'big'"),
+        ({"seed": -1}, "`seed` must be an integer from 0"),
+        ({"micro_batches": 0}, "`micro_batches` must be .* at least 1. Received: 0"),
+        ({"max_tokens": 600}, "`max_length`, 512. Received: 600"),
+        ({"epoch": 3}, "no argument 'epoch'. Did you mean 'epochs'"),
+        ({"overwite": True}, "no argument 'overwite'. Did you mean 'overwrite'"),
+    ],
+    ids=str,
+)
+def test_a_wrong_setting_is_found_before_anything_is_read(tmp_path, setting, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        train_translator(Unread(), tmp_path / "out", **setting)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_cannot_be_written_is_found_before_anything_is_read(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(OSError, match="file"):
+        train_translator(Unread(), tmp_path / "file" / "out")
+
+
+def test_a_misspelled_argument_of_the_transformer_gets_a_suggestion():
+    with pytest.raises(TypeError, match="no argument 'num_head'. Did you mean 'num_he"):
+        new_translator(corpus(40, 3), preset="tiny", num_head=2)
+
+
+class Steps(keras.callbacks.Callback):
+    """Counts steps, and remembers them in snapshots."""
+
+    count = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.count += 1
+
+    def get_state(self):
+        return {"count": self.count}
+
+    def set_state(self, state):
+        self.count = state["count"]
+
+
+def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path):
+    pairs = corpus(60, 3)
+
+    def run(folder, stop=0):
+        steps = Steps()
+        callbacks = [steps, AfterBatches(stop)]
+        settings = {"optimizer": keras.optimizers.SGD(0.1, momentum=0.5), "epochs": 2}
+        translator = train(pairs, tmp_path / folder, callbacks=callbacks, **settings)
+        return steps.count, translator.model.get_weights()
+
+    count, whole = run("whole")
+    with pytest.raises(Crash):
+        run("stopped", stop=count - 1)
+    again, weights = run("stopped")
+    assert again == count > 2
+    for one, other in zip(whole, weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_second_training_in_the_folder_is_refused(tmp_path):
+    class Second(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            train(corpus(40, 3), tmp_path / "out", epochs=1)
+
+    with pytest.raises(FolderInUse, match="in use by another process"):
+        train(corpus(40, 3), tmp_path / "out", epochs=1, callbacks=[Second()])
+
+
+def test_another_optimizer_does_not_resume_the_training(tmp_path):
+    pairs, settings = corpus(40, 3), {"epochs": 1, "callbacks": [AfterBatches(1)]}
+    with pytest.raises(Crash):
+        train(pairs, tmp_path, optimizer=keras.optimizers.SGD(0.1), **settings)
+    with pytest.raises(FileExistsError, match="other settings: optimizer was"):
+        train(pairs, tmp_path, optimizer=keras.optimizers.SGD(0.2), **settings)

@@ -1,6 +1,7 @@
 """Data that a resumed training can read again from where it was."""
 
 import hashlib
+import itertools
 
 import keras
 import numpy as np
@@ -28,8 +29,9 @@ class RewindableData:
         self._data = data
         self.seekable = getattr(data, "endless", False)
         self._is_batches = hasattr(data, "start_at")
-        first_batch = _digest_of_first_batch(data)
-        self.digest = data.digest if self._is_batches else first_batch
+        if self.seekable:
+            self._check_seeking()
+        self.digest = data.digest if self._is_batches else _digest_of_first_batch(data)
 
     def batches(self):
         """An iterable of batches as `fit` sees them."""
@@ -69,6 +71,22 @@ class RewindableData:
     def line_numbers(self, step: int) -> list[int]:
         """Line numbers in the corpus of the pairs of a step; empty if not known."""
         return sorted(self._data.line_numbers(step)) if self._is_batches else []
+
+    def _check_seeking(self):
+        """Refuses batches whose `map` does not depend on the batch alone."""
+        first = self._data.first_step()
+        _, in_order = itertools.islice(self._data, 2)
+        self._data.start_at(first + 1)
+        try:
+            alone = next(iter(self._data))
+        finally:
+            self._data.start_at(first)
+        if _digest(in_order) != _digest(alone):
+            raise ValueError(
+                "The function given to `Batches.map` changes the same batch in another "
+                "way each time, so that a training cannot be resumed exactly. Random "
+                "numbers must depend on the batch: see `tf.random.stateless_uniform`."
+            )
 
 
 def _digest_of_first_batch(data):

@@ -2,8 +2,9 @@
 
 Python executes a package before any module in it, and `import keras_vanilla` imports
 Keras, which takes seconds. `--help` and errors in the arguments should not wait for it.
-So this module lies outside the package, imports `keras_vanilla.cli` while the package
-itself is not executed yet, and executes it before the first command that needs it.
+So this folder is installed beside the package, as `keras_vanilla_cli` (setup.cfg,
+`package_dir`); it imports `keras_vanilla.cli` while the package itself is not executed
+yet, and executes it before the first command that needs it.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
-"""Decoding as it happens: one token a step, as an animation and as still pictures."""
+"""Greedy decoding step by step, as an animation and as still pictures."""
 
 import io
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,13 @@ from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
 from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
 
-MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # that a picture is shown
-MOST_TOKENS = 24  # of a side
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_vanilla.translation.translator import Translator
+
+MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # per picture
+MOST_TOKENS = 24  # of the source, and of the translation
 LONGEST = 9  # characters of a token
 TOKEN = 0.72  # inches from token to token
 LEFT = -0.9  # where the stacks begin; their first token is at 0
@@ -20,15 +25,15 @@ IDLE, AT_WORK, DONE = ("white", "black"), (DARK, "white"), ("#dddddd", "black")
 
 
 class _Scene(NamedTuple):
-    """What is at work at a moment of decoding."""
+    """One picture: which part of the model computes, and the tokens so far."""
 
     title: str
     layer: int | None  # of the encoder; None when the decoder works
-    said: list  # the tokens that the decoder has said
+    output: list  # the tokens that the decoder has predicted
 
 
 class _Decoding(NamedTuple):
-    """One text, decoded; `following` is the number of the second step's scene."""
+    """One decoded text; `following` is the index of the second step's scene."""
 
     source: list
     layers: int
@@ -38,15 +43,20 @@ class _Decoding(NamedTuple):
     @property
     def width(self):
         """Tokens of the longer side."""
-        return max(len(self.source), len(self.scenes[-1].said))
+        return max(len(self.source), len(self.scenes[-1].output))
 
 
-def decoding_gif(translator, text, part="all", max_length=None):
-    """Greedy decoding of a text as an animation, a picture a step.
+def decoding_gif(
+    translator: "Translator",
+    text: str,
+    part: str = "all",
+    max_length: int | None = None,
+) -> bytes:
+    """Greedy decoding of a text as an animation, one picture per step.
 
     In the first step the encoder reads the whole text, layer after layer, and the
-    decoder says its first token; in each following step the decoder works alone, reads
-    what it said before and says the next token, until the end.
+    decoder predicts its first token. In each following step only the decoder computes:
+    it reads the tokens that it predicted and predicts the next one, until the end.
 
     Args:
         translator: Translator.
@@ -57,8 +67,8 @@ def decoding_gif(translator, text, part="all", max_length=None):
     Returns:
         bytes of a GIF, which `IPython.display.Image(data=..., format="gif")` shows.
     Raises:
-        ValueError: if there is no such part, the text has no piece or more than the
-            model takes, or either side has more than 24 tokens.
+        ValueError: if there is no such part, the text has no piece or more pieces than
+            the model takes, or the text or its translation has more than 24 tokens.
     """
     if part not in ("first", "following", "all"):
         raise ValueError(
@@ -73,13 +83,15 @@ def decoding_gif(translator, text, part="all", max_length=None):
     return _gif([_picture(decoding, scene) for scene in scenes[part]])
 
 
-def decoding_stills(translator, text, count=6, max_length=None):
-    """Pictures of the same below each other: the first ones, then every so many steps.
+def decoding_stills(
+    translator: "Translator", text: str, count: int = 6, max_length: int | None = None
+) -> "Figure":
+    """Pictures of the same below each other: the first ones, then at equal intervals.
 
     Args:
         translator: Translator.
         text: str.
-        count: int, at least 2. Pictures; fewer where decoding has fewer.
+        count: int, at least 2. Number of pictures; fewer if decoding has fewer.
         max_length: int or None, see `greedy_search`.
     Returns:
         A matplotlib Figure.
@@ -111,13 +123,13 @@ def _decode(translator, text, max_length):
     states = trace_search(
         greedy_search, translator.model, np.array([sources]), max_length=max_length
     )[1]
-    said = [names(i) for i in states[-1]["ids"][0, : len(states) - 1]]
+    output = [names(i) for i in states[-1]["ids"][0, : len(states) - 1]]
     source = list(map(source_names(tokenizer), sources))
-    for side, tokens in (("text", source), ("translation", said)):
+    for side, tokens in (("text", source), ("translation", output)):
         if len(tokens) > MOST_TOKENS:
             raise ValueError(
-                f"Decoding is drawn for at most {MOST_TOKENS} tokens on either side. "
-                f"Received: a {side} of {len(tokens)}"
+                f"Decoding is drawn for at most {MOST_TOKENS} tokens per text. "
+                f"Received: a {side} of {len(tokens)} tokens"
             )
     layers = translator.model.num_encoder_layers
     encoding = [
@@ -125,8 +137,8 @@ def _decode(translator, text, max_length):
         for layer in range(layers)
     ]
     steps = [
-        _Scene(f"Step {n}: the decoder says {said[n - 1]}", None, said[:n])
-        for n in range(1, len(said) + 1)
+        _Scene(f"Step {n}: the decoder predicts {output[n - 1]}", None, output[:n])
+        for n in range(1, len(output) + 1)
     ]
     return _Decoding(source, layers, [*encoding, *steps], layers + 1)
 
@@ -165,9 +177,9 @@ def _gif(pictures):
 
 
 def _draw(axes, decoding, scene):
-    """From below: the source, the encoder, what the decoder reads, it, what it says."""
+    """From below: source, encoder, input of the decoder, decoder, its output."""
     encoding, layers = scene.layer is not None, decoding.layers
-    read = [] if encoding else [START, *scene.said[:-1]]
+    read = [] if encoding else [START, *scene.output[:-1]]
     above = 0.3 + 0.28 * layers  # the encoder
     axes.set(xlim=(-2.1, decoding.width - 0.4), ylim=(-0.3, above + 1.9))
     name_picture(axes, scene.title)
@@ -182,10 +194,10 @@ def _draw(axes, decoding, scene):
     _tokens(axes, read, above + 0.62, IDLE)
     _name(axes, above + 1.08, "decoder")
     look = IDLE if encoding else AT_WORK
-    _bar(axes, decoding.scenes[-1].said, above + 1.08, 0.26, look)
-    _name(axes, above + 1.54, "says")
-    _tokens(axes, scene.said[:-1], above + 1.54, DONE)
-    _tokens(axes, scene.said[-1:], above + 1.54, AT_WORK, len(scene.said) - 1)
+    _bar(axes, decoding.scenes[-1].output, above + 1.08, 0.26, look)
+    _name(axes, above + 1.54, "predicts")
+    _tokens(axes, scene.output[:-1], above + 1.54, DONE)
+    _tokens(axes, scene.output[-1:], above + 1.54, AT_WORK, len(scene.output) - 1)
     if not encoding:
         _name(axes, above + 0.24, "memory")
         style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.5}

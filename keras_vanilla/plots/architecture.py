@@ -1,7 +1,14 @@
-"""Drawings of a Transformer, from the black box down to all of its parts."""
+"""Drawings of a Transformer, from a black box to all of its layers."""
+
+from typing import TYPE_CHECKING
 
 from keras_vanilla.plots.drawing import SHADED, Drawing
 from keras_vanilla.plots.layer_drawing import APART, draw_column, draw_layer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_vanilla.models.transformer import Transformer
 
 LEVELS = {
     "box": "The Transformer, a black box",
@@ -13,29 +20,29 @@ LEVELS = {
 
 
 def architecture(
-    model,
-    level="layers",
-    source="je suis étudiant",
-    target="i am a student",
+    model: "Transformer",
+    level: str = "layers",
+    source: str = "je suis étudiant",
+    target: str = "i am a student",
     *,
-    title=None,
-):
+    title: str | None = None,
+) -> "Figure":
     """Draws a Transformer with the names and sizes of its real layers.
 
-    Levels, each of which opens the one before:
+    Each level shows more than the one before:
 
         box      text in, text out
         stacks   encoder and decoder
         layers   each stack's layers
         parts    one layer of each stack: sub-layers, residuals and normalisations
-        whole    all layers with all of it, and what stands before and behind them
+        whole    all layers with all of it, embeddings and output
 
     Args:
         model: Transformer.
         level: one of the names above.
-        source: str. What goes in.
-        target: str. What comes out.
-        title: str or None. None names the level.
+        source: str. The input text.
+        target: str. The output text.
+        title: str or None. None means a title for the level.
     Returns:
         A matplotlib Figure.
     Raises:
@@ -117,7 +124,7 @@ def _draw_one_of(drawing, x, layers, kind):
 
 
 def _draw_stack(drawing, x, layers, kind):
-    """All the sub-layers of some layers, drawn above each other: (name, boxes)."""
+    """Draws layers above each other; returns the name and boxes of each sub-layer."""
     drawn = []
     for layer in layers:
         y = drawn[-1][1][-1].top[1] + 1.0 if drawn else 0
@@ -129,18 +136,18 @@ def _draw_stack(drawing, x, layers, kind):
 
 
 def _share_memory(drawing, top, readers):
-    """From the top encoder layer to each box that reads the memory."""
+    """Draws arrows from the top encoder layer to each box that reads the memory."""
     x, y = top.top[0], top.top[1] + 0.7
     bus = x + APART / 2
-    way = [top.top, (x, y), (bus, y)]
+    path = [top.top, (x, y), (bus, y)]
     for reader in readers:
-        drawing.arrow(*way, (bus, reader.y), reader.left)
-        way = [(bus, min(y, reader.y))]  # the others branch off
+        drawing.arrow(*path, (bus, reader.y), reader.left)
+        path = [(bus, min(y, reader.y))]  # the others branch off
     drawing.text(bus - 0.1, y + 0.13, "memory", side="right")
 
 
 def _draw_inputs(drawing, model, box):
-    """Embedding and positions below a stack's first box."""
+    """Draws embedding and positions below the first box of a stack."""
     scale = f" × √{model.d_model}" if model.scale_embeddings else ""
     names = [f"TokenEmbedding{scale}", "add PositionalEncoding"]
     table, positions = draw_column(drawing, box.x, box.y - 1.9, names, shaded="")
@@ -149,14 +156,14 @@ def _draw_inputs(drawing, model, box):
 
 
 def _above(drawing, box, texts):
-    """The last of some boxes drawn above a stack's last one."""
+    """Draws boxes above the last one of a stack; returns the last of them."""
     boxes = draw_column(drawing, box.x, box.top[1] + 0.75, texts, shaded="")
     drawing.arrow(box.top, boxes[0].bottom)
     return boxes[-1]
 
 
 def _ends(drawing, encoder, decoder, source, target, top=None):
-    """The texts that go into both stacks from below, and the one that comes out."""
+    """Draws the texts that go into both stacks from below, and the output text."""
     top = decoder if top is None else top
     for box, text in ((encoder, source), (decoder, f"<s> {target}")):
         x, y = box.bottom

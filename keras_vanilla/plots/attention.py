@@ -1,41 +1,48 @@
 """Pictures of what attends to what, as tables, and of masks."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
 
-NUMBERED = 40  # rows or columns of a mask up to which cells hold their number
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NUMBERED = 40  # cells of masks with at most so many rows and columns show numbers
 
 
 def attention_map(
-    weights,
-    queries,
-    keys=None,
+    weights: ArrayLike,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
     *,
-    title="Attention weights",
-    heads=None,
-    x_axis="key",
-    y_axis="query",
-    numbers=None,
-    columns=4,
-):
-    """Draws who attends to whom as fields of rising darkness, from weight 0 up.
+    title: str = "Attention weights",
+    heads: Sequence[str] | None = None,
+    x_axis: str = "key",
+    y_axis: str = "query",
+    numbers: bool | str | None = None,
+    columns: int = 4,
+) -> "Figure":
+    """Draws attention weights as tables: the larger the weight, the darker the cell.
 
     Args:
         weights: float array (T, S) of one head, or (N, T, S): all heads in a grid.
-        queries: sequence of T str, one for each row.
-        keys: sequence of S str, one for each column; None means the queries.
+        queries: sequence of T str, the names of the rows.
+        keys: sequence of S str, the names of the columns; None means the queries.
         title: str.
         heads: sequence of N str or None, which means "head 1", "head 2", ...
-        x_axis: str. What the columns are.
-        y_axis: str. What the rows are.
+        x_axis: str. Name of the columns.
+        y_axis: str. Name of the rows.
         numbers: as for `heat_map`; None writes them into a small table of one head.
-        columns: int. Heads side by side.
+        columns: int. Number of heads side by side.
     Returns:
-        A matplotlib Figure. Where there are more tokens than room, some are named.
+        A matplotlib Figure. If there is no room for all names, some are written.
     Raises:
-        ValueError: if the weights have another rank or are empty, or the queries, keys
-            or heads are not as many.
+        ValueError: if the weights have another rank or are empty, or the number of
+            queries, keys or heads does not match them.
     """
     weights, queries, keys, heads = checked(weights, queries, keys, heads)
     names = {"title": title, "x_axis": x_axis, "y_axis": y_axis, "unit": "weight"}
@@ -57,14 +64,14 @@ def attention_map(
 
 
 def mask_table(
-    mask,
-    queries=None,
-    keys=None,
+    mask: ArrayLike,
+    queries: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
     *,
-    title="Mask",
-    x_axis="key",
-    y_axis="query",
-):
+    title: str = "Mask",
+    x_axis: str = "key",
+    y_axis: str = "query",
+) -> "Figure":
     """Draws a mask: dark cells (1) may be attended to, light ones (0) may not.
 
     Args:
@@ -72,13 +79,13 @@ def mask_table(
         queries: sequence of T str or None, which means 0, 1, 2, ...
         keys: sequence of S str or None, which means 0, 1, 2, ...
         title: str.
-        x_axis: str. What the columns are.
-        y_axis: str. What the rows are.
+        x_axis: str. Name of the columns.
+        y_axis: str. Name of the rows.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the mask is not a table of true and false, or names are not as
-            many as its rows or columns.
+        ValueError: if the mask is not a table of true and false, or the number of
+            names does not match it.
     """
     mask = np.asarray(mask)
     if mask.ndim != 2 or not mask.size or not np.isin(mask, (0, 1)).all():
@@ -104,12 +111,17 @@ def mask_table(
     return figure
 
 
-def checked(weights, queries, keys, heads):
+def checked(
+    weights: ArrayLike,
+    queries: Sequence[str],
+    keys: Sequence[str] | None,
+    heads: Sequence[str] | None,
+) -> tuple[np.ndarray, list[str], list[str], list[str]]:
     """Weights (N, T, S), and the names of queries, keys and heads.
 
     Raises:
-        ValueError: if the weights have another rank or are empty, or the names are not
-            as many.
+        ValueError: if the weights have another rank or are empty, or the number of
+            names does not match them.
     """
     weights = np.asarray(weights, dtype="float64")
     if weights.ndim not in (2, 3) or not weights.size:
@@ -122,11 +134,11 @@ def checked(weights, queries, keys, heads):
     keys = queries if keys is None else list(keys)
     if heads is None:
         heads = [f"head {i + 1}" for i in range(len(weights))]
-    given = len(heads), len(queries), len(keys)
-    if given != weights.shape:
+    names = len(heads), len(queries), len(keys)
+    if names != weights.shape:
         raise ValueError(
             f"Weights of {_counted(weights.shape)} need as many names. Received: names "
-            f"of {_counted(given)}"
+            f"of {_counted(names)}"
         )
     return weights, queries, keys, list(heads)
 
@@ -135,8 +147,8 @@ def _counted(shape):
     return "{} heads, {} queries and {} keys".format(*shape)
 
 
-def largest(weights):
-    """The darkest weight's value; 1 where there is none above 0."""
+def largest(weights: np.ndarray) -> float:
+    """The largest finite weight; 1 if none is above 0."""
     finite = weights[np.isfinite(weights)]
     return finite.max() if finite.size and finite.max() > 0 else 1.0
 

@@ -1,6 +1,10 @@
 """Pictures of what attends to what, as lines between two columns of tokens."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.attention import checked, largest
 from keras_vanilla.plots.canvas import (
@@ -12,7 +16,10 @@ from keras_vanilla.plots.canvas import (
     title_inches,
 )
 
-MOST_LINKED = 40  # tokens of a column; more are cropped
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_LINKED = 40  # tokens per column; longer columns are cropped
 FAINTEST = 0.05  # of the largest weight; links below it are not drawn
 STYLES = [  # dashes and marker of each head
     ("solid", "o"),
@@ -23,21 +30,21 @@ STYLES = [  # dashes and marker of each head
 
 
 def attention_links(
-    weights,
-    queries,
-    keys=None,
+    weights: ArrayLike,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
     *,
-    query=None,
-    title="Attention",
-    heads=None,
-    x_axis="key",
-    y_axis="query",
-):
+    query: int | None = None,
+    title: str = "Attention",
+    heads: Sequence[str] | None = None,
+    x_axis: str = "key",
+    y_axis: str = "query",
+) -> "Figure":
     """Draws two columns of tokens and a line for each weight between them.
 
     The larger the weight, the darker and wider the line. Heads differ by dashes and by
-    the mark at the key's end. Of more than 40 tokens a column shows those around
-    `query`, or the first, and the keys that they attend to most; the title says so.
+    the mark at the key. Of more than 40 queries those around `query` are shown, or the
+    first ones; of more than 40 keys those with most of the weight; the title says so.
 
     Args:
         weights: float array (T, S) of one head, or (N, T, S) of at most 4 heads.
@@ -46,14 +53,14 @@ def attention_links(
         query: int or None. The one query whose lines are drawn; None means all.
         title: str.
         heads: sequence of N str or None, which means "head 1", "head 2", ...
-        x_axis: str. What the right column is.
-        y_axis: str. What the left column is.
+        x_axis: str. Name of the right column.
+        y_axis: str. Name of the left column.
     Returns:
         A matplotlib Figure.
     Raises:
         ValueError: if the weights have another rank, are empty, negative or not finite,
-            or are of more than 4 heads; if the queries, keys or heads are not as many;
-            if `query` is not the number of one.
+            or have more than 4 heads; if the number of queries, keys or heads does not
+            match them; if `query` is not the index of a query.
     """
     weights, queries, keys, heads = checked(weights, queries, keys, heads)
     _check_links(weights, query, len(queries))
@@ -79,17 +86,17 @@ def attention_links(
 def _check_links(weights, query, count):
     if len(weights) > len(STYLES):
         raise ValueError(
-            f"Links of at most {len(STYLES)} heads can be told apart. Received: "
+            f"Links of at most {len(STYLES)} heads can be distinguished. Received: "
             f"{len(weights)} heads; choose some, as in weights[[0, 3]]"
         )
     if not np.isfinite(weights).all() or weights.min() < 0:
         raise ValueError(
-            "Links are drawn of finite weights from 0 up. Received: weights from "
+            "Links are drawn from finite weights of at least 0. Received: weights from "
             f"{weights.min()} to {weights.max()}"
         )
     if query is not None and not 0 <= query < count:
         raise ValueError(
-            f"`query` must be the number of one of the {count} queries, 0 first. "
+            f"`query` must be the index of one of the {count} queries. "
             f"Received: {query}"
         )
 
@@ -141,7 +148,7 @@ def _frame(label):
 
 
 def _caption(weights, columns):
-    """How dark is dark; where keys are left out, how much of the weight they hold."""
+    """The weight of the darkest line, and how much weight the keys left out have."""
     caption = f"darkest, widest line: weight {weights[:, :, columns].max():.2f}"
     left_out = 1 - weights[:, :, columns].sum() / max(weights.sum(), 1e-12)
     if columns.stop - columns.start == weights.shape[-1]:

@@ -4,24 +4,40 @@ import functools
 import math
 import unicodedata
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from keras_vanilla._checks import extra_missing
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
 LONGEST_NAME = 24  # characters
-NAME_INCHES = 0.15  # of an axis that a name takes
+NAME_INCHES = 0.15  # along an axis, per name
 FIRST_FONT = "DejaVu Sans"  # comes with matplotlib
-LAST_FONT = "Last Resort High-Efficiency"  # as well; has a box for every character
+LAST_FONT = "Last Resort High-Efficiency"  # comes with it too; shows boxes only
 
 
-def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
+def canvas(
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    width: float = 6.4,
+    height: float = 4.0,
+    title: str | None = None,
+) -> tuple["Figure", np.ndarray]:
     """An empty figure that needs no display, and its axes.
 
     Args:
         rows: int.
         columns: int.
-        width: float. Inches; as many more as the title needs.
+        width: float. Inches; more if the title needs them.
         height: float. Inches.
-        title: str or None. Of the whole figure.
+        title: str or None. Title of the whole figure.
     Returns:
         A matplotlib Figure, and a NumPy object array (rows, columns) of its axes.
     Raises:
@@ -39,35 +55,35 @@ def canvas(rows=1, columns=1, *, width=6.4, height=4.0, title=None):
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def name_axes(axes, *, title, x_axis, y_axis):
-    """Writes a title and what the axes mean, in fonts that can show them."""
+def name_axes(axes: "Axes", *, title: str, x_axis: str, y_axis: str) -> None:
+    """Writes a title and the names of the axes, in fonts that can show them."""
     fonts = {"fontfamily": fonts_for([x_axis, y_axis])}
     name_picture(axes, title)
     axes.set_xlabel(shown(x_axis, longest=None), **fonts)
     axes.set_ylabel(shown(y_axis, longest=None), **fonts)
 
 
-def name_picture(axes, title):
+def name_picture(axes: "Axes", title: str) -> None:
     """Writes a title above a picture, line by line, in fonts that can show it."""
     lines = [shown(line, longest=None) for line in title.split("\n")]
     axes.set_title("\n".join(lines), fontsize="medium", fontfamily=fonts_for(lines))
 
 
-def title_inches(title):
-    """How wide a figure must be for `name_picture` to cut nothing."""
+def title_inches(title: str) -> float:
+    """The width that a figure needs for its title."""
     return 0.09 * max(map(len, title.split("\n"))) + 0.6
 
 
-def name_places(axis, names, inches):
-    """Writes the names of an axis's places 0, 1, 2, ...
+def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
+    """Writes names at the places 0, 1, 2, ... of an axis.
 
-    Where there is no room for all, every second, fifth, tenth, ... is written, with its
-    number, and the axis says so. Long names below a short axis are turned.
+    If there is no room for all, every second, fifth, tenth, ... is written, with its
+    number, and the axis says so. Long names below a short axis are rotated.
 
     Args:
-        axis: `axes.xaxis` or `axes.yaxis`, which has its own name already.
+        axis: `axes.xaxis` or `axes.yaxis`, whose own name is written already.
         names: sequence of str.
-        inches: float. The axis's length.
+        inches: float. Length of the axis.
     """
     step = _step(len(names), inches)
     places = range(0, len(names), step)
@@ -87,25 +103,25 @@ def name_places(axis, names, inches):
     )
 
 
-def name_inches(names):
-    """What the longest of some names takes beside an axis, beyond a short one."""
+def name_inches(names: Sequence[str] | None) -> float:
+    """Inches that names need beside an axis, in addition to short ones."""
     longest = 0 if names is None else max(map(len, names))
     return 0.085 * max(0, min(longest, LONGEST_NAME) - 6)
 
 
 def _step(count, inches):
-    """1, 2, 5, 10, 20, 50, ...: the first with room for every such name."""
+    """The first of 1, 2, 5, 10, 20, 50, ... that leaves room for the names."""
     room = max(1, int(inches / NAME_INCHES))
     steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
     return next(step for step in steps if math.ceil(count / step) <= room)
 
 
-def shown(text, longest=LONGEST_NAME):
-    """A text as it can be drawn: on one line, nothing of it taken for a formula.
+def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
+    """A text as it can be drawn: on one line, with no part of it read as a formula.
 
     Args:
         text: str.
-        longest: int or None. Longer texts end in an ellipsis.
+        longest: int or None. Longer texts are cut and end in an ellipsis.
     Returns:
         Str. Control characters, and those that no installed font has, are written as
         their code points: <1F>, <52A8>.
@@ -122,12 +138,12 @@ def shown(text, longest=LONGEST_NAME):
     return "".join(map(_visible, text)).replace("$", r"\$")
 
 
-def cut(text, longest):
-    """A text of at most so many characters; where some are left out, "…" is last."""
+def cut(text: str, longest: int) -> str:
+    """The first characters of a text; it ends in "…" if some are left out."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def fonts_for(texts):
+def fonts_for(texts: Sequence[str]) -> list[str]:
     """Families of installed fonts that together can show some texts.
 
     Args:
@@ -135,12 +151,12 @@ def fonts_for(texts):
     Returns:
         List of str, for the `fontfamily` of a matplotlib text.
     """
-    found = {_font_of(character) for text in texts for character in text}
-    return [FIRST_FONT, *sorted(found - {FIRST_FONT, None})]
+    families = {_font_of(character) for text in texts for character in text}
+    return [FIRST_FONT, *sorted(families - {FIRST_FONT, None})]
 
 
 def _is_seen(text):
-    """Whether anything of it leaves a mark on paper."""
+    """Whether any of its characters is visible."""
     return any(unicodedata.category(c) not in ("Cf", "Zs") for c in text)
 
 
@@ -163,7 +179,7 @@ def _is_control(character):
 def _font_of(character):
     """The family of the first font that has a character, or None."""
     if unicodedata.category(character) == "Cf":
-        return FIRST_FONT  # such as marks of direction: not seen, but at work
+        return FIRST_FONT  # such as marks of direction, which are invisible
     families = (
         family for family, path in _fonts() if ord(character) in _characters(path)
     )
@@ -172,7 +188,7 @@ def _font_of(character):
 
 @functools.cache
 def _fonts():
-    """(family, path) of the installed fonts that show something, the first first."""
+    """(family, path) of the installed fonts, the preferred one first."""
     from matplotlib.font_manager import findfont, fontManager
 
     paths = {font.name: font.fname for font in fontManager.ttflist}

@@ -1,9 +1,11 @@
-"""Lines and bars that are told apart without colours."""
+"""Line and bar charts that are readable without colours."""
 
 import itertools
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import (
     canvas,
@@ -13,6 +15,10 @@ from keras_vanilla.plots.canvas import (
     shown,
     title_inches,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DARK, MIDDLE, LIGHT = "#08306b", "#c05a00", "#8a8a8a"
 LINES = [  # dashes, marker, colour
@@ -33,41 +39,41 @@ FILLS = [
     ("white", "---"),
     ("white", ""),
 ]
-NUMBER_INCHES = 0.4  # of a bar that its number takes
-NAMED = 10  # places of a logarithmic axis that are all named, if no more
+NUMBER_INCHES = 0.4  # width of a number above a bar
+NAMED = 10  # a logarithmic axis names all of its places if there are no more
 MARKED = 24  # a line with more points than this has no markers
 
 
 def curves(
-    x,
-    lines,
+    x: ArrayLike,
+    lines: dict[str, ArrayLike],
     *,
-    title,
-    x_axis,
-    y_axis,
-    log_x=False,
-    log_y=False,
-    axes=None,
-):
-    """Draws lines over the same places, told apart by dashes and markers.
+    title: str,
+    x_axis: str,
+    y_axis: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    axes: "Axes | None" = None,
+) -> "Figure":
+    """Draws lines over the same x, distinguished by dashes and markers.
 
-    From the seventh line on markers are hollow.
+    From the seventh line on, markers are hollow.
 
     Args:
         x: float array (n,).
-        lines: dict of name: float array (n,). NaN leaves a gap, and so does what is
-            not above 0 on a logarithmic axis.
+        lines: dict of name: float array (n,). NaN leaves a gap, and so does a
+            number that is not above 0 on a logarithmic axis.
         title: str.
-        x_axis: str. What x is, and its unit.
-        y_axis: str. What y is, and its unit.
+        x_axis: str. Name of x, and its unit.
+        y_axis: str. Name of y, and its unit.
         log_x: bool.
         log_y: bool.
         axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no line or no place, or a line has not as many values
-            as `x`.
+        ValueError: if there is no line or `x` is empty, or a line and `x` differ in
+            length.
     """
     _check_lines(x, lines)
     if axes is None:
@@ -96,8 +102,8 @@ def curves(
 def _check_lines(x, lines):
     if not lines or not len(x):
         raise ValueError(
-            "Curves need at least one line and one place. Received: "
-            f"{len(lines)} lines, {len(x)} places"
+            "Curves need at least one line and one value of `x`. Received: "
+            f"{len(lines)} lines, {len(x)} values of `x`"
         )
     for name, y in lines.items():
         if np.shape(y) != np.shape(x):
@@ -107,16 +113,24 @@ def _check_lines(x, lines):
             )
 
 
-def bars(values, *, title, y_axis, x_axis="", numbers="{:.4g}", axes=None):
+def bars(
+    values: dict[str, float] | dict[str, dict[str, float]],
+    *,
+    title: str,
+    y_axis: str,
+    x_axis: str = "",
+    numbers: str = "{:.4g}",
+    axes: "Axes | None" = None,
+) -> "Figure":
     """Draws bars with their numbers above them.
 
     Args:
         values: dict of name: float; or of group: dict of name: float, the same names in
-            each group, drawn side by side and told apart by their filling.
+            each group, drawn side by side and distinguished by their filling.
         title: str.
-        y_axis: str. What the heights are, and their unit.
-        x_axis: str. What the groups are.
-        numbers: str. The format of the numbers.
+        y_axis: str. Name of the heights, and their unit.
+        x_axis: str. Name of the groups.
+        numbers: str. Format of the numbers.
         axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
@@ -130,7 +144,7 @@ def bars(values, *, title, y_axis, x_axis="", numbers="{:.4g}", axes=None):
     names = list(next(iter(groups.values()), {}))
     if not names or any(list(heights) != names for heights in groups.values()):
         raise ValueError(
-            "Bars need at least one, and the same names in each group. Received: "
+            "Bars need at least one value, and the same names in each group. Received: "
             f"{ {group: list(heights) for group, heights in groups.items()} }"
         )
     if axes is None:
@@ -165,7 +179,7 @@ def bars(values, *, title, y_axis, x_axis="", numbers="{:.4g}", axes=None):
 
 
 def _in_legend(name):
-    """A name that matplotlib does not leave out, as it does those that begin with _."""
+    """A name for a legend; matplotlib leaves out those that begin with "_"."""
     name = shown(name, longest=None)
     return f" {name}" if name.startswith("_") else name
 

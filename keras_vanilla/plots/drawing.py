@@ -1,16 +1,21 @@
-"""Boxes and arrows on a plane measured in inches."""
+"""Boxes and arrows, in inches."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from keras_vanilla.plots.canvas import canvas, fonts_for, shown
 
-LINE = 0.16  # inches that a line of text takes
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINE = 0.16  # height of a line of text in inches
 MARGIN = 0.15
 FRAME, PLAIN, SHADED = "frame", "white", "#dddddd"
 
 
 class Box(NamedTuple):
-    """A box by its middle and size; its sides' middles are where arrows go."""
+    """A box by its centre and size; arrows join the middles of its sides."""
 
     x: float
     y: float
@@ -18,24 +23,24 @@ class Box(NamedTuple):
     height: float
 
     @property
-    def top(self):
+    def top(self) -> tuple[float, float]:
         return self.x, self.y + self.height / 2
 
     @property
-    def bottom(self):
+    def bottom(self) -> tuple[float, float]:
         return self.x, self.y - self.height / 2
 
     @property
-    def left(self):
+    def left(self) -> tuple[float, float]:
         return self.x - self.width / 2, self.y
 
     @property
-    def right(self):
+    def right(self) -> tuple[float, float]:
         return self.x + self.width / 2, self.y
 
 
-def draw_box(axes, box, **style):
-    """A rectangle of this place and size."""
+def draw_box(axes: "Axes", box: Box, **style) -> None:
+    """Draws the rectangle of a box."""
     from matplotlib.patches import Rectangle
 
     corner = box.left[0], box.bottom[1]
@@ -43,8 +48,8 @@ def draw_box(axes, box, **style):
     axes.add_patch(Rectangle(corner, box.width, box.height, **style))
 
 
-def draw_named_box(axes, box, text, color, **style):
-    """A box with a small text of some color inside, which is `shown` already."""
+def draw_named_box(axes: "Axes", box: Box, text: str, color: str, **style) -> None:
+    """Draws a box with a small text, which `shown` has made drawable."""
     draw_box(axes, box, zorder=2, **style)
     axes.text(
         box.x,
@@ -60,13 +65,13 @@ def draw_named_box(axes, box, text, color, **style):
     )
 
 
-def height_of(text):
-    """Inches that a box around some lines of text is high."""
+def height_of(text: str) -> float:
+    """Height in inches of a box around some lines of text."""
     return 0.2 + LINE * (text.count("\n") + 1)
 
 
 class Drawing:
-    """Boxes, texts and arrows; the figure is as large as what was drawn.
+    """Boxes, texts and arrows; the size of the figure follows from them.
 
     The artists' gids are "box", "frame", "arrow" and "text".
 
@@ -74,22 +79,24 @@ class Drawing:
         title: str.
     """
 
-    def __init__(self, title):
+    def __init__(self, title: str):
         self._figure, axes = canvas(title=title)
         self._axes = axes[0, 0]
         self._axes.set_axis_off()
         self._corners = []
         self._title = title
 
-    def box(self, x, y, text, width=1.9, fill=PLAIN):
-        """A box around some lines of text, its middle at (x, y)."""
+    def box(
+        self, x: float, y: float, text: str, width: float = 1.9, fill: str = PLAIN
+    ) -> Box:
+        """Draws a box around some lines of text, its centre at (x, y)."""
         box = Box(x, y, width, height_of(text))
         self._rectangle(box, gid="box", facecolor=fill, linewidth=1, zorder=2)
         self.text(x, y, text)
         return box
 
-    def frame(self, boxes, name="", around=0.2):
-        """A dashed frame around boxes, its name in the upper left corner."""
+    def frame(self, boxes: Sequence[Box], name: str = "", around: float = 0.2) -> Box:
+        """Draws a dashed frame around boxes, its name in the upper left corner."""
         left = min(box.left[0] for box in boxes) - around
         right = max(box.right[0] for box in boxes) + around
         low = min(box.bottom[1] for box in boxes) - around
@@ -101,8 +108,8 @@ class Drawing:
             self.text(left + 0.08, high - 0.12, name, side="left")
         return box
 
-    def text(self, x, y, text, side="center"):
-        """Lines of text, their middle, left or right end at (x, y)."""
+    def text(self, x: float, y: float, text: str, side: str = "center") -> None:
+        """Draws lines of text, their centre, left or right end at (x, y)."""
         lines = [shown(line, longest=None) for line in text.split("\n")]
         self._axes.text(
             x,
@@ -119,8 +126,8 @@ class Drawing:
         shift = {"center": -width / 2, "left": 0, "right": -width}[side]
         self._corners += [(x + shift, y - 0.1), (x + shift + width, y + 0.1)]
 
-    def arrow(self, *points):
-        """An arrow along straight lines through points, its head at the last."""
+    def arrow(self, *points) -> None:
+        """Draws an arrow along straight lines through points, its head at the last."""
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
@@ -139,8 +146,8 @@ class Drawing:
         )
         self._corners += points
 
-    def finish(self):
-        """The figure, in the size that shows everything."""
+    def finish(self) -> "Figure":
+        """The figure, large enough to show everything."""
         across, up = zip(*self._corners, strict=True)
         left, right = min(across) - MARGIN, max(across) + MARGIN
         low, high = min(up) - MARGIN, max(up) + MARGIN

@@ -1,8 +1,11 @@
-"""A table of numbers as a field of rising darkness."""
+"""Tables of numbers as coloured cells: the larger, the darker."""
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import (
     canvas,
@@ -12,40 +15,44 @@ from keras_vanilla.plots.canvas import (
     title_inches,
 )
 
-NUMBER_INCHES = 0.08  # of a cell that a digit takes
-FEW = 12  # rows or columns up to which numbers are written into the cells
-COLORS = "Blues"  # its lightness falls all the way: ordered in black and white too
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NUMBER_INCHES = 0.08  # width of a digit in a cell
+FEW = 12  # tables of at most so many rows and columns show numbers
+COLORS = "Blues"  # gets darker all the way, so it is readable in black and white
 
 
 def heat_map(
-    values,
-    x_labels=None,
-    y_labels=None,
+    values: ArrayLike,
+    x_labels: Sequence[str] | None = None,
+    y_labels: Sequence[str] | None = None,
     *,
-    title,
-    x_axis,
-    y_axis,
-    unit=None,
-    limits=None,
-    numbers=None,
-    axes=None,
-):
+    title: str,
+    x_axis: str,
+    y_axis: str,
+    unit: str | None = None,
+    limits: tuple[float, float] | None = None,
+    numbers: bool | str | None = None,
+    axes: "Axes | None" = None,
+) -> "Figure":
     """Draws a table (rows, columns) of numbers: the larger, the darker.
 
-    Cells that hold no number, or an infinite one, are white with a cross.
+    Cells that are NaN or infinite are white with a cross.
 
     Args:
         values: float or bool array (rows, columns).
         x_labels: sequence of str or None. A name for each column.
         y_labels: sequence of str or None. A name for each row.
         title: str.
-        x_axis: str. What the columns are.
-        y_axis: str. What the rows are.
-        unit: str or None. What the numbers are; without it there is no scale.
-        limits: pair of floats or None. What is lightest and darkest; None takes the
-            smallest and the largest value.
+        x_axis: str. Name of the columns.
+        y_axis: str. Name of the rows.
+        unit: str or None. Unit of the numbers; without it there is no scale.
+        limits: pair of floats or None. The lightest and the darkest value; None means
+            the smallest and the largest one.
         numbers: bool, str or None. Whether to write each number into its cell, or the
-            format to write it in; None does so in small tables, where it fits.
+            format to write it in; None writes them in small tables if they fit.
         axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
@@ -76,38 +83,38 @@ def heat_map(
 
 
 def heat_maps(
-    values,
-    titles,
-    x_labels=None,
-    y_labels=None,
+    values: ArrayLike,
+    titles: Sequence[str],
+    x_labels: Sequence[str] | None = None,
+    y_labels: Sequence[str] | None = None,
     *,
-    title,
-    x_axis,
-    y_axis,
-    unit=None,
-    limits=None,
-    numbers=False,
-    columns=4,
-):
+    title: str,
+    x_axis: str,
+    y_axis: str,
+    unit: str | None = None,
+    limits: tuple[float, float] | None = None,
+    numbers: bool | str | None = False,
+    columns: int = 4,
+) -> "Figure":
     """Draws tables of one shape side by side, on one scale.
 
     Args:
         values: float array (tables, rows, columns).
         titles: sequence of str. One for each table.
         x_labels: as for `heat_map`.
-        y_labels: as for `heat_map`; written once a row of tables.
-        title: str. Of the whole figure.
-        x_axis: str. What the columns are.
-        y_axis: str. What the rows are.
+        y_labels: as for `heat_map`; written once per row of tables.
+        title: str. Title of the whole figure.
+        x_axis: str. Name of the columns.
+        y_axis: str. Name of the rows.
         unit: as for `heat_map`; one scale for all.
-        limits: as for `heat_map`; None takes them of all tables.
+        limits: as for `heat_map`; None means those of all tables together.
         numbers: as for `heat_map`.
-        columns: int. Tables side by side.
+        columns: int. Number of tables side by side.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no table, not one title for each, their shapes differ,
-            or `columns` is below 1; as `heat_map`.
+        ValueError: if there is no table, the number of titles differs, the shapes of
+            the tables differ, or `columns` is below 1; as `heat_map`.
     """
     tables = _tables(values, titles, columns)
     _check_labels(x_labels, tables.shape[2], "x_labels", "columns")
@@ -157,7 +164,7 @@ def _tables(values, titles, columns):
         raise ValueError(f"`columns` must be at least 1. Received: {columns}")
     if not len(values) or len(values) != len(titles):
         raise ValueError(
-            "Tables side by side need at least one, and a title for each. Received: "
+            "There must be at least one table, and a title for each. Received: "
             f"{len(values)} tables, {len(titles)} titles"
         )
     tables = [_table(table) for table in values]
@@ -188,7 +195,7 @@ def _check_labels(labels, count, name, what):
 
 
 def _inches(shape):
-    """Width and height of a table: roomy cells when they are few, never a poster."""
+    """Width and height of a table in inches, at most 12 each."""
     rows, columns = shape
     return min(12.0, max(2.4, 0.42 * columns)), min(12.0, max(1.6, 0.32 * rows))
 

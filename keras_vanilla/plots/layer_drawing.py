@@ -1,14 +1,26 @@
 """Drawings of one encoder or decoder layer, with the sizes of the real one."""
 
-from keras_vanilla.plots.drawing import SHADED, Drawing, height_of
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from keras_vanilla.plots.drawing import SHADED, Box, Drawing, height_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_vanilla.layers import DecoderLayer, EncoderLayer
 
 GAP = 0.2  # inches between a box and the next one above it
-BETWEEN = 0.45  # the same between sub-layers, where residual connections begin
+BETWEEN = 0.45  # the same between sub-layers, where residual connections start
 ASIDE = 1.2  # inches from a column's middle to its residual connections
 APART = 3.6  # inches between two columns' middles
 
 
-def layer_with_frame(layer, *, title="One layer, without and with its frame"):
+def layer_with_frame(
+    layer: "EncoderLayer | DecoderLayer",
+    *,
+    title: str = "One layer, without and with its frame",
+) -> "Figure":
     """Draws a layer's sub-layers alone, and beside them the layer as it is.
 
     Args:
@@ -29,11 +41,16 @@ def layer_with_frame(layer, *, title="One layer, without and with its frame"):
     return drawing.finish()
 
 
-def token_flow(layer, words, *, title="Each word's way through one encoder layer"):
-    """Draws how the words' vectors go through an encoder layer: x to z to r.
+def token_flow(
+    layer: "EncoderLayer",
+    words: Sequence[str],
+    *,
+    title: str = "The path of each word through one encoder layer",
+) -> "Figure":
+    """Draws the path of each word's vector through an encoder layer: x to z to r.
 
-    The words meet in self-attention alone; the feed-forward network takes each by
-    itself. Residuals and normalisations are left out.
+    Only self-attention combines the words; the feed-forward network takes each one
+    separately. Residual connections and normalisations are left out.
 
     Args:
         layer: EncoderLayer that is built.
@@ -45,7 +62,9 @@ def token_flow(layer, words, *, title="Each word's way through one encoder layer
         ValueError: if there are no words, or more than eight.
     """
     if not 1 <= len(words) <= 8:
-        raise ValueError(f"A flow is drawn of 1 to 8 words. Received: {len(words)}")
+        raise ValueError(
+            f"A flow is drawn for 1 to 8 words. Received: {len(words)} words"
+        )
     drawing = Drawing(title)
     width = layer.feed_forward.outer.units
     attention, network = _sublayer_names(layer)
@@ -55,19 +74,25 @@ def token_flow(layer, words, *, title="Each word's way through one encoder layer
     for i, (x, word) in enumerate(zip(across, words, strict=True), start=1):
         below = drawing.box(x, 0.5, f"x{_low(i)} ({width},)", width=1.1)
         z = drawing.box(x, 2.1, f"z{_low(i)} ({width},)", width=1.1)
-        alone = drawing.box(x, 2.9, network, fill=SHADED)
+        network_box = drawing.box(x, 2.9, network, fill=SHADED)
         r = drawing.box(x, 3.7, f"r{_low(i)} ({width},)", width=1.1)
         drawing.text(x, -0.1, word)
         drawing.arrow((x, 0.02), below.bottom)
         drawing.arrow(below.top, (x, attend.bottom[1]))
         drawing.arrow((x, attend.top[1]), z.bottom)
-        drawing.arrow(z.top, alone.bottom)
-        drawing.arrow(alone.top, r.bottom)
+        drawing.arrow(z.top, network_box.bottom)
+        drawing.arrow(network_box.top, r.bottom)
     return drawing.finish()
 
 
-def draw_layer(drawing, x, y, layer, name):
-    """A layer's sub-layers in their residuals, in a named frame: (name, boxes) each."""
+def draw_layer(
+    drawing: Drawing,
+    x: float,
+    y: float,
+    layer: "EncoderLayer | DecoderLayer",
+    name: str,
+) -> list[tuple[str, list[Box]]]:
+    """Draws a layer in a named frame; returns the name and boxes of each sub-layer."""
     is_decoder = hasattr(layer, "cross_attention")
     side = 1 if is_decoder else -1  # the memory comes from the other side
     drawn, boxes = [], []
@@ -87,8 +112,14 @@ def draw_layer(drawing, x, y, layer, name):
     return drawn
 
 
-def draw_column(drawing, x, y, texts, shaded=None):
-    """Boxes above each other from y upwards, joined by arrows."""
+def draw_column(
+    drawing: Drawing,
+    x: float,
+    y: float,
+    texts: Sequence[str],
+    shaded: str | None = None,
+) -> list[Box]:
+    """Draws boxes above each other from y upwards, joined by arrows."""
     boxes = []
     for text in texts:
         fill = {"fill": SHADED} if shaded in (None, text) else {}
@@ -114,7 +145,7 @@ def _sublayers(layer):
 
 
 def _sublayer_names(layer):
-    """What to write into the boxes, with the real sizes."""
+    """The texts of the boxes, with the layer's sizes."""
     attention, network = layer.self_attention, layer.feed_forward
     heads = f"{attention.num_heads} heads of {attention.key_dim}"
     width = network.outer.units

@@ -1,21 +1,34 @@
-"""What a model says may come next, as bars."""
+"""The probabilities of the next token, as bars."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import canvas
 from keras_vanilla.plots.curves import bars
 
-LEAST = 0.005  # of probability that gets the others a bar
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEAST = 0.005  # the others have a bar if their probability is above it
 
 
-def next_token(probabilities, names, *, top=8, title="The next token"):
-    """Draws the likeliest next tokens as bars, and what is left for all others.
+def next_token(
+    probabilities: ArrayLike | dict[str, ArrayLike],
+    names: Callable[[int], str],
+    *,
+    top: int = 8,
+    title: str = "The next token",
+) -> "Figure":
+    """Draws the most probable next tokens as bars, and all others as one bar.
 
     Args:
         probabilities: float array (V,), or dict of name: such array, drawn side by
-            side; the tokens are those that are likeliest in any of them.
+            side; the tokens are the most probable ones in any of them.
         names: function from an id to its name.
-        top: int. Tokens with a bar of their own.
+        top: int. Number of tokens with a bar of their own.
         title: str.
     Returns:
         A matplotlib Figure.
@@ -38,7 +51,7 @@ def next_token(probabilities, names, *, top=8, title="The next token"):
         raise ValueError("Probabilities must be finite numbers. Received: NaN or inf")
     order = np.argsort(-table.max(axis=0), kind="stable")[:top]
     order = order[np.argsort(-table[0, order], kind="stable")]
-    groups = dict(zip(_told_apart(order, names), table[:, order].T, strict=True))
+    groups = dict(zip(_unique_names(order, names), table[:, order].T, strict=True))
     others = np.delete(table, order, axis=1)  # (names, V - top)
     if others.sum() > LEAST:
         groups[f"{others.shape[1]} others"] = others.sum(axis=1)
@@ -56,10 +69,10 @@ def next_token(probabilities, names, *, top=8, title="The next token"):
     )
 
 
-def _told_apart(ids, names):
-    """The tokens' names, with their ids where several have the same."""
-    said = [str(names(i)) for i in ids]
+def _unique_names(ids, names):
+    """The names of the tokens, with their ids if several have the same name."""
+    texts = [str(names(i)) for i in ids]
     return [
-        name if said.count(name) == 1 else f"{name} ({i})"
-        for i, name in zip(ids, said, strict=True)
+        name if texts.count(name) == 1 else f"{name} ({i})"
+        for i, name in zip(ids, texts, strict=True)
     ]

@@ -1,26 +1,32 @@
 """A text's ids, and the names of its pieces."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keras_vanilla.tokenizer import Tokenizer
+    from keras_vanilla.translation.translator import Translator
 START, END, PAD = "<s>", "</s>", "<pad>"
 
 
-def source_of(translator, text):
+def source_of(translator: "Translator", text: str) -> list[int]:
     """Source ids of a text, a list of int.
 
     Raises:
-        ValueError: if it has no piece or more than the model takes.
+        ValueError: if it has no piece or more pieces than the model takes.
     """
     ids = translator.encode([text])[0]
     if len(ids) == 1:  # the end
-        raise ValueError(f"There is no piece to draw in the text {text!r}.")
+        raise ValueError(f"The text must have at least one piece. Received: {text!r}")
     return ids
 
 
-def source_names(tokenizer):
+def source_names(tokenizer: "Tokenizer") -> Callable[[int], str]:
     """A function from a source id to the piece's name."""
     return _names(tokenizer, tokenizer.source_pieces)
 
 
-def target_names(tokenizer):
+def target_names(tokenizer: "Tokenizer") -> Callable[[int], str]:
     """A function from a target id to the piece's name."""
     return _names(tokenizer, tokenizer.target_pieces)
 
@@ -37,6 +43,6 @@ def _names(tokenizer, pieces_of):
         try:
             return special.get(id_) or pieces_of([int(id_)])[0]
         except IndexError:
-            return f"<{id_}>"  # an id that stands for nothing
+            return f"<{id_}>"  # an id without a piece
 
     return name

@@ -1,18 +1,30 @@
-"""Pictures of what tells a Transformer where each token stands."""
+"""Pictures of positional encodings."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import canvas
 from keras_vanilla.plots.curves import curves
 from keras_vanilla.plots.heat_map import heat_map
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def position_map(encoding, labels=None, *, title="Positional encoding"):
+
+def position_map(
+    encoding: ArrayLike,
+    labels: Sequence[str] | None = None,
+    *,
+    title: str = "Positional encoding",
+) -> "Figure":
     """Draws the vector of each position as a row: dimension by position.
 
     Args:
         encoding: float array (L, D). Row k is the vector of position k.
-        labels: sequence of L str, the tokens that stand there, or None.
+        labels: sequence of L str, the tokens at the positions, or None.
         title: str.
     Returns:
         A matplotlib Figure.
@@ -34,8 +46,13 @@ def position_map(encoding, labels=None, *, title="Positional encoding"):
     )
 
 
-def position_curves(encoding, dimensions=(4, 5, 6, 7), *, title="Positional encoding"):
-    """Draws some dimensions over the positions.
+def position_curves(
+    encoding: ArrayLike,
+    dimensions: Sequence[int] = (4, 5, 6, 7),
+    *,
+    title: str = "Positional encoding",
+) -> "Figure":
+    """Draws some dimensions of the encoding over the positions.
 
     Args:
         encoding: float array (L, D). Row k is the vector of position k.
@@ -44,8 +61,8 @@ def position_curves(encoding, dimensions=(4, 5, 6, 7), *, title="Positional enco
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the encoding is not a table of positions or has not all of the
-            dimensions.
+        ValueError: if the encoding is not a table of positions, or does not have one of
+            the dimensions.
     """
     encoding = _table(encoding)
     for dimension in dimensions:
@@ -70,14 +87,19 @@ def position_curves(encoding, dimensions=(4, 5, 6, 7), *, title="Positional enco
     return figure
 
 
-def position_similarity(encoding, labels=None, *, title="Similarity of positions"):
-    """Draws how alike the vectors of each two positions are.
+def position_similarity(
+    encoding: ArrayLike,
+    labels: Sequence[str] | None = None,
+    *,
+    title: str = "Similarity of positions",
+) -> "Figure":
+    """Draws how similar the vectors of each two positions are.
 
         p_j · p_k / (|p_j| |p_k|)
 
     Args:
         encoding: float array (L, D). Row k is the vector p_k of position k.
-        labels: sequence of L str, the tokens that stand there, or None.
+        labels: sequence of L str, the tokens at the positions, or None.
         title: str.
     Returns:
         A matplotlib Figure.
@@ -101,7 +123,7 @@ def position_similarity(encoding, labels=None, *, title="Similarity of positions
 
 
 def _room(rows, columns):
-    """Axes for a table of this size, on a screen's page at most."""
+    """Axes for a table of this size, at most as large as a page."""
     width, height = 0.42 * columns + 2.2, 0.32 * rows + 1.2
     return canvas(width=min(9, max(4.6, width)), height=min(7, max(2.8, height)))[1][
         0, 0

@@ -1,4 +1,7 @@
-"""The tree of what a beam search tried, and the greedy path beside it."""
+"""The tree of the hypotheses of a beam search, and the greedy path below it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +11,11 @@ from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
 from keras_vanilla.plots.pieces import START, source_of, target_names
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_vanilla.translation.translator import Translator
 
 MOST_BEAMS = 16
 COLUMN, ROW = 1.12, 0.5  # inches from box to box
@@ -23,7 +31,7 @@ STYLES = {  # of a box: fill, edge, width of the edge, dashes, writing
 }
 MEANINGS = {
     "best": "the result",
-    KEPT: "kept and gone on from",
+    KEPT: "kept and continued",
     DROPPED: "kept once, then dropped",
     FINISHED: "ended",
     GREEDY: "greedy search",
@@ -31,8 +39,13 @@ MEANINGS = {
 
 
 def search_tree(
-    translator, text, beam_size=4, length_penalty=0.6, max_length=None, steps=12
-):
+    translator: "Translator",
+    text: str,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    max_length: int | None = None,
+    steps: int = 12,
+) -> "Figure":
     """Draws a beam search for one text as a tree, and the greedy path below it.
 
     Args:
@@ -45,12 +58,12 @@ def search_tree(
     Returns:
         A matplotlib Figure, as `beam_tree` draws it.
     Raises:
-        ValueError: if the text has no piece or more than the model takes, an argument
-            is out of its range, or there are more than 16 beams.
+        ValueError: if the text has no piece or more pieces than the model takes, an
+            argument is out of its range, or there are more than 16 beams.
     """
     _check_beams(beam_size)
     model, source_ids = translator.model, np.array([source_of(translator, text)])
-    found, states = trace_search(
+    result, states = trace_search(
         beam_search,
         model,
         source_ids,
@@ -62,7 +75,7 @@ def search_tree(
         greedy_search, model, source_ids, max_length=max_length, return_scores=True
     )[1]
     return beam_tree(
-        found,
+        result,
         states,
         target_names(translator.tokenizer),
         greedy=greedy,
@@ -71,17 +84,24 @@ def search_tree(
     )
 
 
-def beam_tree(found, states, names, *, greedy=None, steps=12, title="Beam search"):
-    """Draws the tree of what a beam search held, the result straight along the top.
+def beam_tree(
+    result: tuple[np.ndarray, np.ndarray],
+    states: list[dict],
+    names: Callable[[int], str],
+    *,
+    greedy: list[dict] | None = None,
+    steps: int = 12,
+    title: str = "Beam search",
+) -> "Figure":
+    """Draws the hypotheses of a beam search as a tree, the result along the top.
 
-    A column is a step. A box has a token and the log-probability of all up to it; to
-    the right of a hypothesis that ended stands its score, if it is in the result.
+    A column is a step. A box has a token and the log-probability of all tokens up to
+    it. A hypothesis that ended and is in the result has its score to the right.
 
     Args:
-        found: ids (B, n, L) and scores (B, n), the result of
-            `trace_search(beam_search, ...)`;
-            the first row of the batch is drawn.
-        states: list of dicts, the states of the same.
+        result: ids (B, n, L) and scores (B, n), the result of
+            `trace_search(beam_search, ...)`; the first row of the batch is drawn.
+        states: list of dicts, the states of the same search.
         names: function from an id to its name.
         greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
@@ -95,7 +115,7 @@ def beam_tree(found, states, names, *, greedy=None, steps=12, title="Beam search
     _check_beams(states[0]["ids"].shape[1])
     if steps < 1:
         raise ValueError(f"`steps` must be at least 1. Received: {steps}")
-    start = tree(states, found, steps)
+    start = tree(states, result, steps)
     nodes = list(walk(start))
     lowest = 1 + max(node.row for node in nodes)
     paths = [] if greedy is None else _greedy_path(greedy, steps)
@@ -189,10 +209,10 @@ def _link(axes, node, child):
 def _explain(axes, nodes, paths):
     from matplotlib.patches import Patch
 
-    there = {node.kind for node in nodes} | {"best"} | ({GREEDY} if paths else set())
+    kinds = {node.kind for node in nodes} | {"best"} | ({GREEDY} if paths else set())
     handles = []
     for kind, meaning in MEANINGS.items():
-        if kind in there:
+        if kind in kinds:
             fill, edge, line, dashes, _ = STYLES[kind]
             handles.append(
                 Patch(

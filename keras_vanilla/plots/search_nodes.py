@@ -1,5 +1,6 @@
 """The hypotheses of a traced beam search as a tree, and where to draw each."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,12 +10,12 @@ KEPT, DROPPED, FINISHED = "kept", "dropped", "finished"
 
 @dataclass(eq=False)
 class Node:
-    """A hypothesis: the tokens so far, and what became of it.
+    """A hypothesis of the tree.
 
     Args:
-        tokens: tuple of int; as many as the step that made it.
+        tokens: tuple of int; one per step.
         log_prob: float, the sum over the tokens.
-        kind: KEPT, DROPPED (nothing that was kept goes on from it) or FINISHED.
+        kind: KEPT, DROPPED (no hypothesis that was kept continues it) or FINISHED.
     """
 
     tokens: tuple
@@ -26,12 +27,12 @@ class Node:
     children: list = field(default_factory=list)
 
     @property
-    def step(self):
+    def step(self) -> int:
         return len(self.tokens)
 
 
-def tree(states, result, steps):
-    """The start's Node, of the first row of a batch, with all that came of it.
+def tree(states: list[dict], result: tuple[np.ndarray, np.ndarray], steps: int) -> Node:
+    """The tree of the first row of a batch: the Node of the start.
 
     Args:
         states: list of dicts, from `trace_search(beam_search, ...)`.
@@ -41,27 +42,27 @@ def tree(states, result, steps):
     start = Node((), 0.0)
     nodes = {(): start}
     for step, state in enumerate(states[1 : steps + 1], start=1):
-        for node in _made(state, step):
+        for node in _extended(state, step):
             nodes[node.tokens] = node
             nodes[node.tokens[:-1]].children.append(node)
     for node in nodes.values():
-        goes_on = node.step == steps < len(states) - 1  # where the drawing ends
-        if node.kind is KEPT and not node.children and not goes_on:
+        continues = node.step == steps < len(states) - 1  # where the drawing ends
+        if node.kind is KEPT and not node.children and not continues:
             node.kind = DROPPED
     _mark_results(nodes, *result)
     _give_rows(start)
     return start
 
 
-def walk(node):
-    """The node and all that came of it."""
+def walk(node: Node) -> Iterator[Node]:
+    """Yields the node and all nodes below it."""
     yield node
     for child in node.children:
         yield from walk(child)
 
 
-def _made(state, step):
-    """The hypotheses of a state that its step made: not those that ended before."""
+def _extended(state, step):
+    """The hypotheses that a step extended; not those that ended before."""
     held = zip(
         state["ids"][0],
         state["log_probs"][0],
@@ -80,15 +81,15 @@ def _mark_results(nodes, ids, scores):
     for node in nodes.values():
         node.best = best[: node.step] == node.tokens
         node.children.sort(key=lambda child: -child.log_prob)
-    for found, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True):
-        for step in range(1, len(found) + 1):
-            node = nodes.get(tuple(found[:step]))
+    for tokens, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True):
+        for step in range(1, len(tokens) + 1):
+            node = nodes.get(tuple(tokens[:step]))
             if node is not None and node.kind is FINISHED:
                 node.score = score
 
 
 def _give_rows(start):
-    """Rows so that the best lies straight and no two hypotheses share a place."""
+    """Sets rows: the best hypothesis is a straight line, and no two share a place."""
     taken = set()
 
     def place(node, row):

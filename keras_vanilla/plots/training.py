@@ -1,18 +1,25 @@
-"""How a training went: its history, its learning rate, what it made of the targets."""
+"""Pictures of a training: its history, its learning rate, and target distributions."""
 
 import csv
 import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
+from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import canvas
 from keras_vanilla.plots.curves import curves
 from keras_vanilla.plots.heat_map import heat_maps
 
-PANELS = (  # title, what y is, and which names of a history are drawn by which name
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PANELS = (  # title, name of y, and the label of each name in the history
     (
         "Cross-entropy",
-        "nats a token",
+        "nats per token",
         {
             "token_crossentropy": "training",
             "val_token_crossentropy": "validation",
@@ -26,27 +33,32 @@ PANELS = (  # title, what y is, and which names of a history are drawn by which 
         {"token_accuracy": "training", "val_token_accuracy": "validation"},
     ),
     ("BLEU", "BLEU, 0 to 100", {"val_bleu": "validation"}),
-    ("Learning rate", "at an epoch's end", {"learning_rate": "learning rate"}),
+    ("Learning rate", "at the end of an epoch", {"learning_rate": "learning rate"}),
 )
 POINTS = 400  # of a learning rate's line
 
 
-def training_history(history, learning_rates=None, *, title="Training"):
+def training_history(
+    history: dict[str, ArrayLike] | keras.callbacks.History | str | os.PathLike,
+    learning_rates: ArrayLike | None = None,
+    *,
+    title: str = "Training",
+) -> "Figure":
     """Draws what a training logged in each epoch: loss, accuracy, BLEU, learning rate.
 
     Args:
         history: dict of name: float array (epochs,), with the names that this package's
             training logs (`loss`, `token_crossentropy`, `token_accuracy`, `val_bleu`,
-            `learning_rate`; `val_` before those of the validation); what `fit` returns;
-            or the path of a `history.csv`. Other names are not drawn.
+            `learning_rate`; `val_` before those of the validation); the result of
+            `fit`; or the path of a `history.csv`. Other names are not drawn.
         learning_rates: float array (steps,) or None. The rate of every step, drawn by
             step.
         title: str.
     Returns:
-        A matplotlib Figure with a picture for each kind that is there.
+        A matplotlib Figure with one picture per kind of value.
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if no epoch or nothing known is logged, or not as much of each.
+        ValueError: if there is no epoch or no known name, or the lengths differ.
     """
     if isinstance(history, str | os.PathLike):
         history = _read(history)
@@ -76,7 +88,12 @@ def training_history(history, learning_rates=None, *, title="Training"):
     return figure
 
 
-def learning_rate(schedules, steps, *, title="Learning rate"):
+def learning_rate(
+    schedules: Callable[[int], float] | dict[str, Callable[[int], float]],
+    steps: int,
+    *,
+    title: str = "Learning rate",
+) -> "Figure":
     """Draws learning rates by step.
 
     Args:
@@ -101,28 +118,28 @@ def learning_rate(schedules, steps, *, title="Learning rate"):
 
 
 def distributions(
-    targets,
-    probabilities,
-    vocabulary,
-    positions=None,
+    targets: ArrayLike,
+    probabilities: ArrayLike,
+    vocabulary: Sequence[str],
+    positions: Sequence[str] | None = None,
     *,
-    titles=("target", "model"),
-    title="A distribution over the vocabulary at each position",
-):
-    """Draws what a model should say at each position beside what it says.
+    titles: tuple[str, str] = ("target", "model"),
+    title: str = "A distribution over the vocabulary at each position",
+) -> "Figure":
+    """Draws the target distribution at each position beside the model's.
 
     Args:
         targets: float array (T, V). A distribution in each row.
         probabilities: float array (T, V). The model's.
         vocabulary: sequence of V str.
         positions: sequence of T str, or None. A name for each row.
-        titles: pair of str. Of the two tables.
-        title: str. Of the whole picture.
+        titles: pair of str. Titles of the two tables.
+        title: str. Title of the whole picture.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the two have not the same shape, or a row has a negative number
-            or does not sum to 1; as `heat_map`.
+        ValueError: if the shapes differ, or a row has a negative number or does not sum
+            to 1; as `heat_map`.
     """
     tables = [np.asarray(table, "float64") for table in (targets, probabilities)]
     if tables[0].shape != tables[1].shape:
@@ -134,7 +151,7 @@ def distributions(
         if (table < 0).any() or not np.allclose(table.sum(axis=-1), 1, atol=1e-2):
             raise ValueError(
                 f"Each row of `{name}` must be a distribution: no number below 0, and "
-                "1 in sum."
+                "a sum of 1."
             )
     return heat_maps(
         tables,
@@ -153,7 +170,7 @@ def distributions(
 def _read(path):
     """The columns of a file that Keras's `CSVLogger` wrote; NaN where it has no number.
 
-    A training that was killed while it wrote leaves half a last line, which is dropped.
+    A training that was killed may leave half a line at the end, which is dropped.
     """
     with open(path, newline="", encoding="utf-8") as file:
         names, *rows = list(csv.reader(file)) or [[]]
@@ -176,7 +193,7 @@ def _epochs(history):
         raise ValueError("A history needs at least one epoch. Received: none")
     if len(set(lengths.values())) > 1:
         raise ValueError(
-            "A history needs as many values of each name as it has epochs. Received: "
+            "All values of a history must have the same number of epochs. Received: "
             f"{lengths}"
         )
     counted = range(next(iter(lengths.values())))
@@ -184,7 +201,7 @@ def _epochs(history):
 
 
 def _logged(history):
-    """Of each panel those names that the history has; panels with none are left out."""
+    """The panels, with the names that the history has; empty panels are left out."""
     panels = [
         (title, y_axis, {key: names[key] for key in names if key in history})
         for title, y_axis, names in PANELS

@@ -1,4 +1,6 @@
-"""Pictures of what a translator does with one text."""
+"""Pictures of one text in a translator: its attention and its positions."""
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from keras import ops
@@ -7,6 +9,11 @@ from keras_vanilla.plots.attention import attention_map
 from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
 from keras_vanilla.plots.positions import position_map
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_vanilla.translation.translator import Translator
+
 KINDS = {
     "cross": "Cross-attention",
     "encoder": "The encoder's self-attention",
@@ -14,11 +21,17 @@ KINDS = {
 }
 
 
-def translation_attention(translator, text, kind="cross", layer=None, head=None):
-    """Draws what attends to what while a text is translated by greedy search.
+def translation_attention(
+    translator: "Translator",
+    text: str,
+    kind: str = "cross",
+    layer: int | None = None,
+    head: int | None = None,
+) -> "Figure":
+    """Draws the attention weights while a text is translated by greedy search.
 
-    The rows of a decoder's attention are named after the pieces that are predicted
-    there, the columns of its self-attention after those that have been read.
+    The rows of the decoder's attention have the names of the pieces that are predicted
+    there, the columns of its self-attention those of the pieces that it reads.
 
     Args:
         translator: Translator.
@@ -30,8 +43,8 @@ def translation_attention(translator, text, kind="cross", layer=None, head=None)
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the text has no piece or more than the model takes, or there is
-            no such kind, layer or head.
+        ValueError: if the text has no piece or more pieces than the model takes, or
+            there is no such kind, layer or head.
     """
     if kind not in KINDS:
         raise ValueError(f"`kind` must be one of {tuple(KINDS)}. Received: {kind!r}")
@@ -55,16 +68,16 @@ def translation_attention(translator, text, kind="cross", layer=None, head=None)
     )
 
 
-def translation_positions(translator, text):
+def translation_positions(translator: "Translator", text: str) -> "Figure":
     """Draws the positional encoding that is added to the pieces of a text.
 
     Args:
         translator: Translator.
         text: str.
     Returns:
-        A matplotlib Figure: a row for each piece.
+        A matplotlib Figure with one row per piece.
     Raises:
-        ValueError: if the text has no piece or more than the model takes.
+        ValueError: if the text has no piece or more pieces than the model takes.
     """
     source = source_of(translator, text)
     nothing = ops.zeros((1, len(source), translator.model.d_model))
@@ -82,7 +95,7 @@ def _chosen(number, count, what):
 
 
 def _name(kind, layer):
-    """As `Transformer.attention_weights` calls it."""
+    """The key of `Transformer.attention_weights`."""
     if kind == "encoder":
         return f"encoder/{layer - 1}"
     return f"decoder/{layer - 1}/{'cross' if kind == 'cross' else 'self'}"

@@ -97,7 +97,7 @@ def test_a_text_without_a_piece_is_a_sentence(capfd, model, tmp_path):
     for picture in ("attention", "positions", "search"):
         path = tmp_path / f"{picture}.png"
         line = fails(capfd, "plot", picture, model, "", "-o", path)
-        assert line.endswith("There is no piece to draw in the text ''.")
+        assert line.endswith("The text must have at least one piece. Received: ''")
         assert not path.exists()
 
 
@@ -112,4 +112,4 @@ def test_without_matplotlib_a_sentence_says_what_to_install(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     line = fails(capfd, "plot", "search", "no.keras", TEXT, "-o", tmp_path / "a.png")
-    assert 'pip install "keras-vanilla[notebooks]"' in line
+    assert 'pip install ".[notebooks]"' in line

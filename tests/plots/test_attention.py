@@ -140,7 +140,7 @@ def test_links_of_too_many_heads_are_refused():
 
 @pytest.mark.parametrize("wrong", [-0.1, np.nan, np.inf])
 def test_links_of_weights_that_are_none_are_refused(wrong):
-    with pytest.raises(ValueError, match="finite weights from 0 up. Received: weights"):
+    with pytest.raises(ValueError, match="finite weights of at least 0. Received: "):
         attention_links(np.array([[0.5, wrong]]), ["a"], ["x", "y"])
 
 

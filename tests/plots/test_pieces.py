@@ -21,5 +21,5 @@ def test_an_id_that_stands_for_nothing_is_named_by_its_number(trained_translator
 
 @pytest.mark.parametrize("text", ["", " ", "\u200b"])
 def test_a_text_without_a_piece_is_refused(trained_translator, text):
-    with pytest.raises(ValueError, match="There is no piece to draw in the text"):
+    with pytest.raises(ValueError, match="The text must have at least one piece"):
         source_of(trained_translator, text)

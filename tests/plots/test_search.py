@@ -158,7 +158,7 @@ def test_any_text_can_be_drawn(translator, text):
 
 @pytest.mark.parametrize("draw", [search_tree, decoding_gif, decoding_stills])
 def test_a_text_without_a_piece_is_refused(translator, draw):
-    with pytest.raises(ValueError, match="no piece to draw"):
+    with pytest.raises(ValueError, match="at least one piece"):
         draw(translator, " ")
 
 
@@ -232,7 +232,7 @@ def test_stills_begin_with_the_encoder_and_end_with_the_last_token(translator):
         "Step 1: the encoder, layer 1",
         "Step 1: the encoder, layer 3",
     ]
-    assert titles[2].startswith("Step 1: the decoder says")
+    assert titles[2].startswith("Step 1: the decoder predicts")
     assert len(titles) == 5
 
 

@@ -87,7 +87,7 @@ def test_positions_are_the_sinusoids_of_the_pieces(trained_translator):
 @pytest.mark.parametrize("draw", [translation_attention, translation_positions])
 @pytest.mark.parametrize("text", ["", "   ", "\u200b"])
 def test_a_text_without_a_piece_is_refused(trained_translator, draw, text):
-    with pytest.raises(ValueError, match="There is no piece to draw in the text"):
+    with pytest.raises(ValueError, match="The text must have at least one piece"):
         draw(trained_translator, text)
 
 

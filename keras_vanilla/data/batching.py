@@ -166,11 +166,11 @@ class Batches:
         Its cardinality is known: infinite if `endless`, else the number of batches.
         Under a `MultiWorkerMirroredStrategy` it is a distributed dataset.
         """
-        from keras_vanilla.distribution.replicas import as_strategy_takes
+        from keras_vanilla.distribution.replicas import distributed_dataset
 
         dataset = self._rows_of_this_process()
         with self._strategy.scope() if self._strategy else contextlib.nullcontext():
-            return as_strategy_takes(dataset, self._replicas)
+            return distributed_dataset(dataset, self._replicas)
 
     def map(self, function: Callable) -> "Batches":
         """These batches, each changed by a function.

@@ -1,14 +1,14 @@
-"""One number from all processes that train together."""
+"""Agreement between the processes that train one model."""
 
 import keras
 
 
-def mean_over_processes(model, number):
-    """The mean of a number that each process has; every one must ask.
+def mean_over_processes(model: keras.Model, number: int) -> float:
+    """The mean of a number over all processes; each of them must call this.
 
     Args:
-        model: keras.Model, made under its strategy.
-        number: int.
+        model: keras.Model that was made in its strategy's scope.
+        number: int. This process's number.
     Returns:
         Float, the same in every process.
     """

@@ -1,4 +1,4 @@
-"""Which devices train together on JAX: `keras.distribution`, checked and named."""
+"""Strategies on JAX: `keras.distribution` under the names of `strategy`."""
 
 import contextlib
 
@@ -8,8 +8,8 @@ from keras_vanilla.distribution import jax_processes, keras_internals
 from keras_vanilla.distribution.replicas import replicas_in_force
 
 
-def distribution(name="auto", shards=None):
-    """A scope in which batches, or the weights too, are split over JAX's devices.
+def distribution(name: str = "auto", shards: int | None = None):
+    """A scope in which batches, or also the weights, are split over JAX's devices.
 
     | name | weights | rows of a batch |
     | --- | --- | --- |
@@ -23,16 +23,16 @@ def distribution(name="auto", shards=None):
     "tpu" where there is one, "mirrored" with two GPUs or more, else "single". Make
     `batches`, model and optimizer inside the scope, and `fit` there.
 
-    JAX compiles a step once, for all devices, as if there were one: the loss, clipping,
-    metrics and dropout are those of one device with the whole batch. It compiles each
-    shape anew, so that `batches(static_shapes=True)` is the one to use.
+    JAX compiles one step for all devices: loss, clipping, metrics and dropout are those
+    of one device with the whole batch. It compiles every shape again, so use
+    `batches(static_shapes=True)`.
 
     Args:
         name: str, from the table, or "auto".
         shards: int. For "model-parallel": number of devices that share one copy of the
             weights; None means all of this process.
     Returns:
-        Context manager; it gives the `keras.distribution.Distribution`, or None.
+        Context manager of the `keras.distribution.Distribution`, or None.
     Raises:
         ValueError: if the backend is not JAX, there is no such name, the devices or
             the variables for it are not there, or `shards` does not fit; in the scope,
@@ -42,7 +42,7 @@ def distribution(name="auto", shards=None):
             train = batches(corpus, tokenizer, static_shapes=True)
             model = Transformer.from_preset("base", source_vocabulary_size=32_000)
             compile_for_training(model)
-            model.fit(train, steps_per_epoch=train.steps_per_epoch, shuffle=False)
+            model.fit(train, epochs=10)
     Source: https://keras.io/guides/distribution.
     """
     if keras.backend.backend() != "jax":
@@ -70,12 +70,12 @@ def distribution(name="auto", shards=None):
     return _in_force(makers[_best() if name == "auto" else name]())
 
 
-def layout_map(device_mesh):
+def layout_map(device_mesh) -> keras.distribution.LayoutMap:
     """How a Transformer's weights are split over the axis "model" of a mesh.
 
-    Tables by their vocabulary, attention by its heads, feed-forward networks by their
-    inner width: each device computes its share of the logits, heads and inner units,
-    and sums are exchanged once after each. The rest is on every device.
+    Embeddings are split by vocabulary, attention by heads, feed-forward networks by
+    inner width: each device computes its part of the logits, heads and inner units,
+    and the parts are summed once after each. All other weights are on every device.
 
     Args:
         device_mesh: keras.distribution.DeviceMesh with an axis "model".
@@ -95,11 +95,11 @@ def layout_map(device_mesh):
     return layouts
 
 
-def refuse_another_scope(model):
+def refuse_another_scope(model: keras.Model) -> None:
     """Refuses to train a model in another scope than it was made in.
 
-    JAX would take it: after the scope of several processes each would learn from its
-    own rows alone, and say nothing. Call it while a step is traced.
+    JAX itself accepts it: outside the scope of several processes, each process would
+    train on its own rows only, without an error. Called while a step is traced.
 
     Args:
         model: compiled keras.Model.
@@ -116,37 +116,37 @@ def refuse_another_scope(model):
             )
 
 
-def _mesh_of(made):
-    return made and made.device_mesh.backend_mesh
+def _mesh_of(distribution_or_layout):
+    return distribution_or_layout and distribution_or_layout.device_mesh.backend_mesh
 
 
 @contextlib.contextmanager
-def _in_force(chosen):
+def _in_force(new):
     before = keras.distribution.distribution()
-    keras.distribution.set_distribution(chosen)
+    keras.distribution.set_distribution(new)
     try:
-        yield chosen
+        yield new
     finally:
         keras.distribution.set_distribution(before)
 
 
 class _EvenRows:
-    """Says what to do about rows that JAX cannot split evenly."""
+    """Refuses rows that JAX cannot split evenly, with what to do."""
 
     def get_data_layout(self, data_shape):
         here = replicas_in_force().here
         if data_shape[0] % here:
             raise ValueError(
-                "Each batch must have a multiple of as many rows as replicas share it "
-                f"here, {here}: `batches` made inside the scope adds rows of weight 0 "
-                f"to be so. Received: {data_shape[0]} rows"
+                "The number of rows of each batch must be a multiple of the number of "
+                f"replicas in this process, {here}: `batches` called inside the scope "
+                f"adds rows of weight 0. Received: {data_shape[0]} rows"
             )
         return super().get_data_layout(data_shape)
 
 
 class _DataParallel(_EvenRows, keras.distribution.DataParallel):
     def __init__(self, devices):
-        # `batches` gives each process its own rows: Keras must not share them out again
+        # `batches` gives each process its own rows: Keras must not split them again
         super().__init__(devices=devices, auto_shard_dataset=False)
 
 
@@ -167,7 +167,7 @@ class _ModelParallel(_EvenRows, keras.distribution.ModelParallel):
 def _best():
     import jax
 
-    if jax_processes.are_asked_for():
+    if jax_processes.are_several():
         return "multi-worker"
     if jax.default_backend() == "tpu":
         return "tpu"
@@ -180,11 +180,11 @@ def _mirrored():
 
 
 def _model_parallel(shards):
-    if jax_processes.are_asked_for():
+    if jax_processes.are_several():
         raise ValueError(
-            "The strategy 'model-parallel' works in one process: of several, none "
-            "could read all weights to save them. Use 'multi-worker', which keeps them "
-            "whole in each."
+            "The strategy 'model-parallel' needs a single process: with several, none "
+            "could read all weights to save them. Use 'multi-worker', where every "
+            "process has all weights."
         )
     devices = _two_or_more_devices("model-parallel")
     shards = len(devices) if shards is None else shards

@@ -1,4 +1,4 @@
-"""The other processes of a JAX training, as the environment names them."""
+"""The processes of a JAX training, as environment variables describe them."""
 
 import os
 
@@ -10,8 +10,8 @@ NUMBER = "KERAS_DISTRIBUTION_PROCESS_ID"
 NAMES = (ADDRESSES, COUNT, NUMBER)
 
 
-def are_asked_for():
-    """Whether there are several already, or the environment names some or tries to."""
+def are_several() -> bool:
+    """Whether several processes train together, or environment variables name them."""
     import jax
 
     if jax.distributed.is_initialized():
@@ -19,11 +19,12 @@ def are_asked_for():
     return any(os.environ.get(name) for name in NAMES) and os.environ.get(COUNT) != "1"
 
 
-def join():
-    """Joins the other processes, unless this one has already.
+def join() -> None:
+    """Connects to the other processes, unless that was done before.
 
     Raises:
-        ValueError: if the environment does not say which they are, or it is too late.
+        ValueError: if the environment variables are missing or wrong, or JAX has
+            computed something before.
     """
     import jax
 

@@ -1,16 +1,16 @@
-"""What Keras 3.15 cannot train on TensorFlow: said before the first step."""
+"""What Keras 3.15 cannot train on TensorFlow, refused before the first step."""
 
 import keras
 import tensorflow as tf
 
 
-def refuse_what_cannot_work(model):
-    """Looks at how a model was made and compiled.
+def refuse_what_cannot_work(model: keras.Model) -> None:
+    """Refuses a model that was made or compiled in a way that cannot work.
 
     Args:
         model: compiled keras.Model, about to be trained.
     Raises:
-        ValueError: with the reason, and what to use instead.
+        ValueError: with the reason and what to use instead.
     """
     if keras.distribution.distribution() is not None:
         raise ValueError(
@@ -40,15 +40,15 @@ def _refuse_made_elsewhere(model, strategy):
     inside = strategy.extended.variable_created_in_scope
     if not all(inside(weight.value) for weight in model.trainable_weights):
         raise ValueError(
-            "The model was made outside the strategy's scope, so that each replica "
-            "would train the same weights. Make it inside."
+            "The model was made outside the strategy's scope, so all replicas would "
+            "train the same weights. Make it inside the scope."
         )
     optimizer = _innermost(model.optimizer)
     if not inside(optimizer.iterations.value):
         raise ValueError(
-            "The optimizer was made outside the strategy's scope, so that its schedule "
+            "The optimizer was made outside the strategy's scope, so its schedule "
             f"would run {strategy.num_replicas_in_sync} times too fast. Make it, and "
-            "compile the model, inside."
+            "compile the model, inside the scope."
         )
 
 
@@ -64,11 +64,14 @@ def _refuse_accumulation(optimizer):
         )
 
 
-def refuse_micro_batches_where_they_fail(model, count):
-    """The same for a loss with `micro_batches`; arguments are these and their number.
+def refuse_micro_batches_where_they_fail(model: keras.Model, count: int) -> None:
+    """Refuses micro-batches where they cannot work.
 
+    Args:
+        model: compiled keras.Model.
+        count: int. Number of micro-batches.
     Raises:
-        ValueError: with the reason.
+        ValueError: with the reason and what to do.
     """
     if count == 1:
         return
@@ -82,8 +85,8 @@ def refuse_micro_batches_where_they_fail(model, count):
     _refuse_accumulation(model.optimizer)
 
 
-def refuse_moving_shapes_on_tpu(model, data):
-    """Tensors whose shape is known only when they come, where XLA must compile them.
+def refuse_unknown_shapes_on_tpu(model: keras.Model, data) -> None:
+    """Refuses tensors of unknown shape on a TPU, where XLA must compile every shape.
 
     Args:
         model: compiled keras.Model.

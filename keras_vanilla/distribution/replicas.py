@@ -1,4 +1,4 @@
-"""The devices that share each batch, as the strategy in force has them."""
+"""The replicas that share each batch, of the strategy in force."""
 
 import sys
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Replicas:
-    """How many replicas share a batch, and which of them this process feeds.
+    """Number of replicas that share a batch, and those that this process feeds.
 
     Args:
-        count: int. Replicas over all processes: each takes as many rows as any other.
-        first: int. Number of the first that this process feeds.
-        here: int. How many it feeds.
+        count: int. Number of replicas in all processes; all take as many rows.
+        first: int. Number of the first replica that this process feeds, from 0.
+        here: int. Number of replicas that this process feeds.
     """
 
     count: int = 1
@@ -22,12 +22,12 @@ class Replicas:
 
     @property
     def in_other_processes(self) -> bool:
-        """Whether some rows of a batch are made elsewhere."""
+        """Whether other processes feed some of the replicas."""
         return self.here < self.count
 
 
 def replicas_in_force() -> Replicas:
-    """Those of the `tf.distribute` scope or the `keras.distribution` one is in.
+    """The replicas of the `tf.distribute` or `keras.distribution` scope in force.
 
     Raises:
         ValueError: if replicas cannot be split evenly over processes.
@@ -55,8 +55,8 @@ def _of_tensorflow():
     return Replicas(count, here * workers.index(mine) if workers else 0, here)
 
 
-def workers_of(cluster) -> list[tuple[str, int]]:
-    """The (type, index) of all that train, of a cluster as `TF_CONFIG` has it."""
+def workers_of(cluster: dict) -> list[tuple[str, int]]:
+    """The (type, index) of each worker that trains, of a cluster in `TF_CONFIG`."""
     return [
         (kind, index)
         for kind in ("chief", "worker")
@@ -76,32 +76,32 @@ def _of_keras():
     axis = mesh.axis_names.index(distribution.batch_dim_name)
     rows = np.moveaxis(mesh.devices, axis, 0).reshape(mesh.devices.shape[axis], -1)
     holders = [{device.process_index for device in devices} for devices in rows]
-    held = {
-        process: [i for i, who in enumerate(holders) if process in who]
+    replicas_of = {
+        process: [i for i, processes in enumerate(holders) if process in processes]
         for process in set().union(*holders)
     }
-    mine = held.get(jax.process_index(), [])
+    mine = replicas_of.get(jax.process_index(), [])
     here = len(mine)
-    uneven = any(len(replicas) != here for replicas in held.values())
+    uneven = any(len(replicas) != here for replicas in replicas_of.values())
     if uneven or mine != list(range(mine[0], mine[0] + here)):
         raise ValueError(
-            "Each process must hold as many replicas as any other, side by side. "
-            f"Received: {held}"
+            "All processes must have the same number of replicas, with consecutive "
+            f"numbers. Received: {replicas_of}"
         )
     return Replicas(len(rows), mine[0], here)
 
 
-def as_strategy_takes(dataset, replicas):
+def distributed_dataset(dataset, replicas: Replicas):
     """A dataset of this process's rows, in the form that `fit` takes.
 
-    A `MultiWorkerMirroredStrategy` would split them over all workers once more, and
-    half of them would never be read: it is handed them per replica instead.
+    A `MultiWorkerMirroredStrategy` would split the rows over all workers again, and
+    half of them would never be read: it is given the rows of each replica instead.
 
     Args:
-        dataset: tf.data.Dataset of batches of as many rows for each replica here.
+        dataset: tf.data.Dataset of batches with the same number of rows per replica.
         replicas: Replicas.
     Returns:
-        A dataset, of the same cardinality.
+        A dataset of the same cardinality.
     """
     import keras
 
@@ -110,14 +110,14 @@ def as_strategy_takes(dataset, replicas):
     import tensorflow as tf
 
     strategy = tf.distribute.get_strategy()
-    per_replica = _one_by_one(dataset, replicas.here)
+    per_replica = _batches_per_replica(dataset, replicas.here)
     distributed = strategy.distribute_datasets_from_function(lambda _: per_replica)
     # It counts the elements of one replica after the other; a step takes one of each.
     distributed._cardinality = dataset.cardinality().numpy()
     return distributed
 
 
-def _one_by_one(dataset, count):
+def _batches_per_replica(dataset, count):
     """Each batch as `count` batches of equal height."""
     if count == 1:
         return dataset

@@ -1,4 +1,4 @@
-"""Which devices train: one, several of this machine, several machines, or TPUs."""
+"""Strategies: train on one device, several devices, several machines, or TPUs."""
 
 import contextlib
 import functools
@@ -14,25 +14,24 @@ STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
 
 
 @contextlib.contextmanager
-def strategy(name="auto"):
-    """Trains on several devices what is made inside it: batches, model, and optimizer.
+def strategy(name: str = "auto"):
+    """A scope in which batches, model and optimizer are made for several devices.
 
         with strategy("mirrored"):
             train = batches(corpus, tokenizer)
             model = Transformer.from_preset("base", ...)
             compile_for_training(model)
-            model.fit(train, steps_per_epoch=train.steps_per_epoch)
+            model.fit(train, epochs=10)
 
-    Every device has a copy of the weights and takes as many rows of each batch as any
-    other; gradients are summed before they are clipped and applied. With the loss and
-    metrics of this package and the weights of `batches`, the trained weights are those
-    of one device, up to rounding; only dropout differs, since TensorFlow's devices draw
-    the same numbers, each for its rows. A loss of your own must return a value per
-    example: one that returns a scalar makes gradients as many times too large as there
-    are devices, and nothing tells.
+    Every device has a copy of the weights and takes the same number of rows of each
+    batch; gradients are summed before they are clipped and applied. The trained weights
+    are those of one device, up to rounding; only dropout differs, because TensorFlow's
+    devices draw the same numbers, each for its own rows. A loss of your own must return
+    a value per example: with one that returns a scalar, gradients are too large by a
+    factor of the number of devices, without an error.
 
-    On JAX the strategies are those of `jax_distribution.distribution`, which has one
-    more. PyTorch has "single" alone.
+    On JAX the strategies are those of `jax_devices.distribution`, which also has
+    "model-parallel". PyTorch has "single" only.
 
     "tpu" is written to TensorFlow's rules but has never been run. It needs batches of
     one shape: `batches(max_tokens=n, widths=[n], static_shapes=True)`.
@@ -207,10 +206,10 @@ def _tpu():
 _SCOPES = {"tensorflow": _of_tensorflow, "jax": _of_jax, "torch": _of_torch}
 
 
-def shapes_here(max_tokens):
-    """What `batches` is to be told of shapes, where XLA compiles each of them.
+def batch_shapes(max_tokens: int) -> dict:
+    """Arguments of `batches` that keep the number of shapes small for XLA.
 
-    On JAX every bucket gets one shape; a TPU under TensorFlow takes one in all.
+    On JAX every bucket has one shape; on a TPU under TensorFlow all batches have one.
 
     Args:
         max_tokens: int. The longest sequence.

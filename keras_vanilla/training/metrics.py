@@ -7,8 +7,7 @@ from keras import ops
 class _TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens seen, kept as a sum and a count.
 
-    Tokens are real where the label is not `pad_id`; the sample weight is ignored, since
-    it is 1 / (tokens in the batch) and would let each batch count the same.
+    Tokens are real where the label is not `pad_id`; sample weights are ignored.
     """
 
     def __init__(self, name, pad_id=0):

@@ -8,7 +8,7 @@ import keras
 from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla.data import batches
 from keras_vanilla.distribution.replicas import replicas_in_force
-from keras_vanilla.distribution.strategies import shapes_here
+from keras_vanilla.distribution.strategies import batch_shapes
 from keras_vanilla.training.callbacks import TrainingCallbacks
 from keras_vanilla.training.compilation import compile_for_training
 from keras_vanilla.training.config import TrainingConfig
@@ -122,7 +122,7 @@ class TrainingRun:
         sizes = {
             "tokens_per_batch": config.tokens_per_batch,
             "max_tokens": config.max_tokens,
-            **shapes_here(config.max_tokens),
+            **batch_shapes(config.max_tokens),
         }
         self.batches = batches(self.corpus, tokenizer, seed=config.seed, **sizes)
         self.validation_batches = None

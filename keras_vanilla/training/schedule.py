@@ -1,7 +1,9 @@
-"""The paper's learning rate and its Adam."""
+"""The paper's learning rate schedule and optimizer."""
 
 import keras
 from keras import ops
+
+from keras_vanilla._checks import check_integer
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -29,20 +31,17 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
     Source: Vaswani et al. 2017, section 5.3.
     """
 
-    def __init__(self, d_model, warmup_steps=4000):
+    def __init__(self, d_model: int, warmup_steps: int = 4000):
         super().__init__()
-        for name, value in (("d_model", d_model), ("warmup_steps", warmup_steps)):
-            if value < 1:
-                raise ValueError(f"`{name}` must be at least 1. Received: {value}")
-        self.d_model = d_model
-        self.warmup_steps = warmup_steps
+        self.d_model = check_integer("d_model", d_model, 1)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1)
 
     def __call__(self, step):
         step = ops.cast(step, "float32") + 1.0
         rising = step * self.warmup_steps**-1.5
         return self.d_model**-0.5 * ops.minimum(step**-0.5, rising)
 
-    def get_config(self):
+    def get_config(self) -> dict:
         return {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
 
 

@@ -271,7 +271,7 @@ def on_replicas(monkeypatch, *arguments):
     """Batches are made as for these replicas, without any strategy."""
     found = replicas.Replicas(*arguments)
     monkeypatch.setattr(replicas, "replicas_in_force", lambda: found)
-    monkeypatch.setattr(replicas, "as_strategy_takes", lambda dataset, _: dataset)
+    monkeypatch.setattr(replicas, "distributed_dataset", lambda dataset, _: dataset)
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])

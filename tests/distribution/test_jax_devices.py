@@ -178,7 +178,7 @@ def test_replicas_that_no_process_could_feed_are_refused(
         batch_dim_name="batch", device_mesh=SimpleNamespace(backend_mesh=mesh)
     )
     monkeypatch.setattr(keras.distribution, "distribution", lambda: made)
-    with pytest.raises(ValueError, match="as many replicas as any other, side by side"):
+    with pytest.raises(ValueError, match="the same number of replicas, with consecutive"):
         replicas._of_keras()
 
 

@@ -12,7 +12,7 @@ from micro_batch_worker import COUNTS, ONE_LAYER, batch, compiled, difference, s
 from models import make_model
 
 import keras_vanilla
-from keras_vanilla.distribution.refusals import refuse_moving_shapes_on_tpu
+from keras_vanilla.distribution.refusals import refuse_unknown_shapes_on_tpu
 
 HERE = Path(__file__).parents[1] / "support"
 PACKAGE = Path(keras_vanilla.__file__).parents[1]
@@ -182,13 +182,13 @@ def test_losses_of_layers_are_refused():
         model.train_on_batch(*batch())
 
 
-def test_shapes_that_move_are_refused_on_a_tpu(monkeypatch):
+def test_unknown_shapes_are_refused_on_a_tpu(monkeypatch):
     model = compiled(1)
     moving = [tf.TensorSpec((3, None))]
-    refuse_moving_shapes_on_tpu(model, moving)
+    refuse_unknown_shapes_on_tpu(model, moving)
     monkeypatch.setattr(
         tf.distribute, "TPUStrategy", type(tf.distribute.get_strategy())
     )
-    refuse_moving_shapes_on_tpu(model, [tf.TensorSpec((3, 5))])
+    refuse_unknown_shapes_on_tpu(model, [tf.TensorSpec((3, 5))])
     with pytest.raises(ValueError, match=r"batches of one shape.*shape=\(3, None\)"):
-        refuse_moving_shapes_on_tpu(model, moving)
+        refuse_unknown_shapes_on_tpu(model, moving)

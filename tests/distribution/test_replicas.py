@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_vanilla.distribution.replicas import (
     Replicas,
-    as_strategy_takes,
+    distributed_dataset,
     replicas_in_force,
 )
 
@@ -57,13 +57,13 @@ def test_the_chief_s_come_first(kind, index, first, monkeypatch):
 
 def test_a_batch_all_of_whose_rows_are_here_stays_as_it_is():
     whole = dataset()
-    assert as_strategy_takes(whole, Replicas(2, 0, 2)) is whole
+    assert distributed_dataset(whole, Replicas(2, 0, 2)) is whole
 
 
 @pytest.mark.parametrize("here", [1, 2, 4])
 def test_each_replica_of_a_worker_is_handed_its_rows(here, monkeypatch):
     in_a_cluster(monkeypatch, "worker", 0, {"worker": ["a:1", "b:1"]}, 2 * here)
-    found = as_strategy_takes(dataset(), Replicas(2 * here, 0, here))
+    found = distributed_dataset(dataset(), Replicas(2 * here, 0, here))
     assert found._cardinality == 3
     elements = list(found.given)
     assert len(elements) == 3 * here

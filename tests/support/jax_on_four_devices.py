@@ -62,7 +62,7 @@ def test_auto_takes_what_there_is(backend, devices, name, monkeypatch):
     assert jax_devices._best() == name
 
 
-def test_auto_takes_several_processes_where_they_are_asked_for(monkeypatch):
+def test_auto_takes_several_processes_where_they_are_named(monkeypatch):
     monkeypatch.setenv(PROCESSES, "1")
     assert jax_devices._best() == "single"
     monkeypatch.setenv(PROCESSES, "2")
@@ -105,7 +105,7 @@ def test_rows_that_cannot_be_split_evenly_are_refused():
     with distribution("mirrored"):
         model = make_model()
         model.compile("sgd", SmoothedCrossentropy())
-        with pytest.raises(ValueError, match="here, 4: .* Received: 3 rows"):
+        with pytest.raises(ValueError, match="this process, 4: .* Received: 3 rows"):
             fit(model, rows=3)
 
 
@@ -153,7 +153,7 @@ def test_an_unknown_name_is_refused_with_the_choices():
 
 def test_split_weights_in_several_processes_are_refused(monkeypatch):
     monkeypatch.setenv(PROCESSES, "2")
-    with pytest.raises(ValueError, match="one process.* Use 'multi-worker'"):
+    with pytest.raises(ValueError, match="a single process.* Use 'multi-worker'"):
         distribution("model-parallel")
 
 

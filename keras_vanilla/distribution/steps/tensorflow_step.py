@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.refusals import (
     refuse_micro_batches_where_they_fail,
-    refuse_moving_shapes_on_tpu,
+    refuse_unknown_shapes_on_tpu,
     refuse_what_cannot_work,
 )
 from keras_vanilla.distribution.steps.share import (
@@ -36,7 +36,7 @@ def train_step(model: keras.Model, data, micro_batches: int) -> dict:
     """
     refuse_what_cannot_work(model)
     refuse_micro_batches_where_they_fail(model, micro_batches)
-    refuse_moving_shapes_on_tpu(model, data)
+    refuse_unknown_shapes_on_tpu(model, data)
     if micro_batches == 1 and _replicas() == 1 and not _clips(model.optimizer):
         return keras.Model.train_step(model, data)
     variables = model.trainable_weights

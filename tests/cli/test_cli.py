@@ -226,15 +226,16 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     model, files, tmp_path, capfd
 ):
     output = tmp_path / "out"
-    valid = ["--valid-source", files[0], "--valid-target", files[1]]
-    command = train(files, "--output", output, "--from", model, "--epochs", 1, *valid)
+    validation = ["--validation-source", files[0], "--validation-target", files[1]]
+    command = train(files, "--output", output, "--from", model, "--epochs", 1)
+    command += validation
     command += ["--max-tokens", "60"]
     assert main(command) == 0
     out, err = capfd.readouterr()
     assert f"keras-vanilla translate {output}/translator.keras" in out
-    assert "epoch 1/1" in err and "tokens/s" in err and "val BLEU" in err
+    assert "epoch 1/1: loss" in err and "tokens/s" in err and "BLEU" in err
     assert "60 pairs: dropout 0.0" in err
-    assert err.count("\n") == 2  # no bar is drawn again and again off a terminal
+    assert err.count("\n") == 4  # no bar is redrawn where there is no terminal
     assert Translator.load(output / "translator.keras").translate(["one"])
 
 
@@ -250,7 +251,7 @@ def test_lines_that_are_left_out_are_counted_and_named(model, files, tmp_path, c
 
 
 def stopped_in_its_second_epoch(command, output, how):
-    """What a training says when a signal ends it."""
+    """The status and the errors of a training that a signal ends."""
     program = run_as_program(*command)
     while program.poll() is None and "\n1" not in text_of(output / "history.csv"):
         time.sleep(0.1)
@@ -264,7 +265,7 @@ def text_of(path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_ctrl_c_saves_and_says_how_to_go_on(model, files, tmp_path):
+def test_ctrl_c_saves_and_says_how_to_resume(model, files, tmp_path):
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", model, "--epochs", 100_000)
     command += ["--max-tokens", "60"]
@@ -272,12 +273,12 @@ def test_ctrl_c_saves_and_says_how_to_go_on(model, files, tmp_path):
     assert status == 130, err
     assert "Traceback" not in err
     assert f"translator so far is in {output}/last.keras" in err
-    assert "started again, goes on" in err
+    assert "started again, resumes" in err
     assert Translator.load(output / "last.keras").translate(["one"])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_the_same_command_goes_on_and_no_other(model, files, tmp_path, capfd):
+def test_only_the_same_command_resumes(model, files, tmp_path, capfd):
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", model, "--epochs", 4)
     command += ["--max-tokens", "60"]
@@ -295,7 +296,7 @@ def test_the_same_command_goes_on_and_no_other(model, files, tmp_path, capfd):
 def test_a_start_that_would_be_written_over_is_refused(tmp_path, capfd, files):
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", output / "last.keras")
-    assert "would be written over" in fails(capfd, *command)
+    assert "would be overwritten" in fails(capfd, *command)
 
 
 def test_files_of_unequal_length_show_both_counts(files, tmp_path, capfd):
@@ -358,7 +359,7 @@ def test_an_unknown_preset(files, tmp_path, capfd):
     error = fails(
         capfd, *train(files, "--output", tmp_path / "out", "--preset", "huge")
     )
-    assert "'huge'" in error and "tiny, small, base, big" in error
+    assert "one of 'tiny', 'small', 'base', 'big'. Received: 'huge'" in error
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"not a model"])
@@ -388,15 +389,15 @@ def test_a_validation_line_longer_than_the_model_takes_is_found_before_training(
 ):
     for name, text in (("v.en", "zero " * 100), ("v.nl", "nul")):
         (tmp_path / name).write_text(text + "\n")
-    valid = [f"--valid-{side}={tmp_path / name}" for side, name in VALID]
+    validation = [f"--validation-{side}={tmp_path / name}" for side, name in SIDES]
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", model, "--max-tokens", 60)
-    error = fails(capfd, *command, *valid)
+    error = fails(capfd, *command, *validation)
     assert "v.en" in error and "takes at most 60" in error
     assert not output.exists()
 
 
-VALID = (("source", "v.en"), ("target", "v.nl"))
+SIDES = (("source", "v.en"), ("target", "v.nl"))
 
 
 def test_pairs_longer_than_the_model_takes_are_not_trained_on(
@@ -408,7 +409,8 @@ def test_pairs_longer_than_the_model_takes_are_not_trained_on(
 
 
 def test_half_of_a_validation_pair(files, tmp_path, capfd):
-    command = train(files, "--output", tmp_path / "out", "--valid-source", files[0])
+    half = ["--validation-source", files[0]]
+    command = train(files, "--output", tmp_path / "out", *half)
     assert "go together" in fails(capfd, *command)
 
 
@@ -508,7 +510,7 @@ def test_a_public_corpus_has_its_own_splits(model, tmp_path, monkeypatch, capfd)
     corpus = ["--corpus", "tfds:toy/en-nl", "--reverse"]
     train = ["train", *corpus, "--output", str(tmp_path / "out"), "--from", model]
     assert main([*train, "--epochs", "1", "--max-tokens", "60"]) == 0
-    assert "val BLEU" in capfd.readouterr().err
+    assert "BLEU" in capfd.readouterr().err
     assert main(["evaluate", model, *corpus]) == 0
     names = [
         ("tfds:toy/en-nl", split, True) for split in ("train", "validation", "test")
@@ -560,4 +562,4 @@ def test_a_vocabulary_for_each_language(files, tmp_path):
 
 def test_an_unknown_recipe(files, tmp_path, capfd):
     command = train(files, "--output", tmp_path / "out", "--recipe", "best")
-    assert "'auto' or 'paper'. Received: 'best'" in fails(capfd, *command)
+    assert "one of 'auto', 'paper'. Received: 'best'" in fails(capfd, *command)

@@ -3,72 +3,91 @@ import argparse
 import pytest
 
 from keras_vanilla.cli.corpora import (
+    TrainingInput,
     add_cache_option,
     add_corpus_options,
-    read_cache,
-    read_corpus,
-    train_tokenizer,
+    add_validation_options,
 )
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training import TrainingConfig
+from keras_vanilla.training.run_folder import RunFolder
 
-# Words of a few lines fill no vocabulary.
+# The words of a few lines do not fill a vocabulary.
 pytestmark = pytest.mark.filterwarnings("ignore:.* fills a vocabulary of")
 
 
 @pytest.fixture
 def files(tmp_path):
-    paths = {}
+    """Options that name two files on each side."""
+    words = []
     for side in ("source", "target"):
-        paths[side] = [str(tmp_path / f"{side}{shard}") for shard in (0, 1)]
-        for shard, path in enumerate(paths[side]):
+        paths = [str(tmp_path / f"{side}{shard}") for shard in (0, 1)]
+        for shard, path in enumerate(paths):
             with open(path, "w") as file:
                 file.write("\n".join(f"{side} {shard} {line}" for line in range(7)))
-    return [f"--{paths_of}" for paths_of in paths], paths
+        words += [f"--{side}", *paths]
+    return words
 
 
-def parsed(*words, size=None, separate=None):
+def training_input(*words, **options):
     parser = argparse.ArgumentParser()
     add_corpus_options(parser, shards=True)
     add_cache_option(parser)
-    options = parser.parse_args(words)
-    options.max_tokens, options.vocabulary_size = 64, size
-    options.separate_vocabularies = separate
-    return options
+    add_validation_options(parser)
+    parser.set_defaults(start=None, tokenizer=None)
+    return TrainingInput(parser.parse_args(words, argparse.Namespace(**options)))
 
 
-@pytest.fixture
-def options(files, tmp_path):
-    (source, target), paths = files
-    words = [source, *paths["source"], target, *paths["target"]]
-    return parsed(*words, "--cache", str(tmp_path / "cache"), size=285)
+def read(training_input, tmp_path, **settings):
+    config = TrainingConfig(max_tokens=64, vocabulary_size=285, **settings)
+    training_input.read(config, RunFolder(tmp_path / "run"))
+    return training_input
 
 
-def test_shards_are_read_in_order_into_memory_or_a_cache(options, capsys):
-    corpus = read_corpus(options, options.target, "train")
+def test_several_files_are_read_in_order_into_memory_or_a_cache(files, tmp_path):
+    corpus = read(training_input(*files), tmp_path).corpus
     assert [line.split()[1:] for line in corpus.sources] == [
         [str(shard), str(line)] for shard in (0, 1) for line in range(7)
     ]
-    cache = read_cache(options, train_tokenizer(options))
-    assert len(cache) == len(corpus) == 14
-    assert "14 of 14 lines are tokenised" in capsys.readouterr().err
+    cached = read(training_input(*files, "--cache", str(tmp_path / "ids")), tmp_path)
+    assert len(cached.corpus) == len(corpus) == 14
 
 
-@pytest.mark.parametrize("separate", [None, True])
-def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(options, separate):
-    options.separate_vocabularies = separate
-    corpus = read_corpus(options, options.target, "train")
+@pytest.mark.parametrize("separate", [False, True])
+def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separate):
+    settings = {"separate_vocabularies": separate}
+    corpus = read(training_input(*files), tmp_path, **settings).corpus
+    cached = training_input(*files, "--cache", str(tmp_path / "ids"))
     sides = list(corpus.sources), list(corpus.targets)
     expected = (
         Tokenizer.train_separate(*sides, vocabulary_size=285)
         if separate
-        else Tokenizer.train(lines=sides[0] + sides[1], vocabulary_size=285)
+        else Tokenizer.train(sides[0] + sides[1], vocabulary_size=285)
     )
-    assert train_tokenizer(options).digest == expected.digest
+    tokenizer = read(cached, tmp_path, **settings).tokenizer
+    assert tokenizer.digest == expected.digest
 
 
-def test_a_cache_is_of_files():
-    options = parsed("--corpus", "tfds:any", "--cache", "x")
-    with pytest.raises(ValueError, match="--cache is for --source and --target"):
-        read_cache(options, None)
-    with pytest.raises(ValueError, match="either --source with its translation"):
-        read_cache(parsed("--cache", "x"), None)
+@pytest.mark.parametrize(
+    ("words", "options", "message"),
+    [
+        (["--corpus", "tfds:any", "--cache", "x"], {}, "--cache is for --source and"),
+        (["--cache", "x"], {}, "either --source with its translation"),
+        (
+            ["--corpus", "tfds:any", "--validation-source", "x"],
+            {},
+            "--validation-source and --validation-target go together",
+        ),
+        (["--corpus", "tfds:any"], {"tokenizer": ["a"] * 3}, "one file or two"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_options_that_contradict_each_other_are_refused(words, options, message):
+    with pytest.raises(ValueError, match=message):
+        training_input(*words, **options)
+
+
+def test_a_config_that_does_not_fit_is_refused_before_the_corpus_is_read(tmp_path):
+    absent = training_input("--source", "nowhere", "--target", "nowhere")
+    with pytest.raises(ValueError, match="`max_length`, 512. Received: 600"):
+        absent.read(TrainingConfig(max_tokens=600), RunFolder(tmp_path / "run"))

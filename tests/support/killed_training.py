@@ -1,11 +1,11 @@
-"""A training that can be told where to die; run as a program by the tests of resuming.
+"""A training that is killed at a chosen instant; a program for the tests of resuming.
 
     python killed_training.py FOLDER [plain|whole] [step N | bytes N | replace N]
 
 "plain" is `model.fit` with `ExactResume`, "whole" is `train_translator` with validation
-and BLEU. The last words say where SIGKILL comes: after N steps, half-way through the
-bytes of this process's N-th snapshot, or before that snapshot gets its name. At its end
-the program prints what must not depend on any of it.
+and BLEU. The last two choose the instant of SIGKILL: after N steps, half-way through
+the bytes of this process's N-th snapshot, or before that snapshot gets its name. At its
+end the program prints what must not depend on any kill.
 """
 
 import hashlib
@@ -24,17 +24,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from stopping import AfterBatches  # noqa: E402
 from word_reversal import dutch, english_sentences  # noqa: E402
 
-from keras_vanilla import Translator  # noqa: E402
+from keras_vanilla import Translator, _atomic_write  # noqa: E402
 from keras_vanilla.data import ParallelCorpus, batches  # noqa: E402
 from keras_vanilla.training import (  # noqa: E402
     AverageCheckpoints,
     ExactResume,
     compile_for_training,
     new_translator,
-    resume,
-    snapshots,
     train_translator,
 )
+from keras_vanilla.training.resume import exact_resume, snapshots  # noqa: E402
 
 
 def die():
@@ -42,7 +41,7 @@ def die():
 
 
 def die_in_write(number, after_half):
-    """Makes the `number`-th snapshot of this process its last deed."""
+    """Kills this process inside its `number`-th snapshot."""
     written, savez, replace = 0, np.savez, os.replace
 
     def counted_savez(file, **arrays):
@@ -61,7 +60,7 @@ def die_in_write(number, after_half):
             die()
         replace(source, target)
 
-    snapshots.np.savez, snapshots.os.replace = counted_savez, counted_replace
+    snapshots.np.savez, _atomic_write.os.replace = counted_savez, counted_replace
 
 
 def corpus(count, seed):
@@ -73,7 +72,7 @@ def plain(folder, steps_to_live, epochs=3):
     """`fit` in a notebook: 3 epochs of some ten steps, a snapshot every third step."""
     pairs = corpus(200, 0)
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    translator = new_translator(pairs, "tiny", vocabulary_size=320, **layers)
+    translator = new_translator(pairs, preset="tiny", vocabulary_size=320, **layers)
     model = translator.model
     train = batches(pairs, translator.tokenizer, tokens_per_batch=512)
     compile_for_training(model, warmup_steps=20)
@@ -90,7 +89,6 @@ def plain(folder, steps_to_live, epochs=3):
     exact = ExactResume(folder / "snapshots", train, others, every=3)
     history = model.fit(
         train,
-        steps_per_epoch=train.steps_per_epoch,
         epochs=epochs,
         callbacks=[exact],
         shuffle=False,
@@ -109,12 +107,12 @@ def plain(folder, steps_to_live, epochs=3):
 
 def whole(folder, epochs=40):
     """`train_translator`, of about a minute."""
-    resume.SECONDS_BETWEEN = 0.2
-    pairs, valid = corpus(600, 0), corpus(20, 1)
+    exact_resume.SECONDS_BETWEEN = 0.2
+    pairs, validation = corpus(600, 0), corpus(20, 1)
     translator = train_translator(
         pairs,
         folder,
-        valid,
+        validation,
         preset="tiny",
         vocabulary_size=320,
         dropout=0.1,
@@ -122,7 +120,7 @@ def whole(folder, epochs=40):
         tokens_per_batch=512,
         warmup_steps=50,
         max_tokens=30,
-        average=3,
+        average_last=3,
     )
     return {
         "chosen": digest(translator.model.get_weights()),

@@ -1,4 +1,4 @@
-"""A small training, stopped and gone on with, on whatever backend Keras has: FOLDER."""
+"""A small training that is stopped and resumed on Keras's backend: FOLDER."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ from keras_vanilla.training import ExactResume  # noqa: E402
 
 
 class Batches(keras.utils.PyDataset):
-    """Four a pass, the same in every epoch."""
+    """Four batches per epoch, the same in each."""
 
     def __len__(self):
         return 4
@@ -43,7 +43,7 @@ def main(folder):
         run = folder / f"crash-{crash}"
         try:
             train(run, 1, crash)
-            raise AssertionError("it did not stop")
+            raise AssertionError("The training did not stop.")
         except Crash:
             pass
         weights, again = train(run, 2)

@@ -24,7 +24,7 @@ SETTINGS = (
 
 
 def environments(backend):
-    """What tells two processes of each other, and which of them they are."""
+    """The environment of each of two processes that train together."""
     ports = free_ports(2)
     for index in range(2):
         if backend == "jax":
@@ -58,7 +58,7 @@ def training(backend, files, output):
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_two_processes_killed_at_once_end_alike(tmp_path, backend):
+def test_two_processes_killed_at_once_resume_exactly(tmp_path, backend):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"needs {backend}")
     sources = english_sentences(700, 0)

@@ -1,33 +1,40 @@
-"""What a person reads: errors in a sentence, progress, none of TensorFlow's talk."""
+"""The terminal: options of several commands, messages, errors in one sentence."""
 
+import argparse
 import contextlib
 import os
 import sys
-import time
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
-def add_command(commands, name, run, description, needs_keras=True):
-    """A new command's parser; `run` is called with its options."""
+def add_command(
+    commands: argparse._SubParsersAction,
+    name: str,
+    run: Callable[[argparse.Namespace], None] | None,
+    description: str,
+    needs_keras: bool = True,
+) -> argparse.ArgumentParser:
+    """Adds a command and returns its parser; `run` is called with its options."""
     command = commands.add_parser(name, help=description, description=description)
     command.set_defaults(run=run, needs_keras=needs_keras)
     return command
 
 
-def add_search_options(command):
-    """How to search, for the commands that translate."""
+def add_search_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options of the search, for the commands that translate."""
     add = command.add_argument
     add("--beam-size", type=int, default=1, metavar="K", help="1 is greedy search")
     add("--length-penalty", type=float, metavar="A", help="of the beams (0.6)")
 
 
-def search_settings(options, scored=False):
-    """What `add_search_options` was given, as `Translator.stream` takes it.
+def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
+    """The values of `add_search_options`, as arguments of `Translator.stream`.
 
     Args:
         options: as parsed.
-        scored: bool. Whether scores, which the penalty divides, are wanted anyway.
+        scored: bool. Whether scores, which the penalty divides, are printed.
     """
     settings = {"beam_size": options.beam_size}
     if options.length_penalty is not None:
@@ -37,66 +44,31 @@ def search_settings(options, scored=False):
     return settings
 
 
-def say(message):
-    """One line of the program's own on standard error."""
+def say(message: object) -> None:
+    """Writes a message of this program to standard error."""
     print(f"keras-vanilla: {message}", file=sys.stderr)
 
 
-def refuse_existing(path, overwrite=False):
-    """Refuses to write where there is something."""
+def refuse_existing(path: str | Path, overwrite: bool = False) -> None:
+    """Refuses a path that exists already."""
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
-def refuse_unwritable(path):
-    """Refuses a file that is there, or has no folder to be written in."""
+def refuse_unwritable(path: str | Path) -> None:
+    """Refuses a file that exists already, or whose folder does not exist."""
     refuse_existing(path)
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"There is no folder to write {path} in.")
 
 
-class Counter:
-    """How many of some things are done, in a line of standard error on a terminal.
-
-    Args:
-        name: str. What is counted, such as "lines".
-        total: int, or None if nobody knows.
-    """
-
-    def __init__(self, name, total=None):
-        self._name, self._total = name, total
-        self._count, self._since = 0, time.monotonic()
-
-    def add(self, count):
-        """Counts some more."""
-        self._count += count
-        if sys.stderr.isatty() and self._count:
-            sys.stderr.write(f"\r{self}\x1b[K")
-            sys.stderr.flush()
-
-    def clear(self):
-        """Takes the line away."""
-        if sys.stderr.isatty():
-            sys.stderr.write("\r\x1b[K")
-
-    def __str__(self):
-        speed = self._count / max(1e-9, time.monotonic() - self._since)
-        if self._total is None:
-            return f"{self._count:,} {self._name}, {speed:,.1f} a second"
-        left = (self._total - self._count) / speed
-        return (
-            f"{self._count:,} of {self._total:,} {self._name}, {speed:,.1f} a second, "
-            f"{int(left // 60)}:{int(left % 60):02d} left"
-        )
-
-
 @contextlib.contextmanager
-def quiet():
-    """Keeps TensorFlow's talk out of what a person reads, and warnings to a sentence.
+def quiet() -> Iterator[None]:
+    """Hides the messages of TensorFlow's C++ code, and shortens warnings to a line.
 
-    Its C++ code logs to file descriptor 2 whatever its settings say, so that descriptor
-    leads nowhere while Python's own standard error goes on. Who sets
-    TF_CPP_MIN_LOG_LEVEL hears everything.
+    That code logs to file descriptor 2 whatever its settings are, so that descriptor is
+    redirected to nowhere, and Python's standard error to a copy of it. Where
+    TF_CPP_MIN_LOG_LEVEL is set nothing is hidden.
     """
     warnings.showwarning = lambda message, *_: say(message)
     warnings.filterwarnings("ignore", category=DeprecationWarning)
@@ -118,8 +90,8 @@ def quiet():
         os.close(everything)
 
 
-def sentence(error):
-    """An error in one sentence."""
+def sentence(error: Exception) -> str:
+    """The sentence that describes an error."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."

@@ -25,7 +25,7 @@ ABOUT = {
 }
 
 
-def add_to(commands):
+def add_to(commands) -> None:
     """Adds the commands."""
     _add_export(commands)
     _add_verify(commands)
@@ -40,19 +40,19 @@ def _add_export(commands):
         "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
     )
     add = command.add_argument_group("of a .tflite file").add_argument
-    add("--quantize", choices=["int8", "none"], help="bytes of a weight (int8)")
+    add("--quantize", choices=["int8", "none"], help="bytes per weight (int8)")
     add("--form", choices=["text", "ids", "steps"], help="what goes in and out (text)")
     add("--beam-size", type=int, help="1 is greedy search (1)")
     add("--length-penalty", type=float, help="of beam search (0.6)")
     add("--max-bytes", type=int, help="longest text (512)")
-    for name, what in (("--max-source-length", "source"), ("--max-length", "output")):
-        add(name, type=int, help=f"longest {what}, in tokens (128)")
+    for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
+        add(name, type=int, help=f"longest {side}, in tokens (128)")
     add("--sample", metavar="FILE", help="sentences to check the file on")
     add(
         "--check", choices=["all", "structure"], help="of an untrained model: structure"
     )
-    for name, what in ABOUT.items():
-        add(f"--{name.replace('_', '-')}", help=what)
+    for name, description in ABOUT.items():
+        add(f"--{name.replace('_', '-')}", help=description)
 
 
 def _add_verify(commands):
@@ -107,4 +107,6 @@ def _verify(options):
     report = export.verify(translator, options.exported, lines, references)
     print(report)
     if not report.passed:
-        raise ValueError(f"{options.exported} does not say what {options.model} says.")
+        raise ValueError(
+            f"{options.exported} does not translate as {options.model} does."
+        )

@@ -1,16 +1,32 @@
-"""A TensorFlow module to the bytes of a `.tflite` file; the converter lives here."""
+"""TensorFlow modules to SavedModel folders and to the bytes of `.tflite` files."""
 
+import logging
 import re
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+import keras
 import tensorflow as tf
 
 from keras_vanilla._checks import first_line
-from keras_vanilla.export.graph_folder import save_graph
 
 
-def convert(module, model, quantize=None):
+def require_tensorflow() -> None:
+    """Refuses to export where Keras does not run on TensorFlow.
+
+    Raises:
+        RuntimeError: if it does not.
+    """
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+        raise RuntimeError(
+            "Export needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before "
+            f"Keras is imported. Received: backend {backend!r}"
+        )
+
+
+def convert(module: tf.Module, model, quantize: str | None = None) -> bytes:
     """The bytes of a `.tflite` file of builtin operators.
 
     Args:
@@ -22,15 +38,35 @@ def convert(module, model, quantize=None):
             Lite cannot convert it for another reason.
     """
     with embedding_lookup(model), tempfile.TemporaryDirectory() as folder:
-        # A SavedModel is the converter's input that keeps names.
+        # Of the converter's inputs only a SavedModel keeps the names.
         return _convert(folder, save_graph(module, folder), quantize)
 
 
-@contextmanager
-def embedding_lookup(model):
-    """While open, the model's tables are read by TFLite's EMBEDDING_LOOKUP.
+def save_graph(module: tf.Module, folder) -> list[str]:
+    """Writes a SavedModel, and returns the names of its functions.
 
-    A tied table that is read by GATHER is kept a second time when it is quantised.
+    TensorFlow's message about the folder is hidden: the folder is a temporary one.
+
+    Args:
+        module: tf.Module with `signatures()`, functions by name.
+        folder: path of a folder that does not exist yet, or is empty.
+    """
+    signatures = module.signatures()
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        tf.saved_model.save(module, str(folder), signatures=signatures)
+    finally:
+        logger.setLevel(level)
+    return list(signatures)
+
+
+@contextmanager
+def embedding_lookup(model) -> Iterator[None]:
+    """Within the block TFLite's EMBEDDING_LOOKUP reads the model's tables.
+
+    A tied table that GATHER reads would be stored twice when it is quantised.
     """
     tables = {id(e): e for e in (model.source_embedding, model.target_embedding)}
     for table in tables.values():
@@ -39,7 +75,7 @@ def embedding_lookup(model):
         yield
     finally:
         for table in tables.values():
-            del table.lookup  # the class's own comes back
+            del table.lookup  # the class's own again
 
 
 def _lookup(table, ids):
@@ -60,7 +96,7 @@ def _convert(folder, signatures, quantize):
     )
     # Keras's own export adds SELECT_TF_OPS, which the plain runtime refuses.
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    # Else the last LayerNorm's gain makes a second copy of the tied table.
+    # Otherwise the last LayerNorm's gain makes a second copy of the tied table.
     converter._experimental_disable_fuse_mul_and_fc = True
     if quantize == "int8":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -71,7 +107,7 @@ def _convert(folder, signatures, quantize):
 
 
 def _reason(error):
-    """Which operators are not builtins, or else what the converter says first."""
+    """The operators that are not builtins, or else the converter's first line."""
     text = str(error)
     lists = re.findall(r"^(?:TF Select|Custom) ops: (.*)$", text, re.MULTILINE)
     names = sorted({name.strip() for names in lists for name in names.split(",")})

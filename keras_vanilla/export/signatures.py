@@ -1,83 +1,62 @@
-"""What a `.tflite` file holds: graphs of static shapes around the search."""
+"""The graphs of `.tflite` files: static shapes around the search."""
 
 import math
-from dataclasses import dataclass
 
 import tensorflow as tf
 from keras import ops
 
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.search_graph import SearchGraph
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TextDecoder, TextEncoder
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long texts and searches may be.
-
-    Attributes:
-        max_bytes: int. Of a text.
-        max_source_length: int. Longest source in tokens, its end included (S).
-        max_length: int. The same of the output.
-    """
-
-    max_bytes: int
-    max_source_length: int
-    max_length: int
-
-    @property
-    def output_length(self):
-        """No output is longer: L, of ids and pads."""
-        return min(self.max_source_length + 50, self.max_length)
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.translation import Translator
 
 
 class TextForm(tf.Module):
     """Maps the bytes of a text to the bytes of its translation.
 
-    Signature `translate`: text uint8 (max_bytes,), UTF-8 that ends with its last byte
-    but 0 -> text uint8 (M,), UTF-8 and zeros; ids int32 (L,), the target's and pads;
-    score float32 (), the log-probability, in beam search divided by the length penalty.
+    Signature `translate`: text uint8 (max_bytes,), UTF-8 and zeros after it -> text
+    uint8 (M,), the same; ids int32 (L,), the target's and pads; score float32 (), the
+    log-probability, in beam search divided by the length normalization.
 
-    A text without a piece gives an empty text, no id and the score 0. One with more
+    A text without a piece gives an empty text, pads and the score 0. A text with more
     tokens than the limit gives the same with the score NaN.
 
     Args:
-        tokenizer: Tokenizer.
-        model: Transformer that computes in float32.
+        translator: Translator that computes in float32.
         limits: Limits.
-        search: settings of `SearchGraph`.
+        config: DecodingConfig.
+    Attributes:
+        tokenizer: TokenizerGraph.
     Raises:
-        ValueError: if a tokenizer is no unigram model, see `TextEncoder`.
+        ValueError: as `TokenizerGraph`.
     """
 
-    def __init__(self, tokenizer, model, limits, **search):
+    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
         super().__init__()
-        self.limits = limits
-        self._end_id, self._pad_id = model.end_id, model.pad_id
-        self._encode = TextEncoder(
-            tokenizer.source_model,
+        model = translator.model
+        self.limits, self._pad_id = limits, model.pad_id
+        self.tokenizer = TokenizerGraph(
+            translator.tokenizer,
             limits.max_bytes,
             limits.max_source_length,
-            self._end_id,
-            self._pad_id,
+            limits.output_length,
         )
-        self._search = _OneSentence(model, limits, **search)
-        self._decode = TextDecoder(
-            tokenizer.target_model, limits.output_length, self._end_id
-        )
+        self._search = _OneSentence(model, limits, config)
 
     def signatures(self):
-        """The functions that the file offers, by name."""
+        """The file's functions by name."""
         text = tf.TensorSpec([self.limits.max_bytes], tf.uint8, name="text")
         return {"translate": tf.function(self._translate, [text], autograph=False)}
 
     def _translate(self, text):
-        source_ids, count = self._encode(text)
+        source_ids, count = self.tokenizer.encode(text)
         empty, too_long = count == 1, count > self.limits.max_source_length
-        nothing = empty | too_long
-        ids, score = self._search(source_ids, tf.where(nothing, 1, count))
-        ids = tf.where(nothing, self._pad_id, ids)
+        skipped = empty | too_long
+        ids, score = self._search(source_ids, tf.where(skipped, 1, count))
+        ids = tf.where(skipped, self._pad_id, ids)
         score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
-        return {"text": self._decode(ids)[0], "ids": ids, "score": score}
+        return {"text": self.tokenizer.decode(ids)[0], "ids": ids, "score": score}
 
 
 class IdsForm(tf.Module):
@@ -87,20 +66,20 @@ class IdsForm(tf.Module):
     (1, L), the same.
 
     Args:
-        tokenizer: Tokenizer.
-        model: Transformer that computes in float32.
+        translator: Translator that computes in float32.
         limits: Limits.
-        search: settings of `SearchGraph`.
+        config: DecodingConfig.
     """
 
-    def __init__(self, tokenizer, model, limits, **search):
+    tokenizer = None
+
+    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
         super().__init__()
-        self._length = limits.max_source_length
-        self._search = _OneSentence(model, limits, **search)
-        self._pad_id = model.pad_id
+        self._length, self._pad_id = limits.max_source_length, translator.model.pad_id
+        self._search = _OneSentence(translator.model, limits, config)
 
     def signatures(self):
-        """The functions that the file offers, by name."""
+        """The file's functions by name."""
         ids = tf.TensorSpec([1, self._length], tf.int32, name="source_ids")
         return {"translate_ids": tf.function(self._translate, [ids], autograph=False)}
 
@@ -112,34 +91,35 @@ class IdsForm(tf.Module):
 
 
 class StepsForm(tf.Module):
-    """The model's two halves, for apps that search themselves.
+    """The encoder and one step of the decoder, for apps with a search of their own.
 
     Signature `encode`: source_ids int32 (1, S), ids and pads -> memory_mask int32
-    (1, S), and of each decoder layer i decoder_i_cross_key and decoder_i_cross_value.
-    Signature `decode_step`: ids int32 (1,), index int32 (), what `encode` gave, and
-    decoder_i_self_key and decoder_i_self_value, zeros at first -> logits float32
+    (1, S), and for each decoder layer i decoder_i_cross_key and decoder_i_cross_value.
+    Signature `decode_step`: ids int32 (1,), index int32 (), the outputs of `encode`,
+    and decoder_i_self_key and decoder_i_self_value, zeros at first -> logits float32
     (1, V), and the last two for the next step.
 
     Args:
-        tokenizer: Tokenizer.
-        model: Transformer that computes in float32.
+        translator: Translator that computes in float32.
         limits: Limits.
+        config: DecodingConfig; not used: the app searches.
     """
 
-    def __init__(self, tokenizer, model, limits):
+    tokenizer = None
+
+    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
         super().__init__()
-        self._model, self._limits = model, limits
+        self._model, self._limits = translator.model, limits
         self.weights = [weight.value for weight in self._model.weights]
 
     def signatures(self):
-        """The functions that the file offers, by name."""
+        """The file's functions by name."""
         ids = tf.TensorSpec([1, self._limits.max_source_length], tf.int32)
         encode = tf.function(self._encode, autograph=False)
         encode = encode.get_concrete_function(source_ids=ids)
-        made = self._start(tf.zeros(ids.shape, tf.int32))
         cache = {
             name: tf.TensorSpec(value.shape, value.dtype)
-            for name, value in made.items()
+            for name, value in self._start(tf.zeros(ids.shape, tf.int32)).items()
         }
         step = tf.function(self._step, autograph=False).get_concrete_function(
             ids=tf.TensorSpec([1], tf.int32), index=tf.TensorSpec([], tf.int32), **cache
@@ -154,11 +134,11 @@ class StepsForm(tf.Module):
         memory, mask = self._model.encode(source_ids)
         length = self._limits.output_length
         cache = self._model.start_cache(memory, mask, length)
-        cache["memory_mask"] = tf.cast(mask, tf.int32)  # browsers have no other
+        cache["memory_mask"] = tf.cast(mask, tf.int32)  # browsers have no booleans
         return {name.replace("/", "_"): value for name, value in cache.items()}
 
     def _step(self, ids, index, **cache):
-        names = {name: _in_model(name) for name in cache}
+        names = {name: _cache_name(name) for name in cache}
         past = {names[name]: value for name, value in cache.items()}
         past["memory_mask"] = past["memory_mask"] > 0
         logits, past = self._model.decode_step(ids, index, past)
@@ -169,18 +149,18 @@ class StepsForm(tf.Module):
 class _OneSentence(tf.Module):
     """The search for one sentence, in tensors as long as the sentence.
 
-    What a short one costs does not depend on the limits.
+    The time for a short sentence does not depend on the limits.
 
     Call arguments:
         source_ids: int32 tensor (S,).
-        count: int32 tensor (). How many of them are the sentence, at least 1.
+        count: int32 tensor (). The sentence's number of ids, at least 1.
     Returns:
         Int32 tensor (L,), with pads at its end, and float32 tensor (), the score.
     """
 
-    def __init__(self, model, limits, **search):
+    def __init__(self, model, limits, config):
         super().__init__()
-        self._search = SearchGraph(model, limits.max_length, **search)
+        self._search = SearchGraph(model, config, limits.max_length)
         self._pads = [model.pad_id] * limits.output_length
 
     def __call__(self, source_ids, count):
@@ -189,7 +169,7 @@ class _OneSentence(tf.Module):
         return ops.slice_update(tf.constant(self._pads), (0,), ids[0]), scores[0]
 
 
-def _in_model(name):
+def _cache_name(name):
     """decoder_0_self_key -> decoder/0/self_key."""
     return "/".join(name.split("_", 2)) if name.startswith("decoder_") else name
 

@@ -1,26 +1,27 @@
 """A translator as a SavedModel: batches of strings in, strings out."""
 
-import os
-import shutil
 from pathlib import Path
 
 import tensorflow as tf
 
-from keras_vanilla.export.graph_folder import save_graph
-from keras_vanilla.export.search_graph import SearchGraph, in_float32
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.export.conversion import require_tensorflow, save_graph
+from keras_vanilla.export.search_graph import SearchGraph
+from keras_vanilla.translation import Translator
 
 
-def saved_model(translator, folder):
-    """Writes a SavedModel that translates, whole search and tokenizer inside.
+def saved_model(translator: Translator, folder) -> None:
+    """Writes a SavedModel that translates, with the search and the tokenizer inside.
 
     Two signatures, of any batch size and length:
 
         translate        text string (B,) -> text string (B,)
         translate_ids    source_ids int32 (B, S) -> ids int32 (B, L)
 
-    It loads with tensorflow and tensorflow-text alone. A text without any piece gives
-    "". A text or a row with more tokens than the model takes is refused when it comes,
-    with `tf.errors.InvalidArgumentError`; so is an id outside the vocabulary.
+    It loads with tensorflow and tensorflow-text alone. A text without a piece gives "".
+    A text or a row with more tokens than the model takes, or an id outside the
+    vocabulary, raises `tf.errors.InvalidArgumentError` when it is called.
 
     Args:
         translator: Translator.
@@ -32,19 +33,15 @@ def saved_model(translator, folder):
     """
     folder = Path(folder)
     check_target(folder)
-    module = _TranslatorGraph(translator)
-    unfinished = folder.with_name(f".{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
+    require_tensorflow()
+    graph = _TranslatorGraph(translator.in_float32())
+    with atomic_path(folder) as temporary:
         # Keras's ExportArchive would write every variable twice.
-        save_graph(module, unfinished)
-        os.replace(unfinished, folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        save_graph(graph, temporary)
 
 
-def check_target(path):
-    """Refuses a path that is taken, or that has no folder to be in."""
+def check_target(path: Path) -> None:
+    """Refuses a path that exists, or whose folder does not."""
     if path.exists():
         raise FileExistsError(f"{path} exists already; nothing was written.")
     if not path.parent.is_dir():
@@ -54,9 +51,9 @@ def check_target(path):
 class _TranslatorGraph(tf.Module):
     def __init__(self, translator):
         super().__init__()
-        tokenizer, model = translator.tokenizer, in_float32(translator.model)
-        self.search = SearchGraph(model)
-        # One function, so that the file holds the search once and not per signature.
+        tokenizer, model = translator.tokenizer, translator.model
+        self.search = SearchGraph(model, DecodingConfig())
+        # One function, so that the file has the search once and not per signature.
         self._search = tf.function(
             self.search,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
@@ -69,7 +66,7 @@ class _TranslatorGraph(tf.Module):
         self._max_length = model.max_length
 
     def signatures(self):
-        """The functions that the SavedModel offers, by name."""
+        """The SavedModel's functions by name."""
         text = tf.TensorSpec([None], tf.string, name="text")
         source_ids = tf.TensorSpec([None, None], tf.int32, name="source_ids")
         return {

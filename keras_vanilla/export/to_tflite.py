@@ -1,58 +1,71 @@
 """A translator as one `.tflite` file: bytes of text in, bytes of text out."""
 
-import os
+import contextlib
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from keras_vanilla._atomic_write import atomic_path, atomic_write_text
+from keras_vanilla._checks import check_choice, refuse_unknown
 from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.export.checks.probe_sentences import made_up_sentences
-from keras_vanilla.export.checks.structure import faults
-from keras_vanilla.export.checks.verification import verify
-from keras_vanilla.export.conversion import convert
+from keras_vanilla.export.checks.structure import structure_faults
+from keras_vanilla.export.checks.verification import compare
+from keras_vanilla.export.conversion import convert, require_tensorflow
+from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import Description, with_description
-from keras_vanilla.export.metadata.model_card import write_model_card
-from keras_vanilla.export.search_graph import translator_in_float32
-from keras_vanilla.export.signatures import FORMS, Limits
+from keras_vanilla.export.metadata.model_card import model_card_text
+from keras_vanilla.export.signatures import FORMS
 from keras_vanilla.export.to_saved_model import check_target
+from keras_vanilla.translation import Translator
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", None)
-USUAL_LENGTH = 128
-# Of words in no order the best translation is hardly better than the next.
-MADE_UP_GAP = 0.5  # between two logits
+ABOUT = (
+    "name",
+    "source_language",
+    "target_language",
+    "model_license",
+    "data",
+    "data_license",
+)
 
 
 def tflite(
-    translator,
+    translator: Translator,
     path,
-    quantize="int8",
-    beam_size=1,
-    max_bytes=512,
-    max_length=None,
-    form="text",
-    check="all",
-    sample=None,
-    max_source_length=None,
-    length_penalty=0.6,
-    **about,
-):
+    quantize: str | None = "int8",
+    beam_size: int = 1,
+    max_bytes: int = 512,
+    max_length: int | None = None,
+    form: str = "text",
+    check: str = "all",
+    sample: Sequence[str] | None = None,
+    max_source_length: int | None = None,
+    length_penalty: float = 0.6,
+    **about: str,
+) -> None:
     """Writes one `.tflite` file with the whole translation inside.
 
-    Static shapes, which every runtime takes, and builtin operators only. By form, one
-    signature or two:
+    Static shapes, which every runtime takes, and builtin operators only. Each form has
+    one signature or two:
 
         text     translate       text uint8 (max_bytes,) -> text uint8 (M,),
                                  ids int32 (L,), score float32 ()
         ids      translate_ids   source_ids int32 (1, S) -> ids int32 (1, L)
         steps    encode          source_ids int32 (1, S) -> the cache
                  decode_step     ids int32 (1,), index int32 (), the cache ->
-                                 logits float32 (1, V), what changed of the cache
+                                 logits float32 (1, V), the part of the cache that
+                                 changed
 
-    with S = max_source_length and L = min(S + 50, max_length); see `forms`. "int8"
-    keeps the matrices in one byte a number, and quantises what they are multiplied
-    with as it comes. The text form describes itself, see `read_description`, and has a
-    model card beside it: `x.tflite` and `x.md`.
+    with S = max_source_length and L = min(S + 50, max_length); see `signatures`. "int8"
+    stores the matrices in one byte per number, and quantises their inputs when the file
+    runs. The text form describes itself, see `read_description`, and has a model card
+    beside it: `x.tflite` and `x.md`.
 
-    The file is checked before it has its name: how it is made, and what it says.
+    All arguments are checked before anything is converted. The file is checked before
+    it has its name: its structure, and its translations against Keras's.
 
     Args:
         translator: Translator.
@@ -60,13 +73,13 @@ def tflite(
         quantize: "int8", or None for float32.
         beam_size: int. 1 is greedy search.
         max_bytes: int. Longest text, in bytes.
-        max_length: int or None. Longest output in tokens, its end included; None means
+        max_length: int or None. Longest output in tokens, the end included; None means
             128, or the model's `max_length` where that is less.
         form: "text", "ids" or "steps".
-        check: "all", or "structure" to leave out what the file says, of a model that is
-            not trained.
-        sample: list of str or None. Sentences to check it on, in the source language;
-            None makes some up of frequent words.
+        check: "all", or "structure", which leaves the translations out, for a model
+            that is not trained.
+        sample: list of str or None. Sentences to check the file on, in the source
+            language; None makes some up of frequent words.
         max_source_length: int or None. Longest source, as `max_length`.
         length_penalty: float. Of beam search.
         about: fields of `Description`: `name`, `source_language`, `target_language`,
@@ -74,111 +87,120 @@ def tflite(
     Raises:
         FileExistsError: if `path`, or the model card's, exists.
         FileNotFoundError: if its folder does not.
-        ValueError: if an argument is unknown or out of its range, `path` does not end
-            with ".tflite", or a tokenizer is no unigram model.
+        TypeError: if an argument is unknown, or `sample` is one str.
+        ValueError: if an argument is out of its range, `path` does not end with
+            ".tflite", a sentence of `sample` is longer than the file takes, or a
+            tokenizer is not a unigram model.
         RuntimeError: if the file does not pass the check, the graph needs other than
             builtin operators, or Keras does not run on TensorFlow.
     """
+    refuse_unknown("tflite", about, ABOUT)
     path = Path(path)
-    for name, value, choices in (
-        ("quantize", quantize, QUANTIZATIONS),
-        ("form", form, tuple(FORMS)),
-        ("check", check, CHECKS),
-    ):
-        _check_choice(name, value, choices)
-    DecodingConfig(beam_size=beam_size, length_penalty=length_penalty)
-    _check_path(path, form)
-    translator = translator_in_float32(translator)
-    limits = _limits(translator.model, max_bytes, max_source_length, max_length)
-    search = {"beam_size": beam_size, "length_penalty": length_penalty}
-    description = _description(translator, path, limits, search, quantize, about)
-    content = _content(translator, form, limits, search, quantize)
-    if form == "text":
-        content = with_description(content, description)
-    _refuse(faults(content, translator))
-    _write(path, content, check == "all" and (translator, limits, sample))
-    if form == "text":
-        write_model_card(description, path)
-
-
-def _content(translator, form, limits, search, quantize):
-    """The file's bytes."""
-    tokenizer, model = translator.tokenizer, translator.model
-    search = {} if form == "steps" else search
-    return convert(FORMS[form](tokenizer, model, limits, **search), model, quantize)
-
-
-def _description(translator, path, limits, search, quantize, about):
-    return Description(
+    limits = Limits.of_model(translator.model, max_bytes, max_source_length, max_length)
+    decoding = DecodingConfig(beam_size=beam_size, length_penalty=length_penalty)
+    description = Description(
         **{"name": path.stem, **about},
         max_bytes=limits.max_bytes,
         max_source_tokens=limits.max_source_length,
         max_output_tokens=limits.output_length,
-        beam_size=search["beam_size"],
-        length_penalty=search["length_penalty"] if search["beam_size"] > 1 else None,
+        beam_size=decoding.beam_size,
+        length_penalty=None if decoding.is_greedy else decoding.length_penalty,
         quantize=quantize,
         parameters=translator.model.count_params(),
     )
+    plan = TfliteExport(
+        translator=translator.in_float32(),
+        path=path,
+        form=form,
+        quantize=quantize,
+        check=check,
+        sample=sample,
+        limits=limits,
+        decoding=decoding,
+        description=description,
+    )
+    plan.write()
 
 
-def _write(path, content, behaviour):
-    """The file gets its name when it has passed its checks."""
-    unfinished = path.with_name(f".{path.stem}.unfinished.tflite")
-    try:
-        unfinished.write_bytes(content)
-        if behaviour:
-            _check_behaviour(unfinished, *behaviour)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+@dataclass(frozen=True, kw_only=True)
+class TfliteExport:
+    """One export: what goes into the file, and how; checked when it is made.
 
+    Args:
+        translator: Translator that computes in float32.
+        path, form, quantize, check, sample: as of `tflite`.
+        limits: Limits.
+        decoding: DecodingConfig.
+        description: Description.
+    Raises:
+        FileExistsError, FileNotFoundError, TypeError, ValueError, RuntimeError: as
+            `tflite`.
+    """
 
-def _check_behaviour(path, translator, limits, sample):
-    made_up = sample is None
-    if made_up:
-        longest = limits.max_bytes, limits.max_source_length
-        sample = made_up_sentences(translator.tokenizer, *longest)
-    least_gap = MADE_UP_GAP if made_up else 0.0
-    _refuse(verify(translator, path, sample, least_gap=least_gap).reasons)
+    translator: Translator
+    path: Path
+    form: str
+    quantize: str | None
+    check: str
+    sample: Sequence[str] | None
+    limits: Limits
+    decoding: DecodingConfig
+    description: Description
+
+    def __post_init__(self):
+        check_choice("quantize", self.quantize, QUANTIZATIONS)
+        check_choice("form", self.form, tuple(FORMS))
+        check_choice("check", self.check, CHECKS)
+        require_tensorflow()
+        if self.path.suffix != ".tflite":
+            raise ValueError(
+                f"A TFLite file's name ends with .tflite. Received: {self.path}"
+            )
+        check_target(self.path)
+        if self.has_texts:
+            check_target(self.card)
+        if self.sample is not None:
+            limits = self.limits
+            if not self.has_texts:
+                limits = dataclasses.replace(limits, max_bytes=math.inf)
+            limits.refuse_longer(self.sample, self.translator.encode(self.sample))
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the file takes and gives texts, not ids."""
+        return self.form == "text"
+
+    @property
+    def card(self) -> Path:
+        """The model card's path."""
+        return self.path.with_suffix(".md")
+
+    def write(self) -> None:
+        """Writes the file, and the model card of the text form.
+
+        Raises:
+            RuntimeError, ValueError: as `tflite`.
+        """
+        graph = FORMS[self.form](self.translator, self.limits, self.decoding)
+        content = convert(graph, self.translator.model, self.quantize)
+        if self.has_texts:
+            content = with_description(content, self.description)
+        tables = graph.tokenizer.nbytes if graph.tokenizer else 0
+        _refuse(structure_faults(content, self.translator.model, tables))
+        with contextlib.ExitStack() as undo:
+            with atomic_path(self.path) as temporary:
+                temporary.write_bytes(content)
+                if self.check == "all":
+                    _refuse(compare(self.translator, temporary, self.sample).reasons)
+                if self.has_texts:
+                    text = model_card_text(
+                        self.description, self.path.name, len(content)
+                    )
+                    atomic_write_text(self.card, text)
+                    undo.callback(self.card.unlink)  # a retry needs the name
+            undo.pop_all()
 
 
 def _refuse(reasons):
     if reasons:
         raise RuntimeError(f"The file is not written: {' '.join(reasons)}")
-
-
-def _check_path(path, form):
-    if path.suffix != ".tflite":
-        raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
-    check_target(path)
-    if form == "text":
-        check_target(path.with_suffix(".md"))
-
-
-def _check_choice(name, value, choices):
-    if value not in choices:
-        raise ValueError(
-            f"`{name}` must be one of {', '.join(map(repr, choices))}. "
-            f"Received: {value!r}"
-        )
-
-
-def _limits(model, max_bytes, max_source_length, max_length):
-    if max_bytes < 1:
-        raise ValueError(f"`max_bytes` must be at least 1. Received: {max_bytes}")
-    return Limits(
-        max_bytes,
-        _length("max_source_length", max_source_length, model),
-        _length("max_length", max_length, model),
-    )
-
-
-def _length(name, length, model):
-    if length is None:
-        return min(USUAL_LENGTH, model.max_length)
-    if not 1 <= length <= model.max_length:
-        raise ValueError(
-            f"`{name}` must be at least 1 and at most the model's `max_length`, "
-            f"{model.max_length}. Received: {length}"
-        )
-    return length

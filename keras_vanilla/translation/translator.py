@@ -320,6 +320,15 @@ class Translator(keras.Model):
         model.set_weights(self.model.get_weights() if weights is None else weights)
         return type(self)(self.tokenizer, model, name=self.name)
 
+    def in_float32(self) -> "Translator":
+        """This translator, or a copy with the same weights that computes in float32."""
+        if self.model.compute_dtype == "float32":
+            return self
+        config = {**self.model.get_config(), "dtype": "float32"}
+        model = type(self.model).from_config(config)
+        model.set_weights(self.model.get_weights())
+        return type(self)(self.tokenizer, model, name=self.name)
+
     def save_assets(self, folder):
         tokenizer = self.tokenizer
         Path(folder, "source.model").write_bytes(tokenizer.source_model)

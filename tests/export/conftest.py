@@ -33,3 +33,13 @@ def int8_file(trained_translator, tmp_path_factory):
         "int8.tflite",
         lambda path: export.tflite(trained_translator, path, **LIMITS),
     )
+
+
+@pytest.fixture(scope="session")
+def text_file(trained_translator, tmp_path_factory):
+    settings = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
+    return made_once(
+        tmp_path_factory,
+        "text.tflite",
+        lambda path: export.tflite(trained_translator, path, **settings),
+    )

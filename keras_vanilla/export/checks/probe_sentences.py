@@ -1,23 +1,30 @@
-"""Sentences to try a file on where nobody gave any."""
+"""Made-up sentences to check a file on."""
 
 import random
 
+from keras_vanilla.export.limits import Limits
 from keras_vanilla.tokenizer.training import SPACE_MARK
+from keras_vanilla.translation import Translator
 
 COUNT = 40
-FREQUENT = 1000  # pieces; the first of a vocabulary are the most frequent
+FREQUENT = 1000  # pieces; a vocabulary begins with the most frequent
 
 
-def made_up_sentences(tokenizer, max_bytes, max_tokens):
-    """Frequent words in no order, an empty text, and one as long as may be.
+# Where words are in random order the best translation is hardly better than the next.
+MADE_UP_GAP = 0.5  # between two logits
+
+
+def made_up_sentences(translator: Translator, limits: Limits) -> list[str]:
+    """Frequent words in random order, an empty text, and one of the longest length.
 
     Args:
-        tokenizer: Tokenizer.
-        max_bytes: int. No text is longer.
-        max_tokens: int. The same in tokens, the end included.
+        translator: Translator.
+        limits: Limits. No sentence is longer.
     Returns:
         List of str.
     """
+    tokenizer = translator.tokenizer
+    max_tokens = min(limits.max_source_length, translator.model.max_length)
     rng = random.Random(0)
     pieces = tokenizer.source_pieces(range(min(FREQUENT, tokenizer.vocabulary_size)))
     words = [p[1:] for p in pieces if p.startswith(SPACE_MARK) and len(p) > 2]
@@ -25,7 +32,7 @@ def made_up_sentences(tokenizer, max_bytes, max_tokens):
 
     def fits(text):
         tokens = len(tokenizer.encode([text])[0])
-        return len(text.encode()) <= max_bytes and tokens <= max_tokens
+        return len(bytes(text, "utf-8")) <= limits.max_bytes and tokens <= max_tokens
 
     texts = [" ".join(rng.choices(words, k=rng.randrange(1, 5))) for _ in range(COUNT)]
     longest = []

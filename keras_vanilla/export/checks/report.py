@@ -1,4 +1,4 @@
-"""What a verification found, and the verdict."""
+"""The result of a verification, and the verdict."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ class Difference:
         line: int. Number of the sentence, from 1.
         position: int. Of the first id that differs, from 0.
         gap: float. How far apart the two ids' logits are there, in Keras; infinite
-            where one sequence just goes on, or an id is in no vocabulary.
+            where one sequence is longer, or an id is outside the vocabulary.
         text: str. The sentence.
     """
 
@@ -68,18 +68,18 @@ class TextDifference:
 
 @dataclass
 class Report:
-    """What `verify` found; printing it shows all.
+    """The result of `verify`; printing it shows all.
 
     Attributes:
         kind: "SavedModel" or "TFLite".
         size: int. Bytes.
         quantized: bool. Whether weights are int8.
-        custom_operators: tuple of str. Operators that a plain runtime does not have; a
-            file with any of them was not run.
-        sentences: int. How many were compared.
+        custom_operators: tuple of str. Operators that a plain runtime lacks; a file
+            with any of them was not run.
+        sentences: int. Number of sentences compared.
         differences: list of Difference.
         text_differences: list of TextDifference; of files that write texts.
-        faults: tuple of str. What is wrong with how the file is made.
+        faults: tuple of str. Faults in the file's structure.
         endless: int. Number of the file's outputs without an end.
         inputs: int. Number of different sentences.
         outputs: int. Number of different outputs of the file.
@@ -87,6 +87,7 @@ class Report:
         bleu: pair of floats or None. Keras's BLEU and the file's.
         least_gap: float. In int8, differences of less than this between two logits do
             not count.
+        has_texts: bool. Whether a `.tflite` file takes and gives texts.
     """
 
     kind: str
@@ -103,6 +104,7 @@ class Report:
     milliseconds: list[float] = field(default_factory=list)
     bleu: tuple[float, float] | None = None
     least_gap: float = 0.0
+    has_texts: bool = False
 
     @property
     def equal(self) -> int:
@@ -116,12 +118,12 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether the file says what Keras says, and is made as it should be."""
+        """Whether the file translates as Keras does, and has no fault."""
         return not self.reasons
 
     @property
     def reasons(self) -> list[str]:
-        """Why the file does not pass: sentences, none if it does.
+        """Why the file does not pass, in sentences; none if it passes.
 
         In float32 each difference must be a near-tie, or a tie of the tokenizer; in
         int8 at most one sentence in twenty may differ. Of several sentences half must
@@ -155,7 +157,7 @@ class Report:
             yield f"{count} of {self.sentences} sentences differ by more than a tie."
 
     def _texts_explained(self):
-        """Whether each other text follows from other ids, of the source or target."""
+        """Whether each different text follows from different ids."""
         lines = {difference.line for difference in self.differences}
         return all(
             text.score_tie or (text.segmentations is None and text.line in lines)
@@ -187,4 +189,4 @@ class Report:
         if self.milliseconds:
             percent = np.percentile(self.milliseconds, (50, 90, 99))
             times = "/".join(f"{value:.1f}" for value in percent)
-            yield f"{times} ms a sentence for 50/90/99 % of them, one thread"
+            yield f"{times} ms per sentence for 50/90/99 % of them, one thread"

@@ -1,5 +1,6 @@
-"""Exported files opened again: what they are, and what they say."""
+"""Exported files, opened again to translate with them."""
 
+import dataclasses
 import math
 import time
 from pathlib import Path
@@ -7,13 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from keras_vanilla._checks import first_line
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.decoding.hypothesis_end import longest_output
+from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import read_description
 from keras_vanilla.translation.bucketing import bucket_width, pad_rows
 
-FORM_OF = {"translate": "text", "translate_ids": "ids", "decode_step": "steps"}
+FORM_BY_SIGNATURE = {
+    "translate": "text",
+    "translate_ids": "ids",
+    "decode_step": "steps",
+}
+NO_LIMITS = Limits(max_bytes=math.inf, max_source_length=math.inf, max_length=math.inf)
 
 
-def open_exported(path):
+def open_exported(path) -> "SavedModelFolder | TfliteFile":
     """Opens a SavedModel folder or a `.tflite` file.
 
     Args:
@@ -37,14 +46,14 @@ class SavedModelFolder:
     Args:
         path: Path of the folder.
     Raises:
-        ValueError: if it is no SavedModel, is damaged, or has other signatures.
+        ValueError: if it is not a SavedModel, is damaged, or has other signatures.
     """
 
     kind, form = "SavedModel", "ids"
     quantized = False
     custom_operators = ()
-    max_bytes = longest_source = math.inf  # the model's own, which the graph checks
-    search = {"beam_size": 1}
+    limits = NO_LIMITS  # the graph checks the model's own
+    decoding = DecodingConfig()
     milliseconds = ()
 
     def __init__(self, path):
@@ -61,7 +70,7 @@ class SavedModelFolder:
             raise _damaged(path, error) from error
         _require(path, self._loaded.signatures, "translate", "translate_ids")
 
-    def answer(self, texts, sources, model):
+    def translate(self, texts: list[str], sources: list, model) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str."""
         source_ids = pad_rows(sources, bucket_width(sources), model.pad_id)
         ids = self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
@@ -84,13 +93,13 @@ class TfliteFile:
     Args:
         path: Path of the file.
     Raises:
-        ValueError: if it is no `.tflite` file, is damaged, or has other signatures.
+        ValueError: if it is not a `.tflite` file, is damaged, or has other signatures.
         ImportError: if ai-edge-litert is not installed.
     """
 
     kind = "TFLite"
-    search = {"beam_size": 1}
-    max_bytes = longest_source = math.inf
+    limits = NO_LIMITS
+    decoding = DecodingConfig()
 
     def __init__(self, path):
         interpreter = _litert_interpreter()
@@ -102,7 +111,7 @@ class TfliteFile:
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
         signatures = self._interpreter.get_signature_list()
-        forms = [form for name, form in FORM_OF.items() if name in signatures]
+        forms = [form for name, form in FORM_BY_SIGNATURE.items() if name in signatures]
         if not forms:
             raise _not_ours(path, "translate")
         self.form = forms[0]
@@ -111,21 +120,25 @@ class TfliteFile:
             self._run = {name: self._runner(name) for name in signatures}
             self._read_limits()
 
-    def answer(self, texts, sources, model):
+    def translate(self, texts: list[str], sources: list, model) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str or None.
 
         None where the file does not write texts.
         """
-        say = {"text": self._by_text, "ids": self._by_ids, "steps": self._by_steps}
-        answers = []
+        translate = {
+            "text": self._by_text,
+            "ids": self._by_ids,
+            "steps": self._by_steps,
+        }[self.form]
+        results = []
         for text, source in zip(texts, sources, strict=True):
             begin = time.perf_counter()
             try:
-                answers.append(say[self.form](text, source, model))
+                results.append(translate(text, source, model))
             except RuntimeError as error:
                 raise _cannot_run(self.path, error) from error
             self.milliseconds.append(1e3 * (time.perf_counter() - begin))
-        ids, translations = zip(*answers, strict=True)
+        ids, translations = zip(*results, strict=True)
         return np.stack(ids), list(translations) if self.form == "text" else None
 
     def _runner(self, name):
@@ -134,37 +147,42 @@ class TfliteFile:
     def _read_limits(self):
         if self.form == "text":
             inputs = self._run["translate"].get_input_details()
-            self.max_bytes = int(inputs["text"]["shape"][0])
-            described = read_description(self.path)
-            self.longest_source = described.max_source_tokens
-            self.search = {"beam_size": described.beam_size}
-            if described.beam_size > 1:
-                self.search["length_penalty"] = described.length_penalty
+            description = read_description(self.path)
+            self.limits = dataclasses.replace(
+                NO_LIMITS,
+                max_bytes=int(inputs["text"]["shape"][0]),
+                max_source_length=description.max_source_tokens,
+            )
+            if description.beam_size > 1:
+                self.decoding = DecodingConfig(
+                    beam_size=description.beam_size,
+                    length_penalty=description.length_penalty,
+                )
         else:
             first = self._run["translate_ids" if self.form == "ids" else "encode"]
-            inputs = first.get_input_details()
-            self.longest_source = int(inputs["source_ids"]["shape"][1])
+            length = int(first.get_input_details()["source_ids"]["shape"][1])
+            self.limits = dataclasses.replace(NO_LIMITS, max_source_length=length)
 
     def _by_text(self, text, source, model):
-        octets = text.encode().ljust(self.max_bytes, b"\0")
-        said = self._run["translate"](text=np.frombuffer(octets, "uint8"))
-        return said["ids"], said["text"].tobytes().rstrip(b"\0").decode()
+        octets = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
+        result = self._run["translate"](text=np.frombuffer(octets, "uint8"))
+        return result["ids"], result["text"].tobytes().rstrip(b"\0").decode()
 
     def _by_ids(self, text, source, model):
-        source_ids = pad_rows([source], self.longest_source, model.pad_id)
+        source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
         return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
 
     def _by_steps(self, text, source, model):
         """Greedy search, as an app would do it."""
         step = self._run["decode_step"]
-        source_ids = pad_rows([source], self.longest_source, model.pad_id)
+        source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
         cache = self._run["encode"](source_ids=source_ids)
         for name, tensor in step.get_input_details().items():
             if "_self_" in name:
                 cache[name] = np.zeros(tensor["shape"], "float32")
         length = cache["decoder_0_self_key"].shape[2]
         ids, last = np.full(length, model.pad_id, "int32"), model.start_id
-        for index in range(min(length, len(source) + 50)):
+        for index in range(longest_output(len(source), length)):
             token = np.array([last], "int32")
             changed = step(ids=token, index=np.array(index, "int32"), **cache)
             last = ids[index] = changed.pop("logits").argmax()

@@ -1,30 +1,38 @@
-"""Does an exported file say what Keras says?"""
+"""Compares an exported file's translations with Keras's."""
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
 from keras import ops
 
-from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import until_end
+from keras_vanilla.export.checks.probe_sentences import MADE_UP_GAP, made_up_sentences
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
 from keras_vanilla.export.checks.runners import open_exported
-from keras_vanilla.export.checks.structure import faults
-from keras_vanilla.export.search_graph import translator_in_float32
+from keras_vanilla.export.checks.structure import structure_faults
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.translation import Translator, bleu_and_chrf
 from keras_vanilla.translation.bucketing import length_buckets
-from keras_vanilla.translation.evaluation import bleu_and_chrf
 
 
-def verify(translator, path, sentences, references=None, least_gap=0.0):
-    """Compares what an exported file says with what Keras says.
+def verify(
+    translator: Translator,
+    path,
+    sentences: Sequence[str],
+    references: Sequence[str] | None = None,
+    least_gap: float = 0.0,
+) -> Report:
+    """Compares an exported file's translations with Keras's, and checks its structure.
 
-    Both get the same sentences and search alike. Where the two ids part, Keras is
-    given their common beginning and says how far apart the two next logits are (of
-    beam search, the two scores): up to 1e-4 it is a near-tie, which rounding decides.
-    Keras computes in float32 here, as the files do. How a `.tflite` file is made is
-    looked at as well, see `structure.faults`.
+    Both get the same sentences and the same search. Where the two ids differ, Keras
+    computes from their common beginning how far apart the two next logits are (in beam
+    search, the two scores): up to 1e-4 it is a near-tie, which rounding decides. Keras
+    computes in float32 here, as the files do. Of a `.tflite` file the structure is
+    checked as well, see `structure_faults`.
 
     Args:
         translator: Translator that was exported.
@@ -43,169 +51,197 @@ def verify(translator, path, sentences, references=None, least_gap=0.0):
             translator's ids.
         ImportError: if a `.tflite` file is to be run without ai-edge-litert.
     """
-    translator = translator_in_float32(translator)
+    translator = translator.in_float32()
+    report = compare(translator, path, sentences, references, least_gap)
+    if report.kind == "TFLite":
+        tables = TokenizerGraph(translator.tokenizer).nbytes if report.has_texts else 0
+        content = Path(path).read_bytes()
+        report.faults = tuple(structure_faults(content, translator.model, tables))
+    return report
+
+
+def compare(
+    translator: Translator,
+    path,
+    sentences: Sequence[str] | None = None,
+    references: Sequence[str] | None = None,
+    least_gap: float = 0.0,
+) -> Report:
+    """As `verify`, without the check of the structure.
+
+    Args:
+        translator: Translator that was exported; it computes in float32.
+        path: as of `verify`.
+        sentences: as of `verify`; None makes some up, whose `least_gap` is 0.5.
+        references: as of `verify`.
+        least_gap: as of `verify`.
+    Raises:
+        FileNotFoundError, TypeError, ValueError, ImportError: as `verify`.
+    """
+    exported = open_exported(path)
+    if sentences is None:
+        sentences = made_up_sentences(translator, exported.limits)
+        least_gap = MADE_UP_GAP
     sources = translator.encode(sentences)
     if not sources:
         raise ValueError("`sentences` must hold at least one. Received: none")
     if references is not None and len(references) != len(sentences):
         raise ValueError(
-            "`references` must be as many as `sentences`. Received: "
-            f"{len(references)} and {len(sentences)}"
+            "There must be one reference for each sentence. Received: "
+            f"{len(references)} references and {len(sentences)} sentences"
         )
-    exported = open_exported(path)
     report = Report(
-        exported.kind, exported.size, exported.quantized, exported.custom_operators
+        exported.kind,
+        exported.size,
+        exported.quantized,
+        exported.custom_operators,
+        least_gap=least_gap,
+        has_texts=exported.form == "text",
     )
-    report.least_gap = least_gap
-    if exported.kind == "TFLite":
-        report.faults = tuple(faults(exported.path.read_bytes(), translator))
     if report.custom_operators:
         return report
-    _refuse_longer(sentences, sources, exported)
-    answers = sorted(_answers(translator, exported, sentences, sources))
-    _fill(report, answers, translator, exported, references)
+    exported.limits.refuse_longer(sentences, sources)
+    pairs = sorted(_translate_both(translator, exported, sentences, sources))
+    _fill(report, pairs, translator, exported, references)
     return report
 
 
-class _Answer(NamedTuple):
-    """What Keras and the file say to one sentence; a file may write no text."""
+class _Pair(NamedTuple):
+    """Keras's and the file's translation of one sentence; a file may write no text."""
 
     line: int
     sentence: str
     source: list[int]
-    ours: list[int]
-    theirs: list[int]
-    our_text: str
-    their_text: str | None
-    endless: bool
+    keras_ids: list[int]
+    file_ids: list[int]
+    keras_text: str
+    file_text: str | None
+    unfinished: bool
 
 
-def _answers(translator, exported, sentences, sources):
-    """Yields an `_Answer` for each sentence, in another order."""
+def _translate_both(translator, exported, sentences, sources):
+    """Yields a `_Pair` for each sentence, in another order."""
     model, decode = translator.model, translator.tokenizer.decode
-    for lines in length_buckets(sources):
-        texts, rows = [sentences[i] for i in lines], [sources[i] for i in lines]
-        theirs, their_texts = exported.answer(texts, rows, model)
-        whole = translator.search(rows, DecodingConfig(**exported.search))
-        ours = whole[:, : theirs.shape[1]]  # as far as the file goes
-        our_texts = decode(ours)
-        for place, line in enumerate(lines):
-            spoken = len(rows[place]) > 1  # of nothing a translator makes nothing
-            silent = exported.form == "text" and not spoken
-            yield _Answer(
-                line + 1,
+    for numbers in length_buckets(sources):
+        texts, rows = [sentences[i] for i in numbers], [sources[i] for i in numbers]
+        file_ids, file_texts = exported.translate(texts, rows, model)
+        whole = translator.search(rows, exported.decoding)
+        keras_ids = whole[:, : file_ids.shape[1]]  # the file's outputs may be shorter
+        keras_texts = decode(keras_ids)
+        for place, number in enumerate(numbers):
+            has_piece = len(rows[place]) > 1  # else the translation is empty
+            skipped = exported.form == "text" and not has_piece
+            yield _Pair(
+                number + 1,
                 texts[place],
                 rows[place],
-                [] if silent else until_end(ours[place].tolist(), model),
-                until_end(theirs[place].tolist(), model),
-                our_texts[place] if spoken else "",
-                None if their_texts is None else their_texts[place],
-                not silent and model.end_id not in [*whole[place], *theirs[place]],
+                [] if skipped else until_end(keras_ids[place].tolist(), model),
+                until_end(file_ids[place].tolist(), model),
+                keras_texts[place] if has_piece else "",
+                None if file_texts is None else file_texts[place],
+                not skipped and model.end_id not in [*whole[place], *file_ids[place]],
             )
 
 
-def _fill(report, answers, translator, exported, references):
-    """Puts what was found into the report; `answers` are in order."""
-    theirs = [answer.theirs for answer in answers]
-    report.sentences = len(answers)
-    report.endless = sum(answer.endless for answer in answers)
-    report.inputs = len({answer.sentence for answer in answers})
-    report.outputs = len(set(map(tuple, theirs)))
+def _fill(report, pairs, translator, exported, references):
+    """Puts the results into the report; `pairs` are in order."""
+    report.sentences = len(pairs)
+    report.endless = sum(pair.unfinished for pair in pairs)
+    report.inputs = len({pair.sentence for pair in pairs})
+    report.outputs = len({tuple(pair.file_ids) for pair in pairs})
     report.milliseconds = list(exported.milliseconds)
-    for answer in answers:
-        if answer.ours != answer.theirs:
+    for pair in pairs:
+        if pair.keras_ids != pair.file_ids:
             report.differences.append(
-                _difference(translator.model, exported.search, answer)
+                _difference(translator.model, exported.decoding, pair)
             )
-        if answer.their_text not in (None, answer.our_text):
-            report.text_differences.append(_text_difference(translator, report, answer))
+        if pair.file_text not in (None, pair.keras_text):
+            report.text_differences.append(_text_difference(translator, report, pair))
     if references is not None:
         decode = translator.tokenizer.decode
-        texts = decode([answer.ours for answer in answers]), decode(theirs)
+        texts = (
+            decode([pair.keras_ids for pair in pairs]),
+            decode([pair.file_ids for pair in pairs]),
+        )
         report.bleu = tuple(bleu_and_chrf(t, references).bleu for t in texts)
 
 
-def _refuse_longer(sentences, sources, exported):
-    for number, pair in enumerate(zip(sentences, sources, strict=True), start=1):
-        for has, takes, unit in (
-            (len(pair[0].encode()), exported.max_bytes, "bytes"),
-            (len(pair[1]), exported.longest_source, "tokens"),
-        ):
-            if has > takes:
-                raise ValueError(
-                    f"Sentence {number} has {has} {unit}, but {exported.path} takes at "
-                    f"most {takes}."
-                )
-
-
-def _difference(model, search, answer):
-    source, ours, theirs = answer.source, answer.ours, answer.theirs
-    position = _first_difference(ours, theirs)
-    if search["beam_size"] == 1:
-        gap = _gap(model, source, ours, theirs, position)
+def _difference(model, decoding, pair):
+    position = _first_difference(pair.keras_ids, pair.file_ids)
+    if decoding.is_greedy:
+        gap = _logit_gap(model, pair, position)
     else:
-        gap = _score_gap(model, source, ours, theirs, search["length_penalty"])
-    return Difference(answer.line, position, gap, answer.sentence)
+        gap = _score_gap(model, pair, decoding)
+    return Difference(pair.line, position, gap, pair.sentence)
 
 
-def _text_difference(translator, report, answer):
-    """Of a SavedModel, whose tokenizer is another, with the segmentations."""
+def _text_difference(translator, report, pair):
+    """For a SavedModel, whose tokenizer is another, with the segmentations."""
     segmentations, tie = None, False
     if report.kind == "SavedModel":
-        segmentations, tie = _segmentations(translator.tokenizer, answer.sentence)
+        segmentations, tie = _segmentations(translator.tokenizer, pair.sentence)
     return TextDifference(
-        answer.line, answer.our_text, answer.their_text, segmentations, tie
+        pair.line, pair.keras_text, pair.file_text, segmentations, tie
     )
 
 
-def _first_difference(ours, theirs):
-    for position, (our, their) in enumerate(zip(ours, theirs, strict=False)):
-        if our != their:
+def _first_difference(keras_ids, file_ids):
+    for position, (keras_id, file_id) in enumerate(
+        zip(keras_ids, file_ids, strict=False)
+    ):
+        if keras_id != file_id:
             return position
-    return min(len(ours), len(theirs))
+    return min(len(keras_ids), len(file_ids))
 
 
-def _gap(model, source, ours, theirs, position):
-    """How far apart Keras sees the two ids after the beginning they share."""
-    if position in (len(ours), len(theirs)):
+def _logit_gap(model, pair, position):
+    """The distance of the two ids' logits, in Keras, after their common beginning."""
+    if position in (len(pair.keras_ids), len(pair.file_ids)):
         return math.inf
-    if not 0 <= theirs[position] < model.target_vocabulary_size:
+    keras_id, file_id = pair.keras_ids[position], pair.file_ids[position]
+    if not 0 <= file_id < model.target_vocabulary_size:
         return math.inf
-    inputs = {
-        "source_ids": np.array([source], "int32"),
-        "target_ids": np.array([[model.start_id, *ours]], "int32"),
-    }
-    logits = np.asarray(model(inputs))[0, position]  # no later id has a part in it
-    return abs(float(logits[ours[position]]) - float(logits[theirs[position]]))
+    # No later id has an influence on the logits at the position.
+    logits = _logits(model, pair.source, pair.keras_ids)[position]
+    return abs(float(logits[keras_id]) - float(logits[file_id]))
 
 
-def _score_gap(model, source, ours, theirs, length_penalty):
-    """How far apart the scores of two hypotheses are, both by Keras."""
-    if not ours or not theirs or max(theirs) >= model.target_vocabulary_size:
+def _score_gap(model, pair, decoding):
+    """The distance of the two hypotheses' scores, both in Keras."""
+    hypotheses = pair.keras_ids, pair.file_ids
+    if not all(hypotheses) or max(pair.file_ids) >= model.target_vocabulary_size:
         return math.inf
     scores = []
-    for ids in (ours, theirs):
-        inputs = {
-            "source_ids": np.array([source], "int32"),
-            "target_ids": np.array([[model.start_id, *ids[:-1]]], "int32"),
-        }
-        logits = ops.convert_to_numpy(ops.log_softmax(model(inputs)))[0]
-        log_prob = logits[np.arange(len(ids)), ids].sum(dtype="float64")
-        scores.append(log_prob / ((5 + len(ids)) / 6) ** length_penalty)
+    for ids in hypotheses:
+        logits = _logits(model, pair.source, ids[:-1])
+        log_probs = ops.convert_to_numpy(ops.log_softmax(logits))
+        log_prob = log_probs[np.arange(len(ids)), ids].sum(dtype="float64")
+        scores.append(decoding.normalize(log_prob, len(ids)))
     return abs(scores[0] - scores[1])
 
 
-def _segmentations(tokenizer, text):
-    """Its pieces in Python and in a graph if they differ, and if they score the same.
+def _logits(model, source, target):
+    """(T + 1, V): the logits after each of the target's beginnings."""
+    inputs = {
+        "source_ids": np.array([source], "int32"),
+        "target_ids": np.array([[model.start_id, *target]], "int32"),
+    }
+    return ops.convert_to_numpy(model(inputs))[0]
 
-    Sentencepiece and tensorflow-text choose differently between equal scores.
+
+def _segmentations(tokenizer, text):
+    """The pieces in Python and in the graph, and whether they score the same.
+
+    (None, False) if the pieces are the same. Between equal scores sentencepiece and
+    tensorflow-text choose differently.
     """
-    ours = tokenizer.encode([text])[0]
-    theirs = tokenizer.source_graph([text])[0].numpy().tolist()
-    if ours == theirs:
+    in_python = tokenizer.encode([text])[0]
+    in_graph = tokenizer.source_graph([text])[0].numpy().tolist()
+    if in_python == in_graph:
         return None, False
+    both = in_python, in_graph
     model = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
-    pieces = tuple([model.id_to_piece(i) for i in ids[:-1]] for ids in (ours, theirs))
-    our_score, their_score = (sum(map(model.get_score, ids)) for ids in (ours, theirs))
-    # Both add up float32 numbers, one piece after the other.
-    return pieces, math.isclose(our_score, their_score, rel_tol=1e-5)
+    pieces = tuple([model.id_to_piece(i) for i in ids[:-1]] for ids in both)
+    scores = [sum(map(model.get_score, ids)) for ids in both]
+    # Both libraries add float32 numbers, piece by piece.
+    return pieces, math.isclose(*scores, rel_tol=1e-5)

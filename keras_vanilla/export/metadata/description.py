@@ -1,4 +1,4 @@
-"""What a `.tflite` file says of itself: a translator's facts, as JSON inside it."""
+"""A `.tflite` file's description of itself, as JSON inside it."""
 
 import dataclasses
 import json
@@ -18,8 +18,8 @@ class Description:
     """The facts of a translator in one file; `str` is a table for a terminal.
 
     Args:
-        format: str. What this description is; changes when its fields do.
-        version: str. Of keras_vanilla, that wrote the file.
+        format: str. The kind of description; changes when its fields do.
+        version: str. The version of keras_vanilla that wrote the file.
         name: str. The model's.
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
@@ -27,7 +27,7 @@ class Description:
         max_source_tokens: int. Longest text in tokens, the end included.
         max_output_tokens: int. Longest translation in tokens, the end included.
         beam_size: int. 1 is greedy search.
-        length_penalty: float or None. None where nothing is penalised.
+        length_penalty: float or None. None for greedy search.
         quantize: "int8" or None, which is float32.
         parameters: int. Of the model.
         model_license: str or None. Such as an SPDX identifier; None is not stated.
@@ -35,7 +35,7 @@ class Description:
         data_license: str or None. The data's.
     Raises:
         TypeError: if a value is not of its type.
-        ValueError: if a language is no BCP-47 tag, or a text is not Unicode.
+        ValueError: if a language is not a BCP-47 tag, or a text is not Unicode.
     """
 
     format: str = FORMAT
@@ -71,11 +71,11 @@ class Description:
         lines = (f"{name:{width}}{_printable(text)}" for name, text in rows.items())
         return "\n".join(lines)
 
-    def rows(self, not_stated="not stated"):
-        """What a person wants to know: names and texts.
+    def rows(self, not_stated: str = "not stated") -> dict[str, str]:
+        """The facts for a person: texts by name.
 
         Args:
-            not_stated: str. What to say of a license or data that nobody stated.
+            not_stated: str. The text of a license or data that was not stated.
         """
         return {
             "name": self.name,
@@ -92,20 +92,20 @@ class Description:
         }
 
     @property
-    def languages(self):
+    def languages(self) -> str:
         """Such as "de to en"."""
         tags = (self.source_language, self.target_language)
         return " to ".join(tag or "(not stated)" for tag in tags)
 
     @property
-    def search(self):
+    def search(self) -> str:
         """How the file searches, in words."""
         if self.beam_size == 1:
             return "greedy"
         return f"beam {self.beam_size}, length penalty {self.length_penalty}"
 
 
-def with_description(content, description):
+def with_description(content: bytes, description: Description) -> bytes:
     """A `.tflite` file that describes itself.
 
     Args:
@@ -114,14 +114,14 @@ def with_description(content, description):
     Returns:
         Bytes, about a kilobyte more.
     Raises:
-        ValueError: if the content is no `.tflite` file, or is described already.
+        ValueError: if the content is not a `.tflite` file, or is described already.
     """
-    said = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
-    return with_metadata(content, NAME, said.encode())
+    text = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
+    return with_metadata(content, NAME, bytes(text, "utf-8"))
 
 
-def read_description(path):
-    """What a `.tflite` file says of itself; needs neither TensorFlow nor Keras.
+def read_description(path) -> Description:
+    """The description inside a `.tflite` file; needs neither TensorFlow nor Keras.
 
     Args:
         path: path of a file that `tflite` wrote.
@@ -130,29 +130,31 @@ def read_description(path):
     Raises:
         FileNotFoundError: if there is nothing at `path`.
         IsADirectoryError: if there is a folder, such as a SavedModel.
-        ValueError: if the file is no `.tflite` file, is cut short, does not describe
-            itself, or does so in a way that this version does not know.
+        ValueError: if the file is not a `.tflite` file, is cut short, does not describe
+            itself, or does so in a format that this version does not know.
     """
     if Path(path).is_dir():
         raise IsADirectoryError(
             f"{path} is a folder, and only .tflite files describe themselves; "
             f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
         )
-    said = read_metadata(path, NAME)
-    if said is None:
+    text = read_metadata(path, NAME)
+    if text is None:
         raise ValueError(
             f"{path} does not describe itself: keras_vanilla did not write it, or not "
             "as a file that translates text."
         )
     try:
-        fields = json.loads(said)
+        fields = json.loads(text)
         if fields["format"] == FORMAT:
             return Description(**fields)
     except (ValueError, TypeError, LookupError) as error:
-        raise ValueError(f"{path} is damaged: its description is no longer.") from error
+        raise ValueError(
+            f"{path} is damaged: its description cannot be read."
+        ) from error
     raise ValueError(
         f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
-        f"{__version__} knows {FORMAT!r} alone; a newer version may read it."
+        f"{__version__} knows only {FORMAT!r}; a newer version may read it."
     )
 
 

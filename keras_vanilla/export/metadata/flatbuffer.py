@@ -11,13 +11,12 @@ IDENTIFIER = b"TFL3"  # bytes 4 to 8 of every .tflite file
 ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
 
 
-def with_metadata(content, name, value):
+def with_metadata(content: bytes, name: str, value: bytes) -> bytes:
     """A `.tflite` file with one more entry of metadata.
 
-    Tensors, operators and buffers stay what they are, each once. The value lies at the
-    end of the file, so that nobody can read it from a file that is cut short. On the
-    way every buffer is aligned to 16 bytes, as the schema asks; the converter leaves
-    many at multiples of 4.
+    Tensors, operators and buffers are unchanged, each once. The value is at the end of
+    the file, so that it cannot be read from a file that is cut short. Every buffer is
+    aligned to 16 bytes, as the schema requires; the converter aligns many to 4.
 
     Args:
         content: bytes of a `.tflite` file.
@@ -26,10 +25,10 @@ def with_metadata(content, name, value):
     Returns:
         Bytes.
     Raises:
-        ValueError: if the content is no `.tflite` file, or has such an entry already.
+        ValueError: if it is not a `.tflite` file, or has such an entry already.
     """
     if content[4:8] != IDENTIFIER:
-        raise ValueError(f"This is no .tflite file. Received: {content[:8]!r}")
+        raise ValueError(f"This is not a .tflite file. Received: {content[:8]!r}")
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     entries = model.metadata or []
     if name.encode() in [entry.name for entry in entries]:
@@ -42,7 +41,7 @@ def with_metadata(content, name, value):
 
 
 class _Builder(flatbuffers.Builder):
-    """Aligns buffers, which Python's code of the schema does not."""
+    """Aligns buffers; the schema's Python code does not."""
 
     def StartVector(self, element_size, count, alignment):
         alignment = ALIGNMENT if element_size == 1 else alignment
@@ -50,7 +49,7 @@ class _Builder(flatbuffers.Builder):
 
 
 class _FirstBuffer(schema.BufferT):
-    """A buffer built before all else, and so, files growing downwards, at the end."""
+    """A buffer that is built first: flatbuffers grow downwards, so it is at the end."""
 
     def __init__(self, builder, value):
         super().__init__()
@@ -62,8 +61,8 @@ class _FirstBuffer(schema.BufferT):
         return schema.BufferEnd(builder)
 
 
-def read_metadata(path, name):
-    """The bytes of an entry; of a large file only a few pages are read.
+def read_metadata(path, name: str) -> bytes | None:
+    """The bytes of an entry; only a few pages of a large file are read.
 
     Args:
         path: path of a `.tflite` file.
@@ -72,7 +71,7 @@ def read_metadata(path, name):
         Bytes, or None if the file has no such entry.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is no `.tflite` file, or is cut short.
+        ValueError: if it is not a `.tflite` file, or is cut short.
     """
     with open(path, "rb") as file:
         if file.read(8)[4:] != IDENTIFIER:
@@ -88,7 +87,7 @@ def read_metadata(path, name):
 
 
 def _find(content, name):
-    """An entry's bytes, as far as they are there, and how many they should be."""
+    """An entry's bytes, as far as the file has them, and their full number."""
     model = schema.Model.GetRootAs(content, 0)
     for place in range(model.MetadataLength()):
         entry = model.Metadata(place)

@@ -2,6 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keras_vanilla._atomic_write import atomic_write_text
+from keras_vanilla.export.metadata.description import Description
+
+if TYPE_CHECKING:
+    from keras_vanilla.translation import Score
 
 NOT_STATED = "**not stated: it must be before the file is published**"
 CARD = """\
@@ -43,13 +50,15 @@ an error. Nobody has looked for prejudice in what it says.
 """
 
 
-def write_model_card(description, file, evaluation=None):
+def write_model_card(
+    description: Description, file, evaluation: "Score | None" = None
+) -> Path:
     """Writes the model card of a file beside it: `x.tflite` has `x.md`.
 
     Args:
         description: Description of the file.
         file: path of the `.tflite` file, which exists.
-        evaluation: `Score` or None, such as `keras_vanilla.translation.score` returns.
+        evaluation: Score or None, such as `keras_vanilla.translation.score` returns.
     Returns:
         Path of the card.
     Raises:
@@ -57,21 +66,36 @@ def write_model_card(description, file, evaluation=None):
         FileExistsError: if there is a card already.
     """
     file = Path(file)
-    table = {"file": f"`{file.name}`, {file.stat().st_size:,} bytes"}
+    card = model_card_text(description, file.name, file.stat().st_size, evaluation)
+    path = file.with_suffix(".md")
+    if path.exists():
+        raise FileExistsError(f"{path} exists already; nothing was written.")
+    atomic_write_text(path, card)
+    return path
+
+
+def model_card_text(
+    description: Description, name: str, size: int, evaluation: "Score | None" = None
+) -> str:
+    """The text of a model card.
+
+    Args:
+        description: Description of the file.
+        name: str. The file's name.
+        size: int. The file's bytes.
+        evaluation: Score or None.
+    """
+    table = {"file": f"`{name}`, {size:,} bytes"}
     table |= description.rows(NOT_STATED) | {"tokenizer": "SentencePiece, unigram"}
-    card = CARD.format(
+    return CARD.format(
         title=_cell(description.name),
         languages=description.languages,
         table="\n".join(f"| {name} | {_cell(text)} |" for name, text in table.items()),
-        file=json.dumps(file.name, ensure_ascii=False),
+        file=json.dumps(name, ensure_ascii=False),
         max_bytes=description.max_bytes,
         max_source_tokens=description.max_source_tokens,
         evaluation=_evaluation(evaluation),
     )
-    path = file.with_suffix(".md")
-    with open(path, "x", encoding="utf-8") as page:
-        page.write(card)
-    return path
 
 
 def _evaluation(score):
@@ -81,5 +105,5 @@ def _evaluation(score):
 
 
 def _cell(text):
-    """The text in one cell of a table."""
+    """The text as one cell of a table."""
     return " ".join(text.split()).replace("|", r"\|")

@@ -14,29 +14,31 @@ IS_VALUE, BROAD, HAS_VALUE = 1 << 31, 1 << 9, 1 << 8
 
 
 class NormalizationRules:
-    """What becomes of the bytes at one place of a text: rules, by number.
+    """The rules that rewrite the bytes at one place of a text, by number.
 
         0             a malformed byte becomes U+FFFD
-        1 to 4        a character of that many bytes stays
-        5, 6          a space stays, and so does a space mark
-        7 and on      what the character map has for the longest string it knows
-        the last      a user-defined symbol stays
+        1 to 4        a character of that many bytes is kept
+        5, 6          a space is kept, a space mark is kept
+        from 7        the character map's replacement of the longest key it has there
+        the last      a user-defined symbol is kept
 
-    Where several hold, the highest does.
+    Where several apply, the highest is used.
 
+    Args:
+        model: UnigramModel.
     Attributes:
-        tries: ByteTries that give rules from 5 on.
-        octets: uint8 array. What all rules put into a text, one after the other.
-        starts: int32 array (rules,). Where in `octets` each begins.
-        shapes: int array (rules, 4). Of what a rule puts: the number of bytes; how
-            many of them are leading spaces; how many end with the last that is no
-            space; whether it ends with a space.
-        longest_key: int. Bytes of the longest string that has a rule.
+        tries: ByteTries of the rules from 5 on.
+        octets: uint8 array. The outputs of all rules, joined.
+        starts: int32 array (rules,). Where each output begins in `octets`.
+        shapes: int array (rules, 4). Of each output: the number of bytes; of leading
+            spaces; of bytes up to the last that is not a space; whether it ends with a
+            space.
+        longest_key: int. Bytes of the longest key that has a rule.
     """
 
     def __init__(self, model: UnigramModel):
         symbols = [model.pieces[id_] for id_ in model.ids_of("USER_DEFINED")]
-        # For their shapes alone; the text itself is what stays.
+        # Only their shapes matter: the text itself is kept.
         copies = [b"-" * length for length in range(1, LONGEST_CHARACTER + 1)]
         texts = [REPLACEMENT, *copies, b" ", SPACE_MARK]
         self.tries = []
@@ -72,10 +74,10 @@ def _shape(text, space, strips):
 
 
 def _unpack(charsmap, first_rule):
-    """The trie of a `precompiled_charsmap`, and the replacements, a rule each.
+    """The trie of a `precompiled_charsmap`, and its replacements, one per rule.
 
-    It is the byte size of a darts-clone double array, that array, and strings that
-    end with a zero byte.
+    The map is the byte size of a darts-clone double array, that array, and strings
+    that end with a zero byte.
     """
     size = int.from_bytes(charsmap[:4], "little")
     units = np.frombuffer(charsmap, "<u4", count=size // 4, offset=4).astype("int64")

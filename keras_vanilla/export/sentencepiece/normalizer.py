@@ -8,18 +8,18 @@ from keras_vanilla.export.sentencepiece.normalization_rules import (
     SPACE,
     NormalizationRules,
 )
-from keras_vanilla.export.sentencepiece.pointer_jumping import follow
+from keras_vanilla.export.sentencepiece.pointer_jumping import follow_jumps
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import LONGEST_CHARACTER, character_lengths
 
 
 class Normalizer:
-    """Maps UTF-8 bytes to the bytes that SentencePiece cuts into pieces.
+    """Maps UTF-8 bytes to the normalised bytes that SentencePiece segments.
 
     Args:
         model: UnigramModel.
     Call arguments:
-        octets: int32 tensor (n + 4,), bytes from 0 to 254 and four zeros after them.
+        octets: int32 tensor (n + 4,), bytes from 0 to 254, then four zeros.
     Returns:
         Int32 tensor (m + 1,), the bytes of the normalised text and a zero.
     """
@@ -33,9 +33,9 @@ class Normalizer:
     def __call__(self, octets):
         rules, ends = self._rules_at(octets)
         length = tf.size(octets) - LONGEST_CHARACTER
-        # The places that rules begin at, with `length` again and again behind them.
+        # The places where rules begin, then `length` repeated.
         places = tf.range(tf.size(octets))
-        places = follow(tf.minimum(ends, length), 0, places)
+        places = follow_jumps(tf.minimum(ends, length), 0, places)
         sizes = tf.cast(
             tf.gather(self._rules.shapes[:, 0], tf.gather(rules, places)), tf.int32
         )
@@ -45,7 +45,7 @@ class Normalizer:
             tf.cast(tf.gather(column, rules), tf.int32)
             for column in self._rules.shapes.T
         )
-        # The prefix is a space to be stripped.
+        # Before the text there is the prefix, which is a space.
         spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
         skipped = leading * spaced
         solid = self._solid(sizes, skipped, last)
@@ -54,13 +54,13 @@ class Normalizer:
         return tf.pad(tf.cast(text, tf.int32), [[0, 1]])
 
     def _solid(self, sizes, skipped, last):
-        """How many bytes of the text end in no space to be stripped."""
+        """The number of bytes before the final spaces that are stripped."""
         begins = tf.cumsum(sizes - skipped) - sizes + len(self._prefix)
         nothing = 0 if self._strips else len(self._prefix)
         return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
 
     def _written(self, octets, places, rules, sizes, skipped):
-        """Uint8 tensor: what the rules put, one after the other."""
+        """Uint8 tensor: the outputs of the rules, joined."""
         source = tf.concat([self._rules.octets, tf.cast(octets, tf.uint8)], axis=0)
         copies = (rules > MALFORMED) & (rules < SPACE)
         starts = tf.where(
@@ -72,21 +72,21 @@ class Normalizer:
         starts, skipped, sizes = (
             tf.expand_dims(column, 1) for column in (starts, skipped, sizes)
         )
-        put = (offsets >= skipped) & (offsets < sizes)
-        return tf.gather(source, (starts + offsets)[put])
+        used = (offsets >= skipped) & (offsets < sizes)
+        return tf.gather(source, (starts + offsets)[used])
 
     def _rules_at(self, octets):
-        """Int32 (n + 4,): each place's rule, and where the bytes it takes end."""
+        """Int32 (n + 4,): each place's rule, and the end of the bytes it replaces."""
         rules = character_lengths(octets)
         taken = tf.maximum(rules, 1)
         for trie in self._rules.tries:
-            found, lengths = self._longest_keys(trie, octets)
-            taken = tf.where(found > rules, lengths, taken)
-            rules = tf.maximum(found, rules)
+            trie_rules, lengths = self._longest_keys(trie, octets)
+            taken = tf.where(trie_rules > rules, lengths, taken)
+            rules = tf.maximum(trie_rules, rules)
         return rules, tf.range(tf.size(octets)) + taken
 
     def _longest_keys(self, trie, octets):
-        """The value and length of the trie's longest string at each place, or zeros."""
+        """The value and length of the trie's longest key at each place, or zeros."""
         values = trie.values(trie.walk(octets, self._rules.longest_key))
         depth, size = tf.unstack(tf.shape(values))
         lengths = tf.range(1, depth + 1)[:, None]

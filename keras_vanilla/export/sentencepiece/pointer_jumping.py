@@ -1,13 +1,13 @@
-"""Where jumps from place to place lead, in a TensorFlow graph."""
+"""Pointer jumping: many jumps in a logarithmic number of steps, in a graph."""
 
 import tensorflow as tf
 
 
-def follow(jumps, start, counts):
-    """The places where numbers of jumps lead, found in log2(highest number) steps.
+def follow_jumps(jumps, start, counts):
+    """The places after given numbers of jumps, in log2(highest number) steps.
 
     Args:
-        jumps: int32 tensor (n,). Where one jump leads from each place.
+        jumps: int32 tensor (n,). The place after one jump from each place.
         start: int or int32 tensor (). The place before the first jump.
         counts: int32 tensor (m,). The numbers of jumps.
     Returns:
@@ -15,7 +15,7 @@ def follow(jumps, start, counts):
     """
 
     def step(bit, places, jumps):
-        """Does `bit` jumps where the number holds that bit; `jumps` does so many."""
+        """Makes `bit` jumps where the number has that bit; `jumps` has them as one."""
         has_bit = tf.bitwise.bitwise_xor(counts, bit) < counts
         places = tf.where(has_bit, tf.gather(jumps, places), places)
         return 2 * bit, places, tf.gather(jumps, jumps)

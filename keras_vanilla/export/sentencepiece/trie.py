@@ -1,4 +1,4 @@
-"""Byte strings to be found in text, as arrays that a TensorFlow graph walks."""
+"""A trie of byte strings, as arrays that a TensorFlow graph walks."""
 
 import itertools
 
@@ -6,42 +6,41 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
-BLOCK = 256  # slots; all children of a node are in one block
+BLOCK = 256  # slots; the children of a node are in one block
 CLOSE_BELOW = 8  # free slots: filling a block to the last takes too many tries
 OPEN_BLOCKS = 16  # tried for a node of several children, the newest ones
-FREE = 255  # labels a slot without a node: no UTF-8 text holds this byte
+FREE = 255  # label of a slot without a node: this byte is not in UTF-8
 
 
 class ByteTrie:
     """A double array: the child of node n by byte c is the slot `base[n] ^ c`.
 
-    It is that child if the slot's label is c, and no child of n otherwise. Texts to
-    walk over must not hold the byte 255.
+    If the slot's label is not c, n has no child by c. The texts must not contain the
+    byte 255.
 
     Args:
         base: int array (slots,), of whole blocks of 256.
         label: int array (slots,).
-        value: int array (slots,). What belongs to the byte string that ends there, or
-            `missing`.
+        value: int array (slots,). The value of the key that ends there, or `missing`.
         root: int. The slot where all walks start.
-        missing: int. The value of a slot where no byte string ends.
+        missing: int. The value of a slot where no key ends.
     Source: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array
         Structure"; in the form of darts-clone, which SentencePiece stores.
     """
 
     def __init__(self, base, label, value, root, missing):
         self.root, self.dead = root, len(base)
-        # From the dead slot every byte leads to a free one, and so to it again.
+        # From the dead slot every byte leads to a free slot, and from there back.
         self.base = np.append(base, np.full(BLOCK, self.dead)).astype("int32")
         self.label = np.append(label, np.full(BLOCK, FREE)).astype("uint8")
         self.value = narrow(np.append(value, np.full(BLOCK, missing)))
 
     @classmethod
     def build(cls, values: dict[bytes, int], missing: int) -> "ByteTrie":
-        """The trie of byte strings, none with a byte 0 or 255, and their values."""
+        """The trie of keys, which have no byte 0 or 255, and their values."""
         children = _children(values)
         slots, slot_of, base_of = _Slots(), {b"": 0}, {}
-        # Wide nodes first, while there is room; the many of one child fill the gaps.
+        # Wide nodes first, while there is room; nodes of one child fill the gaps.
         for prefix in sorted(children, key=lambda prefix: -len(children[prefix])):
             base_of[prefix] = slots.place(children[prefix])
             for byte in children[prefix]:
@@ -55,7 +54,7 @@ class ByteTrie:
         return cls(base, label, value, 0, missing)
 
     def longest(self) -> int:
-        """The bytes of the longest way from the root."""
+        """The number of bytes of the longest key."""
         slots, octets = np.array([self.root]), np.arange(FREE)
         for depth in itertools.count():
             children = self.base[slots][:, None] ^ octets
@@ -64,21 +63,21 @@ class ByteTrie:
                 return depth
 
     def child(self, slots, octets):
-        """The slots that bytes (int32, of the slots' shape or one) lead to."""
+        """The slots of the children by bytes (int32, of the slots' shape or one)."""
         children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), octets)
         labels = tf.cast(tf.gather(self.label, children), tf.int32)
         return tf.where(labels == octets, children, self.dead)
 
     def walk(self, octets, longest, least=1):
-        """The slots that the bytes from each place on lead to.
+        """The slots reached by the bytes that begin at each place.
 
         Args:
             octets: int32 tensor (n,).
-            longest: int. Takes at most so many bytes from each place.
-            least: int. Takes at least so many.
+            longest: int. Highest number of bytes read at each place.
+            least: int. Lowest number.
         Returns:
-            Int32 tensor (d, n). Row r is of r + 1 bytes; more than d would all lead to
-            the dead slot, or d is `longest`.
+            Int32 tensor (d, n). Row r is after r + 1 bytes. After more than d bytes all
+            are in the dead slot, or d is `longest`.
         """
         size = tf.size(octets)
         following = tf.pad(octets, [[0, longest]])
@@ -113,7 +112,7 @@ def narrow(array) -> np.ndarray:
 
 
 def _children(strings):
-    """The bytes that go on from each prefix of byte strings."""
+    """The bytes that follow each prefix of the keys."""
     children = {b"": set()}
     for string in strings:
         for end, byte in enumerate(string):
@@ -122,7 +121,7 @@ def _children(strings):
 
 
 class _Slots:
-    """Free and taken slots, and bases, which no two nodes may share."""
+    """The free slots, and the bases that are still unused: each node has its own."""
 
     def __init__(self):
         self._free, self._unused, self._first_open = [], [], 0

@@ -1,4 +1,4 @@
-"""A SentencePiece unigram model's parts, read from its bytes."""
+"""A SentencePiece unigram model, read from its bytes."""
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -10,20 +10,23 @@ DEFAULT_UNKNOWN_SURFACE = " \u2047 "
 
 
 class UnigramModel:
-    """What a SentencePiece unigram model's bytes say about its text and pieces.
+    """The pieces and rules of a SentencePiece unigram model.
+
+    Args:
+        model_bytes: bytes of the model.
 
     Attributes:
         pieces: list of bytes, by id.
         scores: float32 array (P,).
         types: int array (P,), of `SentencePiece.Type`.
-        unknown_id, unknown_score, unknown_surface: what has no piece: its id, its
-            score in a segmentation, and its text when decoded.
+        unknown_id, unknown_score, unknown_surface: of a character without a piece: its
+            id, its score in a segmentation, and its text when decoded.
         byte_ids: int32 array (256,). The byte pieces, or `unknown_id` 256 times.
         spec: `NormalizerSpec` of the model.
         space: bytes. What a space becomes.
     Raises:
-        ValueError: if the bytes are no SentencePiece model, or one that is not
-            unigram, writes spaces behind words, or rewrites decoded text.
+        ValueError: if the bytes are not a SentencePiece model, or it is not unigram,
+            writes spaces after words, or rewrites decoded text.
     """
 
     def __init__(self, model_bytes: bytes):
@@ -49,6 +52,25 @@ class UnigramModel:
         kinds = [ModelProto.SentencePiece.Type.Value(kind) for kind in kinds]
         return np.flatnonzero(np.isin(self.types, kinds)).tolist()
 
+    def check_piece_ids(self, piece_ids) -> np.ndarray | None:
+        """The ids of the pieces in another vocabulary, as an int32 array (P,).
+
+        Args:
+            piece_ids: int array (P,), or None, which stays None.
+        Raises:
+            ValueError: if they are not one id for each piece.
+        """
+        if piece_ids is None:
+            return None
+        piece_ids, size = np.asarray(piece_ids), len(self.pieces)
+        integers = piece_ids.dtype.kind in "iu"
+        if piece_ids.shape != (size,) or not integers or piece_ids.min() < 0:
+            raise ValueError(
+                f"`piece_ids` must be {size} integers from 0 on, one for each piece. "
+                f"Received: shape {piece_ids.shape}, {piece_ids!r:.60}"
+            )
+        return piece_ids.astype("int32")
+
     def segment_scores(self) -> np.ndarray:
         """Scores of the pieces in a segmentation; a symbol's grows with its bytes.
 
@@ -69,8 +91,8 @@ def _parse(model_bytes):
         proto.Clear()
     if not proto.pieces:
         raise ValueError(
-            f"A SentencePiece model was expected. Received: {len(model_bytes)} bytes "
-            "that are none"
+            f"A SentencePiece model was expected. Received: {len(model_bytes)} other "
+            "bytes"
         )
     return proto
 

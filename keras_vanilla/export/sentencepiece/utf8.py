@@ -1,4 +1,4 @@
-"""Which bytes make characters, in a TensorFlow graph."""
+"""The characters in a string of bytes, in a TensorFlow graph."""
 
 import numpy as np
 import tensorflow as tf
@@ -8,11 +8,11 @@ LONGEST_CHARACTER = 4
 
 
 def character_lengths(octets):
-    """How many bytes the character takes that begins at each byte.
+    """The number of bytes of the character that begins at each byte.
 
-    0 where none begins: inside a character, and at a malformed byte. What makes a
-    character is the Unicode Standard's table 3-7, as SentencePiece has it: no
-    surrogates, nothing written longer than needed, nothing beyond U+10FFFF.
+    0 where none begins: inside a character, and at a malformed byte. Characters are
+    those of the Unicode Standard's table 3-7, as in SentencePiece: no surrogates, no
+    overlong forms, nothing above U+10FFFF.
 
     Args:
         octets: int32 tensor (n,) of bytes.
@@ -39,7 +39,7 @@ def belongs_to_character(octets):
 
 
 def shifted(octets, by):
-    """The bytes `by` places further on; zeros follow the last."""
+    """The bytes shifted left by `by` places; zeros follow the last."""
     return tf.pad(octets[by:], [[0, by]]) if by else octets
 
 

@@ -1,19 +1,19 @@
-"""SentencePiece's unigram segmentation, in a TensorFlow graph."""
+"""SentencePiece's unigram segmentation by the Viterbi algorithm, in a graph."""
 
 import numpy as np
 import tensorflow as tf
 from keras import ops
 
-from keras_vanilla.export.sentencepiece.pointer_jumping import follow
+from keras_vanilla.export.sentencepiece.pointer_jumping import follow_jumps
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import LONGEST_CHARACTER
 
-BLOCK = 8  # bytes in a step of the loop: a step costs more than what it computes
+BLOCK = 8  # bytes per step of the loop: a step costs more than its computation
 
 
 class Segmenter:
-    """Finds the pieces of the highest sum of scores.
+    """Finds the segmentation with the highest sum of scores.
 
         best(e) = max over pieces from byte s to e of best(s) + score(piece)
 
@@ -25,8 +25,8 @@ class Segmenter:
     Call arguments:
         octets: int32 tensor (n + 1,), normalised text and a zero.
     Returns:
-        Int32 tensor (p,), the pieces. An unknown character goes byte by byte: each is a
-        byte piece, or unknown.
+        Int32 tensor (p,), the pieces. Each byte of an unknown character is a byte
+        piece, or unknown.
     Source: Kudo 2018, "Subword Regularization", section 3.2.
     """
 
@@ -34,7 +34,7 @@ class Segmenter:
         self._unknown, self._byte_ids = model.unknown_id, model.byte_ids
         self._unknown_score = model.unknown_score
         scores = model.segment_scores()
-        scores[model.unknown_id] = -np.inf  # of what is no piece
+        scores[model.unknown_id] = -np.inf  # where there is no piece
         # As integers: the converter would quantise a large table of floats.
         self._score_bits = scores.view("int32")
         ids = model.ids_of("NORMAL", "USER_DEFINED")
@@ -51,9 +51,9 @@ class Segmenter:
         return self._trace(octets, pieces, lasts)
 
     def _scores(self, pieces, lengths, octets):
-        """Float32 tensor (d, n + 1), -inf where no piece is."""
+        """Float32 tensor (d, n + 1), -inf where there is no piece."""
         characters = tf.gather(_CHARACTERS, octets)
-        # Parts of a character lead nowhere but to its other bytes.
+        # From the bytes of a character only its other bytes are reached.
         within = lengths[:, None] <= characters
         return tf.where(
             (pieces == self._unknown) & within,
@@ -81,16 +81,17 @@ class Segmenter:
         return tf.while_loop(lambda block, _: block < count, step, (0, best))[1]
 
     def _last_lengths(self, scores, lengths, best):
-        """Int32 tensor (n,), bytes of the last piece on the best way to each byte."""
+        """Int32 tensor (n,), bytes of the last piece on the best path to each byte."""
         size = tf.shape(scores)[1]
         ends = tf.range(size) + lengths[:, None]
         is_best = tf.slice(best, [0], [size]) + scores == tf.gather(best, ends)
-        found = tf.where(is_best, lengths[:, None], 0)
-        found = _staggered(tf.expand_dims(found, 0), 0)  # by length and last byte
-        return tf.slice(tf.reduce_max(found, axis=[0, 1]), [0], [size - 1])
+        best_lengths = tf.where(is_best, lengths[:, None], 0)
+        best_lengths = tf.expand_dims(best_lengths, 0)
+        best_lengths = _staggered(best_lengths, 0)  # by length and last byte
+        return tf.slice(tf.reduce_max(best_lengths, axis=[0, 1]), [0], [size - 1])
 
     def _trace(self, octets, pieces, lengths):
-        """The pieces on the best way to the last byte."""
+        """The pieces on the best path to the last byte."""
         size = tf.size(octets)
         ends = tf.range(1, size)
         flat = tf.reshape(pieces, [-1])
@@ -100,12 +101,12 @@ class Segmenter:
         pieces = tf.where(unknown, byte_ids, pieces)
         begins = ends - tf.where(unknown, 1, lengths)
         jumps = tf.concat([[0], begins], axis=0)
-        way = follow(jumps, size - 1, tf.range(size - 1, -1, -1))
-        return tf.gather(pieces, way[way > 0] - 1)
+        path = follow_jumps(jumps, size - 1, tf.range(size - 1, -1, -1))
+        return tf.gather(pieces, path[path > 0] - 1)
 
 
 def _staggered(blocks, empty):
-    """Moves row r of each block r columns on: (b, r, c) -> (b, r, c + r)."""
+    """Shifts row r of each block by r columns: (b, r, c) -> (b, r, c + r)."""
     count, rows, columns = tf.unstack(tf.shape(blocks))
     width = rows + columns
     blocks = tf.pad(blocks, [[0, 0], [0, 0], [0, rows + 1]], constant_values=empty)

@@ -5,7 +5,10 @@ import pytest
 
 from keras_vanilla import export
 from keras_vanilla.export import to_tflite
+from keras_vanilla.export.checks import verification
 from keras_vanilla.export.checks.probe_sentences import made_up_sentences
+from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.sentencepiece import tokenizer_graph
 
 
 def refused(translator, folder, **settings):
@@ -62,7 +65,7 @@ def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form)
 
 
 def test_faults_of_structure(trained_translator, tmp_path, monkeypatch):
-    monkeypatch.setattr(to_tflite, "faults", lambda *_: ["It is too large."])
+    monkeypatch.setattr(to_tflite, "structure_faults", lambda *_: ["It is too large."])
     with pytest.raises(RuntimeError, match="not written: It is too large."):
         export.tflite(trained_translator, tmp_path / "x.tflite", check="structure")
     assert not list(tmp_path.iterdir())
@@ -73,18 +76,26 @@ def test_the_users_own_sentences_are_the_sample(trained_translator, tmp_path):
     with pytest.raises(ValueError, match="Sentence 2 has 23 bytes, but .* most 20"):
         sample = ["one", "one two three four five"]
         export.tflite(trained_translator, path, max_bytes=20, sample=sample)
+    with pytest.raises(ValueError, match="Sentence 1 has 6 tokens.* most 3"):
+        sample = ["one two three four five"]
+        export.tflite(trained_translator, path, max_source_length=3, sample=sample)
+    with pytest.raises(TypeError, match="must be a list"):
+        export.tflite(trained_translator, path, sample="one")
     assert not list(tmp_path.iterdir())
     export.tflite(trained_translator, path, None, sample=["one", "two three"])
 
 
 def test_made_up_sentences_fill_the_limits(trained_translator):
-    tokenizer = trained_translator.tokenizer
-    texts = made_up_sentences(tokenizer, 512, 29)
-    lengths = [len(ids) for ids in tokenizer.encode(texts)]
+    def made_up(max_bytes):
+        limits = Limits(max_bytes=max_bytes, max_source_length=29, max_length=59)
+        return made_up_sentences(trained_translator, limits)
+
+    texts = made_up(512)
+    lengths = [len(ids) for ids in trained_translator.encode(texts)]
     assert texts[0] == "" and lengths[0] == 1 and lengths[1] in (28, 29)
     assert max(lengths) <= 29 and len(texts) == 42
-    assert len(made_up_sentences(tokenizer, 20, 29)[1].encode()) > 10
-    assert max(len(t.encode()) for t in made_up_sentences(tokenizer, 20, 29)) <= 20
+    assert len(made_up(20)[1].encode()) > 10
+    assert max(len(text.encode()) for text in made_up(20)) <= 20
 
 
 def test_it_describes_itself_inside_and_beside(trained_translator, tmp_path):
@@ -114,5 +125,64 @@ def test_a_language_that_is_none_is_refused_before_the_work(
         export.tflite(
             trained_translator, tmp_path / "x.tflite", source_language="german"
         )
-    with pytest.raises(TypeError, match="licence"):
-        export.tflite(trained_translator, tmp_path / "x.tflite", licence="MIT")
+
+
+def test_an_unknown_argument_is_refused_with_the_nearest(trained_translator, tmp_path):
+    with pytest.raises(TypeError, match="'model_licence'.*Did you mean 'model_license"):
+        export.tflite(trained_translator, tmp_path / "x.tflite", model_licence="MIT")
+
+
+def test_tables_are_built_once_and_the_structure_is_checked_once(
+    trained_translator, tmp_path, monkeypatch
+):
+    calls = []
+
+    def count(module, name):
+        function = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *args: calls.append(name) or function(*args)
+        )
+
+    count(tokenizer_graph, "UnigramModel")
+    count(tokenizer_graph, "Segmenter")
+    for module in (to_tflite, verification):
+        count(module, "structure_faults")
+    export.tflite(trained_translator, tmp_path / "x.tflite", sample=["one", "two"])
+    assert sorted(calls) == ["Segmenter", "UnigramModel", "structure_faults"]
+
+
+def test_all_arguments_are_checked_before_the_conversion(
+    trained_translator, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(to_tflite, "convert", lambda *_: pytest.fail("it converts"))
+    for settings in (
+        {"beam_size": 0},
+        {"length_penalty": -1.0},
+        {"max_bytes": 0},
+        {"max_length": 61},
+        {"sample": ["one " * 200]},
+        {"quantize": "int4"},
+    ):
+        with pytest.raises(ValueError, match="Received|takes at most"):
+            export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
+
+
+def test_numpy_integers_are_accepted(trained_translator):
+    limits = Limits.of_model(trained_translator.model, np.int64(99), np.int32(20))
+    assert limits == Limits(max_bytes=99, max_source_length=20, max_length=60)
+    assert type(limits.max_bytes) is type(limits.max_source_length) is int
+
+
+@pytest.mark.parametrize("failing", ["atomic_write_text", "model_card_text"])
+def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
+    trained_translator, tmp_path, monkeypatch, failing
+):
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    settings = {"check": "structure", "max_source_length": 9, "max_length": 9}
+    with monkeypatch.context() as patched:
+        patched.setattr(to_tflite, failing, fail)
+        with pytest.raises(OSError, match="the disk is full"):
+            export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
+    assert not list(tmp_path.iterdir())

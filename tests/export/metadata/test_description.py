@@ -25,6 +25,7 @@ from keras_vanilla.export.metadata.description import (
 )
 from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
 from keras_vanilla.export.metadata.model_card import write_model_card
+from keras_vanilla.translation import Score
 
 FACTS = {
     "name": "de-en",
@@ -212,7 +213,7 @@ def test_another_kind_of_file_is_refused(content, tmp_path):
     path.write_bytes(content)
     with pytest.raises(ValueError, match="other.tflite is not a .tflite file"):
         read_description(path)
-    with pytest.raises(ValueError, match="no .tflite file. Received: b"):
+    with pytest.raises(ValueError, match="not a .tflite file. Received: b"):
         with_description(content, Description(**FACTS))
 
 
@@ -239,7 +240,7 @@ def test_another_format_is_refused(tmp_path):
     said = json.dumps({"format": "keras_vanilla translator 2"}).encode()
     path = tmp_path / "newer.tflite"
     path.write_bytes(with_metadata(echo_file.content(), NAME, said))
-    expected = f"as 'keras_vanilla translator 2', and .* knows {FORMAT!r} alone"
+    expected = f"as 'keras_vanilla translator 2', and .* knows only {FORMAT!r}"
     with pytest.raises(ValueError, match=expected):
         read_description(path)
 
@@ -352,7 +353,7 @@ def test_the_package_offers_what_it_says():
 
 
 def test_a_model_card_says_what_a_publisher_must(file, described):
-    scores = {"bleu": 41.234, "chrf": 60.1, "signature": "nrefs:1"}
+    scores = Score(bleu=41.234, chrf=60.1, signature="nrefs:1")
     path = write_model_card(read_description(file), file, scores)
     card = path.read_text(encoding="utf-8")
     assert path == file.with_suffix(".md") and card.startswith("# de-en\n")

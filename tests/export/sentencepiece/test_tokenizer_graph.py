@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TextDecoder, TextEncoder
+from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
+from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.tokenizer import Tokenizer
 
 MAX_BYTES, MAX_IDS = 131, 67
@@ -184,8 +186,10 @@ class Converted:
         self.size = self.peer.get_piece_size()
         self.end_id = self.peer.eos_id() if self.peer.eos_id() >= 0 else self.size
         self.pad_id = self.size + 1
-        encoder = TextEncoder(model, MAX_BYTES, MAX_IDS, self.end_id, self.pad_id)
-        decoder = TextDecoder(model, MAX_IDS, self.end_id)
+        encoder = TextEncoder(
+            UnigramModel(model), MAX_BYTES, MAX_IDS, self.end_id, self.pad_id
+        )
+        decoder = TextDecoder(UnigramModel(model), MAX_IDS, self.end_id)
         self.max_text = decoder.max_bytes
         self.files = [convert_encoder(encoder, **options), convert_decoder(decoder)]
         self._encode, self._decode = map(runner, self.files)
@@ -460,8 +464,10 @@ def test_pieces_get_the_ids_of_an_imported_vocabulary():
     peer = sentencepiece.SentencePieceProcessor(model_proto=model)
     size = peer.get_piece_size()
     piece_ids = np.random.default_rng(3).permutation(size) + 5
-    encode = runner(convert_encoder(TextEncoder(model, 31, 29, 2, 1, piece_ids)))
-    decode = runner(convert_decoder(TextDecoder(model, 29, 2, piece_ids)))
+    encode = runner(
+        convert_encoder(TextEncoder(UnigramModel(model), 31, 29, 2, 1, piece_ids))
+    )
+    decode = runner(convert_decoder(TextDecoder(UnigramModel(model), 29, 2, piece_ids)))
     text = "the cat, 5 猫は 🙂"
     octets = np.zeros(31, "uint8")
     octets[: len(text.encode())] = list(text.encode())
@@ -474,7 +480,7 @@ def test_pieces_get_the_ids_of_an_imported_vocabulary():
 
 def test_pieces_of_one_id_are_written_as_the_unknown_or_else_the_first():
     model = by_hand({"a": -1.0, "<unk>": UNKNOWN, "b": -1.0, "c": -1.0, "d": -1.0})
-    decode = TextDecoder(model, 5, 2, piece_ids=[7, 7, 4, 3, 3])
+    decode = TextDecoder(UnigramModel(model), 5, 2, piece_ids=[7, 7, 4, 3, 3])
     text, length = decode(tf.constant([4, 3, 7, 3, 2]))
     assert text.numpy().tobytes()[: int(length)].decode() == "bc ⁇ c"
 
@@ -486,16 +492,16 @@ def test_piece_ids_must_be_an_id_for_each_piece(bad):
     model = by_hand(dict.fromkeys("abcde", -1.0))
     message = r"`piece_ids` must be 6 integers from 0 on.* Received: shape \("
     with pytest.raises(ValueError, match=message):
-        TextEncoder(model, 7, 7, 1, 0, piece_ids=bad)
+        TextEncoder(UnigramModel(model), 7, 7, 1, 0, piece_ids=bad)
     with pytest.raises(ValueError, match=message):
-        TextDecoder(model, 7, 1, piece_ids=bad)
+        TextDecoder(UnigramModel(model), 7, 1, piece_ids=bad)
 
 
 @pytest.mark.parametrize("bad", [b"", b"text", b"\x0a\xff\xff", MODELS["ties"]()[:-3]])
 def test_bytes_that_are_no_model_are_refused(bad):
     for refuse in (
-        lambda: TextEncoder(bad, 7, 7, 1, 0),
-        lambda: TextDecoder(bad, 7, 1),
+        lambda: TextEncoder(UnigramModel(bad), 7, 7, 1, 0),
+        lambda: TextDecoder(UnigramModel(bad), 7, 1),
     ):
         with pytest.raises(ValueError, match=f"SentencePiece model.*{len(bad)} bytes"):
             refuse()
@@ -505,14 +511,14 @@ def test_bytes_that_are_no_model_are_refused(bad):
 def test_other_models_than_unigram_are_refused_by_their_type(type_):
     model = learn(model_type=type_, pretokenization_delimiter="")
     with pytest.raises(ValueError, match=f"Only a unigram .* type {type_.upper()}"):
-        TextEncoder(model, 7, 7, 1, 0)
+        TextEncoder(UnigramModel(model), 7, 7, 1, 0)
     with pytest.raises(ValueError, match=f"Only a unigram .* type {type_.upper()}"):
-        TextDecoder(model, 7, 1)
+        TextDecoder(UnigramModel(model), 7, 1)
 
 
 def test_spaces_behind_words_are_refused():
     with pytest.raises(ValueError, match="treat_whitespace_as_suffix=True"):
-        TextEncoder(learn(treat_whitespace_as_suffix=True), 7, 7, 1, 0)
+        TextEncoder(UnigramModel(learn(treat_whitespace_as_suffix=True)), 7, 7, 1, 0)
 
 
 def test_rewriting_of_decoded_text_is_refused():
@@ -520,7 +526,7 @@ def test_rewriting_of_decoded_text_is_refused():
     charsmap = proto.normalizer_spec.precompiled_charsmap
     proto.denormalizer_spec.precompiled_charsmap = charsmap
     with pytest.raises(ValueError, match="denormalizer_spec"):
-        TextDecoder(proto.SerializeToString(), 7, 1)
+        TextDecoder(UnigramModel(proto.SerializeToString()), 7, 1)
 
 
 @settings(max_examples=50, deadline=None)

@@ -3,7 +3,7 @@ import logging
 import pytest
 import tensorflow as tf
 
-from keras_vanilla.export.graph_folder import save_graph
+from keras_vanilla.export.conversion import save_graph
 
 
 class Doubling(tf.Module):

@@ -1,0 +1,144 @@
+"""SentencePiece's ids to the text they stand for, in a TensorFlow graph."""
+
+import numpy as np
+import tensorflow as tf
+from keras import ops
+
+from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
+from keras_vanilla.export.sentencepiece.utf8 import REPLACEMENT, belongs_to_character
+
+NOT_AN_OCTET = 255  # a byte that is part of no character
+PLAIN, MARKED, OCTET = range(3)  # kinds: MARKED begins with a space mark
+
+
+class Surfaces:
+    """Finds the text of each piece of a sequence, its surface.
+
+    A byte piece has its byte, or U+FFFD if the byte pieces around it do not form a
+    character with it. The space before the first word is left out.
+
+    Args:
+        model: UnigramModel.
+    Call arguments:
+        pieces: int32 tensor (L,). SentencePiece's ids; `len(model.pieces)` has no text.
+    Returns:
+        Int32 tensors (L,): where each surface begins in the table, and its size.
+    """
+
+    def __init__(self, model: UnigramModel):
+        self._malformed = len(model.pieces) + 1
+        texts = [*_texts(model), b"", REPLACEMENT]
+        sizes = [len(text) for text in texts]
+        self.longest = max(sizes)
+        self._starts = np.cumsum([0, *sizes]).astype("int32")
+        self._octets = np.frombuffer(b"".join(texts) + bytes(self.longest), "int8")
+        self._kinds = np.full(len(texts), PLAIN, "uint8")
+        self._kinds[model.ids_of("BYTE")] = OCTET
+        for id_ in model.ids_of("NORMAL", "USER_DEFINED", "UNUSED"):
+            if model.pieces[id_].startswith(SPACE_MARK):
+                self._kinds[id_] = MARKED
+        self._strips_all = model.spec.remove_extra_whitespaces
+        self._strips = self._strips_all or model.spec.add_dummy_prefix
+
+    def __call__(self, pieces):
+        kinds = tf.cast(tf.gather(self._kinds, pieces), tf.int32)
+        pieces = tf.where(self._is_malformed(pieces, kinds), self._malformed, pieces)
+        starts = tf.gather(self._starts, pieces)
+        sizes = tf.gather(self._starts, pieces + 1) - starts
+        if not self._strips:
+            return starts, sizes
+        marks = tf.cast(kinds == MARKED, tf.int32)
+        written = sizes - marks if self._strips_all else sizes
+        first = tf.cast(tf.cumsum(written, exclusive=True) == 0, tf.int32)
+        return starts + marks * first, sizes - marks * first
+
+    def read(self, start):
+        """Int8 (longest,): the table from a surface's first byte on."""
+        return tf.slice(self._octets, [start], [self.longest])
+
+    def _is_malformed(self, pieces, kinds):
+        is_octet = kinds == OCTET
+        octets = tf.gather(self._octets, tf.gather(self._starts, pieces))
+        octets = tf.cast(tf.cast(octets, tf.uint8), tf.int32)
+        octets = tf.where(is_octet, octets, NOT_AN_OCTET)
+        return is_octet & ~belongs_to_character(octets)
+
+
+class TextDecoder:
+    """Maps ids to the bytes of the text that `sentencepiece` decodes them to.
+
+    Ids after the first `end_id`, control pieces and ids without a piece have no text.
+
+    Args:
+        model: UnigramModel.
+        max_ids: int. Length of the input, at least 1.
+        end_id: int. Ends the text.
+        piece_ids: int array (P,) or None, as in `TextEncoder`. An id that several
+            pieces share is decoded as the unknown piece if it is one of them, else as
+            the first.
+    Call arguments:
+        ids: int32 tensor (max_ids,).
+    Returns:
+        Uint8 tensor (max_bytes,), UTF-8 and zeros, and int32 tensor (), the number of
+        bytes of text. The attribute `max_bytes` is the size of the longest text.
+    Raises:
+        ValueError: if `piece_ids` are not one id for each piece.
+    """
+
+    def __init__(self, model: UnigramModel, max_ids: int, end_id: int, piece_ids=None):
+        self.max_ids, self._end_id = max_ids, end_id
+        self._surfaces = Surfaces(model)
+        self._piece_by_id = _pieces_by_id(model.check_piece_ids(piece_ids), model)
+        self._no_piece = len(model.pieces)
+        self.max_bytes = max_ids * self._surfaces.longest
+
+    def __call__(self, ids):
+        ended = tf.cumsum(tf.cast(ids == self._end_id, tf.int32)) > 0
+        pieces = tf.where(ended, self._no_piece, self._pieces(ids))
+        starts, sizes = self._surfaces(pieces)
+        ends = tf.cumsum(sizes)
+
+        def step(place, text):
+            surface = self._surfaces.read(tf.gather(starts, place))
+            offset = tf.gather(ends - sizes, place)
+            return place + 1, ops.slice_update(text, [offset], surface)
+
+        places = tf.range(ids.shape[0])
+        count = tf.reduce_max(tf.where(sizes > 0, places + 1, 0))
+        nothing = tf.cast(0 * count, tf.int8)  # constant zeros would be in the file
+        state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
+        _, text = tf.while_loop(lambda place, _: place < count, step, state)
+        length = ends[-1]
+        text = tf.where(tf.range(self.max_bytes) < length, text, 0)
+        return tf.cast(text, tf.uint8), length
+
+    def _pieces(self, ids):
+        """The piece of each id, or `len(model.pieces)`."""
+        size = self._no_piece if self._piece_by_id is None else len(self._piece_by_id)
+        known = (ids >= 0) & (ids < size)
+        ids = tf.where(known, ids, 0)
+        pieces = ids if self._piece_by_id is None else tf.gather(self._piece_by_id, ids)
+        return tf.where(known, pieces, self._no_piece)
+
+
+def _texts(model):
+    """The text of each piece."""
+    texts = [piece.replace(SPACE_MARK, b" ") for piece in model.pieces]
+    texts[model.unknown_id] = model.unknown_surface
+    for id_ in model.ids_of("CONTROL"):
+        texts[id_] = b""
+    if model.ids_of("BYTE"):
+        for octet, id_ in enumerate(model.byte_ids):
+            texts[id_] = bytes([octet])
+    return texts
+
+
+def _pieces_by_id(piece_ids, model):
+    """The piece of each id, `len(model.pieces)` for none, or None."""
+    if piece_ids is None:
+        return None
+    pieces = np.full(piece_ids.max() + 1, len(piece_ids), "int32")
+    for piece in reversed(range(len(piece_ids))):
+        pieces[piece_ids[piece]] = piece
+    pieces[piece_ids[model.unknown_id]] = model.unknown_id
+    return pieces

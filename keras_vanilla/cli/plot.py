@@ -1,22 +1,21 @@
 """`keras-vanilla plot`."""
 
+import argparse
 from pathlib import Path
 
 from keras_vanilla.cli.console import add_command, refuse_unwritable
 
 
-def add_to(commands):
-    """Adds the command and what it can draw."""
+def add_to(commands: argparse._SubParsersAction) -> None:
+    """Adds the command and its pictures."""
     description = "draw attention, positions, the search or a training"
     pictures = add_command(commands, "plot", None, description).add_subparsers(
         title="pictures", required=True, metavar="PICTURE"
     )
     _add_attention(pictures)
-    _add_picture(
-        pictures, "positions", _positions, "the positions of a text, as the model adds"
-    )
+    _add_picture(pictures, "positions", _positions, "the positional encoding of a text")
     search = _add_picture(
-        pictures, "search", _search, "greedy search beside beam search, step by step"
+        pictures, "search", _search, "beam search and greedy search, step by step"
     )
     search.add_argument("--beam-size", type=int, default=4, metavar="K")
     training = add_command(
@@ -31,7 +30,7 @@ def add_to(commands):
 
 def _add_attention(pictures):
     add = _add_picture(
-        pictures, "attention", _attention, "what attends to what in a translation"
+        pictures, "attention", _attention, "the attention weights of a translation"
     ).add_argument
     add(
         "--kind",
@@ -57,7 +56,7 @@ def _add_output(picture):
         "--output",
         required=True,
         metavar="FILE",
-        help="a .png, .svg or .pdf file that is not there yet",
+        help="a .png, .svg or .pdf file that does not exist yet",
     )
 
 
@@ -117,12 +116,12 @@ def _write(figure, path):
 
 
 def _check_output(path):
-    """Finds before the model is read what would be wrong after it."""
+    """Checks the output before the model is read."""
     from keras_vanilla.plots.canvas import canvas
 
-    canvas()  # says whether matplotlib is there
+    canvas()  # raises if matplotlib is not installed
     refuse_unwritable(path)
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(
-            f"A picture's file ends with .png, .svg or .pdf. Received: {path}"
+            f"The name of a picture must end with .png, .svg or .pdf. Received: {path}"
         )

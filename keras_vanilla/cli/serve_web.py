@@ -1,5 +1,6 @@
 """`keras-vanilla serve-web`."""
 
+import argparse
 import contextlib
 import webbrowser
 from threading import Thread
@@ -7,7 +8,7 @@ from threading import Thread
 from keras_vanilla.cli.console import add_command, say
 
 
-def add_to(commands):
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(
         commands,
@@ -22,12 +23,12 @@ def add_to(commands):
     add(
         "--runtime",
         metavar="FOLDER",
-        help="where npm has installed @litertjs/core; else it is fetched, once",
+        help="where npm has installed @litertjs/core; otherwise it is fetched, once",
     )
     add("--no-browser", action="store_true", help="only print the address")
 
 
-def run(options):
+def run(options: argparse.Namespace) -> None:
     """Runs the command until Ctrl-C."""
     from keras_vanilla.web.runtime import runtime_folder
     from keras_vanilla.web.server import PageServer, check_model
@@ -36,10 +37,11 @@ def run(options):
     runtime = runtime_folder(options.runtime, say)
     with PageServer(options.model, runtime, options.port) as server:
         print(
-            f"{server.url} translates with {options.model}. Ctrl-C ends it.", flush=True
+            f"{server.url} translates with {options.model}. Ctrl-C stops it.",
+            flush=True,
         )
         if not options.no_browser:
-            # A browser in the terminal would keep the server waiting.
+            # A browser that runs in the terminal would block the server.
             Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()

@@ -1,4 +1,4 @@
-"""LiteRT.js, which runs the model in the page: 12 MB that npm brings once."""
+"""LiteRT.js, which runs the model in the page: 12 MB that npm fetches once."""
 
 import json
 import os
@@ -12,23 +12,23 @@ from pathlib import Path
 PAGE = Path(__file__).parent / "page"
 PACKAGE = "node_modules/@litertjs/core"
 PINS = ("package.json", "package-lock.json")
-OFFER = "A folder where npm has installed it elsewhere is given with --runtime FOLDER."
+OFFER = "--runtime FOLDER names a folder where npm has installed it elsewhere."
 
 
 def runtime_folder(
     folder: str | None = None, say: Callable[[str], None] = print
 ) -> Path:
-    """Npm's folder `@litertjs`, in the version that the page's lock file names.
+    """The folder `@litertjs` of npm, in the version that the page's lock file names.
 
-    It is installed into the user's cache when it is not there; npm holds what it brings
-    against the lock file's hashes.
+    If it is not in the user's cache it is installed there; npm checks the files against
+    the hashes of the lock file.
 
     Args:
         folder: str or None. Where npm has installed it already; None means the cache.
-        say: is told in a sentence what takes a while.
+        say: called with a sentence before something that takes a while.
     Raises:
         ValueError: if the folder does not hold that version.
-        RuntimeError: if npm is not there, or does not bring it.
+        RuntimeError: if npm is not installed, or cannot fetch it.
     """
     root = Path(folder) if folder else _cache() / f"litertjs-{_version()}"
     if not folder and not root.exists():
@@ -59,7 +59,7 @@ def _installed(root):
 
 
 def _cache():
-    """Where this user's programs keep what they can fetch again."""
+    """The folder for files of this user that can be fetched again."""
     if sys.platform == "win32":
         home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     else:
@@ -68,7 +68,7 @@ def _cache():
 
 
 def _install(root):
-    """Installs into a folder that has its name only when it is whole."""
+    """Installs into a folder that has its name only when it is complete."""
     root.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=root.parent))
     try:
@@ -85,17 +85,20 @@ def _npm(folder):
     npm = shutil.which("npm")
     if npm is None:
         raise RuntimeError(
-            f"npm (https://nodejs.org), which fetches LiteRT.js, is not there. {OFFER}"
+            f"npm (https://nodejs.org), which fetches LiteRT.js, is not installed. "
+            f"{OFFER}"
         )
     command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     command += ["--fetch-retries=1", "--loglevel=error"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if result.returncode:
-        raise RuntimeError(f"npm did not bring LiteRT.js: {_reason(result)}. {OFFER}")
+        raise RuntimeError(
+            f"npm could not install LiteRT.js: {_reason(result)}. {OFFER}"
+        )
 
 
 def _reason(result):
-    """What npm says went wrong, without the log file it names last."""
+    """The error that npm reports, without the log file that it names last."""
     errors = [
         line.removeprefix("npm error").strip()
         for line in result.stderr.splitlines()

@@ -1,7 +1,8 @@
-"""Serves the page, LiteRT.js and one model, on this machine alone."""
+"""Serves the page, LiteRT.js and one model, to this machine only."""
 
 import os
 import shutil
+import socket
 import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,25 +33,25 @@ HEADERS = {
 
 
 class PageServer(ThreadingHTTPServer):
-    """The page with a model of the user's, on 127.0.0.1; `serve_forever` runs it.
+    """A server of the page and one model on 127.0.0.1; `serve_forever` runs it.
 
-    Only the files of a fixed list are served, so a path leads nowhere else. They are
-    read anew for each request: a model exported again is there on the next reload.
+    Only the files of a fixed list are served. They are read again for each request, so
+    that a reload of the page loads a model that was exported again.
 
     Args:
         model: path of a `.tflite` file.
         runtime: path of npm's folder `@litertjs`.
-        port: int. 0 means one that is free.
+        port: int. 0 means any free one.
     Raises:
-        ValueError: if the model is no `.tflite` file, or the port cannot be used.
+        ValueError: if the model is not a `.tflite` file, or the port cannot be used.
         FileNotFoundError: if there is no such model.
     """
 
     daemon_threads = True
-    # On Windows it would let two programs share a port.
+    # On Windows this would let two programs share a port.
     allow_reuse_address = os.name == "posix"
 
-    def __init__(self, model, runtime, port=0):
+    def __init__(self, model: str | Path, runtime: str | Path, port: int = 0):
         check_model(model)
         self.files = _files(Path(model), Path(runtime))
         try:
@@ -58,22 +59,24 @@ class PageServer(ThreadingHTTPServer):
         except (OSError, OverflowError) as error:
             raise ValueError(
                 f"Port {port} cannot be used ({getattr(error, 'strerror', error)}); "
-                "--port gives another, 0 any that is free."
+                "--port chooses another, 0 any free one."
             ) from None
 
     @property
-    def url(self):
-        """Where the page is."""
+    def url(self) -> str:
+        """The address of the page."""
         return f"http://127.0.0.1:{self.server_port}/"
 
-    def handle_error(self, request, client_address):
-        """A browser that leaves before it has everything is no error."""
+    def handle_error(
+        self, request: socket.socket, client_address: tuple[str, int]
+    ) -> None:
+        """Ignores the error of a browser that closes its connection early."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
-def check_model(path):
-    """Refuses what is no `.tflite` file; the page finds out what else may be wrong."""
+def check_model(path: str | Path) -> None:
+    """Refuses a file that is not a `.tflite` file; the page checks its contents."""
     with open(path, "rb") as file:
         begin = file.read(8)
     if begin[4:] != b"TFL3":
@@ -114,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, file, suffix, with_body):
         facts = os.fstat(file.fileno())
-        # With the inode: an older file that takes the model's place is another one.
+        # With the inode: an older file may be moved to the model's path.
         mark = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}-{facts.st_ino:x}"'
         known = self.headers.get("If-None-Match") == mark
         self.send_response(HTTPStatus.NOT_MODIFIED if known else HTTPStatus.OK)
@@ -129,4 +132,4 @@ class _Handler(BaseHTTPRequestHandler):
             shutil.copyfileobj(file, self.wfile)
 
     def log_message(self, format, *args):
-        """Says nothing: the page says what a person needs to know."""
+        """Logs nothing: the page shows what its user needs to know."""

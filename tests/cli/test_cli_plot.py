@@ -81,8 +81,8 @@ def test_nothing_is_overwritten(capfd, model, tmp_path):
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("picture.gif", "ends with .png, .svg or .pdf. Received: "),
-        ("picture", "ends with .png, .svg or .pdf. Received: "),
+        ("picture.gif", "must end with .png, .svg or .pdf. Received: "),
+        ("picture", "must end with .png, .svg or .pdf. Received: "),
         ("nowhere/a.png", "There is no folder to write "),
     ],
 )

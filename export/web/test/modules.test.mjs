@@ -38,8 +38,24 @@ test('whatever is wrong with a file, nothing but a TranslatorError is thrown', (
   }
 });
 
-test('texts are cut into the sentences that Python cuts them into', () => {
-  for (const parts of setting.sentences) {
+test('texts are cut where a sentence ends', () => {
+  for (const parts of [
+    ['A dog runs. ', 'A cat sleeps.'],
+    ['Who is there? ', 'Nobody! ', '“Well…” He left.'],
+    ['Dr. Smith met J. S. Bach at 5 p.m. on the 3. May. ', '(So what?)\t', 'So.'],
+    ['Mr. Jones vs. Mrs. Jones is on p. 5 of the book. ', 'So what?'],
+    ['It costs 3.50 euros, e.g. here, etc. and so on.'],
+    ['Am 5. Mai, z.B. in Berlin, regnet es. ', 'Dann nicht.'],
+    ['¿Qué tal? ', '¡Muy bien! ', '¿Y tú?'],
+    ['今日は晴れ。', '明日は雨！', '本当？ ', '他说：“好。”', '我走了。'],
+    ['यह घर है। ', 'वह पेड़ है।'],
+    ['no mark at all'],
+    [],
+  ]) {
     assert.deepEqual(sentences(parts.join('')), parts);
   }
+});
+
+test('joined sentences are the text, whatever it is', () => {
+  for (const text of setting.texts) assert.equal(sentences(text).join(''), text);
 });

@@ -111,6 +111,13 @@ class TranslationScore(keras.callbacks.Callback):
         self.corpus = corpus
         self.tokenizer = tokenizer
 
+    def get_state(self) -> dict:
+        """What `ExactResume` stores: nothing, each epoch is translated anew."""
+        return {}
+
+    def set_state(self, state: dict) -> None:
+        """Nothing is to be restored."""
+
     def on_train_begin(self, logs=None):
         self._translator = Translator(self.tokenizer, self.model)
 

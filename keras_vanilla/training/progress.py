@@ -26,6 +26,13 @@ class TrainingProgress(keras.callbacks.Callback):
         self.tokens_per_epoch = tokens_per_epoch
         self._stream = stream
 
+    def get_state(self) -> dict:
+        """What `ExactResume` stores: nothing, each process shows its own steps."""
+        return {}
+
+    def set_state(self, state: dict) -> None:
+        """Nothing is to be restored."""
+
     def on_train_begin(self, logs=None):
         self._display = None
         self._steps_done = 0  # by this process

@@ -25,6 +25,36 @@ _OF_KERAS = {
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
 }
 
+# Keras's callbacks that need nothing from the epochs before.
+_STATELESS = (
+    keras.callbacks.CSVLogger,  # see `get_state`
+    keras.callbacks.History,
+    keras.callbacks.LambdaCallback,
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ProgbarLogger,
+    keras.callbacks.TensorBoard,
+    keras.callbacks.TerminateOnNaN,
+)
+
+
+def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
+    """Warns of callbacks with values of their own that `get_state` cannot read."""
+    plain = set(vars(keras.callbacks.Callback()))
+    names = [
+        type(each).__name__
+        for each in callbacks
+        if not hasattr(each, "get_state")
+        and not isinstance(each, (*_OF_KERAS, *_STATELESS))
+        and set(vars(each)) - plain
+    ]
+    if names:
+        warnings.warn(
+            f"What {', '.join(names)} remembers is not in the snapshots: give it the "
+            "methods `get_state()` and `set_state(state)` if a resumed training needs "
+            "it.",
+            stacklevel=3,
+        )
+
 
 def get_state(callback: keras.callbacks.Callback) -> dict:
     """What the callback's own `get_state` returns, or what is known of Keras's.

@@ -13,6 +13,7 @@ from keras_vanilla.distribution.agreement import mean_over_processes
 from keras_vanilla.training.resume import callback_state, model_state
 from keras_vanilla.training.resume.diverged import Diverged
 from keras_vanilla.training.resume.rewindable_data import RewindableData
+from keras_vanilla.training.resume.skipped_batches import SkippedBatches
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 SECONDS_BETWEEN = 300
@@ -43,8 +44,9 @@ class ExactResume(keras.callbacks.CallbackList):
             epoch.
         callbacks: those to resume too: Keras's `CSVLogger`, `EarlyStopping`,
             `ModelCheckpoint` and `ReduceLROnPlateau`, `AverageCheckpoints`, and any
-            that has the methods `get_state()` and `set_state(state)`. They are called
-            from here, before a snapshot is taken: do not give them to `fit` as well.
+            that has the methods `get_state()` and `set_state(state)`; a warning names
+            others that remember something. They are called from here, before a snapshot
+            is taken: do not give them to `fit` as well.
         every: int. Steps between snapshots; None means five minutes, and 500 steps
             where several processes train one model.
     Raises:
@@ -65,6 +67,7 @@ class ExactResume(keras.callbacks.CallbackList):
         self._every = None if every is None else check_integer("every", every, 1)
         self._snapshots = Snapshots(folder)
         self._data = RewindableData(data)
+        callback_state.warn_of_unreadable(self.callbacks)
 
     def on_train_begin(self, logs=None):
         if getattr(self, "_model", None) is None:
@@ -76,7 +79,7 @@ class ExactResume(keras.callbacks.CallbackList):
         self._replicas = model_state.replicas_of(self.model)
         self._identity = self._identify()
         self._snapshot = self._newest_snapshot()
-        self._step, self._skip, self._last_saved = 0, 0, None
+        self._step, self._skipped, self._last_saved = 0, SkippedBatches(), None
         self._history = {"epoch": [], "values": {}}
         if self._snapshot:
             for callback, state in self._states():
@@ -97,14 +100,12 @@ class ExactResume(keras.callbacks.CallbackList):
         super().on_epoch_begin(epoch, logs)
 
     def on_train_batch_begin(self, batch, logs=None):
-        if not self._skip:
+        if not self._skipped:
             super().on_train_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
-        if self._skip:
-            self._skip -= 1
-            if not self._skip:
-                model_state.restore_random_state(self._random)
+        if self._skipped:
+            self._skipped.count_call()
             return
         self._step += self.model.steps_per_execution
         super().on_train_batch_end(batch, logs)
@@ -215,12 +216,16 @@ class ExactResume(keras.callbacks.CallbackList):
         for callback, state in self._states():
             callback_state.set_state(callback, state)
         self._step, self._history = snapshot["step"], snapshot["history"]
-        self._offset, self._random = snapshot["offset"], snapshot["random"]
+        self._offset = snapshot["offset"]
         self._last_saved = time.monotonic()
         stopped = snapshot["stopped"]  # by `EarlyStopping`, and stays so
         epoch = self.params["epochs"] if stopped else snapshot["epoch"]
         keras_internals.set_initial_epoch(self.model, epoch)
-        self._pass_over(snapshot["batch"], snapshot["logs"])
+        self._skipped = SkippedBatches(
+            snapshot["batch"], self.model.steps_per_execution, snapshot["random"]
+        )
+        read = not self._data.seekable
+        self._skipped.skip_in(self.model, snapshot["logs"], read)
         # PyTorch's `fit` has read a batch before it is passed over.
         batch = 0 if keras.backend.backend() == "torch" else snapshot["batch"]
         self._data.start_at(self._place(snapshot["epoch"], batch, self._offset))
@@ -228,7 +233,7 @@ class ExactResume(keras.callbacks.CallbackList):
     def _restore_within_epoch(self):
         self._set_history()
         if not self._snapshot["batch"]:
-            model_state.restore_random_state(self._random)
+            model_state.restore_random_state(self._snapshot["random"])
             return  # metrics in the snapshot are of the epoch before
         model_state.restore_metrics(self.model, self._snapshot["variables"])
 
@@ -239,27 +244,6 @@ class ExactResume(keras.callbacks.CallbackList):
         history.history = {
             name: list(values) for name, values in self._history["values"].items()
         }
-
-    def _pass_over(self, batches, logs):
-        """Lets `fit` pass over batches that were trained on before.
-
-        They are read from data that cannot begin at any step.
-        """
-        model, steps = self.model, self.model.steps_per_execution
-        train, this_fit = model.train_function, model.history
-        self._skip = batches // steps
-        reads = not self._data.seekable and keras.backend.backend() != "torch"
-
-        def pass_over(*arguments):  # iterator; on JAX: state, iterator
-            if not self._skip or model.history is not this_fit:
-                model.train_function = train
-                return train(*arguments)
-            for _ in range(steps if reads else 0):
-                next(arguments[-1])
-            return (logs, *arguments[:-1]) if arguments[:-1] else logs
-
-        if batches:
-            model.train_function = pass_over
 
     def _place(self, epoch, batch, offset):
         """The step of the data, which may have begun anywhere."""

@@ -513,6 +513,22 @@ def test_snapshots_of_other_data_are_refused(tmp_path):
         compiled().fit(others, callbacks=[ExactResume(tmp_path, others)], verbose=0)
 
 
+def test_callbacks_whose_state_cannot_be_read_are_reported(tmp_path):
+    class Counter(keras.callbacks.Callback):
+        def __init__(self):
+            super().__init__()
+            self.count = 0
+
+    with pytest.warns(UserWarning, match="What Counter remembers is not in the snap"):
+        ExactResume(tmp_path, data(), [Counter(), AverageCheckpoints()])
+
+
+def test_callbacks_that_remember_nothing_are_not_reported(tmp_path, recwarn):
+    stateless = keras.callbacks.LambdaCallback(), keras.callbacks.Callback()
+    ExactResume(tmp_path, data(), stateless)
+    assert not recwarn
+
+
 @pytest.mark.full
 def test_making_the_callback_leaves_tensorflow_as_it_is(tmp_path):
     script = (

@@ -2,7 +2,7 @@
 
 import itertools
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +11,12 @@ import numpy as np
 from keras_vanilla._progress import Progress
 from keras_vanilla.data import cache_manifest as manifests
 from keras_vanilla.data.id_file import write_shard
-from keras_vanilla.data.id_store import LINES_AT_ONCE, FlatIds, IdShard
+from keras_vanilla.data.id_store import FlatIds, IdShard
 from keras_vanilla.data.lines import lines_of
 from keras_vanilla.data.shards import names_of
 from keras_vanilla.tokenizer import Tokenizer
 
+LINES_AT_ONCE = 4_096
 LINES_PER_SHARD = 500_000  # their ids are in memory while the shard is made
 
 
@@ -185,34 +186,31 @@ class _ShardMaker:
         return shard, left_out
 
     def _encoded(self, chunk, left_out):
-        lines = [(number, s.decode(), t.decode()) for number, s, t in chunk]
-        lines = _kept(lines, lambda _, s, t: s.strip() and t.strip(), left_out["empty"])
-        numbers, sources, targets = _columns(lines)
+        numbers = [number for number, _, _ in chunk]
+        sources = [source.decode() for _, source, _ in chunk]
+        targets = [target.decode() for _, _, target in chunk]
+        full = [
+            bool(s.strip() and t.strip()) for s, t in zip(sources, targets, strict=True)
+        ]
+        left_out["empty"] += _others(numbers, full)
+        numbers, sources, targets = _kept(full, numbers, sources, targets)
         sources = self._tokenizer.encode(sources)
         targets = self._tokenizer.encode_target(targets)
-        pairs = zip(numbers, sources, targets, strict=True)
-        pairs = _kept(pairs, self._is_short, left_out["too long"])
-        numbers, sources, targets = _columns(pairs)
+        longest = map(max, map(len, sources), map(len, targets))
+        short = [length <= self._max_tokens for length in longest]
+        left_out["too long"] += _others(numbers, short)
+        numbers, sources, targets = _kept(short, numbers, sources, targets)
         return (
             FlatIds.of(sources, self._tokenizer.vocabulary_size),
             FlatIds.of(targets, self._tokenizer.target_vocabulary_size),
             np.array(numbers, dtype=np.int64),
         )
 
-    def _is_short(self, _, source, target):
-        return max(len(source), len(target)) <= self._max_tokens
+
+def _kept(keep: list[bool], *columns: list):
+    """The values of each column that are to be kept."""
+    return (list(itertools.compress(column, keep)) for column in columns)
 
 
-def _kept(rows, keep: Callable, left_out: list[int]):
-    """The rows to keep; the line numbers of the others are added to `left_out`."""
-    kept = []
-    for row in rows:
-        if keep(*row):
-            kept.append(row)
-        else:
-            left_out.append(row[0])
-    return kept
-
-
-def _columns(rows):
-    return zip(*rows, strict=True) if rows else ((), (), ())
+def _others(column: list, keep: list[bool]):
+    return [value for value, kept in zip(column, keep, strict=True) if not kept]

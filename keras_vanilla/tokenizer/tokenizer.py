@@ -261,11 +261,14 @@ class Tokenizer:
                     f"{number}"
                 )
         try:
-            return [ids + [self.end_id] for ids in processor.encode(lines)]
+            rows = processor.encode(lines)
         except TypeError:
             for number, line in enumerate(lines, start=1):
                 check_line(number, line)  # names the line that has no UTF-8 form
             raise
+        for ids in rows:
+            ids.append(self.end_id)
+        return rows
 
     def _pieces(self, row):
         size = self.target_vocabulary_size

@@ -1,82 +1,99 @@
-"""Memory of the input pipeline, a pair, from 10,000 to 5 million generated pairs.
+"""Memory per pair and speed of the input pipeline, on generated pairs.
 
     python tests/benchmarks/pipeline_memory.py FOLDER
 
-Text is generated into FOLDER (1.4 GB, cache included), in shards of 500,000 lines of
-which every fifth is gzipped, and a token cache made of it by two processes. Then fresh
-processes, one after the other, plan the batches, draw the first hundred, draw a hundred
-more across the end of the first epoch, and train a tiny model for a hundred steps. The
-kernel's peak of resident memory is set back before the first of these, so that what
-`import tensorflow` took for a moment hides nothing, and read after each.
+Text is generated into FOLDER (0.2 GB per million pairs, cache included), in files of
+500,000 lines of which every fifth is gzipped. A token cache is made of it; its speed is
+compared with `sentencepiece` alone, which encodes lines of the same text in the same
+process. Then fresh processes, one after the other, plan the batches, draw the first
+hundred, draw a hundred more across the end of the first epoch, and draw a hundred from
+a `ParallelCorpus` of the first file in memory, for comparison.
+
+Memory is the anonymous part of the resident memory (RssAnon), sampled every 5 ms: pages
+of a mapped file are the system's cache of that file, and given up when memory is short.
 """
 
 import argparse
+import contextlib
+import gzip
 import itertools
 import json
 import random
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
-PAIRS = 10_000, 5_000_000
-SHARD = 500_000
+LINES_PER_FILE = 500_000
 STEPS = 100
-MOST = 16  # bytes a pair
-PHASES = "plan and first steps", "across an epoch's end", "training"
+MOST = 16  # bytes per pair
+PHASES = "plan and first steps", "across an epoch's end"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--pairs", type=int, default=5_000_000)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--measure", action="store_true", help="one turn, as JSON")
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measured(options.folder)))
         return
-    folders = [options.folder / str(pairs) for pairs in PAIRS]
-    for pairs, folder in zip(PAIRS, folders, strict=True):
+    counts = 10_000, options.pairs
+    folders = [options.folder / str(pairs) for pairs in counts]
+    for pairs, folder in zip(counts, folders, strict=True):
         make(pairs, folder)
     turns = [[in_fresh_process(f) for f in folders] for _ in range(options.turns)]
-    raise SystemExit(not report(turns))
+    raise SystemExit(not report(counts, turns))
 
 
 def make(pairs, folder):
-    from keras_vanilla.data import TokenCache
+    from keras_vanilla.data import FileLines, TokenCache
     from keras_vanilla.tokenizer import Tokenizer
 
     folder.mkdir(parents=True, exist_ok=True)
-    shards = [generate(folder, n, pairs) for n in range(-(-pairs // SHARD))]
-    sources, targets = zip(*shards, strict=True)
-    lines = sum(Path(path).stat().st_size for path in (*sources, *targets))
+    files = [generate(folder, n, pairs) for n in range(-(-pairs // LINES_PER_FILE))]
+    sources, targets = zip(*files, strict=True)
     model = folder.parent / "tokenizer.model"
     if not model.exists():
-        files = [sources[0], targets[0]]
-        tokenizer = Tokenizer.train(files=files, vocabulary_size=4000)
-        model.write_bytes(tokenizer.source_model)
+        lines = FileLines(sources[0], targets[0])
+        model.write_bytes(Tokenizer.train(lines, vocabulary_size=4000).source_model)
     tokenizer = Tokenizer.from_files(model)
     started = time.monotonic()
-    cache = TokenCache.make(sources, targets, tokenizer, folder / "cache", processes=2)
-    seconds = time.monotonic() - started
+    cache = TokenCache.make(sources, targets, tokenizer, folder / "cache")
+    speed = 2 * pairs / (time.monotonic() - started)
+    alone = sentencepiece_speed(model, sources[0])
     size = sum(path.stat().st_size for path in (folder / "cache").iterdir())
     print(
-        f"{len(cache):,} pairs in {len(shards)} shards, {lines / 1e6:,.0f} MB: a cache "
-        f"of {size / 1e6:,.0f} MB in {seconds:.1f} s, {pairs / seconds:,.0f} pairs/s",
+        f"{len(cache):,} pairs in {len(files)} files: a cache of {size / 1e6:,.0f} MB, "
+        f"{speed:,.0f} lines/s, {speed / alone:.2f} of sentencepiece alone",
         flush=True,
     )
 
 
-def generate(folder, number, pairs):
-    """The two files of a shard: phrases drawn by a seed, each line with its number."""
-    import gzip
+def sentencepiece_speed(model, path):
+    """Lines/s of `sentencepiece` on the first lines of a file, on all cores."""
+    import sentencepiece
 
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    with open(path, encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in itertools.islice(file, 200_000)]
+    started = time.monotonic()
+    for first in range(0, len(lines), 10_000):
+        processor.encode(lines[first : first + 10_000])
+    return len(lines) / (time.monotonic() - started)
+
+
+def generate(folder, number, pairs):
+    """Writes two files: phrases drawn by a seed, each line with its number."""
     draw = random.Random(number)
     syllables = ["".join(two) for two in itertools.product("bdfglmnprst", "aeiou")]
     words = ["".join(draw.choices(syllables, k=k % 4 + 1)) for k in range(4000)]
     phrases = [" ".join(draw.choices(words, k=k % 12 + 1)) for k in range(8192)]
-    lines = range(number * SHARD, min(pairs, (number + 1) * SHARD))
+    lines = range(number * LINES_PER_FILE, min(pairs, (number + 1) * LINES_PER_FILE))
     paths = []
     for side in ("source", "target"):
         suffix = ".gz" if number % 5 == 4 else ""
@@ -95,79 +112,84 @@ def in_fresh_process(folder):
 
 
 def measured(folder):
-    """Peaks of memory (bytes) after each phase, and the times of the first."""
-    from keras_vanilla.data import TokenCache, batches
-    from keras_vanilla.models.transformer import Transformer
+    """Growth of memory (bytes) in each phase, and seconds per batch."""
+    from keras_vanilla.data import ParallelCorpus, TokenCache, batches
     from keras_vanilla.tokenizer import Tokenizer
-    from keras_vanilla.training import compile_for_training
 
     tokenizer = Tokenizer.from_files(folder.parent / "tokenizer.model")
-    smallest = TokenCache.open(folder.parent / str(PAIRS[0]) / "cache")
-    draw(batches(smallest, tokenizer))  # what TensorFlow allocates once
-    forget_peak()
-    started = time.monotonic()
-    dataset = batches(TokenCache.open(folder / "cache"), tokenizer)
-    planned = time.monotonic()
-    seconds = draw(dataset)
-    peaks = [peak()]
-    dataset.start_at(max(0, dataset.steps_per_epoch - STEPS // 2))
-    draw(dataset)
-    peaks.append(peak())
-    size = tokenizer.vocabulary_size
-    model = Transformer.from_preset(
-        "tiny", source_vocabulary_size=size, target_vocabulary_size=size
-    )
-    compile_for_training(model)
-    dataset.start_at(0)
-    history = model.fit(dataset, steps_per_epoch=STEPS, verbose=0).history
+    before = anonymous_memory()
+    with peak_memory() as first_peak:
+        started = time.monotonic()
+        data = batches(TokenCache.open(folder / "cache"), tokenizer)
+        planned = time.monotonic() - started
+        seconds = draw(data)
+    with peak_memory() as second_peak:
+        data.start_at(max(0, data.steps_per_epoch - STEPS // 2))
+        draw(data)
+    files = [folder / f"{side}-00.txt" for side in ("source", "target")]
+    in_memory = draw(batches(ParallelCorpus.from_files(*files), tokenizer))
     return {
-        "peaks": [*peaks, peak()],
-        "plan": planned - started,
+        "growth": [first_peak[0] - before, second_peak[0] - before],
+        "plan": planned,
         "first": seconds[0],
         "batch": statistics.median(seconds[1:]),
-        "steps": dataset.steps_per_epoch,
-        "loss": history["token_crossentropy"][0],
+        "in_memory": statistics.median(in_memory[1:]),
+        "steps": data.steps_per_epoch,
     }
 
 
-def report(turns):
-    """Prints every turn, and whether the growth of each is at most `MOST`."""
+def report(counts, turns):
+    """Prints each turn, and whether the growth in each phase is at most `MOST`."""
     kept = True
     for number, turn in enumerate(turns, start=1):
         print(f"turn {number}")
-        for pairs, found in zip(PAIRS, turn, strict=True):
-            peaks = ", ".join(f"{size / 1e6:.1f}" for size in found["peaks"])
+        for pairs, found in zip(counts, turn, strict=True):
             print(
-                f"  {pairs:9,} pairs: {found['steps']:,} steps an epoch, planned in "
-                f"{found['plan']:.2f} s; the first batch after {found['first']:.2f} s, "
-                f"then {1000 * found['batch']:.2f} ms each (median); peaks {peaks} MB; "
-                f"cross-entropy of the steps trained {found['loss']:.3f}"
+                f"  {pairs:9,} pairs: {found['steps']:,} steps per epoch, checked and "
+                f"planned in {found['plan']:.2f} s; the first batch after "
+                f"{found['first']:.2f} s, then {1000 * found['batch']:.2f} ms each "
+                f"(median), {found['batch'] / found['in_memory']:.2f} of the time of a "
+                "corpus in memory"
             )
-        peaks = zip(*(found["peaks"] for found in turn), strict=True)
-        for phase, (few, many) in zip(PHASES, peaks, strict=True):
-            growth = (many - few) / (PAIRS[1] - PAIRS[0])
+        growths = zip(*(found["growth"] for found in turn), strict=True)
+        for phase, (few, many) in zip(PHASES, growths, strict=True):
+            growth = (many - few) / (counts[1] - counts[0])
             kept &= growth <= MOST
-            print(f"  {phase}: {growth:.1f} bytes a pair")
-    print(f"at most {MOST} bytes a pair: {'kept' if kept else 'BROKEN'}")
+            print(f"  {phase}: {growth:.1f} bytes per pair")
+    print(f"at most {MOST} bytes per pair: {'kept' if kept else 'BROKEN'}")
     return kept
 
 
-def draw(dataset):
-    """How long each of the first steps took."""
+def draw(data):
+    """Seconds that each of the first steps took."""
     seconds, before = [], time.monotonic()
-    for _ in itertools.islice(dataset, STEPS):
+    for _ in itertools.islice(data, STEPS):
         seconds.append(time.monotonic() - before)
         before = time.monotonic()
     return seconds
 
 
-def forget_peak():
-    Path("/proc/self/clear_refs").write_text("5")
+@contextlib.contextmanager
+def peak_memory():
+    """A list that holds the largest anonymous memory of the block (bytes)."""
+    peak, ended = [anonymous_memory()], threading.Event()
+
+    def sample():
+        while not ended.wait(0.005):
+            peak[0] = max(peak[0], anonymous_memory())
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        sampler.join()
 
 
-def peak():
+def anonymous_memory():
     status = Path("/proc/self/status").read_text()
-    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+    return 1024 * int(status.split("RssAnon:")[1].split()[0])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import pytest
 from keras_vanilla.data import ParallelCorpus, batches, public
 from keras_vanilla.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.full
+
 tfds = pytest.importorskip("tensorflow_datasets")
 
 SIZES = {"train": 1013, "validation": 7, "test": 5}  # more than one batch of reading

@@ -336,6 +336,7 @@ def test_a_second_maker_is_told_who_the_first_is(files, tokenizer, tmp_path):
     make(files, tokenizer, tmp_path / "cache")
 
 
+@pytest.mark.full
 def test_a_killed_making_continues_after_its_last_whole_shard(tokenizer, tmp_path):
     files = write_whole(tmp_path, [f"{n} some words" for n in range(5_003)])
     model, folder = tmp_path / "tokenizer.model", tmp_path / "cache"

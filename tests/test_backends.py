@@ -11,6 +11,8 @@ import pytest
 
 import keras_vanilla
 
+pytestmark = pytest.mark.full
+
 HERE = Path(__file__).parent / "support"
 PACKAGE = Path(keras_vanilla.__file__).parents[1]
 JAX_PYTHON = os.environ.get("KERAS_VANILLA_JAX_PYTHON")

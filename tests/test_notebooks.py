@@ -77,6 +77,7 @@ def table():
     return [(int(number), name, unquote(section)) for number, name, section in rows]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_top_to_bottom_and_says_what_it_said(name, tmp_path, monkeypatch):
     monkeypatch.setenv("KERAS_VANILLA_FAST", "1")

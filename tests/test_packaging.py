@@ -1,5 +1,6 @@
 """The package as it is installed, outside the checkout."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import keras_vanilla
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PACKAGE = CHECKOUT / "keras_vanilla"
+SETUP = (CHECKOUT / "setup.cfg").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,7 @@ def wheel(tmp_path_factory):
     return next(folder.glob("*.whl"))
 
 
+@pytest.mark.full
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -45,6 +48,7 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     assert names == expected | {"keras_vanilla_cli/__init__.py"}
 
 
+@pytest.mark.full
 def test_the_wheel_works_outside_the_checkout(wheel, tmp_path):
     target = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
@@ -62,6 +66,7 @@ def test_the_wheel_works_outside_the_checkout(wheel, tmp_path):
     assert file.startswith(str(target)) and version == keras_vanilla.__version__
 
 
+@pytest.mark.full
 def test_the_page_is_served_from_the_wheel(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
@@ -108,3 +113,11 @@ def test_importing_the_package_registers_what_a_file_can_hold(name):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == name
+
+
+def test_every_package_is_listed_for_the_installation():
+    listed = re.search(r"^packages =\n((?:    .+\n)+)", SETUP, re.MULTILINE)[1].split()
+    folders = (path.parent for path in PACKAGE.rglob("__init__.py"))
+    names = {".".join(path.relative_to(CHECKOUT).parts) for path in folders}
+    start = "keras_vanilla.cli.start"  # installed under a name of its own
+    assert set(listed) == names - {start} | {"keras_vanilla_cli"}

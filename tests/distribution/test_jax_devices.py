@@ -17,6 +17,8 @@ import pytest
 from keras_vanilla.distribution import replicas
 from keras_vanilla.distribution.jax_devices import distribution
 
+pytestmark = pytest.mark.full
+
 HERE = Path(__file__).parents[1] / "support"
 IN_ONE = ("single", "mirrored", "model-parallel")
 IN_ONE += ("mirrored+per-replica-mean", "single+dropout")
@@ -161,7 +163,8 @@ def test_two_processes_search_as_one_does(runs):
 
 
 def test_all_that_holds_on_four_devices():
-    arguments = ("-m", "pytest", "-q", HERE / "jax_on_four_devices.py")
+    settings = ("-q", "--noconftest", "-p", "no:cacheprovider")
+    arguments = ("-m", "pytest", *settings, HERE / "jax_on_four_devices.py")
     with started(*arguments, devices=4) as process:
         ended(*process)
 
@@ -178,7 +181,9 @@ def test_replicas_that_no_process_could_feed_are_refused(
         batch_dim_name="batch", device_mesh=SimpleNamespace(backend_mesh=mesh)
     )
     monkeypatch.setattr(keras.distribution, "distribution", lambda: made)
-    with pytest.raises(ValueError, match="the same number of replicas, with consecutive"):
+    with pytest.raises(
+        ValueError, match="the same number of replicas, with consecutive"
+    ):
         replicas._of_keras()
 
 

@@ -120,6 +120,7 @@ def other_backends(tmp_path_factory):
     return {backend: dict(np.load(folder / f"{backend}.npz")) for backend in processes}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 @pytest.mark.parametrize("count", COUNTS)
 def test_so_it_is_on_other_backends(backend, count, other_backends, oracle):

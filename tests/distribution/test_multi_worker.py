@@ -5,6 +5,8 @@ import pytest
 from strategy_worker import EPOCHS, STEPS, distance
 from worker_processes import run_workers
 
+pytestmark = pytest.mark.full
+
 WORKERS = {"strategy": "multi-worker"}
 SHORT = {**WORKERS, "validated": False}
 

@@ -96,11 +96,13 @@ def said_to_each_text(python, module, file):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
+@pytest.mark.full
 def test_there_is_no_tensorflow(python):
     for module in ("tensorflow", "keras", "keras_vanilla"):
         assert "ModuleNotFoundError" in run(python, "-c", f"import {module}").stderr
 
 
+@pytest.mark.full
 def test_texts_are_translated_or_refused(python, file):
     said = dict(zip(TEXTS, said_to_each_text(python, "translate", file), strict=True))
     assert said["Ein Hund rennt 37."] == "Ein Hund rennt 37."
@@ -113,11 +115,13 @@ def test_texts_are_translated_or_refused(python, file):
         assert said[text] == {"error": f"{size} bytes of text, at most 131."}
 
 
+@pytest.mark.full
 def test_both_runtimes_say_the_same(python, file):
     said = said_to_each_text(python, "translate", file)
     assert said == said_to_each_text(python, "translate_compiled", file)
 
 
+@pytest.mark.full
 def test_the_command_line_takes_arguments_or_lines(python, file):
     result = translate(python, file, "Ein Hund", "", "猫")
     assert (result.returncode, result.stdout) == (0, "Ein Hund\n\n猫\n")
@@ -125,6 +129,7 @@ def test_the_command_line_takes_arguments_or_lines(python, file):
     assert (result.returncode, result.stdout) == (0, "Ein Hund\n\n猫\n")
 
 
+@pytest.mark.full
 def test_the_command_line_stops_at_what_it_cannot_translate(python, file):
     result = translate(python, file, "Hund", "x" * 132, "Ein")
     assert (result.returncode, result.stdout) == (1, "Hund\n")
@@ -133,6 +138,7 @@ def test_the_command_line_stops_at_what_it_cannot_translate(python, file):
     assert result.returncode == 1 and "python translate.py FILE" in result.stderr
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("module", ["translate", "translate_compiled"])
 def test_a_wrong_file_is_one_sentence(module, python, tmp_path):
     content = echo_file.content()
@@ -153,6 +159,7 @@ def test_a_wrong_file_is_one_sentence(module, python, tmp_path):
         assert result.stderr.splitlines()[-1] == expected
 
 
+@pytest.mark.full
 def test_the_example_of_a_model_card_runs(python, file):
     sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
     description = Description(name="echo", parameters=0, **sizes)
@@ -162,6 +169,7 @@ def test_the_example_of_a_model_card_runs(python, file):
     assert run(python, "-c", example).stdout == "Text to translate.\n"
 
 
+@pytest.mark.full
 def test_the_example_of_the_guide_runs(python, file):
     (example,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     example = example.replace('"translator.tflite"', repr(str(file)))

@@ -11,6 +11,8 @@ from keras_vanilla.translation.translator import Translator
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
 import ctranslate2_peer as peer  # noqa: E402  after the skip
 
+pytestmark = pytest.mark.full
+
 
 def check(translator, sentences, folder):
     """Both search greedily in float32 and must agree on each sentence."""

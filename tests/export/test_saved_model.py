@@ -86,6 +86,7 @@ def test_texts_without_a_piece_give_no_text(translate):
     assert translate(["", " ", "one", "\t"]) == ["", "", "een", ""]
 
 
+@pytest.mark.full
 def test_it_runs_with_tensorflow_and_tensorflow_text_alone(
     trained_translator, saved_folder, unseen_sentences, tmp_path
 ):
@@ -150,6 +151,7 @@ def test_a_folder_around_it_must_exist(trained_translator, tmp_path):
         export.saved_model(trained_translator, tmp_path / "nowhere" / "model")
 
 
+@pytest.mark.full
 def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("the disk is full")
@@ -166,6 +168,7 @@ def test_another_backend_is_refused(trained_translator, tmp_path, monkeypatch):
         export.saved_model(trained_translator, tmp_path / "model")
 
 
+@pytest.mark.full
 def test_a_model_of_half_precision_is_exported_in_float32(
     trained_translator, unseen_sentences, tmp_path
 ):

@@ -125,6 +125,7 @@ def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
         assert [said["text"]] == trained_translator.tokenizer.decode([expected])
 
 
+@pytest.mark.full
 def test_beam_search_in_a_file_is_keras_s(
     trained_translator, unseen_sentences, tmp_path
 ):
@@ -145,6 +146,7 @@ def test_beam_search_in_a_file_is_keras_s(
         )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("quantize", [None, "int8"])
 def test_an_app_can_search_by_steps(
     trained_translator, unseen_sentences, tmp_path, quantize

@@ -68,6 +68,7 @@ def test_float32_gives_the_ids_of_keras(
     assert_same_but_for_near_ties(model, sources, expected, received)
 
 
+@pytest.mark.full
 def test_without_any_padding_the_ids_are_the_same(
     trained_translator, float32_file, tmp_path
 ):
@@ -96,6 +97,7 @@ def test_shapes_are_static_and_named(float32_file):
         assert details["shape"].tolist() == [1, length]
 
 
+@pytest.mark.full
 def test_output_is_limited_as_in_keras(trained_translator, tmp_path):
     """By 50 more than the source's own length, and by what was asked for."""
     endless = trained_translator.copy()
@@ -203,6 +205,7 @@ def test_what_the_converter_cannot_do_otherwise_is_one_line(
         export.tflite(trained_translator, tmp_path / "model.tflite")
 
 
+@pytest.mark.full
 def test_export_leaves_the_model_as_it_was(trained_translator, tmp_path):
     model = trained_translator.model
     inputs = {
@@ -229,6 +232,7 @@ def test_lookup_is_replaced_inside_and_restored_after_an_error(trained_translato
     np.testing.assert_array_equal(np.asarray(embedding(ids)), before)
 
 
+@pytest.mark.full
 def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
     tokenizer = trained_translator.tokenizer
     model = Transformer(
@@ -254,6 +258,7 @@ def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
     assert_same_but_for_near_ties(model, sources, expected, received)
 
 
+@pytest.mark.full
 def test_half_precision_is_exported_in_float32(
     trained_translator, unseen_sentences, tmp_path
 ):
@@ -270,6 +275,7 @@ def test_half_precision_is_exported_in_float32(
     assert_same_but_for_near_ties(model, sources, expected, run(path, sources))
 
 
+@pytest.mark.full
 def test_standard_output_stays_clean(trained_translator, tmp_path, capfd):
     export.tflite(trained_translator, tmp_path / "model.tflite")
     assert capfd.readouterr().out == ""
@@ -283,6 +289,7 @@ def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
     assert path.read_text() == "mine"
 
 
+@pytest.mark.full
 def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("the disk is full")

@@ -57,6 +57,7 @@ def test_formula(normalize_first):
     assert_close(layer(INPUTS, MEMORY, **MASKS), expected, 1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_equals_pytorchs_layer_with_its_weights(normalize_first):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -86,6 +86,7 @@ def test_there_are_as_many_updates_as_epochs_times_batches():
     assert int(translator.model.optimizer.iterations) == 3 * data.steps_per_epoch
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_weights(tmp_path):
     runs = [train(corpus(40, 3), tmp_path / str(i), epochs=2, seed=5) for i in range(2)]
     weights = [run.model.get_weights() for run in runs]
@@ -93,6 +94,7 @@ def test_the_same_seed_gives_the_same_weights(tmp_path):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.full
 def test_without_validation_the_average_is_chosen(tmp_path):
     train(corpus(40, 3), tmp_path / "out", epochs=1)
     results = json.loads((tmp_path / "out" / "results.json").read_text())

@@ -25,6 +25,8 @@ from keras_vanilla.export.metadata.description import (
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import PageServer
 
+pytestmark = pytest.mark.full
+
 FOLDER = Path(__file__).resolve().parents[2] / "export" / "web"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 TOO_MANY_TOKENS = "too-many-tokens"  # where Python's score is NaN

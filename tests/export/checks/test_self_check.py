@@ -25,6 +25,7 @@ def changed(translator, change):
     return translator
 
 
+@pytest.mark.full
 def test_sentences_that_never_end(trained_translator, tmp_path):
     def mix_up_its_words(model):
         table, *others = model.get_weights()
@@ -34,6 +35,7 @@ def test_sentences_that_never_end(trained_translator, tmp_path):
     assert "outputs never end" in refused(endless, tmp_path)
 
 
+@pytest.mark.full
 def test_a_source_that_does_not_matter(trained_translator, tmp_path):
     def look_away(model):
         for layer in model.decoder_layers:
@@ -44,6 +46,7 @@ def test_a_source_that_does_not_matter(trained_translator, tmp_path):
     assert "The source hardly matters: 4" in refused(blind, tmp_path)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("form", ["text", "ids"])
 def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form):
     convert = to_tflite.convert
@@ -71,6 +74,7 @@ def test_faults_of_structure(trained_translator, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 def test_the_users_own_sentences_are_the_sample(trained_translator, tmp_path):
     path = tmp_path / "x.tflite"
     with pytest.raises(ValueError, match="Sentence 2 has 23 bytes, but .* most 20"):
@@ -173,6 +177,7 @@ def test_numpy_integers_are_accepted(trained_translator):
     assert type(limits.max_bytes) is type(limits.max_source_length) is int
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("failing", ["atomic_write_text", "model_card_text"])
 def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
     trained_translator, tmp_path, monkeypatch, failing

@@ -68,6 +68,7 @@ def test_int8_passes_and_says_what_differs(
         assert texts[difference.line - 1] == difference.text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("step, near", [(4e-6, True), (1e-3, False)])
 def test_each_difference_is_placed_and_measured(
     trained_translator, tmp_path, step, near
@@ -101,6 +102,7 @@ def test_each_difference_is_placed_and_measured(
     assert ("NOT PASSED" in str(report)) != near
 
 
+@pytest.mark.full
 def test_another_models_file_does_not_pass(
     trained_translator, float32_file, saved_folder, unseen_sentences
 ):
@@ -153,6 +155,7 @@ def test_differences_that_are_no_choice_of_a_logit_are_never_ties(
     assert report.passed and report.equal == 1  # what follows an end is not said
 
 
+@pytest.mark.full
 def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
     trained_translator, unseen_sentences, tmp_path
 ):
@@ -162,6 +165,7 @@ def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
     assert report.passed and report.equal == 40
 
 
+@pytest.mark.full
 def test_other_strings_from_the_same_ids_do_not_pass(trained_translator, tmp_path):
     loud = trained_translator.copy()
     tokenizer = Tokenizer(loud.tokenizer.source_model)
@@ -193,6 +197,7 @@ def translator_with_ties(trained_translator):
     return Translator(tokenizer, trained_translator.model)
 
 
+@pytest.mark.full
 def test_ties_of_the_tokenizer_are_listed_and_pass(translator_with_ties, tmp_path):
     texts = english_sentences(120, seed=6, lengths=[5])
     tokenizer = translator_with_ties.tokenizer
@@ -210,6 +215,7 @@ def test_ties_of_the_tokenizer_are_listed_and_pass(translator_with_ties, tmp_pat
     assert report.passed
 
 
+@pytest.mark.full
 def test_another_segmentation_without_a_tie_does_not_pass(trained_translator, tmp_path):
     translator = trained_translator.copy()
     tokenizer = Tokenizer(translator.tokenizer.source_model)
@@ -347,6 +353,7 @@ def test_files_of_something_else_are_refused(trained_translator, tmp_path):
         export.verify(trained_translator, tmp_path / "folder", ["one"])
 
 
+@pytest.mark.full
 def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path):
     tokenizer = trained_translator.tokenizer
     small = Tokenizer.train(lines=["abc def"] * 9, vocabulary_size=268)

@@ -317,11 +317,13 @@ def test_odd_texts_get_the_ids_of_sentencepiece(converted):
         converted.check_encoding(text)
 
 
+@pytest.mark.full
 def test_the_names_of_the_world_get_the_ids_of_sentencepiece(converted, names):
     for text in spaced(names[:200], seed=3):
         converted.check_encoding(text)
 
 
+@pytest.mark.full
 def test_pieces_in_any_order_get_the_ids_of_sentencepiece(converted):
     for text in mixed_texts(converted, 300, seed=4):
         converted.check_encoding(text)
@@ -333,6 +335,7 @@ def test_any_text_gets_the_ids_of_sentencepiece(converted, text):
     converted.check_encoding(text)
 
 
+@pytest.mark.full
 @settings(max_examples=60, deadline=None)
 @given(text=st.binary(max_size=MAX_BYTES))
 def test_any_bytes_get_the_ids_of_sentencepiece(converted, text):

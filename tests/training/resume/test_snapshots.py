@@ -122,6 +122,7 @@ def test_when_none_can_be_read_that_is_said(tmp_path):
             snapshots.newest()
 
 
+@pytest.mark.full
 def test_a_full_disk_leaves_those_before_as_they_were(tmp_path):
     """The limit on a file's size is the nearest to a full disk without being root."""
     snapshots = Snapshots(tmp_path)

@@ -15,7 +15,7 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
 from keras_vanilla.cli import main
-from keras_vanilla.data import ParallelCorpus, public
+from keras_vanilla.data import ParallelCorpus, tfds
 from keras_vanilla.translation import batch_translation
 from keras_vanilla.translation.batch_translation import Hypothesis
 
@@ -438,7 +438,7 @@ def test_numbers_below_one_are_refused(option, files, tmp_path, capfd):
 def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, "num2words", None)
     error = fails(capfd, "quickstart", "--output", tmp_path / "out")
-    assert "keras-vanilla[demo]" in error
+    assert 'pip install ".[demo]"' in error
 
 
 @pytest.mark.parametrize(
@@ -506,7 +506,7 @@ def test_a_public_corpus_has_its_own_splits(model, tmp_path, monkeypatch, capfd)
         return ParallelCorpus(sources, map(dutch, sources))
 
     monkeypatch.setattr(ParallelCorpus, "from_tfds", from_tfds)
-    monkeypatch.setattr(public, "split_names", lambda name: ("train", "validation"))
+    monkeypatch.setattr(tfds, "split_names", lambda name: ("train", "validation"))
     corpus = ["--corpus", "tfds:toy/en-nl", "--reverse"]
     train = ["train", *corpus, "--output", str(tmp_path / "out"), "--from", model]
     assert main([*train, "--epochs", "1", "--max-tokens", "60"]) == 0
@@ -522,7 +522,7 @@ def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):
     try:
         import tensorflow_datasets  # noqa: F401
     except ImportError:
-        expected = "keras-vanilla[corpora]"
+        expected = 'pip install ".[corpora]"'
     else:
         expected = "ted_hrlr_translate"  # one of those that are known
     command = ["train", "--corpus", "tfds:nonsense", "--output", tmp_path / "out"]

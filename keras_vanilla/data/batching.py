@@ -78,7 +78,7 @@ def batches(
     """
     from keras_vanilla.distribution.replicas import replicas_in_force
 
-    check_integer("tokens_per_batch", tokens_per_batch, 1)
+    tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)
     max_tokens = check_integer("max_tokens", max_tokens, 2)
     seed = check_integer("seed", seed, 0)
     first_step = check_integer("first_step", first_step, 0)
@@ -107,7 +107,7 @@ def batches(
         digest=_digest(
             corpus.digest,
             tokenizer.digest,
-            int(tokens_per_batch),
+            tokens_per_batch,
             max_tokens,
             [int(width) for width in widths],
             seed if shuffle else None,

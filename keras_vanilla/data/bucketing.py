@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_vanilla.data.id_store import IdStore
+
 
 class Survey:
     """Counts the pairs of a corpus by length, in one pass over the lengths.
@@ -20,7 +22,7 @@ class Survey:
         too_long: list of int. Line numbers of the other pairs.
     """
 
-    def __init__(self, store, max_tokens: int):
+    def __init__(self, store: IdStore, max_tokens: int):
         self.counts = np.zeros(min(max_tokens, store.longest) + 1, dtype=np.int64)
         self.target_tokens, self.too_long = 0, []
         for first, lengths in store.chunks():
@@ -63,7 +65,7 @@ class Plan:
 
     def __init__(
         self,
-        store,
+        store: IdStore,
         survey: Survey,
         widths: Sequence[int],
         tokens_per_batch: int,

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def make_cache(
     tokenizer: Tokenizer,
     max_tokens: int,
     before: dict | None,
-    stream,
+    stream: TextIO | None,
 ) -> None:
     """Makes the shards that are not there yet, then the manifest; needs the lock.
 
@@ -171,7 +172,9 @@ class _ShardMaker:
         self._tokenizer, self._max_tokens = tokenizer, max_tokens
         self._progress = progress
 
-    def make(self, pairs) -> tuple[IdShard, dict[str, list[int]]]:
+    def make(
+        self, pairs: Iterator[tuple[int, bytes, bytes]]
+    ) -> tuple[IdShard, dict[str, list[int]]]:
         """The shard of some lines, and the line numbers left out by reason."""
         left_out = {"empty": [], "too long": []}
         chunks = [self._encoded([], left_out)]

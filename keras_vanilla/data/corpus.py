@@ -1,8 +1,10 @@
 """Parallel text: the same sentences in two languages, line by line."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from typing import BinaryIO
 
 import numpy as np
 
@@ -10,19 +12,24 @@ from keras_vanilla._checks import extra_missing
 from keras_vanilla.data import tfds
 from keras_vanilla.data.id_store import IdStore, encode_corpus
 from keras_vanilla.data.lines import Lines, Packing
-from keras_vanilla.data.shards import check_line_counts, names_of, paired_paths
-from keras_vanilla.data.splitting import filled, shared_sentences
+from keras_vanilla.data.shards import (
+    Paths,
+    check_line_counts,
+    names_of,
+    paired_paths,
+)
+from keras_vanilla.data.splitting import fill_splits, shared_sentences
 from keras_vanilla.tokenizer import Tokenizer
 
 NUMBERS = range(10_000)
 FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
 
 
-def read_lines(file) -> list[str]:
+def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
     """The lines of a UTF-8 text file, without their line ends.
 
-    A line ends at a newline alone; a carriage return before it, and a byte-order mark
-    at the file's start, are dropped.
+    Only a newline ends a line. A carriage return before it, and a byte-order mark at
+    the start of the file, are dropped.
 
     Args:
         file: path (read through gzip when it ends with ".gz") or binary stream.
@@ -39,26 +46,31 @@ def read_lines(file) -> list[str]:
 class ParallelCorpus:
     """Pairs of a source and a target sentence, held as compact bytes.
 
-    Iterating gives `(source, target)`; `sources` and `targets` are read-only sequences
-    of str. A pair with nothing but white space on either side is left out and reported:
-    `report` maps a reason to the line numbers (from 1) left out for it, `line_numbers`
-    (an int64 array) are those of the pairs kept.
+    Iterating gives `(source, target)`. A pair with only white space on either side is
+    left out and reported.
 
     Args:
         sources: iterable of str.
         targets: iterable of str, as many.
-        line_numbers: int array, where each pair came from; None means 1, 2, 3, ...
-        report: dict of reason -> line numbers left out before.
+        line_numbers: int array, the line number of each pair; None means 1, 2, 3, ...
+        report: dict of reason -> line numbers of pairs that were left out before.
         origin: str. What to call this text in an error.
+    Attributes:
+        sources: read-only sequence of str.
+        targets: read-only sequence of str.
+        line_numbers: int64 array. Line number of each pair, from 1.
+        report: dict of reason -> line numbers of the pairs left out.
     Raises:
-        ValueError: if the counts differ, no pair is left, or a text is not Unicode.
+        TypeError: if a sentence is not a str.
+        ValueError: if the counts differ, no pair is left, or a sentence holds an
+            unpaired surrogate.
     """
 
     def __init__(
         self,
         sources: Iterable[str],
         targets: Iterable[str],
-        line_numbers=None,
+        line_numbers: Sequence[int] | np.ndarray | None = None,
         report: dict[str, list[int]] | None = None,
         origin: str = "The corpus",
     ):
@@ -75,18 +87,20 @@ class ParallelCorpus:
         self._leave_out_empty()
 
     @classmethod
-    def from_files(cls, source, target) -> "ParallelCorpus":
+    def from_files(cls, source: Paths, target: Paths) -> "ParallelCorpus":
         """Reads text files, a source and its target of equally many lines.
 
         Args:
-            source: path of UTF-8 text, one sentence a line; gzip when it ends in ".gz".
-                Or a list of paths: their lines are numbered on from file to file.
+            source: path of UTF-8 text, one sentence per line; gzip when it ends in
+                ".gz". Or a list of paths; line numbers continue from file to file.
             target: path of its translation, line by line; or a list of as many.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             ValueError: if there is no file, or not as many of both, the line counts of
                 two files differ, a line is not UTF-8, a gzip file is damaged, or no
                 pair is left.
+        Example:
+            corpus = ParallelCorpus.from_files("train.en", "train.fr")
         """
         paths = paired_paths(source, target)
         packings = Packing(), Packing()
@@ -100,15 +114,15 @@ class ParallelCorpus:
         return cls(*lines, origin=names_of(paths))
 
     @classmethod
-    def from_tsv(cls, path) -> "ParallelCorpus":
+    def from_tsv(cls, path: str | os.PathLike) -> "ParallelCorpus":
         """Reads one text file of exactly two tab-separated columns.
 
         Args:
             path: path of UTF-8 text; gzip when it ends in ".gz".
         Raises:
             FileNotFoundError, IsADirectoryError: if the path is not a file.
-            ValueError: if a line has not two columns or is not UTF-8, a gzip file is
-                damaged, or no pair is left.
+            ValueError: if a line does not have two columns or is not UTF-8, a gzip file
+                is damaged, or no pair is left.
         """
         rows = [line.split("\t") for line in Lines.read(path)]
         for number, row in enumerate(rows, start=1):
@@ -122,18 +136,24 @@ class ParallelCorpus:
 
     @classmethod
     def from_tfds(
-        cls, name: str, split: str = "train", reverse: bool = False, data_dir=None
+        cls,
+        name: str,
+        split: str = "train",
+        reverse: bool = False,
+        data_dir: str | os.PathLike | None = None,
     ) -> "ParallelCorpus":
         """Reads a public corpus by its name in `tensorflow-datasets`.
 
-        The first time it is downloaded, whole. Line numbers are its examples'.
+        The whole corpus is downloaded the first time. Line numbers are the numbers of
+        its examples.
 
         Args:
             name: str, such as "ted_hrlr_translate/pt_to_en" or
                 "wmt14_translate/de-en"; "tfds:" before it is dropped.
             split: str, such as "train", "validation" or "train[:1000]".
             reverse: bool. Swap source and target: the paper translates en to de.
-            data_dir: path to keep it in; None means `~/tensorflow_datasets`.
+            data_dir: path of the folder that keeps it; None means
+                `~/tensorflow_datasets`.
         Raises:
             ImportError: if tensorflow-datasets is missing.
             ConnectionError: if it cannot be downloaded.
@@ -148,28 +168,29 @@ class ParallelCorpus:
     def numbers(cls, source: str = "en", target: str = "fr") -> "ParallelCorpus":
         """Numbers from 0 to 9,999 in words, then every full date from 1900 to 2099.
 
-        `num2words` and `babel` make them, in any two languages both know.
+        `num2words` and `babel` write them, in any two languages that both support.
 
         Args:
             source: str. Language, such as "en".
             target: str. Language, such as "fr".
         Raises:
             ImportError: if num2words or babel is missing.
-            ValueError: if a language is not one both know.
+            ValueError: if one of them does not support a language.
         """
         sides = [_numbers_and_dates(language) for language in (source, target)]
         return cls(*sides, origin=f"The numbers in {source} and {target}")
 
     def split(self, *sizes: int, seed: int = 0) -> tuple["ParallelCorpus", ...]:
-        """The rest of the corpus, then one part of each size: `train, test = ...(300)`.
+        """Splits off random corpora: `train, test = corpus.split(300)`.
 
-        Pairs that share a source or a target sentence stay in one part, so that no
-        sentence of one part stands in another. Each part keeps the corpus's order; the
-        report goes with the rest.
+        Pairs that share a source or a target sentence stay together, so no sentence is
+        in two of the corpora. Each keeps the order of this corpus.
 
         Args:
-            *sizes: int. Pairs of each part after the first.
-            seed: int. The same seed gives the same parts.
+            *sizes: int. Number of pairs of each corpus after the first.
+            seed: int. The same seed gives the same corpora.
+        Returns:
+            The rest of this corpus, which has its report, and one corpus per size.
         Raises:
             ValueError: if sizes are missing, below 1, leave nothing for the rest, or
                 cannot be filled by whole groups of shared sentences.
@@ -185,8 +206,8 @@ class ParallelCorpus:
             return_counts=True,
         )
         order = np.random.default_rng(seed).permutation(len(counts))
-        part = filled(sizes, counts, order)[group]
-        rest, *others = (self._pick(part == k) for k in range(len(sizes) + 1))
+        split = fill_splits(sizes, counts, order)[group]
+        rest, *others = (self._pick(split == k) for k in range(len(sizes) + 1))
         rest.report = {reason: list(lines) for reason, lines in self.report.items()}
         return rest, *others
 
@@ -196,7 +217,7 @@ class ParallelCorpus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of every text: the same for the same pairs in the same order."""
+        """SHA-256 of all sentences: the same for the same pairs in the same order."""
         digest = hashlib.sha256()
         for side in (self.sources, self.targets):
             side.add_to(digest)
@@ -228,7 +249,7 @@ class ParallelCorpus:
 
 
 def _numbers_and_dates(language):
-    """Lines of every number in words and every full date in one language."""
+    """Every number in words, then every full date, in one language."""
     try:
         from babel.dates import format_date
         from babel.localedata import locale_identifiers

@@ -48,16 +48,16 @@ class FlatIds:
         return cls(ids.astype(dtype), np.concatenate([[0], np.cumsum(lengths)]))
 
     @classmethod
-    def joined(cls, parts: Sequence["FlatIds"]) -> "FlatIds":
-        """The sequences of all parts in one; at least one part."""
-        before = np.cumsum([0, *(len(part.ids) for part in parts)])
+    def joined(cls, chunks: Sequence["FlatIds"]) -> "FlatIds":
+        """The sequences of all chunks, of which there is at least one."""
+        starts = np.cumsum([0, *(len(chunk.ids) for chunk in chunks)])
         offsets = [
-            part.offsets[:-1] + start
-            for part, start in zip(parts, before, strict=False)
+            chunk.offsets[:-1] + start
+            for chunk, start in zip(chunks, starts[:-1], strict=True)
         ]
         return cls(
-            np.concatenate([part.ids for part in parts]),
-            np.concatenate([*offsets, before[-1:]]),
+            np.concatenate([chunk.ids for chunk in chunks]),
+            np.concatenate([*offsets, starts[-1:]]),
         )
 
     def __len__(self) -> int:

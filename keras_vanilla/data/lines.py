@@ -1,12 +1,14 @@
-"""Lines of text, packed."""
+"""Lines of text, in memory or in their files."""
 
 import contextlib
 import gzip
+import hashlib
 import os
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -17,22 +19,24 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Lines(Sequence):
-    """Lines of text as one block of UTF-8 bytes, decoded one by one when read.
+    """Lines of text in one block of UTF-8 bytes; each is decoded when it is read.
 
     Args:
         block: bytes of all lines, one after the other, without line ends.
-        ends: int64 array (n + 1,). Line i is block[ends[i] : ends[i + 1]].
+        offsets: int64 array (n + 1,). Line i is block[offsets[i] : offsets[i + 1]].
     """
 
-    def __init__(self, block: bytes, ends):
+    def __init__(self, block: bytes | bytearray, offsets: Sequence[int] | np.ndarray):
         self._block = bytes(block)
-        self._ends = np.asarray(ends, dtype=np.int64)
+        self._offsets = np.asarray(offsets, dtype=np.int64)
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Lines":
-        """Packs strings; an unpaired surrogate is refused with its line number.
+        """Packs strings; `Lines` are returned as they are.
 
-        Lines that are packed already are returned as they are.
+        Raises:
+            TypeError: if a line is not a str.
+            ValueError: if a line holds an unpaired surrogate; the error has its number.
         """
         if isinstance(texts, cls):
             return texts
@@ -42,39 +46,42 @@ class Lines(Sequence):
         return packing.lines()
 
     @classmethod
-    def read(cls, *files) -> "Lines":
-        """Reads paths (gzip by ".gz") or binary streams; only a newline ends a line.
+    def read(cls, *files: str | os.PathLike | BinaryIO) -> "Lines":
+        """Reads paths (gzip when they end in ".gz") or binary streams.
 
-        Neither U+2028 nor U+0085 does, which `str.splitlines` would split at: text
-        copied from the web holds them, and one more line shifts every later pair.
+        Only a newline ends a line. `str.splitlines` would also split at U+2028 and
+        U+0085, which text copied from the web may hold; every later pair would then be
+        shifted by one line.
         """
         packing = Packing()
         for file in files:
             packing.add_file(file)
         return packing.lines()
 
-    def pick(self, indices) -> "Lines":
+    def pick(self, indices: np.ndarray) -> "Lines":
         """The lines at `indices`, in that order."""
-        starts, stops = self._ends[indices], self._ends[np.add(indices, 1)]
+        starts, stops = self._offsets[indices], self._offsets[np.add(indices, 1)]
         spans = zip(starts.tolist(), stops.tolist(), strict=True)
         block = b"".join(self._block[start:stop] for start, stop in spans)
         return Lines(block, np.concatenate([[0], np.cumsum(stops - starts)]))
 
-    def add_to(self, digest):
-        """Adds every line, and where it ends, to a digest of `hashlib`."""
-        digest.update(self._ends.tobytes())
+    def add_to(self, digest: "hashlib._Hash") -> None:
+        """Updates a digest of `hashlib` with every line and where it ends."""
+        digest.update(self._offsets.tobytes())
         digest.update(self._block)
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._offsets) - 1
 
     def __getitem__(self, index: int) -> str:
         index = range(len(self))[index]  # negative and out of range, as in a list
-        return self._block[self._ends[index] : self._ends[index + 1]].decode("utf-8")
+        return self._block[self._offsets[index] : self._offsets[index + 1]].decode(
+            "utf-8"
+        )
 
     def __iter__(self) -> Iterator[str]:
         start = 0
-        for stop in memoryview(self._ends)[1:]:
+        for stop in memoryview(self._offsets)[1:]:
             yield self._block[start:stop].decode("utf-8")
             start = stop
 
@@ -107,27 +114,30 @@ class FileLines:
 
 
 class Packing:
-    """Lines in the making."""
+    """Packs lines of UTF-8 one by one."""
 
     def __init__(self):
-        self._block, self._ends = bytearray(), array("q", [0])
+        self._block, self._offsets = bytearray(), array("q", [0])
 
-    def add(self, line: bytes):
+    def add(self, line: bytes) -> None:
+        """Adds a line without its end."""
         self._block += line
-        self._ends.append(len(self._block))
+        self._offsets.append(len(self._block))
 
-    def add_file(self, file):
+    def add_file(self, file: str | os.PathLike | BinaryIO) -> None:
+        """Adds the lines of a path or a stream; see `lines_of`."""
         for line in lines_of(file):
             self.add(line)
 
     def lines(self) -> Lines:
-        return Lines(self._block, self._ends)
+        """All lines that were added."""
+        return Lines(self._block, self._offsets)
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._offsets) - 1
 
 
-def lines_of(file) -> Iterator[bytes]:
+def lines_of(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
     """The lines of a path or a stream, without their ends, all in UTF-8.
 
     Args:
@@ -143,7 +153,7 @@ def lines_of(file) -> Iterator[bytes]:
         yield utf8(line, getattr(file, "name", file), number)
 
 
-def count_lines(path) -> int:
+def count_lines(path: str | os.PathLike) -> int:
     """Number of lines of a text file; gzip when it ends in ".gz"."""
     lines, last = 0, b"\n"
     with _opened(path) as stream:
@@ -152,8 +162,8 @@ def count_lines(path) -> int:
     return lines + (last != b"\n")
 
 
-def utf8(line: bytes, origin, number: int) -> bytes:
-    """The line itself; one that is not UTF-8 is refused, saying where it stands."""
+def utf8(line: bytes, origin: object, number: int) -> bytes:
+    """The line itself, if it is UTF-8; the error names the file and the line."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -166,7 +176,7 @@ def utf8(line: bytes, origin, number: int) -> bytes:
 
 @contextlib.contextmanager
 def _opened(file):
-    """A path as a stream of the bytes of its text, gzip or not."""
+    """The text of a path, gzip or not, as a binary stream."""
     unpacked = gzip.open if Path(file).suffix == ".gz" else open
     with unpacked(file, "rb") as stream:
         try:

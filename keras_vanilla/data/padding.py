@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_vanilla.data.bucketing import Plan
+from keras_vanilla.data.id_store import IdStore
 from keras_vanilla.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ class BatchPadder:
 
     def __init__(
         self,
-        plan,
-        store,
+        plan: Plan,
+        store: IdStore,
         tokenizer: Tokenizer,
         static_shapes: bool,
         replicas: "Replicas",

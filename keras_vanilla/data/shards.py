@@ -6,8 +6,10 @@ from pathlib import Path
 
 from keras_vanilla._checks import some_of
 
+Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
-def paired_paths(source, target) -> list[tuple[str, str]]:
+
+def paired_paths(source: Paths, target: Paths) -> list[tuple[str, str]]:
     """The paths of each source file and its translation.
 
     Args:
@@ -30,7 +32,9 @@ def names_of(paths: Iterable[tuple[str, str]]) -> str:
     return " and ".join(some_of(side, 3) for side in zip(*paths, strict=True))
 
 
-def check_line_counts(source, target, source_lines: int, target_lines: int) -> None:
+def check_line_counts(
+    source: object, target: object, source_lines: int, target_lines: int
+) -> None:
     """Refuses two files that cannot be each other's translation line by line."""
     if source_lines != target_lines:
         raise ValueError(

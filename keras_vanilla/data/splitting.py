@@ -1,12 +1,17 @@
-"""Parts of a corpus that share no sentence."""
+"""A corpus split into several that share no sentence."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
 
-def shared_sentences(*sides) -> list[int]:
-    """For each pair the first of all pairs it shares sentences with, however far.
+def shared_sentences(*sides: Sequence[str]) -> list[int]:
+    """Groups pairs that share a source or a target sentence, by union-find.
 
-    Union-find: two pairs are joined when a side of theirs is equal.
+    Args:
+        *sides: sequences of str, the sources and the targets.
+    Returns:
+        For each pair the number of the first pair in its group.
     """
     first = list(range(len(sides[0])))
 
@@ -23,26 +28,30 @@ def shared_sentences(*sides) -> list[int]:
     return [root(pair) for pair in range(len(first))]
 
 
-def filled(sizes, counts, order):
-    """The part of each group: 0 for the rest, k for sizes[k - 1], filled exactly.
+def fill_splits(
+    sizes: Sequence[int], counts: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """Assigns groups of pairs to splits of exact sizes.
 
     Args:
-        sizes: ints, pairs of each part.
-        counts: ints, pairs of each group.
-        order: ints, the groups in the order they are tried in.
+        sizes: ints, number of pairs in each split.
+        counts: ints, number of pairs in each group.
+        order: ints, the groups in the order in which they are tried.
+    Returns:
+        For each group k if it is in the split of sizes[k - 1], 0 if it is in none.
     Raises:
-        ValueError: if no groups fill a part.
+        ValueError: if the groups cannot fill a split exactly.
     """
-    part = np.zeros(len(counts), dtype=np.int64)
+    split = np.zeros(len(counts), dtype=np.int64)
     for number, size in enumerate(sizes, start=1):
         room = size
         for group in order:
-            if room and not part[group] and counts[group] <= room:
-                part[group] = number
+            if room and not split[group] and counts[group] <= room:
+                split[group] = number
                 room -= counts[group]
         if room:
             raise ValueError(
-                f"`split` cannot make a part of {size} pairs: only {size - room} fit "
+                f"`split` cannot fill a corpus of {size} pairs: only {size - room} fit "
                 "while pairs that share a sentence stay together."
             )
-    return part
+    return split

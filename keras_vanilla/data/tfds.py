@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import logging
+import os
 import re
 import sys
 import urllib.error
@@ -20,17 +21,22 @@ KNOWN = (
     "wmt_t2t_translate",
 )
 NAME = re.compile(r"(\w+)(?:/([\w.+-]+))?(?::[\d.*]+)?")  # corpus/part:version
-# How errors of tensorflow-datasets begin before they say anything.
+# Errors of tensorflow-datasets begin with this before they name the cause.
 PREAMBLE = re.compile(r"Failed to construct dataset .*?}\": ")
-# With its own ten, tensorflow-datasets takes 200 s to say that there is no network.
+# With its default of ten, tensorflow-datasets takes 200 s to report no network.
 ATTEMPTS = 5
 EXAMPLES_AT_ONCE = 1000
 
 
-def read_pairs(name, split, reverse=False, data_dir=None) -> tuple[Lines, Lines]:
-    """The source and the target lines of a corpus, downloaded if need be.
+def read_pairs(
+    name: str,
+    split: str,
+    reverse: bool = False,
+    data_dir: str | os.PathLike | None = None,
+) -> tuple[Lines, Lines]:
+    """The source and the target lines of a corpus, which is downloaded if necessary.
 
-    Args, Raises: as `ParallelCorpus.from_tfds`.
+    Args and Raises: as for `ParallelCorpus.from_tfds`.
     """
     builder = _builder(name, data_dir)
     languages = _languages(builder, name)
@@ -48,11 +54,12 @@ def read_pairs(name, split, reverse=False, data_dir=None) -> tuple[Lines, Lines]
     return (target, source) if reverse else (source, target)
 
 
-def split_names(name, data_dir=None) -> tuple[str, ...]:
-    """The splits of a corpus that is here, such as ("test", "train", "validation").
+def split_names(
+    name: str, data_dir: str | os.PathLike | None = None
+) -> tuple[str, ...]:
+    """The splits of a downloaded corpus, such as ("test", "train", "validation").
 
-    Nothing is downloaded: of a corpus that was not read yet, the names are unknown and
-    the tuple is empty.
+    Nothing is downloaded. The tuple is empty if the corpus was not downloaded before.
 
     Args:
         name: str, as in `ParallelCorpus.from_tfds`.
@@ -66,7 +73,7 @@ def split_names(name, data_dir=None) -> tuple[str, ...]:
 
 
 class _Side:
-    """The lines of one language in the making."""
+    """Collects the lines of one language."""
 
     def __init__(self, origin):
         self._origin, self._packing, self._read = origin, Packing(), 0
@@ -99,7 +106,7 @@ def _builder(name, data_dir):
         raise _unknown(name)
     corpus, part = words.groups()
     parts = _parts(tfds, corpus)
-    if len(parts) > 1 and part is None:  # tensorflow-datasets would take the first
+    if len(parts) > 1 and part is None:  # tensorflow-datasets takes the first
         raise _without_part(name, parts)
     try:
         return tfds.builder(name, data_dir=data_dir)
@@ -115,7 +122,7 @@ def _parts(tfds, corpus):
     try:
         return sorted(tfds.builder_cls(corpus).builder_configs)
     except tfds.core.registered.DatasetNotFoundError:
-        return []  # what was prepared once is read without its code
+        return []  # a prepared corpus is read without its code
 
 
 def _languages(builder, name):
@@ -131,7 +138,7 @@ def _languages(builder, name):
 
 
 def _prepare(builder, name):
-    """Downloads the corpus and writes it as records, unless they are here."""
+    """Downloads the corpus and writes it as records, unless this was done before."""
     tfds = _package()
     options = tfds.download.DownloadConfig(try_download_gcs=False)
     try:
@@ -149,7 +156,7 @@ def _prepare(builder, name):
 
 @contextlib.contextmanager
 def _brief(tfds):
-    """Fewer attempts; nothing on stdout, and bars where somebody watches them."""
+    """Fewer attempts; nothing on stdout, and progress bars only on a terminal."""
     from tensorflow_datasets.core.download import downloader
     from tensorflow_datasets.core.utils import tqdm_utils
 
@@ -197,7 +204,7 @@ def _unknown(name):
 
 def _without_part(name, parts):
     return ValueError(
-        f"This corpus has the parts {', '.join(parts)}; `reverse` swaps the languages. "
+        f"This corpus is one of {', '.join(parts)}; `reverse` swaps the languages. "
         f"Received: {name!r}"
     )
 

@@ -14,7 +14,7 @@ from keras_vanilla.data import cache_manifest as manifests
 from keras_vanilla.data.cache_making import make_cache
 from keras_vanilla.data.id_file import ShardFile
 from keras_vanilla.data.id_store import IdStore
-from keras_vanilla.data.shards import check_line_counts, names_of, paired_paths
+from keras_vanilla.data.shards import Paths, check_line_counts, names_of, paired_paths
 from keras_vanilla.tokenizer import Tokenizer
 
 
@@ -80,8 +80,8 @@ class TokenCache:
     @classmethod
     def make(
         cls,
-        source: str | os.PathLike | list[str | os.PathLike],
-        target: str | os.PathLike | list[str | os.PathLike],
+        source: Paths,
+        target: Paths,
         tokenizer: Tokenizer,
         folder: str | os.PathLike,
         max_tokens: int = 256,

@@ -1,9 +1,17 @@
 """SentencePiece inside TensorFlow graphs, by tensorflow-text."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from keras_vanilla.tokenizer.special_ids import SpecialIds
 
+if TYPE_CHECKING:
+    import tensorflow as tf
 
-def encode(model: bytes, strings, end_id: int):
+
+def encode(
+    model: bytes, strings: "Sequence[str] | tf.Tensor", end_id: int
+) -> "tf.RaggedTensor":
     """Ids of strings: a ragged int32 tensor (B, None), `end_id` last in every row."""
     import tensorflow as tf
 
@@ -12,7 +20,7 @@ def encode(model: bytes, strings, end_id: int):
     return tf.concat([_tokenizer(model).tokenize(strings), end], axis=1)
 
 
-def decode(model: bytes, ids, special: SpecialIds):
+def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
     """Text of ids (B, L): a string tensor (B,), cut at each row's first end."""
     import tensorflow as tf
 

@@ -225,7 +225,7 @@ class Tokenizer:
         """The pieces of target ids; see `source_pieces`."""
         return self._target.id_to_piece(list(ids))
 
-    def source_graph(self, strings) -> "tf.RaggedTensor":
+    def source_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
         """Source ids inside a TensorFlow graph.
 
         Args:
@@ -235,11 +235,11 @@ class Tokenizer:
         """
         return tf_text.encode(self.source_model, strings, self.end_id)
 
-    def target_graph(self, strings) -> "tf.RaggedTensor":
+    def target_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
         """Target ids inside a TensorFlow graph; see `source_graph`."""
         return tf_text.encode(self.target_model, strings, self.end_id)
 
-    def detokenize_graph(self, ids) -> "tf.Tensor":
+    def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
         """The text of target ids inside a TensorFlow graph, as `decode` gives it.
 
         Args:

@@ -227,5 +227,5 @@ def test_sizes_that_leave_no_rest_are_refused(sizes):
 
 def test_a_size_that_would_tear_shared_sentences_apart_is_refused():
     corpus = ParallelCorpus(["a", "a", "b", "b"], ["1", "2", "3", "4"])
-    with pytest.raises(ValueError, match="part of 3 pairs: only 2 fit"):
+    with pytest.raises(ValueError, match="corpus of 3 pairs: only 2 fit"):
         corpus.split(3)

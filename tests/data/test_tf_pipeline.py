@@ -48,6 +48,7 @@ def test_numpy_batches_need_no_tensorflow():
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("run", range(2))
 def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine(run):
     prefetching = python(CORPUS + PREFETCHING_AT_THE_END)
@@ -64,6 +65,7 @@ def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine(run):
             process.communicate()
 
 
+@pytest.mark.full
 def test_a_failed_batch_does_not_delay_the_end():
     failing = """
 import time, atexit

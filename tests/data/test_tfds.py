@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from keras_vanilla.data import ParallelCorpus, batches, public
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.data import tfds as our_tfds
 from keras_vanilla.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.full
@@ -122,7 +123,7 @@ def server():
 @pytest.fixture
 def download(tmp_path, monkeypatch):
     """Reads a corpus that is to be downloaded from an address."""
-    monkeypatch.setattr(public, "ATTEMPTS", 1)
+    monkeypatch.setattr(our_tfds, "ATTEMPTS", 1)
 
     def read(url):
         monkeypatch.setattr(Downloaded, "url", url)
@@ -190,11 +191,7 @@ def test_sentences_of_two_lines_stay_one_pair_on_the_way_to_batches(folder):
     corpus = ParallelCorpus.from_tfds("toy_translate/de-en", data_dir=folder)
     tokenizer = Tokenizer.train_separate(corpus.sources, corpus.targets, 290)
     data = batches(corpus, tokenizer, shuffle=False)
-    texts = [
-        text
-        for inputs, labels, _ in data.as_numpy_iterator()
-        for text in tokenizer.decode(labels)
-    ]
+    texts = [text for inputs, labels, _ in data for text in tokenizer.decode(labels)]
     assert sorted(texts) == sorted(corpus.targets)
     assert tokenizer.encode(["a\nb"]) == tokenizer.encode(["a b"])
 
@@ -209,20 +206,20 @@ def test_a_pair_without_text_is_left_out_with_its_number(tmp_path):
 def test_split_names_are_known_without_a_download_once_the_corpus_is_here(
     folder, tmp_path
 ):
-    assert set(public.split_names("tfds:toy_translate/de-en", folder)) == set(SIZES)
-    assert public.split_names("toy_translate/de-en", tmp_path) == ()
-    assert public.split_names("ted_hrlr_translate/pt_to_en", tmp_path) == ()
+    assert set(our_tfds.split_names("tfds:toy_translate/de-en", folder)) == set(SIZES)
+    assert our_tfds.split_names("toy_translate/de-en", tmp_path) == ()
+    assert our_tfds.split_names("ted_hrlr_translate/pt_to_en", tmp_path) == ()
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match="no corpus 'nope'"):
-        public.split_names("nope", tmp_path)
+        our_tfds.split_names("nope", tmp_path)
     with pytest.raises(ValueError, match="not a translation"):
-        public.split_names("mnist", tmp_path)
+        our_tfds.split_names("mnist", tmp_path)
 
 
 def test_every_corpus_we_name_is_a_translation_between_two_languages(tmp_path):
-    for name in public.KNOWN:
+    for name in our_tfds.KNOWN:
         for part in tfds.builder_cls(name).builder_configs:
-            assert public.split_names(f"{name}/{part}", tmp_path) == ()
+            assert our_tfds.split_names(f"{name}/{part}", tmp_path) == ()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +228,7 @@ def test_every_corpus_we_name_is_a_translation_between_two_languages(tmp_path):
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path, name):
     message = read_error(ValueError, name, data_dir=tmp_path)
     assert repr(name.removeprefix("tfds:")) in message
-    assert all(known in message for known in public.KNOWN)
+    assert all(known in message for known in our_tfds.KNOWN)
 
 
 @pytest.mark.parametrize("name", ["toy_translate", "toy_translate/en-de"])
@@ -329,6 +326,6 @@ def test_preparing_says_nothing_on_stdout_and_draws_no_bars(tmp_path, capfd):
 @pytest.mark.parametrize("package", ["tensorflow_datasets", "importlib_resources"])
 def test_a_missing_package_names_the_extra(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    for ask in (ParallelCorpus.from_tfds, public.split_names):
+    for ask in (ParallelCorpus.from_tfds, our_tfds.split_names):
         with pytest.raises(ImportError, match=r'pip install "\.\[corpora\]"'):
             ask("ted_hrlr_translate/pt_to_en")

@@ -201,7 +201,7 @@ def test_batches_are_padded_and_started_with_the_ids_that_follow_the_pieces(tmp_
         "end_id": 69,
     }
     data = batches(ParallelCorpus(LINES, OTHER), tokenizer, shuffle=False)
-    for inputs, labels, weights in data.as_numpy_iterator():
+    for inputs, labels, weights in data:
         mask = labels != 67
         np.testing.assert_array_equal(mask, weights > 0)
         assert (inputs["target_ids"][:, 0] == 68).all()

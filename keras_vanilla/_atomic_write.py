@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from keras_vanilla._types import PathLike
+
 
 @contextlib.contextmanager
-def atomic_path(path) -> Iterator[Path]:
+def atomic_path(path: PathLike) -> Iterator[Path]:
     """A temporary path beside `path`, for a file or a folder that is to have its name.
 
     When the block ends without an error, what was written there is synced to the disk
@@ -36,7 +38,7 @@ def atomic_path(path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_write(path) -> Iterator[BinaryIO]:
+def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     """A binary file to write, which has the name `path` when the block has ended.
 
     Args:
@@ -48,7 +50,7 @@ def atomic_write(path) -> Iterator[BinaryIO]:
         yield file
 
 
-def atomic_write_text(path, text: str) -> None:
+def atomic_write_text(path: PathLike, text: str) -> None:
     """Writes a small text file in UTF-8, whole or not at all."""
     with atomic_write(path) as file:
         file.write(text.encode())

@@ -4,9 +4,10 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
-def check_integer(name: str, value, least: int, most: int | None = None) -> int:
+def check_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
     """The value as a Python int.
 
     Args:
@@ -27,7 +28,7 @@ def check_integer(name: str, value, least: int, most: int | None = None) -> int:
     return number
 
 
-def check_probability(name: str, value) -> float:
+def check_probability(name: str, value: Any) -> float:
     """The value as a Python float that is at least 0 and below 1.
 
     Args:
@@ -40,7 +41,7 @@ def check_probability(name: str, value) -> float:
 
 
 def check_number(
-    name: str, value, least: float = -math.inf, below: float = math.inf
+    name: str, value: Any, least: float = -math.inf, below: float = math.inf
 ) -> float:
     """The value as a finite Python float.
 
@@ -64,7 +65,7 @@ def check_number(
     return number
 
 
-def check_choice(name: str, value, choices: Sequence):
+def check_choice(name: str, value: Any, choices: Sequence) -> Any:
     """The value, which must be one of the choices.
 
     Args:
@@ -83,7 +84,7 @@ def check_choice(name: str, value, choices: Sequence):
     return value
 
 
-def check_line(number: int, line) -> bytes:
+def check_line(number: int, line: Any) -> bytes:
     """The UTF-8 form of a line of text.
 
     Args:

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from keras_vanilla._types import PathLike
+
 NAME = ".lock"
 
 
@@ -14,7 +16,7 @@ class FolderInUse(OSError):
 
 
 @contextlib.contextmanager
-def folder_lock(folder) -> Iterator[None]:
+def folder_lock(folder: PathLike) -> Iterator[None]:
     """Holds the lock of a folder, which is made if it does not exist.
 
     Args:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from keras_vanilla import export
+from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import train_translator
 
@@ -26,7 +27,7 @@ ABOUT = {
 }
 
 
-def run(output):
+def run(output: PathLike) -> float:
     """Trains, tests, exports and verifies a translator of numbers and dates.
 
     English to French, from words that num2words and babel make; training and test never

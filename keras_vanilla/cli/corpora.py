@@ -1,11 +1,20 @@
 """Parallel text as the commands name it: files, or a public corpus."""
 
+import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from keras_vanilla.cli.console import say
 
+if TYPE_CHECKING:
+    from keras_vanilla.data import ParallelCorpus
+    from keras_vanilla.training.config import TrainingConfig
+    from keras_vanilla.training.run_folder import RunFolder
 
-def add_corpus_options(command, target="target", shards=False):
+
+def add_corpus_options(
+    command: argparse.ArgumentParser, target: str = "target", shards: bool = False
+) -> None:
     """`--source` and the like, for the commands that read parallel text.
 
     Args:
@@ -22,7 +31,7 @@ def add_corpus_options(command, target="target", shards=False):
     add("--reverse", action="store_true", help="from its second language to its first")
 
 
-def add_cache_option(command):
+def add_cache_option(command: argparse.ArgumentParser) -> None:
     """`--cache`, for a command that trains."""
     command.add_argument(
         "--cache",
@@ -31,14 +40,16 @@ def add_cache_option(command):
     )
 
 
-def add_validation_options(command):
+def add_validation_options(command: argparse.ArgumentParser) -> None:
     """`--validation-source` and `--validation-target`."""
     add = command.add_argument
     add("--validation-source", metavar="FILE", help="sentences to validate on")
     add("--validation-target", metavar="FILE", help="their translations")
 
 
-def read_corpus(options, target, split):
+def read_corpus(
+    options: argparse.Namespace, target: str | list[str] | None, split: str
+) -> "ParallelCorpus":
     """The corpus that the options name; lines that are left out are reported.
 
     Args:
@@ -51,7 +62,7 @@ def read_corpus(options, target, split):
     return _read_public(options.corpus, split, options.reverse)
 
 
-def names_files(options, target):
+def names_files(options: argparse.Namespace, target: str | list[str] | None) -> bool:
     """Whether the options name files; they must name those or a public corpus."""
     if (options.corpus is None) == (options.source is None):
         raise ValueError("Give either --source with its translation, or --corpus.")
@@ -76,7 +87,7 @@ class TrainingInput:
         ValueError: if options contradict each other; nothing was read.
     """
 
-    def __init__(self, options):
+    def __init__(self, options: argparse.Namespace):
         self._options = options
         self._has_files = names_files(options, options.target)
         if options.cache and not self._has_files:
@@ -89,7 +100,7 @@ class TrainingInput:
                 f"{len(options.tokenizer)} files"
             )
 
-    def read(self, config, folder):
+    def read(self, config: "TrainingConfig", folder: "RunFolder") -> None:
         """Reads `translator` or `tokenizer` if given, then `corpus` and `validation`.
 
         Args:

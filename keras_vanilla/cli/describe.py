@@ -8,7 +8,7 @@ from pathlib import Path
 from keras_vanilla.cli.console import add_command
 
 
-def add_to(commands) -> None:
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(
         commands,

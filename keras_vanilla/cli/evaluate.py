@@ -8,7 +8,7 @@ from keras_vanilla.cli.console import add_command, add_search_options, search_se
 from keras_vanilla.cli.corpora import add_corpus_options, read_corpus
 
 
-def add_to(commands) -> None:
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(commands, "evaluate", run, "BLEU and chrF of a model")
     add = command.add_argument

@@ -1,5 +1,6 @@
 """`keras-vanilla export` and `keras-vanilla verify`."""
 
+import argparse
 from pathlib import Path
 
 from keras_vanilla.cli.console import add_command, refuse_existing
@@ -25,7 +26,7 @@ ABOUT = {
 }
 
 
-def add_to(commands) -> None:
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the commands."""
     _add_export(commands)
     _add_verify(commands)

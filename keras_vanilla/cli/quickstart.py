@@ -1,9 +1,11 @@
 """`keras-vanilla quickstart`."""
 
+import argparse
+
 from keras_vanilla.cli.console import add_command, refuse_existing
 
 
-def add_to(commands):
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(
         commands, "quickstart", run, "train, test and export a small translator"
@@ -16,7 +18,7 @@ def add_to(commands):
     )
 
 
-def run(options):
+def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla import quickstart
 

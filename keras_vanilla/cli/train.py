@@ -1,5 +1,7 @@
 """`keras-vanilla train`."""
 
+import argparse
+
 from keras_vanilla.cli.console import add_command, say
 from keras_vanilla.cli.corpora import (
     TrainingInput,
@@ -9,7 +11,7 @@ from keras_vanilla.cli.corpora import (
 )
 
 
-def add_to(commands):
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(commands, "train", run, "train a translator on parallel text")
     add_corpus_options(command, shards=True)
@@ -100,7 +102,7 @@ def _add_devices(command):
     )
 
 
-def run(options):
+def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla.distribution.strategies import strategy
     from keras_vanilla.training.config import TrainingConfig

@@ -18,7 +18,7 @@ from keras_vanilla.cli.console import (
 WHITE_SPACE = re.compile(r"[\t\r\n]")
 
 
-def add_to(commands) -> None:
+def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(
         commands, "translate", run, "translate arguments, a file or standard input"

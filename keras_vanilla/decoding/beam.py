@@ -1,7 +1,10 @@
 """Beam search: at each step, the most probable of all continuations are kept."""
 
+from typing import Any
+
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import ends_here, row_limits
 from keras_vanilla.decoding.loop import run_loop
@@ -12,14 +15,14 @@ FIRST = 1.0  # ranks before every log-probability
 
 
 def beam_search(
-    model,
-    source_ids,
+    model: Any,
+    source_ids: Tensor,
     beam_size: int = 4,
     length_penalty: float = 0.6,
     length_normalization: str = "gnmt",
     max_length: int | None = None,
     n_best: int | None = None,
-):
+) -> tuple[Tensor, Tensor]:
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
 
         score = log P(hypothesis | source) / lp(n),    lp(n) = ((5 + n) / 6)^a  "gnmt"

@@ -2,9 +2,11 @@
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.sampling import check_seed
 
 MOST_KEPT = 16  # compiled searches per model
@@ -25,7 +27,7 @@ class CompiledSearch:
         self._model = model
         self._searches = {}
 
-    def __call__(self, search: Callable, source_ids, **settings):
+    def __call__(self, search: Callable, source_ids: Tensor, **settings) -> Any:
         """The result of `search(model, source_ids, **settings)`, as NumPy arrays.
 
         Args:

@@ -1,8 +1,10 @@
 """How to search: the settings of a search as one value, checked when it is made."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from keras_vanilla._checks import check_choice, check_integer, check_number
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length
 
 LENGTH_NORMALIZATIONS = ("gnmt", "power")
@@ -59,7 +61,7 @@ class DecodingConfig:
         """Whether greedy search finds what is asked for."""
         return self.beam_size == 1 and self.n_best is None
 
-    def normalize(self, log_probs, lengths):
+    def normalize(self, log_probs: Tensor, lengths: Tensor) -> Tensor:
         """Scores: log-probabilities divided by the length normalization.
 
             log P / ((5 + n) / 6)^length_penalty    "gnmt"
@@ -74,7 +76,7 @@ class DecodingConfig:
             lengths = (5 + lengths) / 6
         return log_probs / lengths**self.length_penalty
 
-    def check_model(self, model) -> None:
+    def check_model(self, model: Any) -> None:
         """Refuses a `max_length` above the model's.
 
         Raises:

@@ -1,17 +1,20 @@
 """Greedy search: at each step, the most likely token."""
 
+from typing import Any
+
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.loop import decode_token_by_token
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
 
 def greedy_search(
-    model,
-    source_ids,
+    model: Any,
+    source_ids: Tensor,
     max_length: int | None = None,
     return_scores: bool = False,
-):
+) -> Tensor | tuple[Tensor, Tensor]:
     """Maps source ids to target ids, taking the most likely token at each step.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in

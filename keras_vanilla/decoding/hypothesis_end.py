@@ -1,15 +1,17 @@
 """Where a hypothesis ends: at `end_id`, or at its longest length."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from keras import ops
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla._types import Tensor
 
 EXTRA_TOKENS = 50  # Vaswani et al. 2017, section 6.1: at most S + 50
 
 
-def longest_output(source_length, most: int):
+def longest_output(source_length: Tensor | int, most: int) -> Tensor | int:
     """The smaller of S + 50 and `most`.
 
     Args:
@@ -22,7 +24,9 @@ def longest_output(source_length, most: int):
     )
 
 
-def output_length(model, source_length, max_length: int | None = None):
+def output_length(
+    model: Any, source_length: Tensor | int, max_length: int | None = None
+) -> Tensor | int:
     """The number of tokens a search may produce, the end included.
 
     Args:
@@ -43,7 +47,9 @@ def output_length(model, source_length, max_length: int | None = None):
     return length
 
 
-def row_limits(model, memory_mask, max_length: int | None = None):
+def row_limits(
+    model: Any, memory_mask: Tensor | None, max_length: int | None = None
+) -> tuple[Tensor | int, Tensor]:
     """The longest output of a batch, and of each of its rows.
 
     A row's own limit follows from its own source, whatever its padding.
@@ -64,7 +70,7 @@ def row_limits(model, memory_mask, max_length: int | None = None):
     )
 
 
-def ends_here(tokens, count, limits, end_id: int):
+def ends_here(tokens: Tensor, count: Tensor, limits: Tensor, end_id: int) -> Tensor:
     """Whether each hypothesis ends with its newest token.
 
     Args:
@@ -81,7 +87,7 @@ def ends_here(tokens, count, limits, end_id: int):
     return ops.equal(tokens, end_id) | at_limit
 
 
-def until_end(ids: Sequence[int], model) -> list[int]:
+def until_end(ids: Sequence[int], model: Any) -> list[int]:
     """The ids up to the first `end_id`; without one, the ids before the final pads.
 
     Args:

@@ -1,19 +1,21 @@
 """The loop of every search that keeps one hypothesis per row."""
 
 from collections.abc import Callable
+from typing import Any
 
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import ends_here, row_limits
 
 
 def decode_token_by_token(
-    model,
-    source_ids,
+    model: Any,
+    source_ids: Tensor,
     choose: Callable,
     max_length: int | None = None,
     log_prob: Callable | None = None,
-):
+) -> tuple[Tensor, Tensor | None]:
     """Maps source ids to target ids, one token after another.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
@@ -71,7 +73,7 @@ def decode_token_by_token(
     return state["ids"], None if log_prob is None else state["sums"]
 
 
-def run_loop(model, unfinished: Callable, step: Callable, state: dict) -> dict:
+def run_loop(model: Any, unfinished: Callable, step: Callable, state: dict) -> dict:
     """The state after the last step.
 
     A model may have a `while_loop` of its own, as exported models do.

@@ -1,23 +1,25 @@
 """Sampling: at each step, a token drawn by its probability."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.loop import decode_token_by_token
 
 
 def sample(
-    model,
-    source_ids,
+    model: Any,
+    source_ids: Tensor,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | keras.random.SeedGenerator | None = None,
     max_length: int | None = None,
-):
+) -> Tensor:
     """Maps source ids to target ids, drawing each token from the model's distribution.
 
         softmax(logits / temperature)  ->  the top_k best  ->  of them the top_p nucleus
@@ -76,7 +78,7 @@ def sample(
     return decode_token_by_token(model, source_ids, choose, max_length)[0]
 
 
-def check_seed(seed):
+def check_seed(seed: Any) -> Any:
     """The seed, an integer as Python's int; refuses what not every backend takes.
 
     Args:

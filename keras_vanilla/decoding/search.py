@@ -1,11 +1,16 @@
 """The search that a `DecodingConfig` describes."""
 
+from typing import Any
+
+from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.greedy import greedy_search
 
 
-def run_search(model, source_ids, config: DecodingConfig, return_scores: bool = False):
+def run_search(
+    model: Any, source_ids: Tensor, config: DecodingConfig, return_scores: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """Maps source ids to target ids, by greedy or beam search.
 
     Args:

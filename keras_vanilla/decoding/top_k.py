@@ -2,10 +2,12 @@
 
 from keras import ops
 
+from keras_vanilla._types import Tensor
+
 BLOCK = 128  # numbers in a block
 
 
-def blockwise_top_k(values, k: int):
+def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k highest values of each row, as `keras.ops.top_k` finds them.
 
     First it finds the k blocks with the highest maxima, then the k highest values in

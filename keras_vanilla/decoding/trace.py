@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vanilla._types import Tensor
+
 
 class SearchTrace(NamedTuple):
     """A search's result and its states.
@@ -20,7 +22,9 @@ class SearchTrace(NamedTuple):
     states: list[dict[str, np.ndarray]]
 
 
-def trace_search(search: Callable, model, source_ids, **arguments) -> SearchTrace:
+def trace_search(
+    search: Callable, model: Any, source_ids: Tensor, **arguments
+) -> SearchTrace:
     """Runs a search and keeps its state before the first step and after each.
 
     The search is the same code; its loop runs in Python, so it is slow.

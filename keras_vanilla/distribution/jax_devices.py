@@ -8,7 +8,9 @@ from keras_vanilla.distribution import jax_processes, keras_internals
 from keras_vanilla.distribution.replicas import replicas_in_force
 
 
-def distribution(name: str = "auto", shards: int | None = None):
+def distribution(
+    name: str = "auto", shards: int | None = None
+) -> contextlib.AbstractContextManager:
     """A scope in which batches, or also the weights, are split over JAX's devices.
 
     | name | weights | rows of a batch |
@@ -70,7 +72,9 @@ def distribution(name: str = "auto", shards: int | None = None):
     return _in_force(makers[_best() if name == "auto" else name]())
 
 
-def layout_map(device_mesh) -> keras.distribution.LayoutMap:
+def layout_map(
+    device_mesh: keras.distribution.DeviceMesh,
+) -> keras.distribution.LayoutMap:
     """How a Transformer's weights are split over the axis "model" of a mesh.
 
     Embeddings are split by vocabulary, attention by heads, feed-forward networks by

@@ -8,8 +8,11 @@ Nothing here changes Keras for other models, except inside `overrides`.
 import contextlib
 import functools
 from collections.abc import Iterator
+from typing import Any
 
 import keras
+
+from keras_vanilla._types import Tensor
 
 KNOWN_VERSION = "3.15"
 
@@ -45,12 +48,12 @@ def private_names() -> list:
     ]
 
 
-def update_loss_mean(model: keras.Model, loss, rows) -> None:
+def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
     """Adds a batch's loss to the mean that `fit` shows (`Trainer._loss_tracker`)."""
     model._loss_tracker.update_state(loss, sample_weight=rows)
 
 
-def build_metrics_and_optimizer(model: keras.Model, data) -> None:
+def build_metrics_and_optimizer(model: keras.Model, data: Any) -> None:
     """Makes the variables that TensorFlow would make in the first step.
 
     `Trainer._compile_metrics` and `Trainer._symbolic_build`.
@@ -71,7 +74,7 @@ def set_initial_epoch(model: keras.Model, epoch: int | None) -> None:
     model._initial_epoch = epoch
 
 
-def layout_of(variable):
+def layout_of(variable: keras.Variable) -> Any:
     """The `TensorLayout` of a variable made under `keras.distribution`, or None."""
     return getattr(variable, "_layout", None)
 

@@ -1,5 +1,7 @@
 """What Keras 3.15 cannot train on TensorFlow, refused before the first step."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
@@ -85,7 +87,7 @@ def refuse_micro_batches_where_they_fail(model: keras.Model, count: int) -> None
     _refuse_accumulation(model.optimizer)
 
 
-def refuse_unknown_shapes_on_tpu(model: keras.Model, data) -> None:
+def refuse_unknown_shapes_on_tpu(model: keras.Model, data: Any) -> None:
     """Refuses tensors of unknown shape on a TPU, where XLA must compile every shape.
 
     Args:

@@ -2,8 +2,12 @@
 
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,9 @@ def _of_keras():
     return Replicas(len(rows), mine[0], here)
 
 
-def distributed_dataset(dataset, replicas: Replicas):
+def distributed_dataset(
+    dataset: "tf.data.Dataset", replicas: Replicas
+) -> "tf.data.Dataset | tf.distribute.DistributedDataset":
     """A dataset of this process's rows, in the form that `fit` takes.
 
     A `MultiWorkerMirroredStrategy` would split the rows over all workers again, and

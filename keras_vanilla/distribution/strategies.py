@@ -14,7 +14,7 @@ STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
 
 
 @contextlib.contextmanager
-def strategy(name: str = "auto"):
+def strategy(name: str = "auto") -> contextlib.AbstractContextManager:
     """A scope in which batches, model and optimizer are made for several devices.
 
         with strategy("mirrored"):

@@ -10,6 +10,8 @@ import keras
 import tensorflow as tf
 
 from keras_vanilla._checks import first_line
+from keras_vanilla._types import PathLike
+from keras_vanilla.models.transformer import Transformer
 
 
 def require_tensorflow() -> None:
@@ -26,7 +28,9 @@ def require_tensorflow() -> None:
         )
 
 
-def convert(module: tf.Module, model, quantize: str | None = None) -> bytes:
+def convert(
+    module: tf.Module, model: Transformer, quantize: str | None = None
+) -> bytes:
     """The bytes of a `.tflite` file of builtin operators.
 
     Args:
@@ -42,7 +46,7 @@ def convert(module: tf.Module, model, quantize: str | None = None) -> bytes:
         return _convert(folder, save_graph(module, folder), quantize)
 
 
-def save_graph(module: tf.Module, folder) -> list[str]:
+def save_graph(module: tf.Module, folder: PathLike) -> list[str]:
     """Writes a SavedModel, and returns the names of its functions.
 
     TensorFlow's message about the folder is hidden: the folder is a temporary one.
@@ -63,7 +67,7 @@ def save_graph(module: tf.Module, folder) -> list[str]:
 
 
 @contextmanager
-def embedding_lookup(model) -> Iterator[None]:
+def embedding_lookup(model: Transformer) -> Iterator[None]:
     """Within the block TFLite's EMBEDDING_LOOKUP reads the model's tables.
 
     A tied table that GATHER reads would be stored twice when it is quantised.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from keras_vanilla._checks import check_integer
 from keras_vanilla.decoding.hypothesis_end import longest_output
+from keras_vanilla.models.transformer import Transformer
 
 USUAL_LENGTH = 128
 
@@ -26,7 +27,7 @@ class Limits:
     @classmethod
     def of_model(
         cls,
-        model,
+        model: Transformer,
         max_bytes: int,
         max_source_length: int | None = None,
         max_length: int | None = None,

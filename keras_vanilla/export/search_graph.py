@@ -1,9 +1,12 @@
 """The search inside every exported file, over a model's variables."""
 
+from typing import Any
+
 import tensorflow as tf
 from keras import ops
 
 from keras_vanilla.decoding import DecodingConfig, run_search
+from keras_vanilla.models.transformer import Transformer
 
 _SEGMENT = 24  # positions by which the caches grow; most sentences have no more
 
@@ -25,7 +28,9 @@ class SearchGraph(tf.Module):
         log-probabilities, in beam search divided by the length normalization.
     """
 
-    def __init__(self, model, config: DecodingConfig, max_length: int | None = None):
+    def __init__(
+        self, model: Transformer, config: DecodingConfig, max_length: int | None = None
+    ):
         super().__init__()
         self.weights = [weight.value for weight in model.weights]
         searched = _GrowingCaches(model, max_length)
@@ -33,7 +38,7 @@ class SearchGraph(tf.Module):
             searched, source_ids, config, return_scores=True
         )
 
-    def __call__(self, source_ids):
+    def __call__(self, source_ids: tf.Tensor) -> Any:
         return self._search(source_ids)
 
 

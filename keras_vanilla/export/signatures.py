@@ -44,7 +44,7 @@ class TextForm(tf.Module):
         )
         self._search = _OneSentence(model, limits, config)
 
-    def signatures(self):
+    def signatures(self) -> dict:
         """The file's functions by name."""
         text = tf.TensorSpec([self.limits.max_bytes], tf.uint8, name="text")
         return {"translate": tf.function(self._translate, [text], autograph=False)}
@@ -78,7 +78,7 @@ class IdsForm(tf.Module):
         self._length, self._pad_id = limits.max_source_length, translator.model.pad_id
         self._search = _OneSentence(translator.model, limits, config)
 
-    def signatures(self):
+    def signatures(self) -> dict:
         """The file's functions by name."""
         ids = tf.TensorSpec([1, self._length], tf.int32, name="source_ids")
         return {"translate_ids": tf.function(self._translate, [ids], autograph=False)}
@@ -112,7 +112,7 @@ class StepsForm(tf.Module):
         self._model, self._limits = translator.model, limits
         self.weights = [weight.value for weight in self._model.weights]
 
-    def signatures(self):
+    def signatures(self) -> dict:
         """The file's functions by name."""
         ids = tf.TensorSpec([1, self._limits.max_source_length], tf.int32)
         encode = tf.function(self._encode, autograph=False)

@@ -5,13 +5,14 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.translation import Translator
 
 
-def saved_model(translator: Translator, folder) -> None:
+def saved_model(translator: Translator, folder: PathLike) -> None:
     """Writes a SavedModel that translates, with the search and the tokenizer inside.
 
     Two signatures, of any batch size and length:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_path, atomic_write_text
 from keras_vanilla._checks import check_choice, refuse_unknown
+from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.checks.verification import compare
@@ -34,7 +35,7 @@ ABOUT = (
 
 def tflite(
     translator: Translator,
-    path,
+    path: PathLike,
     quantize: str | None = "int8",
     beam_size: int = 1,
     max_bytes: int = 512,

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.layers.transformer_layer import TransformerLayer
 
 
@@ -109,7 +110,7 @@ class DecoderLayer(TransformerLayer):
         )
         return self.feed_forward_residual.after(x, outputs, training=training)
 
-    def start_cache(self, memory, max_length) -> dict:
+    def start_cache(self, memory: Tensor, max_length: Tensor | int) -> dict:
         """What `step` needs of the past: nothing yet, and the memory's projections.
 
         Args:
@@ -132,7 +133,13 @@ class DecoderLayer(TransformerLayer):
         cache["cross_value"] = self.cross_attention.project_value(memory)
         return cache
 
-    def step(self, inputs, cache: dict, index, memory_mask=None):
+    def step(
+        self,
+        inputs: Tensor,
+        cache: dict,
+        index: Tensor | int,
+        memory_mask: Tensor | None = None,
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """The layer's output at one position, given the positions before it.
 
         Args:

@@ -1,5 +1,7 @@
 """The position-wise feed-forward network."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_vanilla._checks import check_integer, check_probability
@@ -34,7 +36,7 @@ class FeedForward(keras.layers.Layer):
     def __init__(
         self,
         d_ff: int,
-        activation="relu",
+        activation: str | Callable = "relu",
         dropout: float = 0.0,
         seed: int | None = None,
         **kwargs,

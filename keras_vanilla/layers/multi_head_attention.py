@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla._types import Tensor
 
 FUSED = ("jax", "torch")  # backends whose fused attention is faster than its parts
 
@@ -133,19 +134,26 @@ class MultiHeadAttention(keras.layers.Layer):
             return self.attend_with_weights(*heads, _all_of(masks), training=training)
         return self.attend(*heads, _all_of(masks), training=training)
 
-    def project_query(self, query):
+    def project_query(self, query: Tensor) -> Tensor:
         """Queries of all heads: (B, T, D) -> (B, N, T, H)."""
         return self._split_heads(self.query_dense(query), self.key_dim)
 
-    def project_key(self, key):
+    def project_key(self, key: Tensor) -> Tensor:
         """Keys of all heads: (B, S, D) -> (B, N, S, H)."""
         return self._split_heads(self.key_dense(key), self.key_dim)
 
-    def project_value(self, value):
+    def project_value(self, value: Tensor) -> Tensor:
         """Values of all heads: (B, S, D) -> (B, N, S, H)."""
         return self._split_heads(self.value_dense(value), self.value_dim)
 
-    def attend(self, query, key, value, mask=None, training=None):
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         """Attention between projected heads, joined and projected back.
 
         Args:
@@ -162,7 +170,14 @@ class MultiHeadAttention(keras.layers.Layer):
             return self.attend_with_weights(query, key, value, mask, training)[0]
         return self.output_dense(_fused_attention(query, key, value, mask))
 
-    def attend_with_weights(self, query, key, value, mask=None, training=None):
+    def attend_with_weights(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """`attend`, with the weights; arguments as there.
 
         Returns:

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_vanilla._types import Tensor
+
 
 class Residual(keras.layers.Layer):
     """Dropout, residual connection and layer normalisation around a sub-layer.
@@ -38,11 +40,11 @@ class Residual(keras.layers.Layer):
     def build(self, input_shape):
         self.norm.build(input_shape)
 
-    def before(self, x):
+    def before(self, x: Tensor) -> Tensor:
         """What the sub-layer is given, of the layer's inputs (B, T, D)."""
         return self.norm(x) if self.normalize_first else x
 
-    def after(self, x, outputs, training=None):
+    def after(self, x: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
         """The inputs x (B, T, D) and the sub-layer's outputs, added up."""
         outputs = x + self.dropout(outputs, training=training)
         return outputs if self.normalize_first else self.norm(outputs)

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla._types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -51,7 +52,7 @@ class TokenEmbedding(keras.layers.Layer):
         d_model: int,
         pad_id: int = 0,
         scale: bool = True,
-        embeddings=None,
+        embeddings: Tensor | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -99,7 +100,7 @@ class TokenEmbedding(keras.layers.Layer):
             vectors = vectors * self.d_model**0.5
         return ops.cast(vectors, self.compute_dtype)
 
-    def lookup(self, table, ids):
+    def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
         """The rows of `table` (V, D) that `ids` (B, T) name: (B, T, D).
 
         The one seam left for exporters, which may replace it on an instance.

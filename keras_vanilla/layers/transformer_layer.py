@@ -1,5 +1,7 @@
 """What the encoder's and the decoder's layer have in common."""
 
+from collections.abc import Callable
+
 import keras
 
 from keras_vanilla._checks import check_integer, check_number, check_probability
@@ -33,7 +35,7 @@ class TransformerLayer(keras.layers.Layer):
         key_dim: int | None = None,
         dropout: float = 0.1,
         attention_dropout: float | None = None,
-        activation="relu",
+        activation: str | Callable = "relu",
         normalize_first: bool = False,
         layer_norm_epsilon: float = 1e-5,
         seed: int | None = None,

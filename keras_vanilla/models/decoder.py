@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.layers import DecoderLayer, PositionalEncoding, TokenEmbedding
 
 
@@ -54,8 +55,12 @@ class Decoder:
         ]
 
     def __call__(
-        self, target_ids, memory, memory_mask, attention_weights: dict | None = None
-    ):
+        self,
+        target_ids: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None,
+        attention_weights: dict | None = None,
+    ) -> Tensor:
         masks = {
             "inputs_mask": _target_mask(target_ids, self.embedding.pad_id),
             "memory_mask": memory_mask,
@@ -72,7 +77,9 @@ class Decoder:
                 attention_weights[f"decoder/{i}/cross"] = cross_weights
         return self._logits(x)
 
-    def start_cache(self, memory, memory_mask, max_length) -> dict:
+    def start_cache(
+        self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
+    ) -> dict:
         """What `step` needs of the past, before the first step.
 
         Args:
@@ -86,7 +93,9 @@ class Decoder:
             cache.update({names[name]: value for name, value in past.items()})
         return cache
 
-    def step(self, ids, index, cache: dict):
+    def step(
+        self, ids: Tensor, index: Tensor | int, cache: dict
+    ) -> tuple[Tensor, dict]:
         """Logits of the next token: the whole decoder at one position.
 
         Args:
@@ -111,22 +120,6 @@ class Decoder:
             hidden = self.norm(hidden)
         logits = self.embedding(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
-
-
-class LogitsBias(keras.layers.Layer):
-    """Adds a trained number to each logit.
-
-    Call arguments:
-        inputs: float32 tensor (B, T, V).
-    """
-
-    def build(self, input_shape):
-        self.bias = self.add_weight(
-            name="bias", shape=(input_shape[-1],), initializer="zeros"
-        )
-
-    def call(self, inputs):
-        return inputs + self.bias
 
 
 def _target_mask(target_ids, pad_id):

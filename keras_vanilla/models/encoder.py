@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_vanilla._types import Tensor
 from keras_vanilla.layers import EncoderLayer, PositionalEncoding, TokenEmbedding
 
 
@@ -39,7 +40,9 @@ class Encoder:
         self.layers = layers
         self.norm = norm
 
-    def __call__(self, source_ids, attention_weights: dict | None = None):
+    def __call__(
+        self, source_ids: Tensor, attention_weights: dict | None = None
+    ) -> tuple[Tensor, Tensor]:
         mask = ops.not_equal(source_ids, self.embedding.pad_id)
         x = self.positions(self.embedding(source_ids))  # (B, S) -> (B, S, D)
         for i, layer in enumerate(self.layers):

@@ -2,14 +2,20 @@
 
 import collections
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.progress import TrainingProgress
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from keras_vanilla.training.run import TrainingRun
 
 
 class AverageCheckpoints(keras.callbacks.Callback):
@@ -106,7 +112,7 @@ class TranslationScore(keras.callbacks.Callback):
         tokenizer: Tokenizer of the model that is trained.
     """
 
-    def __init__(self, corpus, tokenizer):
+    def __init__(self, corpus: ParallelCorpus, tokenizer: Tokenizer):
         super().__init__()
         self.corpus = corpus
         self.tokenizer = tokenizer
@@ -136,7 +142,7 @@ class TrainingCallbacks:
         progress: TrainingProgress.
     """
 
-    def __init__(self, run):
+    def __init__(self, run: "TrainingRun"):
         folder = run.folder
         self.average = AverageCheckpoints(run.config.average_last)
         self.save = SaveTranslators(run.translator, folder.last_path, folder.best_path)

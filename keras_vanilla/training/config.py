@@ -134,7 +134,7 @@ class TrainingConfig:
         """The names of all its values."""
         return [field.name for field in dataclasses.fields(cls)]
 
-    def check_start(self, translator=None, tokenizer=None) -> None:
+    def check_start(self, translator: Any = None, tokenizer: Any = None) -> None:
         """Refuses what does not fit the translator or tokenizer to start from.
 
         Args:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla._types import Tensor
 from keras_vanilla.distribution.steps.share import replica_share
 
 
@@ -56,7 +57,9 @@ class SmoothedCrossentropy(keras.losses.Loss):
         self.label_smoothing = check_probability("label_smoothing", label_smoothing)
         self.pad_id = check_integer("pad_id", pad_id, 0)
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
         weights = self.token_weights(y_true, sample_weight)
         loss = super().__call__(y_true, y_pred, weights)
         return loss * replica_share(weights)
@@ -65,7 +68,9 @@ class SmoothedCrossentropy(keras.losses.Loss):
         labels = ops.cast(y_true, "int32")
         return smoothed_crossentropy(labels, y_pred, self.label_smoothing)
 
-    def token_weights(self, labels, sample_weight=None):
+    def token_weights(
+        self, labels: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
         """The weight of each token: float32 (B, T), of labels (B, T)."""
         if sample_weight is None:
             sample_weight = ops.not_equal(ops.cast(labels, "int32"), self.pad_id)
@@ -92,7 +97,9 @@ class SmoothedCrossentropy(keras.losses.Loss):
         return cls(**config)
 
 
-def smoothed_crossentropy(labels, logits, label_smoothing: float):
+def smoothed_crossentropy(
+    labels: Tensor, logits: Tensor, label_smoothing: float
+) -> Tensor:
     """The loss of each token, with its gradient written out.
 
     No (B, T, V) one-hot is made, and of the logits' size only the softmax is kept:

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_vanilla._types import Tensor
+
 
 class _TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens seen, kept as a sum and a count.
@@ -43,10 +45,10 @@ class TokenCrossentropy(_TokenMean):
     Source: the perplexity's exponent of Vaswani et al. 2017, table 3.
     """
 
-    def __init__(self, name="token_crossentropy", pad_id=0):
+    def __init__(self, name: str = "token_crossentropy", pad_id: int = 0):
         super().__init__(name, pad_id)
 
-    def values(self, labels, logits):
+    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
         chosen = ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1)
         return ops.logsumexp(logits, axis=-1) - ops.squeeze(chosen, -1)
 
@@ -60,7 +62,7 @@ class Perplexity(TokenCrossentropy):
     Source: Vaswani et al. 2017, table 3.
     """
 
-    def __init__(self, name="perplexity", pad_id=0):
+    def __init__(self, name: str = "perplexity", pad_id: int = 0):
         super().__init__(name, pad_id)
 
     def result(self):
@@ -75,9 +77,9 @@ class TokenAccuracy(_TokenMean):
         pad_id: int. Labels that do not count.
     """
 
-    def __init__(self, name="token_accuracy", pad_id=0):
+    def __init__(self, name: str = "token_accuracy", pad_id: int = 0):
         super().__init__(name, pad_id)
 
-    def values(self, labels, logits):
+    def values(self, labels: Tensor, logits: Tensor) -> Tensor:
         best = ops.cast(ops.argmax(logits, axis=-1), "int32")
         return ops.cast(ops.equal(best, labels), "float32")

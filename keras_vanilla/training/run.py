@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 
 import keras
 
 from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla.data import batches
+from keras_vanilla._types import PathLike
+from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.distribution.strategies import batch_shapes
+from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.callbacks import TrainingCallbacks
 from keras_vanilla.training.compilation import compile_for_training
 from keras_vanilla.training.config import TrainingConfig
@@ -27,7 +30,7 @@ class Interrupted(KeyboardInterrupt):
     training is started again.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: PathLike):
         super().__init__(
             f"Stopped; the translator so far is in {path}. The same training, started "
             "again, resumes from its last snapshot."
@@ -53,12 +56,12 @@ class TrainingRun:
         self,
         config: TrainingConfig,
         folder: RunFolder,
-        corpus,
-        validation=None,
+        corpus: ParallelCorpus | TokenCache,
+        validation: ParallelCorpus | None = None,
         *,
-        tokenizer=None,
+        tokenizer: Tokenizer | None = None,
         translator: Translator | None = None,
-        callbacks=(),
+        callbacks: Iterable[keras.callbacks.Callback] = (),
         optimizer: keras.optimizers.Optimizer | None = None,
     ):
         self.config = config.resolve(len(corpus), translator and translator.model)

@@ -8,6 +8,7 @@ from pathlib import Path
 from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
+from keras_vanilla._types import PathLike
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.resume.snapshots import Snapshots, sync
@@ -47,7 +48,7 @@ class RunFolder:
         ValueError: on entering, if its record is damaged.
     """
 
-    def __init__(self, path, overwrite: bool = False):
+    def __init__(self, path: PathLike, overwrite: bool = False):
         self.path, self.overwrite = Path(path), overwrite
         self.output, self.is_writer = self.path, True
         self.snapshots = Snapshots(self.path / "snapshots")
@@ -93,7 +94,7 @@ class RunFolder:
         """Where a file of this training is, which an earlier process may have saved."""
         return path if path.exists() else self.path / path.name
 
-    def refuse_start(self, path) -> None:
+    def refuse_start(self, path: PathLike) -> None:
         """Refuses to start from a file that this training writes over.
 
         Raises:

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla._types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -36,7 +37,7 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.d_model = check_integer("d_model", d_model, 1)
         self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1)
 
-    def __call__(self, step):
+    def __call__(self, step: Tensor | int) -> Tensor:
         step = ops.cast(step, "float32") + 1.0
         rising = step * self.warmup_steps**-1.5
         return self.d_model**-0.5 * ops.minimum(step**-0.5, rising)

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import keras
 
 from keras_vanilla._checks import refuse_unknown
-from keras_vanilla.data import ParallelCorpus
+from keras_vanilla._types import PathLike
+from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
@@ -14,8 +15,8 @@ from keras_vanilla.translation.translator import Translator
 
 
 def train_translator(
-    corpus,
-    output,
+    corpus: ParallelCorpus | TokenCache,
+    output: PathLike,
     validation: ParallelCorpus | None = None,
     *,
     tokenizer: Tokenizer | None = None,

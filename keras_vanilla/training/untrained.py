@@ -6,6 +6,7 @@ import itertools
 import keras
 
 from keras_vanilla._checks import refuse_unknown
+from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
@@ -13,7 +14,10 @@ from keras_vanilla.translation.translator import Translator
 
 
 def new_translator(
-    corpus, *, tokenizer: Tokenizer | None = None, **settings
+    corpus: ParallelCorpus | TokenCache,
+    *,
+    tokenizer: Tokenizer | None = None,
+    **settings,
 ) -> Translator:
     """An untrained translator for a corpus.
 
@@ -40,7 +44,10 @@ def new_translator(
 
 
 def untrained(
-    config: TrainingConfig, corpus, tokenizer: Tokenizer | None = None, **transformer
+    config: TrainingConfig,
+    corpus: ParallelCorpus | TokenCache,
+    tokenizer: Tokenizer | None = None,
+    **transformer,
 ) -> Translator:
     """`new_translator` of a resolved config.
 

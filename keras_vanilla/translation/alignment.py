@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation.bucketing import bucket_width, length_buckets, pad_rows
 
 _MEMORY_FACTOR = 8  # `attention_weights` keeps more of each row than a search does
@@ -11,7 +13,7 @@ WORD_START = "▁"  # SentencePiece's mark for the space before a word
 
 
 def align(
-    model, tokenizer, sources: Sequence, targets: Sequence
+    model: Transformer, tokenizer: Tokenizer, sources: Sequence, targets: Sequence
 ) -> list[list[tuple[int, int]]]:
     """Links every target word to the source word it attends to most.
 

@@ -10,6 +10,8 @@ from keras_vanilla._checks import some_of
 from keras_vanilla._progress import Progress
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
 from keras_vanilla.decoding.hypothesis_end import until_end
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation.bucketing import (
     ROWS,
     bucket_width,
@@ -53,8 +55,8 @@ class BatchTranslator:
 
     def __init__(
         self,
-        model,
-        tokenizer,
+        model: Transformer,
+        tokenizer: Tokenizer,
         compiled: CompiledSearch,
         config: DecodingConfig,
         progress: Progress | None = None,

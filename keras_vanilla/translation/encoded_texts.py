@@ -1,7 +1,7 @@
 """The source ids of many texts, each text tokenised once."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -20,7 +20,9 @@ class EncodedTexts(Sequence):
         ValueError: if a text holds an unpaired surrogate.
     """
 
-    def __init__(self, texts: Iterable[str], encode):
+    def __init__(
+        self, texts: Iterable[str], encode: Callable[[Sequence[str]], list[list[int]]]
+    ):
         if isinstance(texts, str):
             encode(texts)  # refuses it
         self.texts = list(texts)
@@ -52,7 +54,9 @@ class EncodedTexts(Sequence):
             check_length("Text", number + 1, lengths[number], longest, self.texts)
 
 
-def check_length(name, number, length, longest, values) -> None:
+def check_length(
+    name: str, number: int, length: int, longest: int, values: Sequence[str]
+) -> None:
     """Refuses a sequence of more than `longest` tokens.
 
     Args:

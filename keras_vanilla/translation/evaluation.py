@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_vanilla._checks import extra_missing
 from keras_vanilla.data.corpus import ParallelCorpus
+from keras_vanilla.translation.translator import Translator
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class SentenceScore:
 
 
 def score(
-    translator,
+    translator: Translator,
     corpus: ParallelCorpus,
     beam_size: int = 1,
     length_penalty: float = 0.6,

@@ -11,6 +11,7 @@ import numpy as np
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._checks import check_choice, first_line
 from keras_vanilla._progress import Progress
+from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
@@ -265,7 +266,7 @@ class Translator(keras.Model):
             self.model, self.tokenizer, self._compiled, config, progress
         )
 
-    def save(self, path, overwrite: bool = True) -> None:
+    def save(self, path: PathLike, overwrite: bool = True) -> None:
         """Writes one Keras archive, whole or not at all.
 
         Args:
@@ -285,7 +286,7 @@ class Translator(keras.Model):
             keras.Model.save(uncompiled, temporary)  # an optimizer triples the file
 
     @classmethod
-    def load(cls, path) -> "Translator":
+    def load(cls, path: PathLike) -> "Translator":
         """Reads a translator from its archive.
 
         Raises:

@@ -7,13 +7,14 @@ shares are summed, so that the number of parts never changes the trained weights
 
 import contextlib
 import importlib
+from typing import Any
 
 import keras
 
 from keras_vanilla.distribution import keras_internals
 
 
-def train_step(model: keras.Model, micro_batches: int, *state_and_data):
+def train_step(model: keras.Model, micro_batches: int, *state_and_data) -> Any:
     """One update of a model, as this backend makes it.
 
     Args:
@@ -37,7 +38,7 @@ def train_step(model: keras.Model, micro_batches: int, *state_and_data):
     return backend.train_step(model, *state, data, micro_batches)
 
 
-def test_step(model: keras.Model, *state_and_data):
+def test_step(model: keras.Model, *state_and_data) -> Any:
     """The metrics after one more batch; arguments and result as of `train_step`."""
     if keras.backend.backend() == "tensorflow":
         from keras_vanilla.distribution.steps import tensorflow_step

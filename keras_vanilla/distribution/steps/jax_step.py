@@ -9,7 +9,9 @@ from keras_vanilla.distribution.jax_devices import refuse_another_scope
 from keras_vanilla.distribution.steps.share import divisor, share
 
 
-def train_step(model: keras.Model, state, data, micro_batches: int):
+def train_step(
+    model: keras.Model, state: tuple, data: tuple, micro_batches: int
+) -> tuple[dict, tuple]:
     """As `tensorflow_step.train_step`, but the state is given and returned.
 
     XLA needs parts of one size: rows of padding, with weight 0, are added to get them.

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 import keras
 from keras import ops
 
+from keras_vanilla._types import Tensor
+
 SUMMED = ("sum", "none", None)  # reductions that divide by nothing
 
 
-def divisor(model: keras.Model, labels, weights):
+def divisor(
+    model: keras.Model, labels: Tensor, weights: Tensor | None
+) -> Tensor | None:
     """What the compiled loss of a model divides its sum over a part of a batch by.
 
     The loss of a whole batch is the sum of its parts' losses, each times its divisor
@@ -34,7 +38,7 @@ def divisor(model: keras.Model, labels, weights):
     return ops.cast(ops.shape(labels)[0], "float32")
 
 
-def share(part, whole):
+def share(part: Tensor | None, whole: Tensor | None) -> Tensor | float:
     """The share of a part, of two results of `divisor`; 1 for a loss that is a sum."""
     return 1.0 if part is None else ops.divide_no_nan(part, whole)
 
@@ -52,7 +56,7 @@ def shares_taken_by_step() -> Iterator[None]:
         _own_steps.pop()
 
 
-def replica_share(weights):
+def replica_share(weights: Tensor | None) -> Tensor | float:
     """What makes a replica's mean its share of the mean over all replicas.
 
     Keras averages the means of the replicas, whatever weights each of them has. A loss

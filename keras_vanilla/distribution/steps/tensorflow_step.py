@@ -20,7 +20,7 @@ from keras_vanilla.distribution.steps.share import (
 )
 
 
-def train_step(model: keras.Model, data, micro_batches: int) -> dict:
+def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     """One update of a model by a batch, or by one replica's rows of it.
 
     On one device, without micro-batches, it is Keras's own step.
@@ -56,7 +56,7 @@ def train_step(model: keras.Model, data, micro_batches: int) -> dict:
     return model.get_metrics_result()
 
 
-def test_step(model: keras.Model, data) -> dict:
+def test_step(model: keras.Model, data: tuple) -> dict:
     """The metrics' values after a batch, or after one replica's rows of it."""
     if _replicas() == 1:
         return keras.Model.test_step(model, data)

@@ -7,7 +7,7 @@ from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.steps.share import divisor, share
 
 
-def train_step(model: keras.Model, data, micro_batches: int) -> dict:
+def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     """As `tensorflow_step.train_step`."""
     if micro_batches == 1:
         return keras.Model.train_step(model, data)

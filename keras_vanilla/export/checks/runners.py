@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from keras_vanilla._checks import first_line
+from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.bucketing import bucket_width, pad_rows
 
 FORM_BY_SIGNATURE = {
@@ -22,7 +24,7 @@ FORM_BY_SIGNATURE = {
 NO_LIMITS = Limits(max_bytes=math.inf, max_source_length=math.inf, max_length=math.inf)
 
 
-def open_exported(path) -> "SavedModelFolder | TfliteFile":
+def open_exported(path: PathLike) -> "SavedModelFolder | TfliteFile":
     """Opens a SavedModel folder or a `.tflite` file.
 
     Args:
@@ -56,7 +58,7 @@ class SavedModelFolder:
     decoding = DecodingConfig()
     milliseconds = ()
 
-    def __init__(self, path):
+    def __init__(self, path: PathLike):
         import tensorflow as tf
         import tensorflow_text  # noqa: F401  registers the operators in the graph
 
@@ -70,7 +72,7 @@ class SavedModelFolder:
             raise _damaged(path, error) from error
         _require(path, self._loaded.signatures, "translate", "translate_ids")
 
-    def translate(self, texts: list[str], sources: list, model) -> tuple:
+    def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str."""
         source_ids = pad_rows(sources, bucket_width(sources), model.pad_id)
         ids = self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
@@ -101,7 +103,7 @@ class TfliteFile:
     limits = NO_LIMITS
     decoding = DecodingConfig()
 
-    def __init__(self, path):
+    def __init__(self, path: PathLike):
         interpreter = _litert_interpreter()
         self.path = path
         self.size = path.stat().st_size
@@ -120,7 +122,7 @@ class TfliteFile:
             self._run = {name: self._runner(name) for name in signatures}
             self._read_limits()
 
-    def translate(self, texts: list[str], sources: list, model) -> tuple:
+    def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str or None.
 
         None where the file does not write texts.

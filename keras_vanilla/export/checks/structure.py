@@ -5,13 +5,17 @@ from collections import Counter
 
 from ai_edge_litert import schema_py_generated as schema
 
+from keras_vanilla.models.transformer import Transformer
+
 SMALLEST = 1024  # numbers; the converter does not quantise smaller matrices
 CHANNEL = 12  # bytes of scale and zero point, for each output of an int8 matrix
 SHAPES = 2_000  # bytes
 COUNTERS = 20_000  # bytes, of the tokenizer's loops
 
 
-def structure_faults(content: bytes, model, tokenizer_bytes: int = 0) -> list[str]:
+def structure_faults(
+    content: bytes, model: Transformer, tokenizer_bytes: int = 0
+) -> list[str]:
     """The faults in the structure of a file.
 
     A matrix that is in the file more often than in the model; constants of more than

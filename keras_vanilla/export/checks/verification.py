@@ -9,6 +9,7 @@ import numpy as np
 import sentencepiece
 from keras import ops
 
+from keras_vanilla._types import PathLike
 from keras_vanilla.decoding.hypothesis_end import until_end
 from keras_vanilla.export.checks.probe_sentences import MADE_UP_GAP, made_up_sentences
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
@@ -21,7 +22,7 @@ from keras_vanilla.translation.bucketing import length_buckets
 
 def verify(
     translator: Translator,
-    path,
+    path: PathLike,
     sentences: Sequence[str],
     references: Sequence[str] | None = None,
     least_gap: float = 0.0,
@@ -62,7 +63,7 @@ def verify(
 
 def compare(
     translator: Translator,
-    path,
+    path: PathLike,
     sentences: Sequence[str] | None = None,
     references: Sequence[str] | None = None,
     least_gap: float = 0.0,

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+from keras_vanilla._types import PathLike
 from keras_vanilla._version import __version__
 from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
 
@@ -120,7 +121,7 @@ def with_description(content: bytes, description: Description) -> bytes:
     return with_metadata(content, NAME, bytes(text, "utf-8"))
 
 
-def read_description(path) -> Description:
+def read_description(path: PathLike) -> Description:
     """The description inside a `.tflite` file; needs neither TensorFlow nor Keras.
 
     Args:

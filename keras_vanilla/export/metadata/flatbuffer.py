@@ -7,6 +7,8 @@ import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from keras_vanilla._types import PathLike
+
 IDENTIFIER = b"TFL3"  # bytes 4 to 8 of every .tflite file
 ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
 
@@ -61,7 +63,7 @@ class _FirstBuffer(schema.BufferT):
         return schema.BufferEnd(builder)
 
 
-def read_metadata(path, name: str) -> bytes | None:
+def read_metadata(path: PathLike, name: str) -> bytes | None:
     """The bytes of an entry; only a few pages of a large file are read.
 
     Args:

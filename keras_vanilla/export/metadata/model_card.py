@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_vanilla._atomic_write import atomic_write_text
+from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.description import Description
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ an error. Nobody has looked for prejudice in what it says.
 
 
 def write_model_card(
-    description: Description, file, evaluation: "Score | None" = None
+    description: Description, file: PathLike, evaluation: "Score | None" = None
 ) -> Path:
     """Writes the model card of a file beside it: `x.tflite` has `x.md`.
 

@@ -1,5 +1,7 @@
 """SentencePiece's ids to the text they stand for, in a TensorFlow graph."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import tensorflow as tf
 from keras import ops
@@ -40,7 +42,7 @@ class Surfaces:
         self._strips_all = model.spec.remove_extra_whitespaces
         self._strips = self._strips_all or model.spec.add_dummy_prefix
 
-    def __call__(self, pieces):
+    def __call__(self, pieces: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         kinds = tf.cast(tf.gather(self._kinds, pieces), tf.int32)
         pieces = tf.where(self._is_malformed(pieces, kinds), self._malformed, pieces)
         starts = tf.gather(self._starts, pieces)
@@ -52,7 +54,7 @@ class Surfaces:
         first = tf.cast(tf.cumsum(written, exclusive=True) == 0, tf.int32)
         return starts + marks * first, sizes - marks * first
 
-    def read(self, start):
+    def read(self, start: tf.Tensor) -> tf.Tensor:
         """Int8 (longest,): the table from a surface's first byte on."""
         return tf.slice(self._octets, [start], [self.longest])
 
@@ -85,14 +87,20 @@ class TextDecoder:
         ValueError: if `piece_ids` are not one id for each piece.
     """
 
-    def __init__(self, model: UnigramModel, max_ids: int, end_id: int, piece_ids=None):
+    def __init__(
+        self,
+        model: UnigramModel,
+        max_ids: int,
+        end_id: int,
+        piece_ids: Sequence[int] | None = None,
+    ):
         self.max_ids, self._end_id = max_ids, end_id
         self._surfaces = Surfaces(model)
         self._piece_by_id = _pieces_by_id(model.check_piece_ids(piece_ids), model)
         self._no_piece = len(model.pieces)
         self.max_bytes = max_ids * self._surfaces.longest
 
-    def __call__(self, ids):
+    def __call__(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         ended = tf.cumsum(tf.cast(ids == self._end_id, tf.int32)) > 0
         pieces = tf.where(ended, self._no_piece, self._pieces(ids))
         starts, sizes = self._surfaces(pieces)

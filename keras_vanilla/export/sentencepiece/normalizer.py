@@ -30,7 +30,7 @@ class Normalizer:
         prefix = model.space if model.spec.add_dummy_prefix else b""
         self._prefix = np.frombuffer(prefix, "uint8")
 
-    def __call__(self, octets):
+    def __call__(self, octets: tf.Tensor) -> tf.Tensor:
         rules, ends = self._rules_at(octets)
         length = tf.size(octets) - LONGEST_CHARACTER
         # The places where rules begin, then `length` repeated.

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 
-def follow_jumps(jumps, start, counts):
+def follow_jumps(jumps: tf.Tensor, start: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """The places after given numbers of jumps, in log2(highest number) steps.
 
     Args:

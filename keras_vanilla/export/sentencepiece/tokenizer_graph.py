@@ -1,6 +1,6 @@
 """SentencePiece's text to ids and back, as TensorFlow Lite's builtin operators."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -81,7 +81,7 @@ class TextEncoder:
         max_ids: int,
         end_id: int,
         pad_id: int,
-        piece_ids=None,
+        piece_ids: Sequence[int] | None = None,
     ):
         self.max_bytes, self.max_ids = max_bytes, max_ids
         self._empty = [end_id] + (max_ids - 1) * [pad_id]
@@ -90,7 +90,7 @@ class TextEncoder:
         self._normalize = Normalizer(model)
         self._segment = Segmenter(model)
 
-    def __call__(self, text):
+    def __call__(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         octets = tf.cast(text, tf.int32)
         places = tf.range(self.max_bytes)
         length = tf.reduce_max(tf.where(octets != 0, places + 1, 0))

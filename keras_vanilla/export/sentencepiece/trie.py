@@ -28,7 +28,14 @@ class ByteTrie:
         Structure"; in the form of darts-clone, which SentencePiece stores.
     """
 
-    def __init__(self, base, label, value, root, missing):
+    def __init__(
+        self,
+        base: np.ndarray,
+        label: np.ndarray,
+        value: np.ndarray,
+        root: int,
+        missing: int,
+    ):
         self.root, self.dead = root, len(base)
         # From the dead slot every byte leads to a free slot, and from there back.
         self.base = np.append(base, np.full(BLOCK, self.dead)).astype("int32")
@@ -62,13 +69,13 @@ class ByteTrie:
             if not slots.size:
                 return depth
 
-    def child(self, slots, octets):
+    def child(self, slots: tf.Tensor, octets: tf.Tensor) -> tf.Tensor:
         """The slots of the children by bytes (int32, of the slots' shape or one)."""
         children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), octets)
         labels = tf.cast(tf.gather(self.label, children), tf.int32)
         return tf.where(labels == octets, children, self.dead)
 
-    def walk(self, octets, longest, least=1):
+    def walk(self, octets: tf.Tensor, longest: int, least: int = 1) -> tf.Tensor:
         """The slots reached by the bytes that begin at each place.
 
         Args:
@@ -96,12 +103,12 @@ class ByteTrie:
         )
         return tf.slice(walked, [0, 0], [tf.maximum(depth, least), size])
 
-    def values(self, slots):
+    def values(self, slots: tf.Tensor) -> tf.Tensor:
         """The int32 values of slots."""
         return tf.cast(tf.gather(self.value, slots), tf.int32)
 
 
-def narrow(array) -> np.ndarray:
+def narrow(array: np.ndarray) -> np.ndarray:
     """The array in the smallest type for its integers that TensorFlow Lite gathers."""
     array = np.asarray(array)
     for name in ("uint8", "int16"):

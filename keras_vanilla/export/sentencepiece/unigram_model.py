@@ -1,5 +1,7 @@
 """A SentencePiece unigram model, read from its bytes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from google.protobuf.message import DecodeError
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
@@ -52,7 +54,7 @@ class UnigramModel:
         kinds = [ModelProto.SentencePiece.Type.Value(kind) for kind in kinds]
         return np.flatnonzero(np.isin(self.types, kinds)).tolist()
 
-    def check_piece_ids(self, piece_ids) -> np.ndarray | None:
+    def check_piece_ids(self, piece_ids: Sequence[int] | None) -> np.ndarray | None:
         """The ids of the pieces in another vocabulary, as an int32 array (P,).
 
         Args:

@@ -7,7 +7,7 @@ REPLACEMENT = "\ufffd".encode()  # what a malformed byte becomes
 LONGEST_CHARACTER = 4
 
 
-def character_lengths(octets):
+def character_lengths(octets: tf.Tensor) -> tf.Tensor:
     """The number of bytes of the character that begins at each byte.
 
     0 where none begins: inside a character, and at a malformed byte. Characters are
@@ -28,7 +28,7 @@ def character_lengths(octets):
     return tf.where(following >= lengths - 1, lengths, 0)
 
 
-def belongs_to_character(octets):
+def belongs_to_character(octets: tf.Tensor) -> tf.Tensor:
     """Whether each byte is part of a character; bool tensor (n,)."""
     lengths = character_lengths(octets)
     belongs = lengths > 0
@@ -38,7 +38,7 @@ def belongs_to_character(octets):
     return belongs
 
 
-def shifted(octets, by):
+def shifted(octets: tf.Tensor, by: int) -> tf.Tensor:
     """The bytes shifted left by `by` places; zeros follow the last."""
     return tf.pad(octets[by:], [[0, by]]) if by else octets
 

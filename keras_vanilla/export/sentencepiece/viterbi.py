@@ -42,7 +42,7 @@ class Segmenter:
         self._trie = ByteTrie.build(pieces, missing=model.unknown_id)
         self._longest = max(LONGEST_CHARACTER, *map(len, pieces))
 
-    def __call__(self, octets):
+    def __call__(self, octets: tf.Tensor) -> tf.Tensor:
         slots = self._trie.walk(octets, self._longest, LONGEST_CHARACTER)
         pieces = self._trie.values(slots)  # (d, n + 1), by length and first byte
         lengths = tf.range(1, tf.shape(pieces)[0] + 1)

@@ -2,12 +2,14 @@
 
 import time
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import keras
 import numpy as np
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla._types import PathLike
 from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.agreement import mean_over_processes
 from keras_vanilla.training.resume import callback_state, model_state
@@ -62,7 +64,13 @@ class ExactResume(keras.callbacks.CallbackList):
         model.fit(train, epochs=10, callbacks=[resume], shuffle=False)
     """
 
-    def __init__(self, folder, data, callbacks=(), every: int | None = None):
+    def __init__(
+        self,
+        folder: PathLike,
+        data: Any,
+        callbacks: Iterable[keras.callbacks.Callback] = (),
+        every: int | None = None,
+    ):
         super().__init__(list(callbacks))
         self._every = None if every is None else check_integer("every", every, 1)
         self._snapshots = Snapshots(folder)

@@ -2,6 +2,8 @@
 
 import hashlib
 import itertools
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
@@ -25,7 +27,7 @@ class RewindableData:
         ValueError: if the data cannot be rewound.
     """
 
-    def __init__(self, data):
+    def __init__(self, data: Any):
         self._data = data
         self.seekable = getattr(data, "endless", False)
         self._is_batches = hasattr(data, "start_at")
@@ -33,7 +35,7 @@ class RewindableData:
             self._check_seeking()
         self.digest = data.digest if self._is_batches else _digest_of_first_batch(data)
 
-    def batches(self):
+    def batches(self) -> Iterator:
         """An iterable of batches as `fit` sees them."""
         return self._data.dataset() if self._is_batches else self._data
 

@@ -1,5 +1,7 @@
 """Batches that a resumed `fit` passes over."""
 
+from typing import Any
+
 import keras
 
 from keras_vanilla.training.resume import model_state
@@ -16,7 +18,9 @@ class SkippedBatches:
         random_state: what `model_state.random_state` returned, to restore at their end.
     """
 
-    def __init__(self, count: int = 0, steps_per_execution: int = 1, random_state=None):
+    def __init__(
+        self, count: int = 0, steps_per_execution: int = 1, random_state: Any = None
+    ):
         self._calls = count // steps_per_execution
         self._batches_per_call = steps_per_execution
         self._random_state = random_state

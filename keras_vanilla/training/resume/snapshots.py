@@ -8,10 +8,12 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_write
+from keras_vanilla._types import PathLike
 
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
@@ -30,10 +32,10 @@ class Snapshots:
         folder: path; it is made with the first snapshot.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: PathLike):
         self.folder = Path(folder)
 
-    def save(self, step, state):
+    def save(self, step: int, state: dict[str, np.ndarray]) -> None:
         """Writes a snapshot, then drops all but the last two.
 
         Args:
@@ -50,7 +52,7 @@ class Snapshots:
         for path in self.paths()[:-KEPT]:
             path.unlink(missing_ok=True)
 
-    def newest(self):
+    def newest(self) -> Any:
         """The state of the last snapshot that can be read; None if there is none.
 
         A damaged one is reported in a warning and renamed, and the one before it is
@@ -78,7 +80,7 @@ class Snapshots:
             )
         return None
 
-    def drop(self):
+    def drop(self) -> None:
         """Deletes all of them, and the folder if nothing else is in it."""
         for pattern in FILES:
             for path in self.folder.glob(pattern):
@@ -86,7 +88,7 @@ class Snapshots:
         with contextlib.suppress(OSError):  # not there, or not empty
             self.folder.rmdir()
 
-    def paths(self):
+    def paths(self) -> list[Path]:
         """The files, in the order of their steps."""
         if not self.folder.is_dir():
             return []
@@ -94,12 +96,12 @@ class Snapshots:
             path for path in self.folder.iterdir() if NAME.fullmatch(path.name)
         )
 
-    def last_step(self):
+    def last_step(self) -> int | None:
         """The step of the last one; None if there is none."""
         paths = self.paths()
         return int(NAME.fullmatch(paths[-1].name).group(1)) if paths else None
 
-    def path(self, step):
+    def path(self, step: int) -> Path:
         """The file of a step."""
         return self.folder / f"step-{step:012d}.npz"
 
@@ -145,7 +147,7 @@ def _dtype(name):
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def sync(path):
+def sync(path: PathLike) -> None:
     """Makes what is in a file last through a power cut."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())

@@ -1,17 +1,13 @@
 """The Transformer: layers put together with Keras's functional API."""
 
 import inspect
+from typing import Any
 
 import keras
 from keras import ops
 
-from keras_vanilla._checks import (
-    check_choice,
-    check_integer,
-    check_number,
-    check_probability,
-    refuse_unknown,
-)
+from keras_vanilla._checks import check_integer, refuse_unknown
+from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import steps
 from keras_vanilla.layers import (
     DecoderLayer,
@@ -19,22 +15,8 @@ from keras_vanilla.layers import (
     PositionalEncoding,
     TokenEmbedding,
 )
-from keras_vanilla.layers.positional_encoding import LAYOUTS
-from keras_vanilla.models.decoder import Decoder, LogitsBias
-from keras_vanilla.models.encoder import Encoder
+from keras_vanilla.models.assembly import checked, encoder_and_decoder
 from keras_vanilla.models.presets import preset_sizes
-
-COUNTS = (
-    "source_vocabulary_size",
-    "target_vocabulary_size",
-    "d_model",
-    "num_heads",
-    "d_ff",
-    "num_encoder_layers",
-    "num_decoder_layers",
-    "max_length",
-)
-IDS = ("pad_id", "start_id", "end_id")
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -114,17 +96,17 @@ class Transformer(keras.Model):
         start_id: int = 2,
         end_id: int = 3,
         max_length: int = 512,
-        embeddings=None,
-        dtype=None,
+        embeddings: Any = None,
+        dtype: str | keras.DTypePolicy | None = None,
         **kwargs,
     ):
         given = {name: value for name, value in locals().items() if name in CONFIG}
-        config = _checked(given)
+        config = checked(given)
         refuse_unknown("Transformer", kwargs, [*CONFIG, "name", "trainable"])
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
         # Layers
-        encoder, decoder = _encoder_and_decoder(config, embeddings, policy)
+        encoder, decoder = encoder_and_decoder(config, embeddings, policy)
 
         # Computation
         source_ids = keras.Input((None,), dtype="int32", name="source_ids")
@@ -225,7 +207,7 @@ class Transformer(keras.Model):
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
-    def fit(self, x=None, *args, **kwargs) -> keras.callbacks.History:
+    def fit(self, x: Any = None, *args, **kwargs) -> keras.callbacks.History:
         """Trains the model, as `keras.Model.fit` does.
 
         Args:
@@ -241,7 +223,7 @@ class Transformer(keras.Model):
         with steps.keras_trains_right(self):
             return super().fit(_dataset_of(x), *args, **kwargs)
 
-    def evaluate(self, x=None, *args, **kwargs):
+    def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
         """The loss and metrics, as `keras.Model.evaluate` gives them.
 
         Args:
@@ -252,15 +234,15 @@ class Transformer(keras.Model):
         with steps.keras_trains_right(self):
             return super().evaluate(_dataset_of(x), *args, **kwargs)
 
-    def train_step(self, *state_and_data):
+    def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one in micro-batches or on several devices."""
         return steps.train_step(self, self.micro_batches, *state_and_data)
 
-    def test_step(self, *state_and_data):
+    def test_step(self, *state_and_data) -> Any:
         """Keras's step, or one on several devices."""
         return steps.test_step(self, *state_and_data)
 
-    def encode(self, source_ids):
+    def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder alone, without dropout.
 
         Args:
@@ -273,11 +255,15 @@ class Transformer(keras.Model):
         self._check_ids(source_ids, "source")
         return self.encoder(ops.convert_to_tensor(source_ids, dtype="int32"))
 
-    def start_cache(self, memory, memory_mask, max_length) -> dict:
+    def start_cache(
+        self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
+    ) -> dict:
         """What `decode_step` needs of the past; see `Decoder.start_cache`."""
         return self.decoder.start_cache(memory, memory_mask, max_length)
 
-    def decode_step(self, ids, index, cache: dict):
+    def decode_step(
+        self, ids: Tensor, index: Tensor | int, cache: dict
+    ) -> tuple[Tensor, dict]:
         """Logits of the next token; see `Decoder.step`.
 
         Raises:
@@ -339,116 +325,13 @@ class Transformer(keras.Model):
             )
 
 
+def _dataset_of(data):
+    """The `tf.data.Dataset` of `Batches`; anything else as it is."""
+    return data.dataset() if callable(getattr(data, "dataset", None)) else data
+
+
 CONFIG = tuple(
     name
     for name in inspect.signature(Transformer.__init__).parameters
     if name not in ("self", "embeddings", "dtype", "kwargs")
 )
-
-
-def _checked(config):
-    """The constructor's arguments, each of its type and in its range."""
-    if config["target_vocabulary_size"] is None:
-        config["target_vocabulary_size"] = config["source_vocabulary_size"]
-    for name in COUNTS:
-        config[name] = check_integer(name, config[name], 1)
-    for name in IDS:
-        config[name] = check_integer(name, config[name], 0)
-    config["dropout"] = check_probability("dropout", config["dropout"])
-    if config["attention_dropout"] is not None:
-        rate = check_probability("attention_dropout", config["attention_dropout"])
-        config["attention_dropout"] = rate
-    check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
-    check_choice("position_layout", config["position_layout"], LAYOUTS)
-    if config["d_model"] % config["num_heads"]:
-        raise ValueError(
-            "`d_model` must be divisible by `num_heads`. Received: "
-            f"d_model={config['d_model']}, num_heads={config['num_heads']}"
-        )
-    sizes = config["source_vocabulary_size"], config["target_vocabulary_size"]
-    if config["share_embeddings"] and sizes[0] != sizes[1]:
-        raise ValueError(
-            "`share_embeddings=True` needs vocabularies of one size. Received: "
-            f"source_vocabulary_size={sizes[0]}, target_vocabulary_size={sizes[1]}"
-        )
-    return config
-
-
-def _encoder_and_decoder(config, embeddings, policy):
-    source, target = _embeddings(config, embeddings, policy)
-    positions = PositionalEncoding(
-        layout=config["position_layout"],
-        dropout=config["dropout"],
-        name="positions",
-        dtype=policy,
-    )
-    bias = LogitsBias(name="logits_bias", dtype="float32")
-    encoder = Encoder(
-        source,
-        positions,
-        _layers(EncoderLayer, "encoder_layer", "num_encoder_layers", config, policy),
-        _last_norm("encoder_norm", config, policy),
-    )
-    decoder = Decoder(
-        target,
-        positions,
-        _layers(DecoderLayer, "decoder_layer", "num_decoder_layers", config, policy),
-        _last_norm("decoder_norm", config, policy),
-        bias if config["output_bias"] else None,
-    )
-    return encoder, decoder
-
-
-def _embeddings(config, values, policy):
-    """The table of the source and that of the target, which may be one."""
-
-    def table(side, value, name):
-        return TokenEmbedding(
-            config[f"{side}_vocabulary_size"],
-            config["d_model"],
-            pad_id=config["pad_id"],
-            scale=config["scale_embeddings"],
-            embeddings=value,
-            name=name,
-            dtype=policy,
-        )
-
-    if config["share_embeddings"]:
-        shared = table("source", values, "embedding")
-        return shared, shared
-    source, target = (None, None) if values is None else values
-    return (
-        table("source", source, "source_embedding"),
-        table("target", target, "target_embedding"),
-    )
-
-
-def _layers(layer_class, name, count, config, policy):
-    return [
-        layer_class(
-            config["num_heads"],
-            config["d_ff"],
-            dropout=config["dropout"],
-            attention_dropout=config["attention_dropout"],
-            activation=config["activation"],
-            normalize_first=config["normalize_first"],
-            layer_norm_epsilon=config["layer_norm_epsilon"],
-            name=f"{name}_{i}",
-            dtype=policy,
-        )
-        for i in range(config[count])
-    ]
-
-
-def _last_norm(name, config, policy):
-    """The normalisation at the end of a stack of pre-norm layers, else None."""
-    if not config["normalize_first"]:
-        return None
-    return keras.layers.LayerNormalization(
-        epsilon=config["layer_norm_epsilon"], name=name, dtype=policy
-    )
-
-
-def _dataset_of(data):
-    """The `tf.data.Dataset` of `Batches`; anything else as it is."""
-    return data.dataset() if callable(getattr(data, "dataset", None)) else data

@@ -1,0 +1,163 @@
+"""Encoder and decoder, made from the arguments of a Transformer."""
+
+import keras
+
+from keras_vanilla._checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_probability,
+)
+from keras_vanilla.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    PositionalEncoding,
+    TokenEmbedding,
+)
+from keras_vanilla.layers.positional_encoding import LAYOUTS
+from keras_vanilla.models.decoder import Decoder
+from keras_vanilla.models.encoder import Encoder
+
+COUNTS = (
+    "source_vocabulary_size",
+    "target_vocabulary_size",
+    "d_model",
+    "num_heads",
+    "d_ff",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "max_length",
+)
+IDS = ("pad_id", "start_id", "end_id")
+
+
+def checked(config: dict) -> dict:
+    """The arguments of a Transformer, each of its type and in its range.
+
+    Args:
+        config: dict of arguments by name.
+    Raises:
+        ValueError: if one is out of its range, or two of them contradict each other.
+    """
+    if config["target_vocabulary_size"] is None:
+        config["target_vocabulary_size"] = config["source_vocabulary_size"]
+    for name in COUNTS:
+        config[name] = check_integer(name, config[name], 1)
+    for name in IDS:
+        config[name] = check_integer(name, config[name], 0)
+    config["dropout"] = check_probability("dropout", config["dropout"])
+    if config["attention_dropout"] is not None:
+        rate = check_probability("attention_dropout", config["attention_dropout"])
+        config["attention_dropout"] = rate
+    check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
+    check_choice("position_layout", config["position_layout"], LAYOUTS)
+    if config["d_model"] % config["num_heads"]:
+        raise ValueError(
+            "`d_model` must be divisible by `num_heads`. Received: "
+            f"d_model={config['d_model']}, num_heads={config['num_heads']}"
+        )
+    sizes = config["source_vocabulary_size"], config["target_vocabulary_size"]
+    if config["share_embeddings"] and sizes[0] != sizes[1]:
+        raise ValueError(
+            "`share_embeddings=True` needs vocabularies of one size. Received: "
+            f"source_vocabulary_size={sizes[0]}, target_vocabulary_size={sizes[1]}"
+        )
+    return config
+
+
+def encoder_and_decoder(config: dict, embeddings, policy) -> tuple[Encoder, Decoder]:
+    """The two halves of a Transformer, which share positions and perhaps a table.
+
+    Args:
+        config: dict of arguments of the Transformer.
+        embeddings: initial value of the table, or a pair of them; or None.
+        policy: precision policy of every layer.
+    """
+    source, target = _embeddings(config, embeddings, policy)
+    positions = PositionalEncoding(
+        layout=config["position_layout"],
+        dropout=config["dropout"],
+        name="positions",
+        dtype=policy,
+    )
+    bias = _Bias(name="logits_bias", dtype="float32")
+    encoder = Encoder(
+        source,
+        positions,
+        _layers(EncoderLayer, "encoder_layer", "num_encoder_layers", config, policy),
+        _last_norm("encoder_norm", config, policy),
+    )
+    decoder = Decoder(
+        target,
+        positions,
+        _layers(DecoderLayer, "decoder_layer", "num_decoder_layers", config, policy),
+        _last_norm("decoder_norm", config, policy),
+        bias if config["output_bias"] else None,
+    )
+    return encoder, decoder
+
+
+def _embeddings(config, values, policy):
+    """The table of the source and that of the target, which may be one."""
+
+    def table(side, value, name):
+        return TokenEmbedding(
+            config[f"{side}_vocabulary_size"],
+            config["d_model"],
+            pad_id=config["pad_id"],
+            scale=config["scale_embeddings"],
+            embeddings=value,
+            name=name,
+            dtype=policy,
+        )
+
+    if config["share_embeddings"]:
+        shared = table("source", values, "embedding")
+        return shared, shared
+    source, target = (None, None) if values is None else values
+    return (
+        table("source", source, "source_embedding"),
+        table("target", target, "target_embedding"),
+    )
+
+
+def _layers(layer_class, name, count, config, policy):
+    return [
+        layer_class(
+            config["num_heads"],
+            config["d_ff"],
+            dropout=config["dropout"],
+            attention_dropout=config["attention_dropout"],
+            activation=config["activation"],
+            normalize_first=config["normalize_first"],
+            layer_norm_epsilon=config["layer_norm_epsilon"],
+            name=f"{name}_{i}",
+            dtype=policy,
+        )
+        for i in range(config[count])
+    ]
+
+
+def _last_norm(name, config, policy):
+    """The normalisation at the end of a stack of pre-norm layers, else None."""
+    if not config["normalize_first"]:
+        return None
+    return keras.layers.LayerNormalization(
+        epsilon=config["layer_norm_epsilon"], name=name, dtype=policy
+    )
+
+
+class _Bias(keras.layers.Layer):
+    """Adds a trained number to each logit; saved files name it after its class.
+
+    Call arguments:
+        inputs: float32 tensor (B, T, V).
+    """
+
+    def build(self, input_shape):
+        self.bias = self.add_weight(
+            name="bias", shape=(input_shape[-1],), initializer="zeros"
+        )
+
+    def call(self, inputs):
+        return inputs + self.bias

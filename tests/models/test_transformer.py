@@ -522,19 +522,19 @@ def test_fit_ends_an_epoch_of_endless_batches():
     assert np.isfinite(model.evaluate(Endless(), steps=1, verbose=0))
 
 
-def test_attention_weights_are_computed_only_when_asked_for(monkeypatch):
-    carried = []
-    attend = MultiHeadAttention.call
+def test_attention_weights_are_carried_only_when_asked_for(monkeypatch):
+    model, without_weights = make_model(), []
+    attend = MultiHeadAttention.attend
 
-    def call(self, *args, return_attention_scores=False, **kwargs):
-        carried.append(return_attention_scores)
-        options = {"return_attention_scores": return_attention_scores, **kwargs}
-        return attend(self, *args, **options)
+    def counted(self, *args, **kwargs):
+        without_weights.append(self.name)
+        return attend(self, *args, **kwargs)
 
-    monkeypatch.setattr(MultiHeadAttention, "call", call)
-    model = make_model()
+    monkeypatch.setattr(MultiHeadAttention, "attend", counted)
     model(INPUTS)
-    assert carried and not any(carried)
-    carried.clear()
+    assert len(without_weights) == model.num_encoder_layers + (
+        2 * model.num_decoder_layers
+    )
+    without_weights.clear()
     model.attention_weights(INPUTS)
-    assert carried and all(carried)
+    assert without_weights == []

@@ -1,4 +1,4 @@
-/** A model's description, as a person reads it. */
+/** The description of a model, in words. */
 
 /** A BCP-47 tag's language by name: "German" for "de". */
 export function languageName(tag) {
@@ -10,10 +10,10 @@ export function languageName(tag) {
 }
 
 /**
- * What the file says about itself, in the order in which one wants to know it.
+ * What the file says about itself, the most important first.
  *
  * @param {Object} description As `readDescription` returns it.
- * @returns {[string, string][]} Names and values; what nobody stated is said to be so.
+ * @returns {[string, string][]} Names and values; values that are missing are "not stated".
  */
 export function rows(description) {
   const { source_language: from, target_language: to, ...about } = description;

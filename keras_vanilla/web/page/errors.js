@@ -1,4 +1,4 @@
-/** What goes wrong with a translator, in a sentence for a person and a `code` for a program. */
+/** An error of a translator: one sentence for its user, and a `code` for a program. */
 export class TranslatorError extends Error {
   /**
    * @param {string} code "missing", "not-tflite", "damaged", "not-ours", "other-format" or

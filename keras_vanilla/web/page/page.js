@@ -1,11 +1,11 @@
-/** The page: what is typed, what comes out of it, and what the model says of itself. */
+/** The page: the text, its translation, and the description of the model. */
 
 import { rows, languageName } from './about.js';
 import { sentences } from './sentences.js';
 import { loadTranslator } from './translate.js';
 
 const MODEL = new URL('translator.tflite', document.baseURI);
-const PAUSE = 120; // milliseconds without a key before a translation begins
+const PAUSE = 120; // milliseconds after the last key before the translation begins
 const ADVICE = {
   missing: 'Is the server still running, and the file still there?',
   damaged: 'Copy or export it again: keras-vanilla export MODEL.keras FILE.tflite',
@@ -17,7 +17,7 @@ const ADVICE = {
 const $ = (id) => document.getElementById(id);
 
 let translator;
-let known = new Map(); // what each sentence on the page became
+let known = new Map(); // the translation of each sentence on the page
 let newest = 0;
 let timer;
 
@@ -43,8 +43,8 @@ async function start() {
 }
 
 /**
- * Begins with the text behind `#text=` in the address, a part that no server is sent. It is
- * read once: who follows another such link on the open page loads it again.
+ * Starts with the text behind `#text=` in the address, which is not sent to any server. It
+ * is read once: a second such link on the open page needs a reload.
  */
 function fillFromAddress() {
   const text = new URLSearchParams(location.hash.slice(1)).get('text');
@@ -54,7 +54,7 @@ function fillFromAddress() {
 }
 
 /**
- * Waits for the service worker, which keeps what is loaded from then on.
+ * Waits for the service worker, which caches everything that is loaded afterwards.
  *
  * Where there is none (a private window, an address without https) the page needs the
  * network each time.
@@ -64,7 +64,7 @@ async function keepForOffline() {
   if (!workers || workers.controller) return;
   const controlled = new Promise((done) => {
     workers.addEventListener('controllerchange', done, { once: true });
-    setTimeout(done, 2000); // after a forced reload it stays out of control
+    setTimeout(done, 2000); // after a forced reload the page is not controlled
   });
   await workers.register('service-worker.js').then(() => controlled, () => {});
 }
@@ -101,13 +101,13 @@ async function describe(description) {
 async function update() {
   if (!translator) return;
   const mine = ++newest;
-  const parts = $('source').value.split(/(?<=\n)/).flatMap(sentences);
-  for (const sentence of parts.map((part) => part.trim())) {
+  const segments = $('source').value.split(/(?<=\n)/).flatMap(sentences);
+  for (const sentence of segments.map((segment) => segment.trim())) {
     if (!known.has(sentence)) known.set(sentence, await attempt(sentence));
     if (mine !== newest) return;
   }
-  known = new Map(parts.map((part) => [part.trim(), known.get(part.trim())]));
-  show(parts);
+  known = new Map(segments.map((each) => [each.trim(), known.get(each.trim())]));
+  show(segments);
   document.body.classList.remove('stale');
 }
 
@@ -116,32 +116,32 @@ async function attempt(sentence) {
   return translator.translate(sentence).catch((error) => ({ error }));
 }
 
-function show(parts) {
-  const found = parts.map((part) => known.get(part.trim()));
-  const last = parts.length - 1;
+function show(segments) {
+  const results = segments.map((segment) => known.get(segment.trim()));
+  const last = segments.length - 1;
   $('translation').replaceChildren(
-    ...parts.map((part, i) => piece(part, found[i], i === last)),
+    ...segments.map((segment, i) => node(segment, results[i], i === last)),
   );
-  const said = found.filter((each) => each.text);
-  $('time').textContent = timeOf(said);
-  $('copy').hidden = said.length === 0;
-  const problem = found.find((each) => each.error)?.error;
+  const translations = results.filter((each) => each.text);
+  $('time').textContent = timeOf(translations);
+  $('copy').hidden = translations.length === 0;
+  const problem = results.find((each) => each.error)?.error;
   $('problem').hidden = !problem;
-  $('problem').textContent = problem ? explained(problem, parts.length) : '';
+  $('problem').textContent = problem ? explained(problem, segments.length) : '';
 }
 
 /** A sentence's translation, or the sentence itself, marked, if there is none. */
-function piece(part, { text, error }, isLast) {
+function node(segment, { text, error }, isLast) {
   if (error) {
     const mark = document.createElement('mark');
-    mark.textContent = part;
+    mark.textContent = segment;
     return mark;
   }
-  const space = part.slice(part.trimEnd().length);
+  const space = segment.slice(segment.trimEnd().length);
   return text + (space || isLast ? space : spaceAfter(text));
 }
 
-/** Where the source had none, in Chinese or Japanese: none after their letters. */
+/** The space between sentences where the source has none: Chinese and Japanese need none. */
 function spaceAfter(text) {
   return text === '' || text.at(-1) >= '\u3000' ? '' : ' ';
 }
@@ -151,11 +151,12 @@ function explained(error, count) {
   return place + error.message;
 }
 
-function timeOf(found) {
-  if (found.length === 0) return '';
-  const sum = found.reduce((total, { milliseconds }) => total + milliseconds, 0);
-  const each = Math.max(1, Math.round(sum / found.length));
-  return found.length === 1 ? `${each} ms` : `${found.length} sentences, ${each} ms each`;
+function timeOf(translations) {
+  const count = translations.length;
+  if (count === 0) return '';
+  const sum = translations.reduce((total, { milliseconds }) => total + milliseconds, 0);
+  const each = Math.max(1, Math.round(sum / count));
+  return count === 1 ? `${each} ms` : `${count} sentences, ${each} ms each`;
 }
 
 async function copy() {

@@ -16,10 +16,10 @@ const NO_END = new RegExp(
  */
 export function sentences(text) {
   const segmenter = new Intl.Segmenter(undefined, { granularity: 'sentence' });
-  const found = [];
+  const segments = [];
   for (const { segment } of segmenter.segment(text)) {
-    if (found.length && NO_END.test(found.at(-1))) found.push(found.pop() + segment);
-    else found.push(segment);
+    const joins = segments.length && NO_END.test(segments.at(-1));
+    segments.push(joins ? segments.pop() + segment : segment);
   }
-  return found;
+  return segments;
 }

@@ -25,10 +25,10 @@ export async function loadTranslator(
 ) {
   const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model);
   const description = readDescription(bytes);
-  const worker = new Asked(new Worker(new URL('worker.js', import.meta.url)));
+  const worker = new RequestQueue(new Worker(new URL('worker.js', import.meta.url)));
   const url = new URL(runtime, document.baseURI).href.replace(/\/*$/, '/');
   try {
-    const { maxBytes } = await worker.ask({ model: bytes, runtime: url }, [bytes.buffer]);
+    const { maxBytes } = await worker.request({ model: bytes, runtime: url }, [bytes.buffer]);
     return new Translator(worker, description, maxBytes);
   } catch (error) {
     worker.close();
@@ -59,12 +59,12 @@ export class Translator {
     if (bytes.length > this.maxBytes) throw tooLong(bytes.length, this.maxBytes);
     const padded = new Uint8Array(this.maxBytes);
     padded.set(bytes);
-    const found = await this.#worker.ask({ text: padded }, [padded.buffer]);
-    if (Number.isNaN(found.score)) {
+    const result = await this.#worker.request({ text: padded }, [padded.buffer]);
+    if (Number.isNaN(result.score)) {
       throw tooManyTokens(this.description.max_source_tokens);
     }
-    const { score, milliseconds } = found;
-    return { text: decoded(found.bytes), score, milliseconds };
+    const { score, milliseconds } = result;
+    return { text: decoded(result.bytes), score, milliseconds };
   }
 
   /** Ends the worker and frees its memory. */
@@ -73,17 +73,17 @@ export class Translator {
   }
 }
 
-/** A worker that answers questions in their order. */
-class Asked {
+/** A worker that answers requests in their order. */
+class RequestQueue {
   #worker;
   #waiting = [];
 
   constructor(worker) {
     this.#worker = worker;
-    worker.onmessage = ({ data: { found, error } }) => {
+    worker.onmessage = ({ data: { result, error } }) => {
       const { resolve, reject } = this.#waiting.shift();
       if (error) reject(new TranslatorError(error.code, error.message));
-      else resolve(found);
+      else resolve(result);
     };
     worker.onerror = (event) => {
       const error = new TranslatorError('failed', event.message ?? 'No worker started.');
@@ -91,10 +91,10 @@ class Asked {
     };
   }
 
-  ask(question, transferred) {
+  request(message, transferred) {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      this.#worker.postMessage(question, transferred);
+      this.#worker.postMessage(message, transferred);
     });
   }
 

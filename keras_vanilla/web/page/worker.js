@@ -9,26 +9,26 @@ let litert, model;
 let turn = Promise.resolve();
 
 self.onmessage = ({ data }) => {
-  turn = turn.then(() => answer(data)); // in the order they were asked
+  turn = turn.then(() => answer(data)); // in the order of the requests
 };
 
-async function answer(question) {
+async function answer(request) {
   try {
-    const found = await (question.model ? load(question) : translate(question.text));
-    self.postMessage({ found });
+    const result = await (request.model ? load(request) : translate(request.text));
+    self.postMessage({ result });
   } catch (error) {
     self.postMessage({ error: { code: error.code ?? 'failed', message: error.message } });
   }
 }
 
 /** Compiles a model and runs it once; returns how many bytes of text it takes. */
-async function load(question) {
+async function load(request) {
   try {
-    litert = await loadRuntime(question.runtime);
+    litert = await loadRuntime(request.runtime);
   } catch (error) {
     throw Object.assign(error, { code: 'runtime' });
   }
-  model = await litert.loadAndCompile(question.model, { accelerator: 'wasm' });
+  model = await litert.loadAndCompile(request.model, { accelerator: 'wasm' });
   const maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
   await translate(new Uint8Array(maxBytes)); // the first run is slow, or fails for all
   return { maxBytes };
@@ -38,9 +38,9 @@ async function load(question) {
 async function loadRuntime(url) {
   self.Module = {
     locateFile: (name) => `${url}core/wasm/${name}`, // not beside this worker
-    printErr: (line) => console.debug(line), // most of its errors are none
+    printErr: (line) => console.debug(line), // most of them are not errors
   };
-  // The model runs on the CPU: no GPU is to be woken up for it.
+  // The model runs on the CPU: LiteRT.js must not start a GPU.
   Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: async () => null } });
   const loaded = await importLiteRt(url);
   await loaded.loadLiteRt(`${url}core/wasm/`);
@@ -62,7 +62,7 @@ async function importLiteRt(url) {
   }
 }
 
-/** Maps UTF-8, padded with zeros, to what the model makes of it. */
+/** Maps UTF-8, padded with zeros, to its translation. */
 async function translate(text) {
   const input = new litert.Tensor(text, [text.length]);
   const begin = performance.now();

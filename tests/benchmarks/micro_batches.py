@@ -58,7 +58,8 @@ def measured(options, count):
         options.preset, source_vocabulary_size=options.vocabulary_size
     )
     optimizer = transformer_optimizer(model.d_model)
-    model.compile(optimizer, SmoothedCrossentropy(0.1), micro_batches=count, jit_compile=False)
+    loss = SmoothedCrossentropy(0.1)
+    model.compile(optimizer, loss, micro_batches=count, jit_compile=False)
     optimizer.build(model.trainable_variables)
     shape = (options.tokens // options.width, options.width)
     ids = np.random.default_rng(0).integers(4, options.vocabulary_size, shape)

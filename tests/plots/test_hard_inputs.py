@@ -84,9 +84,7 @@ def test_a_line_and_a_bar_whose_names_begin_with_an_underscore_are_in_the_legend
 
 
 def test_lines_over_no_place_are_refused():
-    with pytest.raises(
-        ValueError, match="one value of `x`. Received: 1 lines, 0 "
-    ):
+    with pytest.raises(ValueError, match="one value of `x`. Received: 1 lines, 0 "):
         curves([], {"a": []}, **NAMES)
 
 

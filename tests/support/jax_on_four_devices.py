@@ -21,11 +21,11 @@ ADDRESSES, PROCESSES, PROCESS = (
 )
 
 
-def fit(model, rows=4, sizes=(5, 3, 7, 2)):
-    """One step on weights and rows made by hand."""
+def fit(model, rows=4, sizes=(5, 3, 7, 2), scale=1.0):
+    """One step on rows made by hand, their 0/1 weights times `scale` or no weights."""
     batch = inputs(source_lengths=sizes[:rows], target_lengths=sizes[:rows])
     labels = np.roll(batch["target_ids"], -1, axis=1)
-    weights = (labels != 0).astype("float32")
+    weights = None if scale is None else (labels != 0).astype("float32") * scale
     model.fit(batch, labels, rows, sample_weight=weights, shuffle=False, verbose=0)
 
 
@@ -43,6 +43,20 @@ def test_batches_are_told_how_many_share_them(name, shards, replicas):
     with distribution(name, shards):
         assert replicas_in_force() == Replicas(replicas, 0, replicas)
     assert keras.distribution.distribution() is None
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_weights_of_any_scale_train_the_same(micro_batches):
+    trained = []
+    for scale in (1.0, 1 / 17, None):
+        with distribution("mirrored"):
+            model = make_model(**EVEN)
+            model.compile("sgd", SmoothedCrossentropy(), micro_batches=micro_batches)
+            fit(model, scale=scale)
+        trained.append(model.get_weights())
+    for weights in trained[1:]:
+        for value, expected in zip(weights, trained[0], strict=True):
+            np.testing.assert_allclose(value, expected, atol=1e-6)
 
 
 def test_an_inner_scope_gives_way_to_the_outer_one_again():

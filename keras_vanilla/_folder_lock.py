@@ -25,23 +25,38 @@ def folder_lock(folder: PathLike) -> Iterator[None]:
         FolderInUse: if another process holds it; the error names that process.
         OSError: if the lock cannot be written.
     """
-    path = Path(folder, NAME)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _locked_file(Path(folder, NAME))
     try:
-        if not _try_lock(descriptor):
-            owner = os.read(descriptor, 200).decode("utf-8", "replace").strip()
-            raise FolderInUse(
-                f"{folder} is in use by another process ({owner or 'unknown'}); "
-                "nothing was written."
-            )
+        owner = f"process {os.getpid()} on {socket.gethostname()}"
         os.ftruncate(descriptor, 0)
-        os.write(
-            descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode()
-        )
+        os.write(descriptor, owner.encode())
         yield
     finally:
         os.close(descriptor)  # the lock ends with it; the file stays for the next one
+
+
+def _locked_file(path):
+    """The descriptor of the lock file, which this process now holds."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if not _try_lock(descriptor):
+            owner = os.read(descriptor, 200).decode("utf-8", "replace").strip()
+            os.close(descriptor)
+            raise FolderInUse(
+                f"{path.parent} is in use by another process ({owner or 'unknown'}); "
+                "nothing was written."
+            )
+        if _is_open_as(descriptor, path):
+            return descriptor
+        os.close(descriptor)  # its owner removed it before this process had the lock
+
+
+def _is_open_as(descriptor, path):
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _try_lock(descriptor):

@@ -63,7 +63,7 @@ def beam_search(
     length, limits = row_limits(model, memory_mask, config.max_length)
 
     def score(log_probs, lengths):
-        return config.normalize(log_probs, ops.cast(lengths, "float32"))
+        return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
 
     def unfinished(state):
         worst = ops.top_k(_scores(state, score), k=config.n_best)[0][:, -1]  # (B,)

@@ -21,7 +21,7 @@ class DecodingConfig:
             50 more than the source has.
         n_best: int or None. Hypotheses returned per row, with scores. None means the
             best one alone.
-        length_normalization: "gnmt" or "power", see `normalize`.
+        length_normalization: "gnmt" or "power", see `apply_length_penalty`.
     Raises:
         ValueError: if `beam_size`, `max_length` or `n_best` is not an integer of at
             least 1, `n_best` is above `beam_size`, `length_penalty` is negative or not
@@ -61,7 +61,7 @@ class DecodingConfig:
         """Whether greedy search finds what is asked for."""
         return self.beam_size == 1 and self.n_best is None
 
-    def normalize(self, log_probs: Tensor, lengths: Tensor) -> Tensor:
+    def apply_length_penalty(self, log_probs: Tensor, lengths: Tensor) -> Tensor:
         """Scores: log-probabilities divided by the length normalization.
 
             log P / ((5 + n) / 6)^length_penalty    "gnmt"

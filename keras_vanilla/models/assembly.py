@@ -1,5 +1,7 @@
 """Encoder and decoder, made from the arguments of a Transformer."""
 
+from typing import Any
+
 import keras
 
 from keras_vanilla._checks import (
@@ -65,7 +67,9 @@ def checked(config: dict) -> dict:
     return config
 
 
-def encoder_and_decoder(config: dict, embeddings, policy) -> tuple[Encoder, Decoder]:
+def encoder_and_decoder(
+    config: dict, embeddings: Any, policy: keras.DTypePolicy
+) -> tuple[Encoder, Decoder]:
     """The two halves of a Transformer, which share positions and perhaps a table.
 
     Args:

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability
 from keras_vanilla._types import Tensor
-from keras_vanilla.distribution.steps.share import replica_share
+from keras_vanilla.distribution.steps.loss_share import replica_share
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")

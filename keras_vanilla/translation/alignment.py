@@ -6,7 +6,11 @@ import numpy as np
 
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.translation.bucketing import bucket_width, length_buckets, pad_rows
+from keras_vanilla.translation.length_buckets import (
+    bucket_width,
+    length_buckets,
+    pad_rows,
+)
 
 _MEMORY_FACTOR = 8  # `attention_weights` keeps more of each row than a search does
 WORD_START = "▁"  # SentencePiece's mark for the space before a word

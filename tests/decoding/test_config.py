@@ -58,11 +58,11 @@ def test_a_config_cannot_be_changed():
 
 
 def test_normalize_divides_by_the_papers_formula():
-    assert DecodingConfig(length_penalty=0.6).normalize(-4.0, 7) == pytest.approx(
-        -4.0 / 2**0.6
-    )
+    assert DecodingConfig(length_penalty=0.6).apply_length_penalty(
+        -4.0, 7
+    ) == pytest.approx(-4.0 / 2**0.6)
     power = DecodingConfig(length_penalty=2, length_normalization="power")
-    assert power.normalize(-4.0, 2) == pytest.approx(-1)
+    assert power.apply_length_penalty(-4.0, 2) == pytest.approx(-1)
 
 
 def test_a_max_length_above_the_models_is_refused():

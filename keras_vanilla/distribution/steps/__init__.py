@@ -1,7 +1,7 @@
 """Training and test steps on several devices and in micro-batches, a file per backend.
 
 A step sees its batch in parts: the rows of one replica, and of them one micro-batch.
-Each part's loss and gradients are its share of the whole batch's (`share.py`), and
+Each part's loss and gradients are its share of the whole batch's (`loss_share.py`), and
 shares are summed, so that the number of parts never changes the trained weights.
 """
 

@@ -6,7 +6,7 @@ from jax import numpy as jnp
 
 from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.jax_devices import refuse_another_scope
-from keras_vanilla.distribution.steps.share import divisor, share
+from keras_vanilla.distribution.steps.loss_share import divisor, share
 
 
 def train_step(

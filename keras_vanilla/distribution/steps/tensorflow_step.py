@@ -13,7 +13,7 @@ from keras_vanilla.distribution.refusals import (
     refuse_unknown_shapes_on_tpu,
     refuse_what_cannot_work,
 )
-from keras_vanilla.distribution.steps.share import (
+from keras_vanilla.distribution.steps.loss_share import (
     divisor,
     share,
     shares_taken_by_step,

@@ -4,7 +4,7 @@ import keras
 import torch
 
 from keras_vanilla.distribution import keras_internals
-from keras_vanilla.distribution.steps.share import divisor, share
+from keras_vanilla.distribution.steps.loss_share import divisor, share
 
 
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:

@@ -17,7 +17,7 @@ from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.translation import Translator, bleu_and_chrf
-from keras_vanilla.translation.bucketing import length_buckets
+from keras_vanilla.translation.length_buckets import length_buckets
 
 
 def verify(
@@ -217,7 +217,7 @@ def _score_gap(model, pair, decoding):
         logits = _logits(model, pair.source, ids[:-1])
         log_probs = ops.convert_to_numpy(ops.log_softmax(logits))
         log_prob = log_probs[np.arange(len(ids)), ids].sum(dtype="float64")
-        scores.append(decoding.normalize(log_prob, len(ids)))
+        scores.append(decoding.apply_length_penalty(log_prob, len(ids)))
     return abs(scores[0] - scores[1])
 
 

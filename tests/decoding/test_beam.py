@@ -258,6 +258,7 @@ def test_compiled_says_the_same_and_is_traced_once_a_shape():
         assert len(set(counts)) == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_a_graph_of_unknown_shapes_says_the_same(jit_compile):
     if keras.backend.backend() != "tensorflow":

@@ -166,6 +166,7 @@ def test_equals_the_uncached_loop_row_by_row(model, source):
     np.testing.assert_array_equal(greedy_search(model, source, LENGTH), expected)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_a_graph_of_unknown_shapes_says_the_same(model, source, jit_compile):
     tf = pytest.importorskip("tensorflow", reason="TensorFlow's graphs are tested")

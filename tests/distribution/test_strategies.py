@@ -63,6 +63,14 @@ def two_devices(tmp_path_factory):
     return run_apart(tmp_path_factory.mktemp("mirrored"), runs, devices=2)
 
 
+@pytest.fixture(scope="module")
+def mirrored_alone(tmp_path_factory):
+    """One run of `two_devices`, for the default tier."""
+    runs = {"mirrored": {"strategy": "mirrored"}}
+    folder = tmp_path_factory.mktemp("mirrored-alone")
+    return run_apart(folder, runs, devices=2)["mirrored"]
+
+
 def assert_same_shown(found, expected):
     names = {name for name in expected if name.startswith("history/")}
     assert {"history/loss", "history/val_token_accuracy"} < names
@@ -78,28 +86,38 @@ def test_the_batches_are_ones_that_could_go_wrong():
     assert any(one.sum() > 1.2 * other.sum() > 0 for one, other in halves)
 
 
+def test_a_mirrored_training_equals_one_on_one_device(mirrored_alone, one_device):
+    assert distance(mirrored_alone, one_device) <= 1e-3
+    assert mirrored_alone["iterations"] == one_device["iterations"]
+
+
+@pytest.mark.full
 def test_two_devices_train_what_one_trains(two_devices, one_device):
     found = two_devices["mirrored"]
     assert distance(found, one_device) <= 1e-3
     assert_same_shown(found, one_device)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("run", ["weights of 0.9", "no weights", "step of Keras"])
 def test_two_devices_train_the_same_by_any_weights_and_step(run, two_devices):
     expected = two_devices["mirrored"]
     assert distance(two_devices[run], expected) <= 1e-6
 
 
+@pytest.mark.full
 def test_every_device_count_takes_the_same_number_of_steps(two_devices, one_device):
     for name in ("mirrored", "clipped"):
         assert two_devices[name]["iterations"] == one_device["iterations"]
     assert one_device["iterations"] == STEPS * EPOCHS == 50
 
 
+@pytest.mark.full
 def test_a_mean_for_each_replica_would_show(two_devices, one_device):
     assert distance(two_devices["mean of each replica"], one_device) >= 1e-2
 
 
+@pytest.mark.full
 def test_clipping_sees_the_whole_batch_from_micro_batches_of_uneven_rows(two_devices):
     expected = trained(**CLIPPED)
     assert distance(two_devices["clipped"], expected) <= 1e-3
@@ -120,6 +138,7 @@ def test_one_device_trains_bit_for_bit_as_by_the_step_of_keras(one_device):
             np.testing.assert_array_equal(one_device[name], value, err_msg=name)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("run", REFUSED)
 def test_what_cannot_work_on_several_devices_is_refused(run, two_devices):
     assert REFUSED[run][1] in str(two_devices[run]["error"])

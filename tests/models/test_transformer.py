@@ -44,7 +44,15 @@ def model():
     return make_model()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        if name in ("paper", "pre-norm", "all")
+        else pytest.param(name, marks=pytest.mark.full)
+        for name in CONFIGS
+    ],
+)
 def test_whole_forward_pass_equals_the_formulas(name):
     model = make_model(**CONFIGS[name])
     feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
@@ -86,7 +94,11 @@ def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
 
 # The number of weights is a claim of the paper's; bfloat16 ones take half the memory.
 @pytest.mark.parametrize(
-    ("name", "count"), [("base", 63_082_496), ("big", 214_245_376)]
+    ("name", "count"),
+    [
+        ("base", 63_082_496),
+        pytest.param("big", 214_245_376, marks=pytest.mark.full),
+    ],
 )
 def test_presets_have_the_papers_number_of_parameters(name, count):
     model = Transformer.from_preset(
@@ -133,7 +145,8 @@ def properties(test):
         derandomize=True,
         suppress_health_check=list(HealthCheck),
     )(given(shape=shapes())(test))
-    policies = [("float32", 2e-5), ("mixed_bfloat16", 8e-2)]
+    half = pytest.param("mixed_bfloat16", 8e-2, marks=pytest.mark.full)
+    policies = [("float32", 2e-5), half]
     return pytest.mark.parametrize(("policy", "tolerance"), policies)(test)
 
 
@@ -235,7 +248,9 @@ def test_order_of_the_batch_does_not_matter(policy, tolerance, shape):
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float64"])
-@pytest.mark.parametrize("as_global", [False, True])
+@pytest.mark.parametrize(
+    "as_global", [False, pytest.param(True, marks=pytest.mark.full)]
+)
 def test_logits_are_float32_whatever_the_policy(policy, as_global):
     before = keras.config.dtype_policy()
     try:

@@ -70,6 +70,7 @@ def test_the_archive_holds_everything_and_loads_by_keras_alone(
     assert list(tmp_path.iterdir()) == [path]  # nothing unfinished beside it
 
 
+@pytest.mark.full
 def test_it_loads_in_a_fresh_process_with_one_import(trained_translator, tmp_path):
     path = tmp_path / "translator.keras"
     trained_translator.save(path)

@@ -18,7 +18,11 @@ def workers(tmp_path_factory):
         "mean of each replica": {**SHORT, "stock_step": True, "own_share": False},
         "plain model": {**SHORT, "plain_model": True},
         "stock build": {**SHORT, "stock": "_maybe_symbolic_build"},
-        "stock reduction": {**SHORT, "stock": "reduce_per_replica"},
+        "stock reduction": {
+            **SHORT,
+            "stock": "reduce_per_replica",
+            "plain_model": True,  # `Transformer.fit` would override it again
+        },
     }
     return run_workers(tmp_path_factory.mktemp("workers"), runs)
 

@@ -1,8 +1,8 @@
 """The vanilla Transformer of "Attention Is All You Need" for Keras.
 
 Importing this package registers every layer, model, loss, schedule and metric, so that
-`keras.saving.load_model` needs nothing else. The other sub-packages are imported when
-they are first used.
+`keras.saving.load_model` needs nothing else. Exports, pictures and the quickstart are
+imported when they are first used.
 """
 
 import importlib

@@ -67,10 +67,11 @@ def _try_lock(descriptor):
         os.lseek(descriptor, 1 << 20, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            return True
         except OSError:
             return False
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        return True
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)  # where the owner's text is
     import fcntl
 
     try:

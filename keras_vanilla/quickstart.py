@@ -40,7 +40,7 @@ def run(output: PathLike) -> float:
         Float: the share of unseen items translated exactly.
     Raises:
         FileExistsError: if `output` exists.
-        RuntimeError: if less than 95 % are exact, or an export does not say the same.
+        RuntimeError: if less than 95 % are exact, or an export translates otherwise.
         ImportError: if the extra "demo" is not installed.
     """
     folder = Path(output)
@@ -67,7 +67,7 @@ def run(output: PathLike) -> float:
         report = export.verify(translator, path, sources)
         print(report, end="\n\n")
         if not report.passed:
-            raise RuntimeError(f"{path} does not say what the translator says.")
+            raise RuntimeError(f"{path} does not translate as the translator does.")
     print(f'Next: keras-vanilla translate {folder}/translator.keras "seventy-one"')
     print(f"      keras-vanilla serve-web {file}")
     return exact

@@ -123,7 +123,7 @@ def _place(probabilities, draw):
     """The inverse of the cumulative distribution: (B, k) at (B,) -> int32 (B,).
 
     A draw is at least 0 and below 1, and so is below the sum when multiplied by it: the
-    first token whose cumulative probability lies above is there, and is possible.
+    first token whose cumulative probability is above it exists, and is possible.
     """
     cumulative = ops.cumsum(probabilities, axis=1)
     drawn = ops.expand_dims(draw, 1) * cumulative[:, -1:]

@@ -112,11 +112,11 @@ def refuse_another_scope(model: keras.Model) -> None:
     """
     expected = _mesh_of(keras.distribution.distribution())
     for variable in (*model.variables, *model.optimizer.variables):
-        found = _mesh_of(keras_internals.layout_of(variable))
-        if found != expected:
+        mesh = _mesh_of(keras_internals.layout_of(variable))
+        if mesh != expected:
             raise ValueError(
                 "Model, optimizer and `fit` must be in one strategy's scope. Received: "
-                f"{variable.path} made with {found}, trained with {expected}"
+                f"{variable.path} made with {mesh}, trained with {expected}"
             )
 
 

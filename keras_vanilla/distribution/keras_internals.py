@@ -1,4 +1,4 @@
-"""Keras's private names: all that this package stands on, written for Keras 3.15.
+"""Keras's private names: all that this package uses, written for Keras 3.15.
 
 Each has the place in Keras it relies on; `tests/distribution/test_keras_internals.py`
 fails when Keras changes one of them, and `require_known_keras` says so at run time.
@@ -41,10 +41,12 @@ def private_names() -> list:
         trainer.TensorFlowTrainer.train_step,
         trainer.TensorFlowTrainer.test_step,
         trainer.TensorFlowTrainer.fit,
+        trainer.TensorFlowTrainer.make_train_function,
         trainer.reduce_per_replica,
         optimizer.TFOptimizer._all_reduce_sum_gradients,
         optimizer.TFOptimizer._backend_update_step,
         Trainer._symbolic_build,
+        Trainer.compile,
     ]
 
 

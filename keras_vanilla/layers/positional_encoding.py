@@ -1,4 +1,4 @@
-"""Sinusoids that tell a Transformer where each token stands."""
+"""Sinusoids that tell a Transformer the position of each token."""
 
 import keras
 import numpy as np
@@ -11,7 +11,7 @@ LAYOUTS = ("interleaved", "concatenated")
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class PositionalEncoding(keras.layers.Layer):
-    """Adds a sinusoid of each position to the vector that stands there.
+    """Adds the sinusoid of each position to the vector at that position.
 
         PE(pos, 2i) = sin(pos / 10000^(2i / d_model))
         PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))

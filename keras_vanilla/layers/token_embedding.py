@@ -22,7 +22,7 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocabulary_size: int. Number of ids (V).
         d_model: int. Width of the vectors (D).
-        pad_id: int. The id that stands for "nothing here".
+        pad_id: int. The id of padding.
         scale: bool. Multiply the vectors by sqrt(d_model).
         embeddings: array (V, D) or None. Initial value of the table; the one
             argument that is not kept in the config. None draws N(0, 1 / d_model).
@@ -81,7 +81,7 @@ class TokenEmbedding(keras.layers.Layer):
             name="embeddings",
             shape=(self.vocabulary_size, self.d_model),
             initializer=initializer,
-            autocast=False,  # look up first, cast the few rows that were asked for
+            autocast=False,  # look up first, cast these few rows
         )
         self._initial_value = None  # a second copy of the table is not kept alive
 

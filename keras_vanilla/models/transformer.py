@@ -220,7 +220,7 @@ class Transformer(keras.Model):
             kwargs["steps_per_epoch"] = x.steps_per_epoch
         if "validation_data" in kwargs:
             kwargs["validation_data"] = _dataset_of(kwargs["validation_data"])
-        with steps.keras_trains_right(self):
+        with steps.replica_overrides(self):
             return super().fit(_dataset_of(x), *args, **kwargs)
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
@@ -231,7 +231,7 @@ class Transformer(keras.Model):
             args: as for `keras.Model.evaluate`.
             kwargs: as for `keras.Model.evaluate`.
         """
-        with steps.keras_trains_right(self):
+        with steps.replica_overrides(self):
             return super().evaluate(_dataset_of(x), *args, **kwargs)
 
     def train_step(self, *state_and_data) -> Any:

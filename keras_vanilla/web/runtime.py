@@ -34,12 +34,12 @@ def runtime_folder(
     if not folder and not root.exists():
         say(f"Fetching LiteRT.js {_version()} (12 MB) into {root}, once.")
         _install(root)
-    found = _installed(root)
-    if found != _version():
+    installed = _installed(root)
+    if installed != _version():
         remedy = "" if folder else " Delete that folder and try again."
         raise ValueError(
             f"{root} must hold @litertjs/core {_version()} as npm installs it. "
-            f"Received: {found or 'a folder without it'}.{remedy}"
+            f"Received: {installed or 'a folder without it'}.{remedy}"
         )
     return (root / PACKAGE).parent
 

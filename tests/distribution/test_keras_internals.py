@@ -14,6 +14,8 @@ from keras_vanilla.distribution import keras_internals, strategy
 from keras_vanilla.training import SmoothedCrossentropy
 
 DIGESTS = {
+    "Trainer.compile": "98ee80c63ae7404a",
+    "TensorFlowTrainer.make_train_function": "a9703da4a49beb28",
     "Trainer._symbolic_build": "96220cc3b88fe768",
     "TensorFlowTrainer.fit": "a9a6dc02a7ddafa8",
     "TensorFlowTrainer._maybe_symbolic_build": "92a504f5eba9b29f",

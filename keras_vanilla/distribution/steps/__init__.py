@@ -28,6 +28,8 @@ def train_step(model: keras.Model, micro_batches: int, *state_and_data) -> Any:
         ValueError: if layers have losses of their own and there are micro-batches.
     """
     *state, data = state_and_data
+    if micro_batches > 1:
+        keras_internals.require_known_keras()
     if micro_batches > 1 and model.losses:
         raise ValueError(
             "Losses of layers, such as regularizers, would be added once per "
@@ -47,8 +49,8 @@ def test_step(model: keras.Model, *state_and_data) -> Any:
     return keras.Model.test_step(model, *state_and_data)
 
 
-def keras_trains_right(model: keras.Model) -> contextlib.AbstractContextManager:
-    """A scope for `fit` and `evaluate` of a model with several TensorFlow replicas."""
+def replica_overrides(model: keras.Model) -> contextlib.AbstractContextManager:
+    """The scope of `fit` and `evaluate` for a model with several TensorFlow replicas."""
     if keras.backend.backend() != "tensorflow":
         return contextlib.nullcontext()
     if model.distribute_strategy.num_replicas_in_sync == 1:

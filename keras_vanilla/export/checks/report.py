@@ -132,17 +132,17 @@ class Report:
         if self.custom_operators:
             names = ", ".join(self.custom_operators)
             return [f"It needs {names}, which are not builtin operators."]
-        found = [*self.faults, *self._of_ids()]
+        reasons = [*self.faults, *self._of_ids()]
         if not self._texts_explained():
-            found.append("Texts differ where ids do not.")
+            reasons.append("Texts differ where ids do not.")
         if self.sentences > 3 and self.endless > self.sentences / 2:
-            found.append(f"{self.endless} of {self.sentences} outputs never end.")
+            reasons.append(f"{self.endless} of {self.sentences} outputs never end.")
         if self.inputs > 3 and self.outputs < self.inputs / 2:
-            found.append(
+            reasons.append(
                 f"The source hardly matters: {self.inputs} different sentences have "
                 f"{self.outputs} different translations."
             )
-        return found
+        return reasons
 
     def _of_ids(self):
         if self.quantized:

@@ -21,7 +21,8 @@ PAGES = sorted(
     [
         *CHECKOUT.glob("*.md"),
         *CHECKOUT.glob("keras_vanilla/**/README.md"),
-        *CHECKOUT.glob("export/**/README.md"),
+        *CHECKOUT.glob("export/*.md"),
+        *CHECKOUT.glob("export/*/README.md"),
         *CHECKOUT.glob("notebooks/*.md"),
         *CHECKOUT.glob("tests/benchmarks/*.md"),
     ]

@@ -50,7 +50,7 @@ def test_step(model: keras.Model, *state_and_data) -> Any:
 
 
 def replica_overrides(model: keras.Model) -> contextlib.AbstractContextManager:
-    """The scope of `fit` and `evaluate` for a model with several TensorFlow replicas."""
+    """The scope of `fit` and `evaluate` on several TensorFlow replicas."""
     if keras.backend.backend() != "tensorflow":
         return contextlib.nullcontext()
     if model.distribute_strategy.num_replicas_in_sync == 1:

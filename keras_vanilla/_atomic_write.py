@@ -56,11 +56,16 @@ def atomic_write_text(path: PathLike, text: str) -> None:
         file.write(text.encode())
 
 
+def sync_file(path: PathLike) -> None:
+    """Makes what is in a file last through a power cut."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
 def _sync(path):
     files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
     for each in files:
-        with open(each, "rb+") as file:
-            os.fsync(file.fileno())
+        sync_file(each)
 
 
 def _sync_names(folder):

@@ -16,6 +16,13 @@ from keras_vanilla._types import Tensor
 
 KNOWN_VERSION = "3.15"
 
+# What `keras.callbacks.ModelCheckpoint` keeps from one batch to the next.
+STATE_OF_MODEL_CHECKPOINT = (
+    "best",
+    "_batches_seen_since_last_saving",
+    "_last_batch_seen",
+)
+
 
 def require_known_keras() -> None:
     """Refuses a version of Keras whose private names were not looked at.
@@ -74,6 +81,11 @@ def build_metrics_and_optimizer(model: keras.Model, data: Any) -> None:
 def set_initial_epoch(model: keras.Model, epoch: int | None) -> None:
     """The epoch at which the running `fit` begins (`Trainer._initial_epoch`)."""
     model._initial_epoch = epoch
+
+
+def model_of(callback: keras.callbacks.Callback) -> keras.Model | None:
+    """The model that `fit` has given a callback (`Callback._model`), or None."""
+    return getattr(callback, "_model", None)
 
 
 def layout_of(variable: keras.Variable) -> Any:

@@ -11,7 +11,7 @@ from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.training.resume.snapshots import Snapshots, sync
+from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.translation.translator import Translator
 
 RECORD = "run.json"
@@ -147,7 +147,6 @@ class RunFolder:
             self.delete_previous_run()
             self._write(settings, finished=False)
         translator.save(self.last_path)
-        sync(self.last_path)
 
     def delete_previous_run(self) -> None:
         """Deletes the files of the training in the record, and no others.

@@ -40,6 +40,16 @@ def test_keras_is_the_one_this_was_written_for(function):
     )
 
 
+def test_callbacks_have_the_private_names_that_a_resume_reads(tmp_path):
+    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "model.keras")
+    for name in keras_internals.STATE_OF_MODEL_CHECKPOINT:
+        assert hasattr(checkpoint, name)
+    model = keras.Sequential()
+    checkpoint.set_model(model)
+    assert keras_internals.model_of(checkpoint) is model
+    assert keras_internals.model_of(keras.callbacks.CallbackList()) is None
+
+
 def functions_of_keras():
     """The functions that overrides replace, as they are now."""
     names = ("make_train_function", "_maybe_symbolic_build")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import keras
 
-from keras_vanilla.training.resume.snapshots import sync
+from keras_vanilla._atomic_write import sync_file
+from keras_vanilla.distribution import keras_internals
 
 # What Keras's own callbacks keep from one epoch to the next.
 _OF_KERAS = {
@@ -17,11 +18,7 @@ _OF_KERAS = {
         "best_weights",
         "stopped_epoch",
     ),
-    keras.callbacks.ModelCheckpoint: (
-        "best",
-        "_batches_seen_since_last_saving",
-        "_last_batch_seen",
-    ),
+    keras.callbacks.ModelCheckpoint: keras_internals.STATE_OF_MODEL_CHECKPOINT,
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
 }
 
@@ -64,7 +61,7 @@ def get_state(callback: keras.callbacks.Callback) -> dict:
     if hasattr(callback, "get_state"):
         return callback.get_state()
     if isinstance(callback, keras.callbacks.CSVLogger):
-        sync(callback.filename)
+        sync_file(callback.filename)
         return {"size": os.path.getsize(callback.filename)}
     return {
         name: getattr(callback, name)

@@ -78,7 +78,7 @@ class ExactResume(keras.callbacks.CallbackList):
         callback_state.warn_of_unreadable(self.callbacks)
 
     def on_train_begin(self, logs=None):
-        if getattr(self, "_model", None) is None:
+        if keras_internals.model_of(self) is None:
             raise ValueError("`fit` takes a list of callbacks: callbacks=[resume].")
         _make_operations_deterministic()
         self._data.check_epoch(self.params["steps"])

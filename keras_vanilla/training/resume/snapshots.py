@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import warnings
 import zipfile
@@ -145,9 +144,3 @@ def _dtype(name):
     import ml_dtypes  # Keras brings it; it names bfloat16 for NumPy
 
     return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def sync(path: PathLike) -> None:
-    """Makes what is in a file last through a power cut."""
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())

@@ -131,7 +131,7 @@ class Batches:
         ({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T), weights (B, T))
 
     with int32 ids and float32 weights of 0 and 1. Every iterator that is opened begins
-    at `first_step()`.
+    at `first_step()`. `len` is `steps_per_epoch`, of endless batches as well.
 
     Attributes:
         steps_per_epoch: int. Number of batches that hold every pair once.
@@ -168,7 +168,7 @@ class Batches:
         """
         from keras_vanilla.distribution.replicas import distributed_dataset
 
-        dataset = self._rows_of_this_process()
+        dataset = self._rows_of_this_process(self.first_step)
         with self._strategy.scope() if self._strategy else contextlib.nullcontext():
             return distributed_dataset(dataset, self._replicas)
 
@@ -222,26 +222,30 @@ class Batches:
         """
         return self._padder.line_numbers(check_integer("step", step, 0), self._seed)
 
-    def __iter__(self) -> Iterator[NumpyBatch]:
-        if self._functions:
-            return self._rows_of_this_process().as_numpy_iterator()
-        return self._numpy_batches()
+    def __len__(self) -> int:
+        return self.steps_per_epoch
 
-    def _numpy_batches(self):
-        endless = itertools.count(self._first_step)
-        one_pass = range(self._first_step, self.steps_per_epoch)
+    def __iter__(self) -> Iterator[NumpyBatch]:
+        first = self._first_step
+        if self._functions:
+            return self._rows_of_this_process(lambda: first).as_numpy_iterator()
+        return self._numpy_batches(first)
+
+    def _numpy_batches(self, first):
+        endless = itertools.count(first)
+        one_pass = range(first, self.steps_per_epoch)
         for step in endless if self.endless else one_pass:
             source_ids, target_ids, labels = self._arrays(step)
             weights = (labels != self._padder.pad_id).astype(np.float32)
             inputs = {"source_ids": source_ids, "target_ids": target_ids}
             yield inputs, labels, weights
 
-    def _rows_of_this_process(self):
+    def _rows_of_this_process(self, first_step):
         from keras_vanilla.data.tf_pipeline import batch_dataset
 
         return batch_dataset(
             self._arrays,
-            self.first_step,
+            first_step,
             None if self.endless else self.steps_per_epoch,
             self._padder.shape,
             self._padder.pad_id,

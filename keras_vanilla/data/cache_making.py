@@ -58,6 +58,7 @@ def make_cache(
         before: dict or None. The manifest of the cache that is in the folder.
         stream: text file to show the progress on, or None.
     """
+    manifests.remove_half_written(folder)
     texts = _shard_texts(paths, files, tokenizer, max_tokens)
     journal = manifests.read_journal(folder)
     before_shards = before["shards"] if before else []
@@ -139,10 +140,19 @@ def _read(texts) -> Iterator[tuple[ShardText, Iterator[tuple[int, bytes, bytes]]
     for (source, target), group in itertools.groupby(
         texts, key=lambda text: (text.source, text.target)
     ):
-        pairs = zip(lines_of(source), lines_of(target), strict=True)
+        pairs = _pairs(source, target)
         for text in group:
             lines = itertools.islice(pairs, text.lines)
             yield text, ((n, s, t) for n, (s, t) in enumerate(lines, start=1))
+
+
+def _pairs(source, target):
+    """The lines of two files, of which as many were counted."""
+    for pair in itertools.zip_longest(lines_of(source), lines_of(target)):
+        for path, line in zip((source, target), pair, strict=True):
+            if line is None:
+                raise manifests.changed(path)
+        yield pair
 
 
 def _pass_over(pairs):

@@ -2,13 +2,15 @@
 
 `token_cache.json` is written last, in one step: without it there is no cache. While a
 cache is made, `making.json` lists each file before it is written, so that a later
-making knows which files are the cache's own. No other file is ever deleted.
+making knows which files are the cache's own. No other file is ever deleted, but for
+what `atomic_write` leaves of these two when its process is killed.
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +22,7 @@ from keras_vanilla.data.lines import count_lines
 VERSION = 2
 NAME = "token_cache.json"
 JOURNAL = "making.json"
+HALF_WRITTEN = re.compile(r"\.(token_cache|making)\.[0-9a-f]{12}\.json")
 
 
 def read_manifest(folder: Path) -> dict | None:
@@ -81,6 +84,14 @@ def remove_files(folder: Path, names: Iterable[str]) -> list[str]:
     return remaining
 
 
+def remove_half_written(folder: Path) -> None:
+    """Removes manifests and journals that killed makings did not write to the end."""
+    for path in folder.iterdir():
+        if HALF_WRITTEN.fullmatch(path.name):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
 def damage(folder: Path, shard: dict, checksum: bool = True) -> str | None:
     """What is wrong with the file of a shard, or None.
 
@@ -128,7 +139,12 @@ def refuse_changed(files: Iterable[dict]) -> None:
     """Refuses text files that have changed since `text_files` read them."""
     for file in files:
         if _stamp(_state(file["path"])) != _stamp(file):
-            raise ValueError(f"{file['path']} has changed while it was read.")
+            raise changed(file["path"])
+
+
+def changed(path: str) -> ValueError:
+    """The error for a text file that is not what `text_files` read."""
+    return ValueError(f"{path} has changed while it was read.")
 
 
 def digest_of(*values) -> str:

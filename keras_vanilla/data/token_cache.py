@@ -58,11 +58,7 @@ class TokenCache:
         self._paths = list(zip(paths[::2], paths[1::2], strict=True))
         self._lines = [file["lines"] for file in manifest["files"][::2]]
         self.origin = names_of(self._paths)
-        self.digest = manifests.digest_of(
-            manifest["tokenizer"],
-            self.max_tokens,
-            [file["sha256"] for file in manifest["files"]],
-        )
+        self.digest = _digest_of_manifest(manifest)
         self._files = [
             ShardFile(self.folder / shard["file"], shard["arrays"])
             for shard in manifest["shards"]
@@ -123,10 +119,12 @@ class TokenCache:
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
         wanted = (paths, tokenizer, max_tokens)
-        files, reason = _up_to_date(folder, *wanted)
+        cache, (files, reason) = None, _up_to_date(folder, *wanted)
         if reason is None:
-            _note_new_times(folder, files)
-        else:
+            digest = _digest(tokenizer.digest, max_tokens, files)
+            _note_new_times(folder, digest, files)
+            cache = cls(folder)
+        if cache is None or cache.digest != digest:  # of what another made meanwhile
             with folder_lock(folder):
                 files, reason = _up_to_date(folder, *wanted)  # another may have made it
                 if reason:
@@ -136,7 +134,7 @@ class TokenCache:
                     make_cache(
                         folder, paths, files, tokenizer, max_tokens, before, progress
                     )
-        cache = cls(folder)
+                cache = cls(folder)
         cache._checked = True
         cache._warn()
         return cache
@@ -206,12 +204,22 @@ class TokenCache:
             )
 
 
-def _note_new_times(folder, files):
+def _digest(tokenizer_digest, max_tokens, files):
+    digests = [file["sha256"] for file in files]
+    return manifests.digest_of(tokenizer_digest, max_tokens, digests)
+
+
+def _digest_of_manifest(manifest):
+    return _digest(manifest["tokenizer"], manifest["max_tokens"], manifest["files"])
+
+
+def _note_new_times(folder, digest, files):
     """Spares later makings from reading text again of which only the time is new."""
-    manifest = manifests.read_manifest(folder)
-    if manifest["files"] != files:
+    if manifests.read_manifest(folder)["files"] != files:
         with contextlib.suppress(OSError), folder_lock(folder):
-            manifests.write_manifest(folder, manifest | {"files": files})
+            manifest = manifests.read_manifest(folder)  # another may have made it anew
+            if _digest_of_manifest(manifest) == digest:
+                manifests.write_manifest(folder, manifest | {"files": files})
 
 
 def _up_to_date(folder, paths, tokenizer, max_tokens):

@@ -178,6 +178,10 @@ def test_an_iterator_opened_after_start_at_begins_there(corpus, tokenizer):
         dataset.start_at(first)
         assert_same(take(dataset, steps), found[first : first + steps])
     assert_same(take(opened_before, 3), found[1:4])
+    dataset.start_at(3)
+    opened_before = iter(dataset)
+    dataset.start_at(0)
+    assert_same(take(opened_before, 2), found[3:5])  # though nothing was read yet
     with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
         dataset.start_at(-1)
     with pytest.raises(ValueError, match="endless batches .*step=2 for one pass"):
@@ -219,6 +223,21 @@ def test_mapped_batches_are_changed_and_begin_at_any_step(corpus, tokenizer):
     assert mapped.steps_per_epoch == plain.steps_per_epoch and mapped.endless
     assert mapped.line_numbers(5) == plain.line_numbers(5)
     assert int(mapped.dataset().cardinality()) == -1
+
+
+def test_an_iterator_of_mapped_batches_begins_where_it_was_opened(corpus, tokenizer):
+    mapped = batches(corpus, tokenizer, 331, seed=5).map(lambda *batch: batch)
+    found = take(mapped, 3)
+    mapped.start_at(2)
+    opened = iter(mapped)
+    mapped.start_at(0)
+    assert_same(take(opened, 1), found[2:])
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_length_is_that_of_an_epoch(corpus, tokenizer, shuffle):
+    data = batches(corpus, tokenizer, 331, shuffle=shuffle)
+    assert len(data) == data.steps_per_epoch > 1
 
 
 def test_mapped_batches_have_a_position_of_their_own(corpus, tokenizer):

@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 import itertools
 import json
@@ -221,6 +222,55 @@ def test_text_with_a_new_time_is_read_and_found_to_be_the_same(
     make(files, tokenizer, cache.folder)  # the new time is noted
 
 
+def test_a_cache_that_another_process_replaces_meanwhile_is_made_again(
+    cache, files, tokenizer, tmp_path, monkeypatch
+):
+    other = write(tmp_path / "other", TARGET, SOURCE)
+    lock = token_cache.folder_lock
+
+    @contextlib.contextmanager
+    def lock_after_another(folder):
+        monkeypatch.setattr(token_cache, "folder_lock", lock)
+        make(other, tokenizer, folder)
+        with lock(folder):
+            yield
+
+    monkeypatch.setattr(token_cache, "folder_lock", lock_after_another)
+    os.utime(files[0][0], ns=(1, 1))  # found up to date; the new time is to be noted
+    _, expected = batches_of(cache, tokenizer)
+    again = make(files, tokenizer, cache.folder)
+    assert again.digest == cache.digest
+    assert_same_batches(batches_of(again, tokenizer)[1], expected)
+
+
+def test_new_times_are_not_noted_in_the_cache_of_another_text(
+    cache, files, tokenizer, tmp_path
+):
+    judged, digest = manifest_of(cache.folder)["files"], cache.digest
+    make(write(tmp_path / "other", TARGET, SOURCE), tokenizer, cache.folder)
+    manifest = manifest_of(cache.folder)
+    token_cache._note_new_times(cache.folder, digest, judged)
+    assert manifest_of(cache.folder) == manifest
+
+
+def test_a_cache_is_opened_before_another_process_can_replace_it(
+    files, tokenizer, tmp_path, monkeypatch
+):
+    other = write(tmp_path / "other", TARGET, SOURCE)
+    lock = token_cache.folder_lock
+
+    @contextlib.contextmanager
+    def lock_before_another(folder):
+        with lock(folder):
+            yield
+        monkeypatch.setattr(token_cache, "folder_lock", lock)
+        make(other, tokenizer, folder)
+
+    monkeypatch.setattr(token_cache, "folder_lock", lock_before_another)
+    found = make(files, tokenizer, tmp_path / "cache")
+    assert found.digest == make(files, tokenizer, tmp_path / "expected").digest
+
+
 def change_text(files, folder):
     path = files[1][2]
     path.write_bytes(path.read_bytes().replace(b"mots", b"noms", 1))
@@ -311,6 +361,18 @@ def test_files_of_others_survive_a_new_making(cache, files, tokenizer):
     assert [(again.folder / name).read_text() for name in others] == ["mine"] * 3
 
 
+def test_what_killed_makings_wrote_by_half_is_removed(files, tokenizer, tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    ours = [".making.0123456789ab.json", ".token_cache.ba9876543210.json"]
+    others = [".making.json", ".token_cache.0123.json", ".notes.0123456789ab.json"]
+    for name in ours + others:
+        (folder / name).write_text("{")
+    make(files, tokenizer, folder)
+    names = {path.name for path in folder.iterdir()}
+    assert names.isdisjoint(ours) and names.issuperset(others)
+
+
 @pytest.mark.parametrize("name", ["../text/s0", "/etc/hostname"])
 def test_a_manifest_that_names_a_file_elsewhere_is_refused(cache, name):
     manifest = manifest_of(cache.folder)
@@ -399,6 +461,23 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     with pytest.raises(ValueError, match="s1 has changed while it was read"):
         make(files, tokenizer, tmp_path / "cache")
     assert not (tmp_path / "cache" / "token_cache.json").exists()
+
+
+@pytest.mark.parametrize(("side", "name"), [(0, "s1"), (1, "t1")])
+def test_a_file_that_is_shorter_than_it_was_counted_is_refused(
+    files, tokenizer, tmp_path, monkeypatch, side, name
+):
+    up_to_date = token_cache._up_to_date
+
+    def count_then_cut(*wanted):
+        counted = up_to_date(*wanted)
+        files[side][1].write_bytes(b"")
+        monkeypatch.setattr(token_cache, "_up_to_date", lambda *_: counted)
+        return counted
+
+    monkeypatch.setattr(token_cache, "_up_to_date", count_then_cut)
+    with pytest.raises(ValueError, match=f"{name} has changed while it was read"):
+        make(files, tokenizer, tmp_path / "cache")
 
 
 def test_a_damaged_shard_is_refused_by_name(cache, tokenizer):

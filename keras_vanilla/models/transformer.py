@@ -218,6 +218,10 @@ class Transformer(keras.Model):
         """
         if getattr(x, "endless", False) and kwargs.get("steps_per_epoch") is None:
             kwargs["steps_per_epoch"] = x.steps_per_epoch
+        callbacks = args[4] if len(args) > 4 else kwargs.get("callbacks")
+        for callback in keras.tree.flatten(callbacks):
+            if hasattr(callback, "refuse_other_batches"):  # `ExactResume`
+                callback.refuse_other_batches(x)
         if "validation_data" in kwargs:
             kwargs["validation_data"] = _dataset_of(kwargs["validation_data"])
         with steps.replica_overrides(self):

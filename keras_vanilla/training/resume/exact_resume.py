@@ -53,7 +53,8 @@ class ExactResume(keras.callbacks.CallbackList):
             where several processes train one model.
     Raises:
         ValueError: if `every` is below 1, or the data cannot be rewound; in `fit`, if
-            it is not in a list, an epoch is not one pass over the data, the snapshots
+            it is not in a list, `fit` has other `Batches`, an epoch is not one pass
+            over the data, the snapshots
             are of another model, optimizer, data or callbacks, none of them can be
             read, or processes see different ones.
         Diverged: in `fit`, if the loss or a weight is not a number.
@@ -76,6 +77,16 @@ class ExactResume(keras.callbacks.CallbackList):
         self._snapshots = Snapshots(folder)
         self._data = RewindableData(data)
         callback_state.warn_of_unreadable(self.callbacks)
+
+    def refuse_other_batches(self, data: Any) -> None:
+        """Refuses other `Batches` than this one resumes; `Transformer.fit` calls it.
+
+        Args:
+            data: what `fit` is given.
+        Raises:
+            ValueError: if both are `Batches`, and not the same object.
+        """
+        self._data.refuse_other_batches(data)
 
     def on_train_begin(self, logs=None):
         if keras_internals.model_of(self) is None:

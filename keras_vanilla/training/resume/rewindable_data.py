@@ -18,8 +18,8 @@ class RewindableData:
     every epoch; those that were trained on before are read and passed over.
 
     Args:
-        data: `Batches`, a finite `tf.data.Dataset`, a `keras.utils.PyDataset`, or
-            another iterable of batches that begins anew with each `iter`.
+        data: `Batches`, a finite `tf.data.Dataset`, or another iterable of batches that
+            begins anew with each `iter`; no `keras.utils.PyDataset`.
     Attributes:
         digest: str. Of what decides the batches, or of the first batch.
         seekable: bool. Whether iterators can begin at any step.
@@ -31,13 +31,29 @@ class RewindableData:
         self._data = data
         self.seekable = getattr(data, "endless", False)
         self._is_batches = hasattr(data, "start_at")
-        if self.seekable:
-            self._check_seeking()
+        if self._is_batches:
+            self._check_map()
         self.digest = data.digest if self._is_batches else _digest_of_first_batch(data)
 
     def batches(self) -> Iterator:
         """An iterable of batches as `fit` sees them."""
         return self._data.dataset() if self._is_batches else self._data
+
+    def refuse_other_batches(self, data: Any) -> None:
+        """Refuses to resume `fit` with other `Batches` than these.
+
+        They would not begin where these are told to begin.
+
+        Args:
+            data: what `fit` is given.
+        Raises:
+            ValueError: if both are `Batches`, and not the same object.
+        """
+        if self._is_batches and hasattr(data, "start_at") and data is not self._data:
+            raise ValueError(
+                "`fit` has other `Batches` than `ExactResume`: give both the same "
+                "object. `Batches.map` returns a new one."
+            )
 
     def check_epoch(self, steps: int | None) -> None:
         """Refuses epochs that are not one pass over the data.
@@ -74,15 +90,19 @@ class RewindableData:
         """Line numbers in the corpus of the pairs of a step; empty if not known."""
         return sorted(self._data.line_numbers(step)) if self._is_batches else []
 
-    def _check_seeking(self):
+    def _check_map(self):
         """Refuses batches whose `map` does not depend on the batch alone."""
-        first = self._data.first_step()
-        _, in_order = itertools.islice(self._data, 2)
-        self._data.start_at(first + 1)
-        try:
-            alone = next(iter(self._data))
-        finally:
-            self._data.start_at(first)
+        if self.seekable:
+            first = self._data.first_step()
+            _, in_order = itertools.islice(self._data, 2)
+            self._data.start_at(first + 1)
+            try:
+                alone = next(iter(self._data))
+            finally:
+                self._data.start_at(first)
+        else:
+            dataset = self._data.dataset()
+            in_order, alone = (next(iter(dataset)) for _ in range(2))
         if _digest(in_order) != _digest(alone):
             raise ValueError(
                 "The function given to `Batches.map` changes the same batch in another "
@@ -112,7 +132,11 @@ WHAT_TO_DO = (
 
 def _first_batch(data):
     if isinstance(data, keras.utils.PyDataset):
-        return data[0]
+        raise ValueError(
+            "A PyDataset may change its order, and `fit` shuffles it by default, so "
+            "that a training cannot be resumed exactly: use `batches(...)` and its "
+            "`map`, or a tf.data.Dataset."
+        )
     iterator = iter(data)
     if iterator is data:
         raise ValueError(
@@ -129,13 +153,12 @@ def _first_batch(data):
 
 
 def _is_endless_dataset(data):
-    cardinality = getattr(data, "cardinality", None)
-    return cardinality is not None and int(cardinality()) == -1  # tf.data's INFINITE
+    return _cardinality(data) == -1  # tf.data's INFINITE
 
 
 def _number_of_batches(data):
-    if hasattr(data, "cardinality"):
-        count = int(data.cardinality())
+    count = _cardinality(data)
+    if count is not None:
         return count if count >= 0 else None
     if hasattr(data, "steps_per_epoch"):
         return data.steps_per_epoch
@@ -143,6 +166,14 @@ def _number_of_batches(data):
         return len(data)
     except TypeError:
         return None
+
+
+def _cardinality(data):
+    """The number of batches as tf.data counts them; None if the data do not say it."""
+    cardinality = getattr(data, "cardinality", None)
+    if callable(cardinality):  # a property of a distributed dataset
+        cardinality = cardinality()
+    return None if cardinality is None else int(cardinality)
 
 
 def _digest(batch):

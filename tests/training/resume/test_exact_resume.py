@@ -22,7 +22,10 @@ from keras_vanilla.training import (
     Diverged,
     ExactResume,
     SmoothedCrossentropy,
+    compile_for_training,
+    new_translator,
 )
+from keras_vanilla.training.resume.rewindable_data import RewindableData
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 PROGRAM = Path(__file__).parents[2] / "support" / "killed_training.py"
@@ -451,13 +454,55 @@ def test_mapped_batches_resume_exactly(tmp_path, crash):
         np.testing.assert_array_equal(one, other)
 
 
-def test_batches_with_a_random_map_are_refused(tmp_path):
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_batches_with_a_random_map_are_refused(tmp_path, shuffle):
+    tf.random.set_seed(None)  # a seed gives each pass the same numbers
     pairs = toy_pairs()
-    data = batches(pairs, Tokenizer.train(pairs.sources, vocabulary_size=300))
+    tokenizer = Tokenizer.train(pairs.sources, vocabulary_size=300)
+    data = batches(pairs, tokenizer, shuffle=shuffle)
     data = data.map(lambda x, y, w: (x, y, w * tf.random.uniform([])))
     with pytest.raises(ValueError, match="changes the same batch in another way"):
         ExactResume(tmp_path, data)
     assert data.first_step() == 0
+
+
+def test_other_batches_than_those_of_fit_are_refused(tmp_path):
+    pairs = toy_pairs()
+    translator = new_translator(pairs, preset="tiny", vocabulary_size=300)
+    data = batches(pairs, translator.tokenizer, tokens_per_batch=256)
+    model = translator.model
+    compile_for_training(model)
+    resume = ExactResume(tmp_path / "run", data)
+    mapped = data.map(shifted)
+    with pytest.raises(ValueError, match="`fit` has other `Batches` than `ExactRes"):
+        model.fit(mapped, callbacks=[resume])
+    with pytest.raises(ValueError, match="`fit` has other `Batches` than `ExactRes"):
+        model.fit(mapped, None, None, 1, 0, [resume])
+    assert not (tmp_path / "run").exists()
+    resume.refuse_other_batches(data)
+    resume.refuse_other_batches(mapped.dataset())  # which nobody can tell
+
+
+def test_a_pydataset_is_refused_with_a_pointer_to_batches(tmp_path):
+    class Data(keras.utils.PyDataset):
+        def __getitem__(self, index):
+            return one_batch()
+
+        def __len__(self):
+            return 4
+
+    with pytest.raises(ValueError, match=r"`fit` shuffles it.* use `batches\("):
+        ExactResume(tmp_path, Data())
+
+
+def test_the_number_of_batches_may_be_a_property():
+    class Distributed(list):
+        cardinality = 4
+
+    data = RewindableData(Distributed([one_batch()] * 4))
+    data.check_epoch(4)
+    with pytest.raises(ValueError, match="3 steps per epoch, 4 batches"):
+        data.check_epoch(3)
 
 
 def one_batch():

@@ -1,6 +1,7 @@
 """Parallel text as the commands name it: files, or a public corpus."""
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ class TrainingInput:
 
     Args:
         options: with the attributes of `add_corpus_options`, `add_cache_option` and
-            `add_validation_options`, and `start`, `tokenizer` and `max_tokens`.
+            `add_validation_options`, and `start`, `tokenizer` and `output`.
     Raises:
         ValueError: if options contradict each other; nothing was read.
     """
@@ -92,6 +93,11 @@ class TrainingInput:
         self._has_files = names_files(options, options.target)
         if options.cache and not self._has_files:
             raise ValueError("--cache is for --source and --target.")
+        if options.cache and _same_path(options.cache, options.output):
+            raise ValueError(
+                "--cache and --output must be two folders. Received: "
+                f"{options.cache} for both"
+            )
         if (options.validation_source is None) != (options.validation_target is None):
             raise ValueError("--validation-source and --validation-target go together.")
         if options.tokenizer and len(options.tokenizer) > 2:
@@ -169,6 +175,10 @@ class TrainingInput:
         if "validation" not in split_names(options.corpus):
             return None
         return _read_public(options.corpus, "validation", options.reverse)
+
+
+def _same_path(one, other):
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _read_files(source, target):

@@ -34,7 +34,7 @@ def training_input(*words, **options):
     add_corpus_options(parser, shards=True)
     add_cache_option(parser)
     add_validation_options(parser)
-    parser.set_defaults(start=None, tokenizer=None)
+    parser.set_defaults(start=None, tokenizer=None, output="run")
     return TrainingInput(parser.parse_args(words, argparse.Namespace(**options)))
 
 
@@ -72,6 +72,11 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
     ("words", "options", "message"),
     [
         (["--corpus", "tfds:any", "--cache", "x"], {}, "--cache is for --source and"),
+        (
+            ["--source", "x", "--target", "y", "--cache", "./run/"],
+            {},
+            r"^--cache and --output must be two folders. Received: ./run/ for both$",
+        ),
         (["--cache", "x"], {}, "either --source with its translation"),
         (
             ["--corpus", "tfds:any", "--validation-source", "x"],

@@ -84,24 +84,25 @@ def check_choice(name: str, value: Any, choices: Sequence) -> Any:
     return value
 
 
-def check_line(number: int, line: Any) -> bytes:
+def check_line(number: int, line: Any, name: str = "Line") -> bytes:
     """The UTF-8 form of a line of text.
 
     Args:
         number: int. The line's number, for the error.
         line: str.
+        name: str. What the line is, for the error.
     Raises:
         TypeError: if it is not a str.
         ValueError: if it holds an unpaired surrogate, which has no UTF-8 form.
     """
     if not isinstance(line, str):
-        raise TypeError(f"Line {number} must be str. Received: {type(line).__name__}")
+        raise TypeError(f"{name} {number} must be str. Received: {type(line).__name__}")
     try:
         return line.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"Line {number} holds half a character (an unpaired surrogate) at position "
-            f"{error.start}: {line[:40]!r}"
+            f"{name} {number} holds half a character (an unpaired surrogate) at "
+            f"position {error.start}: {line[:40]!r}"
         ) from None
 
 

@@ -53,11 +53,14 @@ def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla.translation import Translator
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
+    from keras_vanilla.translation.encoded_texts import EncodedTexts
 
     _check(options)
     settings = search_settings(options, scored=options.n_best is not None)
     texts = options.text or _input_lines(options.input)
     translator = Translator.load(options.model)
+    if options.alignments:  # which need the ids as well
+        texts = EncodedTexts(texts, translator.tokenizer.encode)
     ended = []
     with _progress(options, texts) as progress, _opened(options.output) as output:
         stream = translator.stream(
@@ -105,7 +108,10 @@ def _opened(path):
 
 
 def _rows(window, translator, texts, options):
-    """The columns to write for some texts, a row for each hypothesis."""
+    """The columns to write for some texts, a row for each hypothesis.
+
+    For alignments `texts` must be `EncodedTexts`.
+    """
     pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
     # A byte piece may be a tab or a newline, which would begin a column or a row.
     rows = [[WHITE_SPACE.sub(" ", each.text)] for _, each in pairs]
@@ -120,7 +126,7 @@ def _rows(window, translator, texts, options):
         links = align(
             translator.model,
             translator.tokenizer,
-            translator.encode([texts[i] for i, _ in pairs]),
+            [texts[i].tolist() for i, _ in pairs],
             [each.ids for _, each in pairs],
         )
         for row, row_links in zip(rows, links, strict=True):

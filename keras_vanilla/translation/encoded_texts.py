@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from keras_vanilla._checks import check_line
+
 CHUNK = 4096  # texts tokenised together: lists of Python integers are large
 
 
@@ -17,15 +19,13 @@ class EncodedTexts(Sequence):
             `Tokenizer.encode`.
     Raises:
         TypeError: if `texts` is one str, or holds anything but str.
-        ValueError: if a text holds an unpaired surrogate.
+        ValueError: if a text holds an unpaired surrogate; the error has its number.
     """
 
     def __init__(
         self, texts: Iterable[str], encode: Callable[[Sequence[str]], list[list[int]]]
     ):
-        if isinstance(texts, str):
-            encode(texts)  # refuses it
-        self.texts = list(texts)
+        self.texts = checked_texts(texts, encode)
         flat, lengths = [], []
         for start in range(0, len(self.texts), CHUNK):
             rows = encode(self.texts[start : start + CHUNK])
@@ -52,6 +52,16 @@ class EncodedTexts(Sequence):
         lengths = np.diff(self._ends, prepend=0)
         for number in np.flatnonzero(lengths > longest)[:1]:
             check_length("Text", number + 1, lengths[number], longest, self.texts)
+
+
+def checked_texts(texts: Iterable[str], encode: Callable) -> list[str]:
+    """The texts as a list; `EncodedTexts` has the arguments and errors."""
+    if isinstance(texts, str):
+        encode(texts)  # refuses it
+    texts = list(texts)
+    for number, text in enumerate(texts, start=1):
+        check_line(number, text, "Text")
+    return texts
 
 
 def check_length(

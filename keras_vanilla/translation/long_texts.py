@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from keras_vanilla._checks import some_of
 from keras_vanilla.data.sentences import cut_to_fit, sentences
 from keras_vanilla.translation.batch_translation import BatchTranslator, Hypothesis
-from keras_vanilla.translation.encoded_texts import EncodedTexts
+from keras_vanilla.translation.encoded_texts import EncodedTexts, checked_texts
 
 
 def stream_sentences(
@@ -32,9 +32,7 @@ def stream_sentences(
 def _split_and_encode(texts, translator):
     """The sentences of each text, cut to fit, and the source ids of them all."""
     longest, encode = translator.model.max_length, translator.tokenizer.encode
-    if isinstance(texts, str):
-        encode(texts)  # refuses it
-    whole = [sentences(text) if isinstance(text, str) else [text] for text in texts]
+    whole = [sentences(text) for text in checked_texts(texts, encode)]
     flat = [sentence for text in whole for sentence in text]
     ids_of = dict(zip(flat, EncodedTexts(flat, encode), strict=True))
 

@@ -153,7 +153,7 @@ class Translator(keras.Model):
 
     def stream(
         self,
-        texts: Sequence[str],
+        texts: Sequence[str] | EncodedTexts,
         beam_size: int = 1,
         length_penalty: float = 0.6,
         max_length: int | None = None,
@@ -167,7 +167,7 @@ class Translator(keras.Model):
         time. Arguments and texts are checked, and tokenised once, before the first.
 
         Args:
-            texts: list of str.
+            texts: list of str, or `EncodedTexts` unless they are split.
             beam_size: int.
             length_penalty: float.
             max_length: int or None.
@@ -253,9 +253,10 @@ class Translator(keras.Model):
         return align(self.model, self.tokenizer, sources, targets)
 
     def _encoded(self, texts):
-        sources = EncodedTexts(texts, self.tokenizer.encode)
-        sources.refuse_longer(self.model.max_length)
-        return sources
+        if not isinstance(texts, EncodedTexts):
+            texts = EncodedTexts(texts, self.tokenizer.encode)
+        texts.refuse_longer(self.model.max_length)
+        return texts
 
     def _check_lengths(self, name, rows, values):
         for number, row in enumerate(rows, start=1):

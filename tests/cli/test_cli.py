@@ -16,6 +16,7 @@ from word_reversal import dutch, english_sentences
 from keras_vanilla import Translator
 from keras_vanilla.cli import main
 from keras_vanilla.data import ParallelCorpus, tfds
+from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation import batch_translation
 from keras_vanilla.translation.batch_translation import Hypothesis
 
@@ -119,6 +120,18 @@ def test_alignments_stand_behind_each_translation(model, trained_translator, cap
         " ".join(f"{source}-{target}" for source, target in of_row) for of_row in links
     ]
     assert rows[0][1] == "2-0 1-1 0-2"
+
+
+def test_texts_to_be_aligned_are_tokenised_once(model, monkeypatch, capfd):
+    encoded, encode = [], Tokenizer.encode
+    monkeypatch.setattr(
+        Tokenizer,
+        "encode",
+        lambda self, lines: encoded.extend(lines) or encode(self, lines),
+    )
+    texts = ["one two three", "small house"]
+    assert main(["translate", model, *texts, "--alignments"]) == 0
+    assert encoded == texts
 
 
 def test_what_has_no_end_is_aligned_as_well(model, capfd):

@@ -13,7 +13,12 @@ from keras_vanilla._progress import Progress
 from keras_vanilla.data.sentences import cut_to_fit, sentences
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import compile_for_training
-from keras_vanilla.translation import Hypothesis, batch_translation, bucketing
+from keras_vanilla.translation import (
+    Hypothesis,
+    batch_translation,
+    encoded_texts,
+    length_buckets,
+)
 from keras_vanilla.translation.long_texts import _join
 
 
@@ -243,7 +248,7 @@ def test_the_first_results_come_before_the_last_texts_are_searched(
     trained_translator, monkeypatch
 ):
     monkeypatch.setattr(batch_translation, "WINDOW", 4)
-    monkeypatch.setattr(bucketing, "ROWS", 2)
+    monkeypatch.setattr(length_buckets, "ROWS", 2)
     texts = ["one", "two three four", "", "five", "six", "ten"]
     progress = Progress("Translating", len(texts), "lines", io.StringIO())
     stream = trained_translator.stream(texts, progress=progress)
@@ -294,13 +299,15 @@ def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
 
 def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
     sources = [[4] * length for length in (3, 500, 2, 500, 1) + 200 * (20,)]
-    batches = list(bucketing.length_buckets(sources, beam_size=8))
+    batches = list(length_buckets.length_buckets(sources, beam_size=8))
     assert sorted(sum(batches, [])) == list(range(205))
     lengths = [[len(sources[i]) for i in batch] for batch in batches]
     assert sum(lengths, []) == sorted(sum(lengths, []))
     most = [max(batch) * len(batch) * 8 for batch in lengths]
-    assert max(most) <= bucketing.POSITIONS and len(lengths[0]) == bucketing.ROWS
-    assert [len(batch) for batch in bucketing.length_buckets([[4] * 10**6])] == [1]
+    assert (
+        max(most) <= length_buckets.POSITIONS and len(lengths[0]) == length_buckets.ROWS
+    )
+    assert [len(batch) for batch in length_buckets.length_buckets([[4] * 10**6])] == [1]
 
 
 def test_more_hypotheses_than_beams_are_refused(trained_translator):
@@ -350,6 +357,18 @@ def test_texts_may_be_any_iterable(trained_translator):
     expected = trained_translator.translate(texts)
     assert trained_translator.translate(np.array(texts)) == expected
     assert trained_translator.translate(iter(texts)) == expected
+
+
+@pytest.mark.parametrize("on_too_long", ["refuse", "split"])
+def test_an_error_has_the_number_of_the_text(
+    trained_translator, monkeypatch, on_too_long
+):
+    monkeypatch.setattr(encoded_texts, "CHUNK", 2)
+    texts = ["One. Two. Three.", "", "two", "ten", "half \ud800"]
+    with pytest.raises(ValueError, match="^Text 5 holds half a character"):
+        trained_translator.translate(texts, on_too_long=on_too_long)
+    with pytest.raises(TypeError, match="^Text 4 must be str. Received: int"):
+        trained_translator.translate([*texts[:3], 4], on_too_long=on_too_long)
 
 
 # Long texts

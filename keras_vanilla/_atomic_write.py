@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from keras_vanilla._types import PathLike
+
+_TEMPORARY = re.compile(r"\.(?P<stem>.+)\.[0-9a-f]{12}(?P<suffix>(\.[^.]+)?)")
 
 
 @contextlib.contextmanager
@@ -48,6 +51,22 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     """
     with atomic_path(path) as temporary, open(temporary, "xb") as file:
         yield file
+
+
+def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
+    """Removes the temporary files that killed writes have left.
+
+    Only where nobody else writes now: see `folder_lock`.
+
+    Args:
+        folder: path; it need not exist.
+        names: pattern of the names of the files that were to be written.
+    """
+    for path in Path(folder).glob(".*"):
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and names.fullmatch(found["stem"] + found["suffix"]):
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def atomic_write_text(path: PathLike, text: str) -> None:

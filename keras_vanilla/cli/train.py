@@ -129,7 +129,8 @@ def _train(config, folder, given):
         translator=given.translator,
     )
     say(f"{len(given.corpus):,} pairs: {run.config}")
-    if (step := folder.snapshots.last_step()) is not None:
+    step = None if folder.overwrite else folder.snapshots.last_step()
+    if step is not None:
         say(f"{folder.path} has a snapshot after step {step:,} to resume from")
     run.train()
     if folder.is_writer:

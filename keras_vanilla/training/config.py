@@ -134,12 +134,18 @@ class TrainingConfig:
         """The names of all its values."""
         return [field.name for field in dataclasses.fields(cls)]
 
-    def check_start(self, translator: Any = None, tokenizer: Any = None) -> None:
+    def check_start(
+        self,
+        translator: Any = None,
+        tokenizer: Any = None,
+        max_length: int | None = None,
+    ) -> None:
         """Refuses what does not fit the translator or tokenizer to start from.
 
         Args:
             translator: Translator to train further, or None for a new one.
             tokenizer: Tokenizer of a new translator, or None to train one.
+            max_length: int. That of a new model; None means `Transformer`'s default.
         Raises:
             ValueError: if one of them already has what this config or the other one
                 gives, or `max_tokens` is above the model's `max_length`.
@@ -156,7 +162,12 @@ class TrainingConfig:
                 "A tokenizer has its own vocabularies: give it, or `vocabulary_size` "
                 "and `separate_vocabularies`, not both."
             )
-        longest = translator.model.max_length if translator else _DEFAULT_MAX_LENGTH
+        if translator is not None:
+            longest = translator.model.max_length
+        elif max_length is not None:
+            longest = check_integer("max_length", max_length, 1)
+        else:
+            longest = _DEFAULT_MAX_LENGTH
         if self.max_tokens > longest:
             raise ValueError(
                 "`max_tokens` must be at most the model's `max_length`, "

@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import os
+import re
 import tempfile
 from pathlib import Path
 
-from keras_vanilla._atomic_write import atomic_write_text
+from keras_vanilla._atomic_write import atomic_write_text, remove_unfinished
 from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
@@ -27,7 +29,10 @@ FILES = (
     "snapshots/step-*.npz",
     "snapshots/step-*.npz.damaged",
     "snapshots/.step-*.npz",  # of a write that was killed
+    "snapshots/.lock",
 )
+WRITTEN_WHOLE = re.compile(r"(last|best|translator)\.keras|(run|results)\.json")
+ON_WINDOWS = os.name == "nt"
 
 
 class RunFolder:
@@ -42,7 +47,8 @@ class RunFolder:
         path: path of the folder; it is made if it does not exist.
         overwrite: bool. Replace another training that is there.
     Raises:
-        FileExistsError: on entering, if the folder is refused.
+        FileExistsError: on entering, if the folder is refused, also if its training is
+            of an earlier version.
         FolderInUse: on entering, if another process trains there.
         OSError: on entering, if it cannot be written.
         ValueError: on entering, if its record is damaged.
@@ -59,8 +65,14 @@ class RunFolder:
         with contextlib.ExitStack() as stack:
             if self.is_writer:
                 new = [p for p in (self.path, *self.path.parents) if not p.exists()]
+                if ON_WINDOWS:  # which removes no file that is open
+                    stack.callback(self._remove_if_unused, new)
                 stack.enter_context(folder_lock(self.path))
-                stack.callback(self._remove_if_unused, new)
+                if not ON_WINDOWS:  # where only the lock's owner may remove it
+                    stack.callback(self._remove_if_unused, new)
+                self._refuse_other_contents()  # another process may have been faster
+                remove_unfinished(self.path, WRITTEN_WHOLE)
+                stack.callback(self.snapshots.release)
             else:
                 temporary = stack.enter_context(tempfile.TemporaryDirectory())
                 self.output = Path(temporary)
@@ -202,6 +214,11 @@ class RunFolder:
         path = self.path / RECORD
         try:
             record = json.loads(path.read_text())
+            if isinstance(record, dict) and "asked" in record:
+                raise FileExistsError(
+                    f"{self.path} exists already: its training is of an earlier "
+                    "version of keras_vanilla; nothing was written."
+                )
             return {name: record[name] for name in ("finished", "settings", "files")}
         except (FileNotFoundError, NotADirectoryError):
             return None

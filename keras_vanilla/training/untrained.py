@@ -38,8 +38,10 @@ def new_translator(
     names = TrainingConfig.names()
     refuse_unknown("new_translator", settings, ["tokenizer", *names, *sorted(shape)])
     config = TrainingConfig(**{k: v for k, v in settings.items() if k in names})
-    config.check_start(tokenizer=tokenizer)
     transformer = {k: v for k, v in settings.items() if k not in names}
+    # The default of `max_tokens` may be above a short model's length: nobody asked.
+    given = transformer.get("max_length") if "max_tokens" in settings else None
+    config.check_start(tokenizer=tokenizer, max_length=given)
     return untrained(config.resolve(len(corpus)), corpus, tokenizer, **transformer)
 
 

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vanilla.training import TrainingConfig
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.training import TrainingConfig, new_translator
 from keras_vanilla.training.config import RECIPES
 
 
@@ -109,3 +110,14 @@ def test_more_tokens_than_a_new_model_takes_are_refused():
     TrainingConfig(max_tokens=512).check_start()
     with pytest.raises(ValueError, match="`max_length`, 512. Received: 600"):
         TrainingConfig(max_tokens=600).check_start()
+    TrainingConfig(max_tokens=600).check_start(max_length=1024)
+
+
+def test_the_length_given_to_a_new_translator_is_what_counts():
+    pairs = ParallelCorpus(["one two", "three"], ["een twee", "drie"])
+    sizes = {"preset": "tiny", "vocabulary_size": 300}
+    model = new_translator(pairs, max_length=1024, max_tokens=600, **sizes).model
+    assert model.max_length == 1024
+    assert new_translator(pairs, max_length=60, **sizes).model.max_length == 60
+    with pytest.raises(ValueError, match="`max_length`, 60. Received: 70"):
+        new_translator(pairs, max_length=60, max_tokens=70, **sizes)

@@ -1,10 +1,12 @@
+import contextlib
 import json
 import subprocess
 import sys
 
 import pytest
 
-from keras_vanilla._folder_lock import FolderInUse
+from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla.training import run_folder
 from keras_vanilla.training.run_folder import RunFolder
 
 SETTINGS = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "preset": None}
@@ -124,6 +126,72 @@ def test_a_damaged_record_is_refused(tmp_path, content):
     for overwrite in (False, True):
         with pytest.raises(ValueError, match="run.json is damaged, or not the record"):
             RunFolder(tmp_path, overwrite).__enter__()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_record_of_an_earlier_version_is_refused_untouched(tmp_path, overwrite):
+    (tmp_path / "run.json").write_text('{"finished": false, "asked": {}}')
+    with pytest.raises(FileExistsError, match="exists already: .* earlier version"):
+        RunFolder(tmp_path, overwrite).__enter__()
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_what_another_process_wrote_before_the_lock_was_held_is_refused(
+    tmp_path, monkeypatch
+):
+    @contextlib.contextmanager
+    def slow_lock(path):
+        path.mkdir()
+        record = {"finished": True, "settings": {}, "files": []}
+        (path / "run.json").write_text(json.dumps(record))
+        yield
+
+    monkeypatch.setattr(run_folder, "folder_lock", slow_lock)
+    with pytest.raises(FileExistsError, match="its training is finished"):
+        RunFolder(tmp_path / "run").__enter__()
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_on_windows_the_lock_file_is_removed_after_the_lock(tmp_path, monkeypatch):
+    events, remove = [], RunFolder._remove_if_unused
+
+    @contextlib.contextmanager
+    def recorded(path):
+        with folder_lock(path):
+            yield
+        events.append("released")
+
+    def removed(self, new):
+        events.append("removed")
+        remove(self, new)
+
+    monkeypatch.setattr(run_folder, "ON_WINDOWS", True)
+    monkeypatch.setattr(run_folder, "folder_lock", recorded)
+    monkeypatch.setattr(RunFolder, "_remove_if_unused", removed)
+    with RunFolder(tmp_path / "run"):
+        pass
+    assert events == ["released", "removed"] and list(tmp_path.iterdir()) == []
+
+
+def test_only_what_killed_writes_have_left_is_removed(tmp_path):
+    begun(tmp_path)
+    ours = [f".{name}.0123456789ab" for name in ("last", "best", "translator")]
+    ours = [*(f"{name}.keras" for name in ours), ".run.0123456789ab.json"]
+    theirs = [".last.keras", ".best.0123456789.keras", ".mine.0123456789ab.keras"]
+    for name in [*ours, *theirs]:
+        (tmp_path / name).write_text("x")
+    with RunFolder(tmp_path):
+        assert not any((tmp_path / name).exists() for name in ours)
+        assert all((tmp_path / name).exists() for name in theirs)
+
+
+def test_a_finished_run_leaves_nothing_of_its_snapshots(tmp_path):
+    begun(tmp_path)
+    with RunFolder(tmp_path) as folder:
+        folder.snapshots.hold()
+        folder.snapshots.release()
+        folder.finish()
+    assert not (tmp_path / "snapshots").exists()
 
 
 def test_overwriting_deletes_the_previous_run_and_nothing_else(tmp_path):

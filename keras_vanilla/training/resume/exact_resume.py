@@ -38,7 +38,8 @@ class ExactResume(keras.callbacks.CallbackList):
     deterministic from then on. If several processes train one model, the first one
     writes, into a folder that all of them can read. On another number of devices a
     training is resumed too, but its result is equal only up to rounding. A training
-    that a callback has stopped early stays stopped.
+    that a callback has stopped early stays stopped. While `fit` runs, no other process
+    can write into the folder.
 
     Args:
         folder: path of the snapshots.
@@ -54,9 +55,10 @@ class ExactResume(keras.callbacks.CallbackList):
     Raises:
         ValueError: if `every` is below 1, or the data cannot be rewound; in `fit`, if
             it is not in a list, `fit` has other `Batches`, an epoch is not one pass
-            over the data, the snapshots
-            are of another model, optimizer, data or callbacks, none of them can be
-            read, or processes see different ones.
+            over the data, the snapshots are of another model, optimizer, data,
+            callbacks or version, none of them can be read, or processes see different
+            ones.
+        FolderInUse: in `fit`, if another process writes into the folder.
         Diverged: in `fit`, if the loss or a weight is not a number.
         OSError: in `fit`, if the first snapshot cannot be written. A later one that
             cannot be is reported in a warning, and the training continues.
@@ -97,6 +99,8 @@ class ExactResume(keras.callbacks.CallbackList):
         keras_internals.set_initial_epoch(self.model, None)  # of a stopped `fit`
         self._replicas = model_state.replicas_of(self.model)
         self._identity = self._identify()
+        if self._replicas.first == 0:
+            self._snapshots.hold()
         self._snapshot = self._newest_snapshot()
         self._step, self._skipped, self._last_saved = 0, SkippedBatches(), None
         self._history = {"epoch": [], "values": {}}
@@ -145,6 +149,7 @@ class ExactResume(keras.callbacks.CallbackList):
         if self._snapshot:  # there was nothing left to train
             self._set_history()
         super().on_train_end(logs)
+        self._snapshots.release()
 
     def _is_time(self):
         if self._every is None and not self._replicas.in_other_processes:
@@ -211,6 +216,11 @@ class ExactResume(keras.callbacks.CallbackList):
         return snapshot
 
     def _refuse_other_training(self, snapshot):
+        if not self._identity.keys() <= snapshot.keys():
+            raise ValueError(
+                f"The snapshots in {self._snapshots.folder} were taken by an earlier "
+                "version of keras_vanilla: delete the folder to start again."
+            )
         shapes = model_state.shapes(self.model)
         if shapes != [value.shape for value in snapshot["variables"]]:
             raise ValueError(

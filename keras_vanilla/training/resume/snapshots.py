@@ -11,13 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from keras_vanilla._atomic_write import atomic_write
+from keras_vanilla._atomic_write import atomic_write, remove_unfinished
+from keras_vanilla._folder_lock import NAME as LOCK
+from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
 
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
-FILES = ("step-*.npz", "step-*.npz.damaged", ".step-*.npz")  # the last: a killed write
+FILES = (
+    "step-*.npz",
+    "step-*.npz.damaged",
+    ".step-*.npz",  # of a write that was killed
+    LOCK,
+)
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+_held = {}  # the locks of this process, by folder
 
 
 class Snapshots:
@@ -33,6 +43,28 @@ class Snapshots:
 
     def __init__(self, folder: PathLike):
         self.folder = Path(folder)
+
+    def hold(self) -> None:
+        """Keeps other processes out, and removes what killed writes have left.
+
+        A lock that this process holds already, such as that of a `fit` that raised an
+        error, is taken anew.
+
+        Raises:
+            FolderInUse: if another process holds the folder.
+            OSError: if the lock cannot be written.
+        """
+        self.release()
+        lock = contextlib.ExitStack()
+        lock.enter_context(folder_lock(self.folder))
+        _held[self.folder.resolve()] = lock
+        remove_unfinished(self.folder, NAME)
+
+    def release(self) -> None:
+        """Lets other processes in again; without `hold` it does nothing."""
+        lock = _held.pop(self.folder.resolve(), None)
+        if lock:
+            lock.close()
 
     def save(self, step: int, state: dict[str, np.ndarray]) -> None:
         """Writes a snapshot, then drops all but the last two.
@@ -81,6 +113,7 @@ class Snapshots:
 
     def drop(self) -> None:
         """Deletes all of them, and the folder if nothing else is in it."""
+        self.release()
         for pattern in FILES:
             for path in self.folder.glob(pattern):
                 path.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ import tensorflow as tf
 from stopping import AfterBatches, Crash
 from word_reversal import dutch, english_sentences
 
+from keras_vanilla._folder_lock import FolderInUse, folder_lock
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import (
@@ -541,6 +542,37 @@ def test_a_shuffle_that_is_the_same_in_each_epoch_is_accepted(tmp_path):
 def test_epochs_that_are_not_one_pass_over_the_data_are_refused(tmp_path):
     with pytest.raises(ValueError, match="Received: 3 steps per epoch, 4 batches"):
         fit(compiled(), tmp_path, steps_per_epoch=3)
+
+
+@pytest.mark.parametrize("missing", ["data", "optimizer"])
+def test_snapshots_of_an_earlier_version_are_refused(tmp_path, missing):
+    fit(compiled(), tmp_path, epochs=1)
+    snapshots = Snapshots(tmp_path)
+    state = snapshots.newest()
+    del state[missing]
+    snapshots.save(snapshots.last_step(), state)
+    with pytest.raises(ValueError, match="by an earlier version .* delete the folder"):
+        fit(compiled(), tmp_path)
+
+
+def test_the_folder_is_locked_while_fit_runs(tmp_path):
+    def refused():
+        with pytest.raises(FolderInUse), folder_lock(tmp_path / "run"):
+            pass
+        raise Crash
+
+    def stopped(folder):
+        crash = AfterBatches(2, refused)
+        resume = ExactResume(folder, data(), every=1)
+        callbacks = [resume, crash]
+        with pytest.raises(Crash):
+            compiled().fit(data(), callbacks=callbacks, shuffle=False, verbose=0)
+        return resume
+
+    kept = stopped(tmp_path / "run"), stopped(tmp_path / "run")  # again after an error
+    fit(compiled(), tmp_path / "run")
+    with folder_lock(tmp_path / "run"):
+        assert len(kept) == 2
 
 
 def test_snapshots_of_another_optimizer_are_refused(tmp_path):

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from keras_vanilla._folder_lock import FolderInUse, folder_lock
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 
@@ -35,6 +36,31 @@ def assert_same(one, other):
         np.testing.assert_array_equal(one, other)
     else:
         assert one == other
+
+
+def test_a_held_folder_refuses_others_and_can_be_held_again(tmp_path):
+    snapshots = Snapshots(tmp_path / "run")
+    snapshots.hold()
+    with pytest.raises(FolderInUse), folder_lock(tmp_path / "run"):
+        pass
+    again = Snapshots(tmp_path / "run")  # as after a `fit` that raised an error
+    again.hold()
+    again.release()
+    with folder_lock(tmp_path / "run"):
+        pass
+    snapshots.drop()
+    assert not (tmp_path / "run").exists()
+
+
+def test_holding_removes_only_what_killed_writes_have_left(tmp_path):
+    ours = ".step-000000000003.0123456789ab.npz"
+    theirs = [".step-3.npz", ".step-x.0123456789ab.npz", ".mine.0123456789ab.npz"]
+    for name in [ours, *theirs]:
+        (tmp_path / name).write_text("x")
+    snapshots = Snapshots(tmp_path)
+    snapshots.hold()
+    snapshots.release()
+    assert {path.name for path in tmp_path.iterdir()} == {*theirs, ".lock"}
 
 
 def test_what_is_read_is_what_was_written(tmp_path):

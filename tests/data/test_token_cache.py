@@ -463,7 +463,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     assert not (tmp_path / "cache" / "token_cache.json").exists()
 
 
-@pytest.mark.parametrize(("side", "name"), [(0, "s1"), (1, "t1")])
+@pytest.mark.parametrize(("side", "name"), [(0, "s0"), (1, "t0")])
 def test_a_file_that_is_shorter_than_it_was_counted_is_refused(
     files, tokenizer, tmp_path, monkeypatch, side, name
 ):
@@ -471,7 +471,7 @@ def test_a_file_that_is_shorter_than_it_was_counted_is_refused(
 
     def count_then_cut(*wanted):
         counted = up_to_date(*wanted)
-        files[side][1].write_bytes(b"")
+        files[side][0].write_bytes(b"")
         monkeypatch.setattr(token_cache, "_up_to_date", lambda *_: counted)
         return counted
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.translation.length_buckets import (
+from keras_vanilla.translation.buckets import (
     bucket_width,
     length_buckets,
     pad_rows,

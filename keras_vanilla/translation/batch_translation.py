@@ -12,7 +12,7 @@ from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
 from keras_vanilla.decoding.hypothesis_end import until_end
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.translation.length_buckets import (
+from keras_vanilla.translation.buckets import (
     ROWS,
     bucket_width,
     length_buckets,

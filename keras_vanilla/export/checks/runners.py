@@ -14,7 +14,7 @@ from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import read_description
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.translation.length_buckets import bucket_width, pad_rows
+from keras_vanilla.translation.buckets import bucket_width, pad_rows
 
 FORM_BY_SIGNATURE = {
     "translate": "text",

@@ -17,7 +17,7 @@ from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.translation import Translator, bleu_and_chrf
-from keras_vanilla.translation.length_buckets import length_buckets
+from keras_vanilla.translation.buckets import length_buckets
 
 
 def verify(

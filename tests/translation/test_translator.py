@@ -16,8 +16,8 @@ from keras_vanilla.training import compile_for_training
 from keras_vanilla.translation import (
     Hypothesis,
     batch_translation,
+    buckets,
     encoded_texts,
-    length_buckets,
 )
 from keras_vanilla.translation.long_texts import _join
 
@@ -248,7 +248,7 @@ def test_the_first_results_come_before_the_last_texts_are_searched(
     trained_translator, monkeypatch
 ):
     monkeypatch.setattr(batch_translation, "WINDOW", 4)
-    monkeypatch.setattr(length_buckets, "ROWS", 2)
+    monkeypatch.setattr(buckets, "ROWS", 2)
     texts = ["one", "two three four", "", "five", "six", "ten"]
     progress = Progress("Translating", len(texts), "lines", io.StringIO())
     stream = trained_translator.stream(texts, progress=progress)
@@ -299,15 +299,13 @@ def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
 
 def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
     sources = [[4] * length for length in (3, 500, 2, 500, 1) + 200 * (20,)]
-    batches = list(length_buckets.length_buckets(sources, beam_size=8))
+    batches = list(buckets.length_buckets(sources, beam_size=8))
     assert sorted(sum(batches, [])) == list(range(205))
     lengths = [[len(sources[i]) for i in batch] for batch in batches]
     assert sum(lengths, []) == sorted(sum(lengths, []))
     most = [max(batch) * len(batch) * 8 for batch in lengths]
-    assert (
-        max(most) <= length_buckets.POSITIONS and len(lengths[0]) == length_buckets.ROWS
-    )
-    assert [len(batch) for batch in length_buckets.length_buckets([[4] * 10**6])] == [1]
+    assert max(most) <= buckets.POSITIONS and len(lengths[0]) == buckets.ROWS
+    assert [len(batch) for batch in buckets.length_buckets([[4] * 10**6])] == [1]
 
 
 def test_more_hypotheses_than_beams_are_refused(trained_translator):

@@ -91,6 +91,7 @@ def test_translate_a_file_into_a_file_in_order(
     assert lines[70] == ""
 
 
+@pytest.mark.full
 def test_translate_standard_input_as_a_program(model, trained_translator):
     program = run_as_program("translate", model, stdin=subprocess.PIPE)
     out, err = program.communicate("one two\nred tree\n")
@@ -224,6 +225,7 @@ def test_an_export_that_is_neither_file_nor_folder_is_refused(
     assert not path.exists()
 
 
+@pytest.mark.full
 def test_verify_fails_for_another_model(model, trained_translator, files, tmp_path):
     exported, other = tmp_path / "other.tflite", trained_translator.copy()
     weights = other.model.get_weights()
@@ -252,6 +254,7 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     assert Translator.load(output / "translator.keras").translate(["one"])
 
 
+@pytest.mark.full
 def test_lines_that_are_left_out_are_counted_and_named(model, files, tmp_path, capfd):
     with open(files[0], "a") as source, open(files[1], "a") as target:
         source.write("\none two\n" + "zero " * 50 + "\n")
@@ -277,6 +280,7 @@ def text_of(path):
     return path.read_text() if path.exists() else ""
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_saves_and_says_how_to_resume(model, files, tmp_path):
     output = tmp_path / "out"
@@ -290,6 +294,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(model, files, tmp_path):
     assert Translator.load(output / "last.keras").translate(["one"])
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_only_the_same_command_resumes(model, files, tmp_path, capfd):
     output = tmp_path / "out"

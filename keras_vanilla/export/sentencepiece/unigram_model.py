@@ -93,8 +93,8 @@ def _parse(model_bytes):
         proto.Clear()
     if not proto.pieces:
         raise ValueError(
-            f"A SentencePiece model was expected. Received: {len(model_bytes)} other "
-            "bytes"
+            "A SentencePiece model was expected. Received: "
+            f"{len(model_bytes)} bytes that are not one"
         )
     return proto
 

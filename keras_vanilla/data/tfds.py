@@ -204,7 +204,7 @@ def _unknown(name):
 
 def _without_part(name, parts):
     return ValueError(
-        f"This corpus is one of {', '.join(parts)}; `reverse` swaps the languages. "
+        f"This corpus has the configurations {', '.join(parts)}; `reverse` swaps the languages. "
         f"Received: {name!r}"
     )
 

@@ -236,7 +236,7 @@ def test_a_missing_or_wrong_pair_of_languages_is_refused_with_those_there_are(
     tmp_path, name
 ):
     message = read_error(ValueError, name, data_dir=tmp_path)
-    assert "the parts de-en, x-y; `reverse` swaps" in message
+    assert "the configurations de-en, x-y; `reverse` swaps" in message
     assert message.endswith(f"Received: {name!r}")
 
 

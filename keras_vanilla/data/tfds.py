@@ -204,8 +204,8 @@ def _unknown(name):
 
 def _without_part(name, parts):
     return ValueError(
-        f"This corpus has the configurations {', '.join(parts)}; `reverse` swaps the languages. "
-        f"Received: {name!r}"
+        f"This corpus has the configurations {', '.join(parts)}; `reverse` swaps the "
+        f"languages. Received: {name!r}"
     )
 
 

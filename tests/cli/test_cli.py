@@ -205,7 +205,9 @@ def test_evaluate_for_a_program(model, files, trained_translator, capfd):
     assert best["translation"] == text
 
 
-@pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
+@pytest.mark.parametrize(
+    "name", ["translator.tflite", pytest.param("saved_model", marks=pytest.mark.full)]
+)
 def test_export_and_verify(model, files, tmp_path, capfd, name):
     exported = str(tmp_path / name)
     settings = ["--quantize", "none"] if name.endswith(".tflite") else []

@@ -464,11 +464,11 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--beam-size", "0"), "`beam_size` must be an int of at least 1. Received: 0"),
-        (("--max-length", "0"), "`max_length` must be at least 1"),
+        (("--beam-size", "0"), "`beam_size` must be an integer of at least 1. Received: 0"),
+        (("--max-length", "0"), "`max_length` must be an integer of at least 1"),
         (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
         (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),
-        (("--n-best", "0"), "`n_best` must be at least 1"),
+        (("--n-best", "0"), "`n_best` must be an integer of at least 1"),
         (("--alignments", "--on-too-long", "split"), "cannot be combined"),
         (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
     ],

@@ -464,7 +464,10 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--beam-size", "0"), "`beam_size` must be an integer of at least 1. Received: 0"),
+        (
+            ("--beam-size", "0"),
+            "`beam_size` must be an integer of at least 1. Received: 0",
+        ),
         (("--max-length", "0"), "`max_length` must be an integer of at least 1"),
         (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
         (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),

@@ -30,5 +30,7 @@ def test_adam_has_the_papers_constants_and_survives_its_config():
 
 @pytest.mark.parametrize("arguments", [(0, 10), (10, 0)])
 def test_sizes_below_one_are_refused(arguments):
-    with pytest.raises(ValueError, match="must be an integer of at least 1. Received: 0"):
+    with pytest.raises(
+        ValueError, match="must be an integer of at least 1. Received: 0"
+    ):
         TransformerSchedule(*arguments)

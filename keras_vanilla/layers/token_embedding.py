@@ -22,7 +22,7 @@ class TokenEmbedding(keras.layers.Layer):
     Args:
         vocabulary_size: int. Number of ids (V).
         d_model: int. Width of the vectors (D).
-        pad_id: int. The id of padding.
+        pad_id: int. The id of padding; -1 where there is none.
         scale: bool. Multiply the vectors by sqrt(d_model).
         embeddings: array (V, D) or None. Initial value of the table; the one
             argument that is not kept in the config. None draws N(0, 1 / d_model).
@@ -63,7 +63,7 @@ class TokenEmbedding(keras.layers.Layer):
             )
         self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, 1)
         self.d_model = check_integer("d_model", d_model, 1)
-        self.pad_id = check_integer("pad_id", pad_id, 0)
+        self.pad_id = check_integer("pad_id", pad_id, -1)
         self.scale = scale
         self._initial_value = embeddings
         self.supports_masking = True

@@ -26,7 +26,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
 
     Args:
         label_smoothing: float in [0, 1). e; the paper's is 0.1.
-        pad_id: int. Label that does not count where no weights are given.
+        pad_id: int. Label that does not count where no weights are given; -1: none.
         name: str.
     Call arguments:
         y_true: int tensor (B, T) of labels.
@@ -55,7 +55,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
             name=name, reduction="mean_with_sample_weight", dtype="float32"
         )
         self.label_smoothing = check_probability("label_smoothing", label_smoothing)
-        self.pad_id = check_integer("pad_id", pad_id, 0)
+        self.pad_id = check_integer("pad_id", pad_id, -1)
 
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None

@@ -63,8 +63,8 @@ def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
         names: pattern of the names of the files that were to be written.
     """
     for path in Path(folder).glob(".*"):
-        found = _TEMPORARY.fullmatch(path.name)
-        if found and names.fullmatch(found["stem"] + found["suffix"]):
+        match = _TEMPORARY.fullmatch(path.name)
+        if match and names.fullmatch(match["stem"] + match["suffix"]):
             if path.is_file():
                 path.unlink(missing_ok=True)
 

@@ -75,40 +75,30 @@ class DecoderLayer(TransformerLayer):
         return_attention_scores=False,
         training=None,
     ):
-        def attend(attention, query, value, value_mask, causal):
-            """A sub-layer's outputs, and its weights if they are asked for."""
-            result = attention(
-                query=query,
-                value=value,
-                query_mask=inputs_mask,
-                value_mask=value_mask,
-                return_attention_scores=return_attention_scores,
-                training=training,
-                use_causal_mask=causal,
-            )
-            return result if return_attention_scores else (result, None)
-
-        x = inputs
-        query = self.self_attention_residual.before(x)
-        outputs, self_weights = attend(
-            self.self_attention, query, query, inputs_mask, causal=True
+        settings = {
+            "query_mask": inputs_mask,
+            "return_attention_scores": return_attention_scores,
+            "training": training,
+        }
+        query = self.self_attention_residual.before(inputs)
+        outputs, self_weights = self._attend(
+            self.self_attention,
+            query,
+            query,
+            value_mask=inputs_mask,
+            use_causal_mask=True,
+            **settings,
         )
-        x = self.self_attention_residual.after(x, outputs, training=training)
+        x = self.self_attention_residual.after(inputs, outputs, training=training)
 
         query = self.cross_attention_residual.before(x)
-        outputs, cross_weights = attend(
-            self.cross_attention, query, memory, memory_mask, causal=False
+        outputs, cross_weights = self._attend(
+            self.cross_attention, query, memory, value_mask=memory_mask, **settings
         )
         x = self.cross_attention_residual.after(x, outputs, training=training)
 
-        x = self._feed_forward(x, training)
+        x = self._apply_feed_forward(x, training)
         return (x, self_weights, cross_weights) if return_attention_scores else x
-
-    def _feed_forward(self, x, training=None):
-        outputs = self.feed_forward(
-            self.feed_forward_residual.before(x), training=training
-        )
-        return self.feed_forward_residual.after(x, outputs, training=training)
 
     def start_cache(self, memory: Tensor, max_length: Tensor | int) -> dict:
         """What `step` needs of the past: nothing yet, and the memory's projections.
@@ -185,7 +175,7 @@ class DecoderLayer(TransformerLayer):
             training=False,
         )
         x = self.cross_attention_residual.after(x, outputs)
-        return self._feed_forward(x), cache
+        return self._apply_feed_forward(x), cache
 
 
 def _up_to(index, length):

@@ -53,22 +53,16 @@ class EncoderLayer(TransformerLayer):
         )
 
     def call(self, inputs, mask=None, return_attention_scores=False, training=None):
-        x, weights = inputs, None
-        query = self.self_attention_residual.before(x)
-        outputs = self.self_attention(
-            query=query,
-            value=query,
+        query = self.self_attention_residual.before(inputs)
+        outputs, weights = self._attend(
+            self.self_attention,
+            query,
+            query,
             query_mask=mask,
             value_mask=mask,
             return_attention_scores=return_attention_scores,
             training=training,
         )
-        if return_attention_scores:
-            outputs, weights = outputs
-        x = self.self_attention_residual.after(x, outputs, training=training)
-
-        outputs = self.feed_forward(
-            self.feed_forward_residual.before(x), training=training
-        )
-        x = self.feed_forward_residual.after(x, outputs, training=training)
+        x = self.self_attention_residual.after(inputs, outputs, training=training)
+        x = self._apply_feed_forward(x, training)
         return (x, weights) if return_attention_scores else x

@@ -81,6 +81,36 @@ class TransformerLayer(keras.layers.Layer):
         feed_forward.build(shape)
         return feed_forward, self._build_residual("feed_forward", shape)
 
+    def _attend(
+        self,
+        attention,
+        query,
+        value,
+        query_mask=None,
+        value_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+    ):
+        """The outputs of an attention, and its weights if they are asked for."""
+        result = attention(
+            query=query,
+            value=value,
+            query_mask=query_mask,
+            value_mask=value_mask,
+            return_attention_scores=return_attention_scores,
+            training=training,
+            use_causal_mask=use_causal_mask,
+        )
+        return result if return_attention_scores else (result, None)
+
+    def _apply_feed_forward(self, x, training=None):
+        """The layer's last sub-layer, with the residual around it."""
+        outputs = self.feed_forward(
+            self.feed_forward_residual.before(x), training=training
+        )
+        return self.feed_forward_residual.after(x, outputs, training=training)
+
     def _build_residual(self, name, shape):
         residual = Residual(
             self.normalize_first,

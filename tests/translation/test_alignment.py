@@ -41,7 +41,9 @@ def test_a_side_without_a_word_has_no_links(trained_translator):
 
 
 def test_as_many_translations_as_texts_are_needed(trained_translator):
-    with pytest.raises(ValueError, match="as many. Received: 2 and 1"):
+    with pytest.raises(
+        ValueError, match="one translation for each text. Received: 2 texts and 1 trans"
+    ):
         trained_translator.align(["one", "two"], ["een"])
 
 

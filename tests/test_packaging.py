@@ -103,6 +103,7 @@ def test_public_names_are_what_they_say():
         _ = keras_vanilla.Transfromer
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["Transformer", "Translator"])
 def test_importing_the_package_registers_what_a_file_can_hold(name):
     script = (

@@ -58,6 +58,7 @@ def test_the_readme_is_short_and_begins_with_a_picture_an_example_and_a_comparis
         assert expected in first
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("index", range(len(LAYERS)))
 def test_each_layer_example_runs_as_it_stands(index, tmp_path):
     assert len(LAYERS) >= 2
@@ -151,6 +152,7 @@ def test_pictures_are_those_of_the_notebooks():
         assert any(path.name in page.read_text(encoding="utf-8") for page in PAGES)
 
 
+@pytest.mark.full
 def test_parameter_counts_are_those_of_the_presets():
     base = Transformer.from_preset("base", source_vocabulary_size=37_000)
     assert f"{base.count_params():,}" in README

@@ -123,6 +123,7 @@ def test_alignments_stand_behind_each_translation(model, trained_translator, cap
     assert rows[0][1] == "2-0 1-1 0-2"
 
 
+@pytest.mark.full
 def test_texts_to_be_aligned_are_tokenised_once(model, monkeypatch, capfd):
     encoded, encode = [], Tokenizer.encode
     monkeypatch.setattr(
@@ -135,6 +136,7 @@ def test_texts_to_be_aligned_are_tokenised_once(model, monkeypatch, capfd):
     assert encoded == texts
 
 
+@pytest.mark.full
 def test_what_has_no_end_is_aligned_as_well(model, capfd):
     command = ["translate", model, "one two three four", "--max-length", "2"]
     assert main([*command, "--alignments"]) == 0
@@ -151,6 +153,7 @@ def test_a_tab_or_a_newline_in_a_translation_breaks_no_line(
     assert capfd.readouterr().out == "1\t-1.0000\ta b c\n2\t-2.0000\td\n"
 
 
+@pytest.mark.full
 def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch, capfd):
     def stopped(*_, **__):
         yield [Hypothesis("a", None, [], True)]
@@ -167,6 +170,7 @@ def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch,
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
 
+@pytest.mark.full
 def test_long_texts_are_split_on_request(model, trained_translator, capfd):
     text = "One two three. " * 40
     assert "takes at most 60" in fails(capfd, "translate", model, text)
@@ -176,6 +180,7 @@ def test_long_texts_are_split_on_request(model, trained_translator, capfd):
     assert out == " ".join([expected] * 40) + "\n"
 
 
+@pytest.mark.full
 def test_lines_without_an_end_are_counted_and_named(model, capfd):
     command = ["translate", model, "one", "one two three four", "--max-length", "2"]
     assert main(command) == 0
@@ -184,6 +189,7 @@ def test_lines_without_an_end_are_counted_and_named(model, capfd):
     )
 
 
+@pytest.mark.full
 def test_evaluate_prints_scores_and_signature(model, files, capfd):
     command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
     assert main(command) == 0
@@ -192,6 +198,7 @@ def test_evaluate_prints_scores_and_signature(model, files, capfd):
     assert out.count("worst, line ") == out.count("best, line ") == 3
 
 
+@pytest.mark.full
 def test_evaluate_for_a_program(model, files, trained_translator, capfd):
     command = ["evaluate", model, "--source", files[0], "--reference", files[1]]
     options = ["--beam-size", "2", "--lowercase", "--tokenized", "--language", "nl"]
@@ -239,6 +246,7 @@ def test_verify_fails_for_another_model(model, trained_translator, files, tmp_pa
     assert main(["verify", model, str(exported), "--source", files[0]]) == 1
 
 
+@pytest.mark.full
 def test_training_ends_with_where_the_files_are_and_what_to_run(
     model, files, tmp_path, capfd
 ):
@@ -434,6 +442,7 @@ def test_half_of_a_validation_pair(files, tmp_path, capfd):
     assert "go together" in fails(capfd, *command)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "option", [("--preset", "tiny"), ("--vocabulary-size", "300")], ids=lambda o: o[0]
 )
@@ -520,6 +529,7 @@ def test_what_would_be_ignored_is_refused(options, message, model, files, capfd)
     assert message in fails(capfd, *command, *options)
 
 
+@pytest.mark.full
 def test_a_public_corpus_has_its_own_splits(model, tmp_path, monkeypatch, capfd):
     read = []
 
@@ -552,6 +562,7 @@ def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):
     assert expected in fails(capfd, *command)
 
 
+@pytest.mark.full
 def test_a_tokenizer_of_your_own(files, tmp_path, capfd):
     texts = [Path(file).read_text() for file in files]
     (tmp_path / "text").write_text("".join(texts))
@@ -573,6 +584,7 @@ def test_a_tokenizer_of_your_own(files, tmp_path, capfd):
         assert "has its own vocabularies" in error
 
 
+@pytest.mark.full
 def test_a_vocabulary_for_each_language(files, tmp_path):
     output = tmp_path / "out"
     command = train(files, "--output", output, "--preset", "tiny", "--epochs", 1)

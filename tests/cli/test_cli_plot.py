@@ -28,6 +28,7 @@ def fails(capfd, *arguments):
     return line
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_pictures_of_a_text(model, tmp_path, ending):
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
@@ -37,6 +38,7 @@ def test_pictures_of_a_text(model, tmp_path, ending):
         assert path.read_bytes().startswith(start)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("picture", "choice", "title"),
     [
@@ -93,6 +95,7 @@ def test_files_that_cannot_be_written_are_found_at_once(
     assert message in fails(capfd, "plot", "search", "no.keras", TEXT, "-o", path)
 
 
+@pytest.mark.full
 def test_a_text_without_a_piece_is_a_sentence(capfd, model, tmp_path):
     for picture in ("attention", "positions", "search"):
         path = tmp_path / f"{picture}.png"

@@ -5,10 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras_vanilla_cli
 import pytest
 
 import keras_vanilla
-import keras_vanilla_cli
 from keras_vanilla.cli import main
 
 SAVED = Path(__file__).resolve().parents[1] / "saved_files" / "translator-0.1.0.keras"
@@ -61,6 +61,7 @@ def test_version(capsys):
     assert capsys.readouterr().out.strip() == keras_vanilla.__version__
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", [["-c", START], ["-m", "keras_vanilla"]])
 def test_the_package_is_executed_before_a_command(program):
     result = run(*program, "translate", str(SAVED), "one two")
@@ -68,6 +69,7 @@ def test_the_package_is_executed_before_a_command(program):
     assert result.stdout.splitlines()[0] == translator.translate(["one two"])[0]
 
 
+@pytest.mark.full
 def test_messages_of_tensorflow_are_hidden_from_its_import_on(monkeypatch):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)  # Keras sets it
     result = run("-c", START, "translate", str(SAVED), "one two")
@@ -83,6 +85,7 @@ def test_the_entry_point_works_where_the_package_is_imported_already(
     assert "missing.tflite" in capsys.readouterr().err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["keras-vanilla.py", "keras-vanilla", "training.py"])
 def test_a_script_of_any_name_loads_a_saved_model(name, tmp_path):
     script = tmp_path / name

@@ -146,6 +146,7 @@ def test_half_a_character_is_refused_with_its_line():
         ParallelCorpus(["a", "b\ud800"], ["c", "d"])
 
 
+@pytest.mark.full
 def test_numbers_are_what_num2words_and_babel_print(numbers):
     assert len(numbers) == 10_000 + 73_049
     for n in (0, 21, 2371, 9999):

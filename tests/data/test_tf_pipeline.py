@@ -36,6 +36,7 @@ def python(program, **options):
     return subprocess.Popen(command, **pipes, **options)
 
 
+@pytest.mark.full
 def test_numpy_batches_need_no_tensorflow():
     environment = os.environ | {"KERAS_BACKEND": "jax"}
     pytest.importorskip("jax")

@@ -282,6 +282,7 @@ def test_a_graph_of_unknown_shapes_says_the_same(jit_compile):
 # A real model, whose cache is reordered with the beams
 
 
+@pytest.mark.full
 def test_scores_are_those_of_the_whole_model(trained_translator):
     model = trained_translator.model
     sentences = ["red two", "nine", "tree one zero river eight tree small ten"]

@@ -49,6 +49,7 @@ def test_the_gradient_is_that_of_all_sentences(count, oracle):
     assert shown["loss"] == pytest.approx(loss, rel=1e-6)
 
 
+@pytest.mark.full
 def test_a_mean_of_the_parts_means_would_show(oracle):
     """What accumulating gradients of parts, each normalised by itself, comes to."""
     feed, labels, weights = batch()
@@ -69,6 +70,7 @@ def test_a_mean_of_the_parts_means_would_show(oracle):
     assert difference(total, oracle[0]) >= 1e-2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scale", [None, 0.01, 7.0])
 def test_weights_of_any_scale_give_the_same_gradient(scale, oracle):
     feed, labels, mask = batch()
@@ -80,6 +82,7 @@ def test_weights_of_any_scale_give_the_same_gradient(scale, oracle):
     assert difference(moved, oracle[0]) <= 1e-6
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
 def test_a_loss_of_keras_gives_its_gradient_in_micro_batches(reduction):
     feed, labels, mask = batch()
@@ -135,6 +138,7 @@ def test_so_it_is_on_other_backends(backend, count, other_backends, oracle):
         assert found[f"{count}/{name}"] == pytest.approx(found[f"1/{name}"], rel=1e-6)
 
 
+@pytest.mark.full
 def test_every_part_draws_a_dropout_of_its_own():
     def draws(count):
         model = compiled(count, dropout=0.3)

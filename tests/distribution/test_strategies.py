@@ -86,6 +86,7 @@ def test_the_batches_are_ones_that_could_go_wrong():
     assert any(one.sum() > 1.2 * other.sum() > 0 for one, other in halves)
 
 
+@pytest.mark.full
 def test_a_mirrored_training_equals_one_on_one_device(mirrored_alone, one_device):
     assert distance(mirrored_alone, one_device) <= 1e-3
     assert mirrored_alone["iterations"] == one_device["iterations"]
@@ -125,6 +126,7 @@ def test_clipping_sees_the_whole_batch_from_micro_batches_of_uneven_rows(two_dev
     assert distance(two_devices["clipped by Keras"], expected) >= 1e-2
 
 
+@pytest.mark.full
 def test_one_device_trains_bit_for_bit_as_without_a_strategy(one_device):
     found = trained(strategy="single")
     for name, value in one_device.items():

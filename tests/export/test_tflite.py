@@ -182,6 +182,7 @@ def test_the_check_for_builtin_operators_sees_others():
     assert b"FlexBitwiseAnd" in custom_operators(converter.convert())
 
 
+@pytest.mark.full
 def test_other_operators_are_refused_by_name(
     trained_translator, argmax_of_keras, tmp_path
 ):
@@ -191,6 +192,7 @@ def test_other_operators_are_refused_by_name(
     assert "lookup" not in vars(trained_translator.model.source_embedding)
 
 
+@pytest.mark.full
 def test_what_the_converter_cannot_do_otherwise_is_one_line(
     trained_translator, tmp_path, monkeypatch
 ):

@@ -73,6 +73,7 @@ def test_whole_forward_pass_equals_the_formulas(name):
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.full
 def test_epsilon_and_activation_reach_every_layer():
     model = make_model(layer_norm_epsilon=0.1, activation="gelu", normalize_first=True)
     for layer in model.encoder_layers + model.decoder_layers:
@@ -81,6 +82,7 @@ def test_epsilon_and_activation_reach_every_layer():
     assert model.encoder_norm.epsilon == model.decoder_norm.epsilon == 0.1
 
 
+@pytest.mark.full
 def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
     model = make_model(dropout=0.3, attention_dropout=0.2)
     layers = [*model.encoder_layers, *model.decoder_layers]
@@ -107,6 +109,7 @@ def test_presets_have_the_papers_number_of_parameters(name, count):
     assert model.count_params() == count
 
 
+@pytest.mark.full
 def test_small_preset_has_its_documented_size():
     model = Transformer.from_preset("small", source_vocabulary_size=8_000)
     assert 7.55e6 < model.count_params() < 7.65e6
@@ -185,6 +188,7 @@ def test_padding_never_changes_real_positions(policy, tolerance, shape):
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lost", ["source", "scores"])
 def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
     """The mistake made on purpose: the property above must fail, in both dtypes."""
@@ -235,6 +239,7 @@ def test_steps_equal_the_whole_sequence(policy, tolerance, shape):
         assert np.abs(array(logits) - whole[:, index]).max() < tolerance
 
 
+@pytest.mark.full
 @properties
 def test_order_of_the_batch_does_not_matter(policy, tolerance, shape):
     model, feed = small_model(shape, policy), padded_inputs(shape)
@@ -324,6 +329,7 @@ def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
     np.testing.assert_array_equal(*steps)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["paper", "all"])
 def test_weight_file_gives_the_same_weights(name, tmp_path):
     model, other = (make_model(seed, **CONFIGS[name]) for seed in (0, 1))
@@ -333,6 +339,7 @@ def test_weight_file_gives_the_same_weights(name, tmp_path):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.full
 def test_tied_weights_stay_tied_after_loading(tmp_path):
     make_model().save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -344,6 +351,7 @@ def test_tied_weights_stay_tied_after_loading(tmp_path):
 # Training
 
 
+@pytest.mark.full
 def test_fit_learns_with_every_weight_and_stays_plain_keras():
     model = make_model(output_bias=True, normalize_first=True, **ONE_LAYER_EACH)
     before = model.get_weights()
@@ -358,6 +366,7 @@ def test_fit_learns_with_every_weight_and_stays_plain_keras():
 # Initial tables
 
 
+@pytest.mark.full
 def test_initial_table_is_used_for_both_sides_and_not_in_the_config():
     table = np.random.default_rng(0).normal(size=(19, 10)).astype("float32")
     model = Transformer(**SIZES, embeddings=table)
@@ -366,6 +375,7 @@ def test_initial_table_is_used_for_both_sides_and_not_in_the_config():
     assert "embeddings" not in model.get_config()
 
 
+@pytest.mark.full
 def test_separate_initial_tables_are_a_pair():
     draw = np.random.default_rng(0).normal
     tables = draw(size=(19, 10)), draw(size=(23, 10))
@@ -513,6 +523,7 @@ def test_numpy_integers_are_sizes():
     assert Transformer.from_config(model.get_config()).d_model == 10
 
 
+@pytest.mark.full
 def test_a_compiled_model_loads_with_its_micro_batches(tmp_path):
     model = make_model(**ONE_LAYER_EACH)
     model.compile("sgd", SmoothedCrossentropy(), micro_batches=3)
@@ -522,6 +533,7 @@ def test_a_compiled_model_loads_with_its_micro_batches(tmp_path):
     loaded.train_on_batch(INPUTS, INPUTS["target_ids"])
 
 
+@pytest.mark.full
 def test_fit_ends_an_epoch_of_endless_batches():
     class Endless:
         endless, steps_per_epoch = True, 2

@@ -46,6 +46,7 @@ def inside(points, box):
     return (x0 + slack < x) & (x < x1 - slack) & (y0 + slack < y) & (y < y1 - slack)
 
 
+@pytest.mark.full
 def test_no_arrow_crosses_a_box(drawings):
     for figure in drawings:
         boxes = artists(figure, "box")

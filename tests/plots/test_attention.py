@@ -210,6 +210,7 @@ def test_names_that_do_not_fit_the_mask_are_refused():
         mask_table(np.ones((2, 2), bool), ["a"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "figure",
     [

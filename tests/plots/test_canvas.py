@@ -25,6 +25,7 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
         canvas()
 
 
+@pytest.mark.full
 def test_no_display_is_needed(tmp_path):
     code = (
         "import sys; from keras_vanilla import plots;"
@@ -98,6 +99,7 @@ def test_a_font_that_has_the_characters_is_found(monkeypatch):
     canvas_module._font_of.cache_clear()
 
 
+@pytest.mark.full
 def test_the_tests_see_no_font_of_this_machine():
     import matplotlib
 

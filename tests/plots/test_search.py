@@ -144,6 +144,7 @@ def test_trees_that_cannot_be_drawn_are_refused(beams, steps, message):
         beam_tree(found, states, NAMES.__getitem__, steps=steps)
 
 
+@pytest.mark.full
 def test_a_translators_search_is_drawn_with_its_pieces(translator):
     figure = search_tree(translator, "Ein Hund rennt.", beam_size=3, max_length=5)
     assert "Ein Hund rennt." in figure.axes[0].get_title()
@@ -208,6 +209,7 @@ def test_what_is_no_distribution_is_refused(probabilities, top, message):
 # Decoding, animated
 
 
+@pytest.mark.full
 def test_the_first_step_shows_every_layer_and_the_following_ones_a_token_each(
     translator,
 ):
@@ -221,6 +223,7 @@ def test_the_first_step_shows_every_layer_and_the_following_ones_a_token_each(
     assert counts["all"] == counts["first"] + counts["following"]
 
 
+@pytest.mark.full
 def test_animations_are_small(translator):
     assert len(decoding_gif(translator, LINES[0], max_length=12)) < 250_000
 

@@ -65,6 +65,7 @@ def test_what_is_read_begins_with_the_start_token(trained_translator):
     assert (np.triu(table, 1) == 0).all()  # nothing is read before it is there
 
 
+@pytest.mark.full
 def test_a_translation_without_an_end_is_drawn_without_one(trained_translator):
     translator = trained_translator.copy()
     table = translator.model.target_embedding

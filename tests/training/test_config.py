@@ -113,6 +113,7 @@ def test_more_tokens_than_a_new_model_takes_are_refused():
     TrainingConfig(max_tokens=600).check_start(max_length=1024)
 
 
+@pytest.mark.full
 def test_the_length_given_to_a_new_translator_is_what_counts():
     pairs = ParallelCorpus(["one two", "three"], ["een twee", "drie"])
     sizes = {"preset": "tiny", "vocabulary_size": 300}

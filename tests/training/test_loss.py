@@ -96,6 +96,7 @@ def test_weights_of_nothing_give_no_loss(batch):
     assert float(SmoothedCrossentropy()(labels, logits, mask * 0)) == 0
 
 
+@pytest.mark.full
 def test_fit_takes_labels_without_weights(batch):
     labels = batch[0]
     inputs = {"source_ids": labels, "target_ids": labels}

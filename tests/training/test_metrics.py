@@ -81,6 +81,7 @@ def test_fit_and_evaluate_show_what_the_logits_say_on_unequal_batches(model):
 NAMES = ("token_crossentropy", "perplexity", "token_accuracy")
 
 
+@pytest.mark.full
 def test_a_mean_over_batches_would_have_shown_something_else(model):
     """The mutant: each batch counts the same, as Keras's weighted metrics would."""
     crossentropy, _ = true_values(model)
@@ -92,6 +93,7 @@ def test_a_mean_over_batches_would_have_shown_something_else(model):
     assert abs(np.mean(means) - crossentropy) > 1e-3
 
 
+@pytest.mark.full
 def test_a_fit_makes_as_many_updates_as_it_has_batches(model):
     model.fit(dataset(), epochs=3, shuffle=False, verbose=0)
     assert int(model.optimizer.iterations) == 9

@@ -77,6 +77,7 @@ def test_the_best_epoch_has_the_lowest_validation_crossentropy(trained):
     assert results["best_epoch"] == int(np.argmin(scores)) + 1
 
 
+@pytest.mark.full
 def test_there_are_as_many_updates_as_epochs_times_batches():
     pairs = corpus(60, 2)
     translator = new_translator(pairs, preset="tiny", vocabulary_size=320, **ONE_LAYER)
@@ -103,6 +104,7 @@ def test_without_validation_the_average_is_chosen(tmp_path):
     assert config["warmup_steps"] == 50 and config["tokens_per_batch"] == 512
 
 
+@pytest.mark.full
 def test_ctrl_c_saves_the_model_so_far(tmp_path, monkeypatch):
     def press(self, batch, logs=None):
         if batch == 1:
@@ -124,6 +126,7 @@ def test_a_folder_in_the_way_is_refused_untouched(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.full
 def test_the_translator_of_a_run_is_there_until_its_replacement_is(
     tmp_path, monkeypatch
 ):
@@ -139,6 +142,7 @@ def test_the_translator_of_a_run_is_there_until_its_replacement_is(
     assert (tmp_path / "translator.keras").read_bytes() == before
 
 
+@pytest.mark.full
 def test_a_training_that_diverges_names_step_lines_and_snapshot(tmp_path):
     pairs = corpus(60, 3)
     with pytest.raises(Diverged, match="after step 2, whose batch is lines") as error:
@@ -229,6 +233,7 @@ class Steps(keras.callbacks.Callback):
         self.count = state["count"]
 
 
+@pytest.mark.full
 def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path):
     pairs = corpus(60, 3)
 
@@ -248,6 +253,7 @@ def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.full
 def test_a_second_training_in_the_folder_is_refused(tmp_path):
     class Second(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
@@ -257,6 +263,7 @@ def test_a_second_training_in_the_folder_is_refused(tmp_path):
         train(corpus(40, 3), tmp_path / "out", epochs=1, callbacks=[Second()])
 
 
+@pytest.mark.full
 def test_another_optimizer_does_not_resume_the_training(tmp_path):
     pairs, settings = corpus(40, 3), {"epochs": 1, "callbacks": [AfterBatches(1)]}
     with pytest.raises(Crash):

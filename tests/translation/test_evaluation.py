@@ -62,12 +62,14 @@ def test_the_split_alone_leaves_the_case(trained_translator, corpus):
     assert "case:mixed" in mixed.signature and "case:lc" in lowered.signature
 
 
+@pytest.mark.full
 def test_beam_search_is_scored_when_asked_for(trained_translator, corpus):
     result = score(trained_translator, corpus, beam_size=3, length_penalty=1.0)
     expected = trained_translator.translate(SOURCES, beam_size=3, length_penalty=1.0)
     assert result.translations == expected
 
 
+@pytest.mark.full
 def test_lines_without_an_end_are_those_of_the_file(trained_translator):
     translator = trained_translator.copy()
     weights = [0 * weight for weight in translator.model.get_weights()]

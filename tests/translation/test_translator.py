@@ -63,6 +63,7 @@ def test_one_string_instead_of_a_list_is_refused(trained_translator):
         trained_translator.translate("one two")
 
 
+@pytest.mark.full
 def test_the_archive_holds_everything_and_loads_by_keras_alone(
     trained_translator, tmp_path
 ):
@@ -92,6 +93,7 @@ def test_it_loads_in_a_fresh_process_with_one_import(trained_translator, tmp_pat
     assert result.stdout.strip() == trained_translator.translate(["one two"])[0]
 
 
+@pytest.mark.full
 def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
     trained_translator, tmp_path
 ):
@@ -114,6 +116,7 @@ def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.full
 def test_a_compiled_search_uses_the_weights_of_the_moment(trained_translator):
     translator = trained_translator.copy()
     before = translator.translate(["one two three"])
@@ -260,6 +263,7 @@ def test_the_first_results_come_before_the_last_texts_are_searched(
     ]
 
 
+@pytest.mark.full
 def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
     translator = trained_translator.copy()
     traces = []
@@ -289,6 +293,7 @@ def test_what_cannot_be_searched_with_is_refused_in_one_sentence(
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.full
 def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
     translator = trained_translator.copy()
     weights = [weight * np.nan for weight in translator.model.get_weights()]

@@ -67,6 +67,7 @@ def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form)
     )
 
 
+@pytest.mark.full
 def test_faults_of_structure(trained_translator, tmp_path, monkeypatch):
     monkeypatch.setattr(to_tflite, "structure_faults", lambda *_: ["It is too large."])
     with pytest.raises(RuntimeError, match="not written: It is too large."):
@@ -102,6 +103,7 @@ def test_made_up_sentences_fill_the_limits(trained_translator):
     assert max(len(text.encode()) for text in made_up(20)) <= 20
 
 
+@pytest.mark.full
 def test_it_describes_itself_inside_and_beside(trained_translator, tmp_path):
     path = tmp_path / "numbers.tflite"
     about = {"source_language": "en", "target_language": "nl", "data": "made up"}
@@ -136,6 +138,7 @@ def test_an_unknown_argument_is_refused_with_the_nearest(trained_translator, tmp
         export.tflite(trained_translator, tmp_path / "x.tflite", model_licence="MIT")
 
 
+@pytest.mark.full
 def test_tables_are_built_once_and_the_structure_is_checked_once(
     trained_translator, tmp_path, monkeypatch
 ):

@@ -90,6 +90,7 @@ def test_much_that_is_no_constant_is_found(content, trained_translator):
     assert "All that is not a constant takes 1," in found and "4 layers" in found
 
 
+@pytest.mark.full
 def test_the_tokenizers_tables_are_allowed_in_the_text_form(
     trained_translator, text_file
 ):

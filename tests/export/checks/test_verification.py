@@ -56,6 +56,7 @@ def _numbers(report):
     }
 
 
+@pytest.mark.full
 def test_int8_passes_and_says_what_differs(
     trained_translator, int8_file, unseen_sentences
 ):
@@ -133,6 +134,7 @@ def write_constant(path, ids):
         path.write_bytes(converter.convert())
 
 
+@pytest.mark.full
 def test_differences_that_are_no_choice_of_a_logit_are_never_ties(
     trained_translator, tmp_path
 ):

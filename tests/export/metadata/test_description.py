@@ -122,6 +122,7 @@ def test_it_is_utf8_json_by_the_name_of_the_package(file):
     assert "Grüße | 猫" in said
 
 
+@pytest.mark.full
 @settings(
     max_examples=20,
     deadline=None,

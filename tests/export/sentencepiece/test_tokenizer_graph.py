@@ -348,6 +348,7 @@ def test_equal_scores_are_decided_as_sentencepiece_decides():
         ties.check_encoding("".join(rng.choices("abc", k=rng.randrange(60))))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("most", [-0.01, 0.0499, 0.0501, 0.5])
 def test_user_defined_symbols_score_as_in_sentencepiece(most):
     symbols, rng = Converted(outbidding(most)), random.Random(6)
@@ -449,6 +450,7 @@ def test_inputs_and_outputs_have_no_batch(usual):
     ]
 
 
+@pytest.mark.full
 def test_quantising_a_file_leaves_its_scores_alone():
     """The converter rounds tables of 1,024 floats and more to int8."""
     rng = random.Random(9)
@@ -462,6 +464,7 @@ def test_quantising_a_file_leaves_its_scores_alone():
         quantised.check_encoding("".join(rng.choices(letters, k=50)))
 
 
+@pytest.mark.full
 def test_pieces_get_the_ids_of_an_imported_vocabulary():
     model = MODELS["nmt_nfkc, bytes"]()
     peer = sentencepiece.SentencePieceProcessor(model_proto=model)

@@ -265,6 +265,7 @@ def test_a_finished_training_can_only_train_more_epochs(tmp_path):
     assert history.epoch == [0, 1, 2, 3]
 
 
+@pytest.mark.full
 def test_averages_logs_and_keras_callbacks_continue(tmp_path):
     def callbacks(folder):
         folder.mkdir(exist_ok=True)
@@ -425,6 +426,7 @@ def shifted(inputs, labels, weights):
     return inputs, labels, weights * tf.cast(labels > 9, tf.float32)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("crash", [3, 7])
 def test_mapped_batches_resume_exactly(tmp_path, crash):
     pairs = toy_pairs()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from keras.src.backend.tensorflow import optimizer, trainer
 from models import inputs, make_model
+from tiers import in_full
 
 from keras_vanilla.distribution import keras_internals, strategy
 from keras_vanilla.training import SmoothedCrossentropy
@@ -59,7 +60,7 @@ def functions_of_keras():
 
 
 @pytest.mark.parametrize("scope", [None, "single"])
-@pytest.mark.parametrize("micro_batches", [1, 2])
+@pytest.mark.parametrize("micro_batches", [2, *in_full(1)])
 def test_training_on_one_device_leaves_keras_as_it_is(scope, micro_batches):
     before = functions_of_keras()
     with strategy(scope) if scope else contextlib.nullcontext():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
+from tiers import in_full
 
 from keras_vanilla import export
 from keras_vanilla.decoding import greedy_search
@@ -25,7 +26,7 @@ class Caller:
         return said
 
 
-@pytest.fixture(scope="module", params=[None, "int8"])
+@pytest.fixture(scope="module", params=["int8", *in_full(None)])
 def caller(request, trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("forms") / "translator.tflite"
     settings = {**SMALL, "check": "structure", "quantize": request.param}

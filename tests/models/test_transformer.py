@@ -7,6 +7,7 @@ from checks import array, assert_close, weights_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from models import SIZES, ids, inputs, make_model
+from tiers import in_full
 
 from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.models.encoder import Encoder
@@ -46,12 +47,7 @@ def model():
 
 @pytest.mark.parametrize(
     "name",
-    [
-        name
-        if name in ("paper", "pre-norm", "all")
-        else pytest.param(name, marks=pytest.mark.full)
-        for name in CONFIGS
-    ],
+    ["paper", *in_full(*(name for name in CONFIGS if name != "paper"))],
 )
 def test_whole_forward_pass_equals_the_formulas(name):
     model = make_model(**CONFIGS[name])
@@ -99,7 +95,7 @@ def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
     ("name", "count"),
     [
         ("base", 63_082_496),
-        pytest.param("big", 214_245_376, marks=pytest.mark.full),
+        ("big", 214_245_376),
     ],
 )
 def test_presets_have_the_papers_number_of_parameters(name, count):
@@ -252,10 +248,10 @@ def test_order_of_the_batch_does_not_matter(policy, tolerance, shape):
 # Precision
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "float64"])
 @pytest.mark.parametrize(
-    "as_global", [False, pytest.param(True, marks=pytest.mark.full)]
+    "policy", ["mixed_bfloat16", *in_full("mixed_float16", "float64")]
 )
+@pytest.mark.parametrize("as_global", [False, *in_full(True)])
 def test_logits_are_float32_whatever_the_policy(policy, as_global):
     before = keras.config.dtype_policy()
     try:
@@ -281,7 +277,7 @@ def test_logits_are_float32_whatever_the_policy(policy, as_global):
 # Saving
 
 
-@pytest.mark.parametrize("name", ["paper", "all"])
+@pytest.mark.parametrize("name", ["paper", *in_full("all")])
 def test_config_makes_an_equal_model(name):
     model = make_model(**CONFIGS[name], name="translator")
     copy = Transformer.from_config(model.get_config())
@@ -301,7 +297,9 @@ def test_config_is_the_constructor(model):
         assert getattr(model, name) == model.get_config()[name]
 
 
-@pytest.mark.parametrize(("name", "compiled"), [("paper", False), ("all", True)])
+@pytest.mark.parametrize(
+    ("name", "compiled"), [("paper", False), *in_full(("all", True))]
+)
 def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
     model = make_model(**CONFIGS[name], **ONE_LAYER_EACH, dtype="mixed_bfloat16")
     feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)

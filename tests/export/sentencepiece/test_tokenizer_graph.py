@@ -12,6 +12,7 @@ from ai_edge_litert.interpreter import Interpreter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
+from tiers import in_full
 
 from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
@@ -251,7 +252,16 @@ def runner(content):
     return Interpreter(model_content=content, num_threads=1).get_signature_runner()
 
 
-@pytest.fixture(scope="module", params=MODELS)
+IN_DEFAULT_TIER = ("nmt_nfkc, bytes", "nmt_nfkc_cf, symbols")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        *IN_DEFAULT_TIER,
+        *in_full(*(name for name in MODELS if name not in IN_DEFAULT_TIER)),
+    ],
+)
 def converted(request):
     return Converted(MODELS[request.param]())
 

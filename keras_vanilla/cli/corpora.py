@@ -26,7 +26,7 @@ def add_corpus_options(
     add = command.add_argument
     files = {"nargs": "+" if shards else None, "metavar": "FILE"}
     several = "; several files are read one after the other" if shards else ""
-    add("--source", **files, help=f"one sentence per line, or .gz of it{several}")
+    add("--source", **files, help=f"one sentence per line, or .gz, .xz, .zst{several}")
     add(f"--{target}", **files, help="its translation, line by line")
     add("--corpus", metavar="tfds:NAME", help="a public corpus instead of files")
     add("--reverse", action="store_true", help="from its second language to its first")

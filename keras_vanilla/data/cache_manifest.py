@@ -117,18 +117,19 @@ def first_damage(folder: Path, shards: list[dict], checksum: bool = True) -> str
         return next((text for text in each if text), None)
 
 
-def text_files(paths: Iterable[str], before: dict | None) -> list[dict]:
+def text_files(paths: Iterable[str], known: Iterable[dict]) -> list[dict]:
     """Path, size, time of change, SHA-256 and number of lines of each text file.
 
-    A file that has the path, size and time that the manifest `before` names is taken to
-    be unchanged and is not read.
+    A file that has the path, size and time of one of the `known` files is taken to be
+    unchanged and is not read.
 
     Raises:
         FileNotFoundError, IsADirectoryError: if a path is not a file.
-        ValueError: if a gzip file is damaged.
+        ValueError: if a compressed file is damaged.
+        ImportError: if a path ends in ".zst" and Python cannot read that.
     """
     files = [_state(path) for path in paths]
-    known = {_stamp(file): file for file in (before or {"files": []})["files"]}
+    known = {_stamp(file): file for file in known}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return list(
             threads.map(lambda file: known.get(_stamp(file)) or _contents(file), files)

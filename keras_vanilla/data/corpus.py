@@ -32,13 +32,14 @@ def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
     the start of the file, are dropped.
 
     Args:
-        file: path (read through gzip when it ends with ".gz") or binary stream.
+        file: path (decompressed if it ends in ".gz", ".xz" or ".zst") or binary stream.
     Returns:
         List of str.
     Raises:
         FileNotFoundError: if there is no such file.
         IsADirectoryError: if it is a folder.
-        ValueError: if a line is not UTF-8, or a gzip file is damaged or cut short.
+        ValueError: if a line is not UTF-8, or a compressed file is damaged.
+        ImportError: if it ends in ".zst" and Python cannot read that.
     """
     return list(Lines.read(file))
 
@@ -91,14 +92,16 @@ class ParallelCorpus:
         """Reads text files, a source and its target of equally many lines.
 
         Args:
-            source: path of UTF-8 text, one sentence per line; gzip when it ends in
-                ".gz". Or a list of paths; line numbers continue from file to file.
+            source: path of UTF-8 text, one sentence per line, decompressed if it ends
+                in ".gz", ".xz" or ".zst" (which needs Python 3.14 or `zstandard`). Or a
+                list of paths; line numbers continue from file to file.
             target: path of its translation, line by line; or a list of as many.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             ValueError: if there is no file, or not as many of both, the line counts of
-                two files differ, a line is not UTF-8, a gzip file is damaged, or no
-                pair is left.
+                two files differ, a line is not UTF-8, a compressed file is damaged, or
+                no pair is left.
+            ImportError: if a path ends in ".zst" and Python cannot read that.
         Example:
             corpus = ParallelCorpus.from_files("train.en", "train.fr")
         """
@@ -118,11 +121,12 @@ class ParallelCorpus:
         """Reads one text file of exactly two tab-separated columns.
 
         Args:
-            path: path of UTF-8 text; gzip when it ends in ".gz".
+            path: path of UTF-8 text, decompressed if it ends in ".gz", ".xz" or ".zst".
         Raises:
             FileNotFoundError, IsADirectoryError: if the path is not a file.
-            ValueError: if a line does not have two columns or is not UTF-8, a gzip file
-                is damaged, or no pair is left.
+            ValueError: if a line does not have two columns or is not UTF-8, a
+                compressed file is damaged, or no pair is left.
+            ImportError: if it ends in ".zst" and Python cannot read that.
         """
         rows = [line.split("\t") for line in Lines.read(path)]
         for number, row in enumerate(rows, start=1):

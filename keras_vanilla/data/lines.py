@@ -1,18 +1,15 @@
 """Lines of text, in memory or in their files."""
 
-import contextlib
-import gzip
 import hashlib
 import os
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from keras_vanilla._checks import check_line
+from keras_vanilla.data.compression import opened
 
 BLOCK = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,7 +44,7 @@ class Lines(Sequence):
 
     @classmethod
     def read(cls, *files: str | os.PathLike | BinaryIO) -> "Lines":
-        """Reads paths (gzip when they end in ".gz") or binary streams.
+        """Reads paths (decompressed as by `opened`) or binary streams.
 
         Only a newline ends a line. `str.splitlines` would also split at U+2028 and
         U+0085, which text copied from the web may hold; every later pair would then be
@@ -93,7 +90,8 @@ class FileLines:
     train a `Tokenizer`.
 
     Args:
-        *files: paths; gzip when they end in ".gz". Their lines follow each other.
+        *files: paths of text; .gz, .xz and .zst files are decompressed. Their lines
+            follow each other.
     Raises:
         TypeError: if there is no path, or a list of paths is given as one argument.
     Example:
@@ -141,10 +139,11 @@ def lines_of(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
     """The lines of a path or a stream, without their ends, all in UTF-8.
 
     Args:
-        file: path (read through gzip when it ends in ".gz") or binary stream.
+        file: path (decompressed as by `opened`) or binary stream.
     Raises:
         FileNotFoundError, IsADirectoryError: if a path is not a file.
-        ValueError: if a line is not UTF-8, or a gzip file is damaged.
+        ValueError: if a line is not UTF-8, or a compressed file is damaged.
+        ImportError: if a path ends in ".zst" and Python cannot read that.
     """
     for number, line in enumerate(_binary_lines(file), start=1):
         if number == 1:
@@ -154,9 +153,9 @@ def lines_of(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
 
 
 def count_lines(path: str | os.PathLike) -> int:
-    """Number of lines of a text file; gzip when it ends in ".gz"."""
+    """Number of lines of a text file, decompressed as by `opened`."""
     lines, last = 0, b"\n"
-    with _opened(path) as stream:
+    with opened(path) as stream:
         while block := stream.read(BLOCK):
             lines, last = lines + block.count(b"\n"), block[-1:]
     return lines + (last != b"\n")
@@ -174,21 +173,10 @@ def utf8(line: bytes, origin: object, number: int) -> bytes:
     return line
 
 
-@contextlib.contextmanager
-def _opened(file):
-    """The text of a path, gzip or not, as a binary stream."""
-    unpacked = gzip.open if Path(file).suffix == ".gz" else open
-    with unpacked(file, "rb") as stream:
-        try:
-            yield stream
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{file} is not a whole gzip file: {error}") from None
-
-
 def _binary_lines(file):
     """The lines of a path or a stream as bytes, each with its newline."""
     if hasattr(file, "read"):
         yield from file
         return
-    with _opened(file) as stream:
+    with opened(file) as stream:
         yield from stream

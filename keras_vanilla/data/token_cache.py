@@ -98,8 +98,8 @@ class TokenCache:
         with a warning, and reported.
 
         Args:
-            source: path of UTF-8 text, one sentence per line; gzip when it ends in
-                ".gz". Or a list of paths.
+            source: path of UTF-8 text, one sentence per line, decompressed if it ends
+                in ".gz", ".xz" or ".zst". Or a list of paths.
             target: path of its translation, line by line; or a list of as many.
             tokenizer: Tokenizer.
             folder: path of a folder, which is made if it does not exist.
@@ -113,8 +113,9 @@ class TokenCache:
             FolderInUse: if another process makes a cache in the folder.
             ValueError: if a number is out of its range, there is no file, or not as
                 many of both, the line counts of two files differ, a line is not UTF-8,
-                a gzip file is damaged, a file changes while it is read, the folder has
-                a cache of another version, or no pair is left.
+                a compressed file is damaged, a file changes while it is read, the
+                folder has a cache of another version, or no pair is left.
+            ImportError: if a path ends in ".zst" and Python cannot read that.
         """
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
@@ -126,7 +127,8 @@ class TokenCache:
             cache = cls(folder)
         if cache is None or cache.digest != digest:  # of what another made meanwhile
             with folder_lock(folder):
-                files, reason = _up_to_date(folder, *wanted)  # another may have made it
+                # another process may have made it meanwhile
+                files, reason = _up_to_date(folder, *wanted, known=files)
                 if reason:
                     before = manifests.read_manifest(folder)
                     if before and progress:
@@ -222,10 +224,11 @@ def _note_new_times(folder, digest, files):
                 manifests.write_manifest(folder, manifest | {"files": files})
 
 
-def _up_to_date(folder, paths, tokenizer, max_tokens):
+def _up_to_date(folder, paths, tokenizer, max_tokens, known=()):
     """The text files, and why the cache is not up to date; None if it is."""
     before = manifests.read_manifest(folder)
-    files = manifests.text_files([path for pair in paths for path in pair], before)
+    known = [*known, *(before["files"] if before else [])]
+    files = manifests.text_files([path for pair in paths for path in pair], known)
     for (source, target), one, other in zip(
         paths, files[::2], files[1::2], strict=True
     ):

@@ -21,6 +21,7 @@ from keras_vanilla.data import (
     batches,
     cache_making,
     cache_manifest,
+    compression,
     token_cache,
 )
 from keras_vanilla.tokenizer import Tokenizer
@@ -191,6 +192,23 @@ def test_shards_and_places_of_the_text_change_no_batch(
     assert other.report == cache.report and other.digest == cache.digest
     found = [batches_of(each, tokenizer, 30)[1] for each in (cache, other)]
     assert_same_batches(*found)
+
+
+@pytest.mark.parametrize("lines", [5, 1000])
+def test_a_file_is_decompressed_twice_however_many_shards_it_makes(
+    files, tokenizer, tmp_path, monkeypatch, lines
+):
+    read, opened = [], compression.opened
+
+    def count(path):
+        read.append(Path(path))
+        return opened(path)
+
+    monkeypatch.setattr("keras_vanilla.data.lines.opened", count)
+    monkeypatch.setattr(cache_making, "LINES_PER_SHARD", lines)
+    make(files, tokenizer, tmp_path / "cache")
+    every = [path for side in files for path in side]
+    assert sorted(read) == sorted(every * 2), "to be counted, then to be tokenised"
 
 
 def refuse(*_):
@@ -472,7 +490,7 @@ def test_a_file_that_is_shorter_than_it_was_counted_is_refused(
     def count_then_cut(*wanted):
         counted = up_to_date(*wanted)
         files[side][0].write_bytes(b"")
-        monkeypatch.setattr(token_cache, "_up_to_date", lambda *_: counted)
+        monkeypatch.setattr(token_cache, "_up_to_date", lambda *_, known: counted)
         return counted
 
     monkeypatch.setattr(token_cache, "_up_to_date", count_then_cut)

@@ -1,0 +1,109 @@
+"""Text files, compressed or not, opened as binary streams of their text."""
+
+import contextlib
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+BLOCK = 1 << 16
+
+
+@contextlib.contextmanager
+def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """The text of a file, decompressed if it ends in ".gz", ".xz" or ".zst".
+
+    Args:
+        path: path of the file.
+    Raises:
+        OSError: if it cannot be opened.
+        ValueError: if a compressed file is damaged or cut short.
+        ImportError: if it ends in ".zst" and Python cannot read that.
+    """
+    suffix = Path(path).suffix
+    open_text, damage = _FORMATS[suffix]() if suffix in _FORMATS else (open, ())
+    with open_text(path, "rb") as stream:
+        try:
+            yield stream
+        except (EOFError, *damage) as error:
+            raise ValueError(f"{path} is not a whole {suffix} file: {error}") from None
+
+
+def _gzip():
+    return gzip.open, (gzip.BadGzipFile, zlib.error)
+
+
+def _xz():
+    import lzma  # which some builds of Python lack
+
+    return lzma.open, (lzma.LZMAError,)
+
+
+def _zstd():
+    new_decompressor, error = _zstd_decompressor()
+
+    @contextlib.contextmanager
+    def open_zstd(path, mode):
+        with open(path, mode) as file:
+            yield io.BufferedReader(_Stream(_texts(file, new_decompressor)))
+
+    return open_zstd, (error,)
+
+
+_FORMATS = {".gz": _gzip, ".xz": _xz, ".zst": _zstd}
+
+
+def _zstd_decompressor() -> tuple[Callable, type[Exception]]:
+    """What makes the decompressor of one frame, and its error."""
+    with contextlib.suppress(ImportError):
+        from compression import zstd  # from Python 3.14 on
+
+        return zstd.ZstdDecompressor, zstd.ZstdError
+    with contextlib.suppress(ImportError):
+        import zstandard
+
+        decompressor = zstandard.ZstdDecompressor()
+        return decompressor.decompressobj, zstandard.ZstdError
+    raise ImportError(
+        "Files that end in .zst need Python 3.14 or the package zstandard. Install it "
+        "with: pip install zstandard"
+    )
+
+
+def _texts(file, new_decompressor):
+    """The text of a .zst file in blocks; `zstandard` itself overlooks a file's cut."""
+    decompressor = None
+    while block := file.read(BLOCK):
+        while block:
+            decompressor = decompressor or new_decompressor()
+            yield decompressor.decompress(block)
+            block = b""
+            if decompressor.eof:  # one frame may follow another
+                block, decompressor = decompressor.unused_data, None
+    if decompressor:
+        raise EOFError("it ends before its end-of-stream marker was reached")
+
+
+class _Stream(io.RawIOBase):
+    """Blocks of bytes as a file."""
+
+    def __init__(self, blocks: Iterator[bytes]):
+        super().__init__()
+        self._blocks, self._rest = blocks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        while not self._rest:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._rest = memoryview(block)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count

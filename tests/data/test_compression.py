@@ -1,0 +1,75 @@
+import gzip
+import lzma
+import sys
+import types
+import zlib
+
+import pytest
+
+from keras_vanilla.data.compression import opened
+from keras_vanilla.data.lines import Lines, count_lines
+
+TEXT = "".join(f"{n} some words\n" for n in range(40_000)).encode()
+
+
+def zlib_as_zstandard():
+    """A module with the interface of `zstandard`, for frames that zlib compresses."""
+    decompressor = types.SimpleNamespace(decompressobj=zlib.decompressobj)
+    return types.SimpleNamespace(
+        ZstdDecompressor=lambda: decompressor, ZstdError=zlib.error
+    )
+
+
+@pytest.fixture(params=["gz", "xz", "zst", "real zst"])
+def compressed(request, tmp_path, monkeypatch):
+    """The path of a compressed file that is still to be written, and `compress`."""
+    compress = {"gz": gzip.compress, "xz": lzma.compress, "zst": zlib.compress}
+    if request.param == "zst":
+        monkeypatch.setitem(sys.modules, "zstandard", zlib_as_zstandard())
+        monkeypatch.setitem(sys.modules, "compression", None)
+    if request.param == "real zst":
+        compress["real zst"] = pytest.importorskip("zstandard").compress
+    return tmp_path / f"text.{request.param[-3:].strip()}", compress[request.param]
+
+
+def text_of(path):
+    with opened(path) as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_compressed_file_has_the_text_of_all_its_parts(compressed, parts):
+    path, compress = compressed
+    path.write_bytes(compress(TEXT) * parts)
+    assert text_of(path) == TEXT * parts
+    assert list(Lines.read(path)) == TEXT.decode().splitlines() * parts
+    assert count_lines(path) == 40_000 * parts
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-9],
+        lambda data: data[: len(data) // 2],
+        lambda data: b"a" + data,
+        lambda data: data[:999] + bytes(99) + data[1098:],
+    ],
+    ids=["end", "half", "start", "middle"],
+)
+def test_a_damaged_file_is_refused_by_name(compressed, damage):
+    path, compress = compressed
+    path.write_bytes(damage(compress(TEXT)))
+    with pytest.raises(ValueError, match=rf"{path} is not a whole {path.suffix} file"):
+        text_of(path)
+
+
+def test_a_file_that_is_not_compressed_is_read_as_it_is(tmp_path):
+    (tmp_path / "text.txt").write_bytes(TEXT)
+    assert text_of(tmp_path / "text.txt") == TEXT
+
+
+def test_what_reads_zst_files_is_named_where_it_is_missing(tmp_path, monkeypatch):
+    for module in ("compression", "compression.zstd", "zstandard"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match="Python 3.14 or the package zstandard.*pip"):
+        text_of(tmp_path / "text.zst")

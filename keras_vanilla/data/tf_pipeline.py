@@ -10,11 +10,13 @@ dataset of unknown cardinality, with which `fit` on TensorFlow runs a phantom st
 """
 
 import atexit
+import contextlib
 import functools
 import threading
 import time
 from collections.abc import Callable
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -39,6 +41,7 @@ def batch_dataset(
         pad_id: int. Labels with this id get weight 0, others weight 1.
         functions: called one after the other with the inputs, labels and weights.
     """
+    _leave_gpus_to_backend()
 
     def read(step):
         # One step at a time: Python could not make two at once any faster.
@@ -54,6 +57,13 @@ def batch_dataset(
     for function in functions:
         dataset = dataset.map(function)
     return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def _leave_gpus_to_backend():
+    """TensorFlow would take all memory of the GPUs, only to prepare batches."""
+    if keras.backend.backend() != "tensorflow":
+        with contextlib.suppress(RuntimeError):  # it has started: it has them already
+            tf.config.set_visible_devices([], "GPU")
 
 
 def _steps(first_step, stop_step):

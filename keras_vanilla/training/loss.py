@@ -127,11 +127,10 @@ def smoothed_crossentropy(
         def grad(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
             smooth = ops.exp(z - ops.expand_dims(total, 1)) - share  # softmax - e / V
-            rows = ops.arange(ops.shape(z)[0], dtype="int32")
             at_label = ops.exp(chosen - total) - share - confidence
-            gradient = ops.scatter_update(
-                smooth, ops.stack([rows, tokens[:, 0]], axis=1), at_label
-            )
+            # No scatter: TensorFlow's deterministic one may run on the host.
+            is_label = ops.equal(ops.arange(size, dtype="int32"), tokens)
+            gradient = ops.where(is_label, ops.expand_dims(at_label, 1), smooth)
             return gradient * ops.expand_dims(upstream, 1)
 
         return losses, grad

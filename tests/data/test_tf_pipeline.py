@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import Tokenizer
+
 CORPUS = """
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.tokenizer import Tokenizer
@@ -47,6 +50,25 @@ def test_numpy_batches_need_no_tensorflow():
         check=True,
         timeout=120,
     )
+
+
+@pytest.mark.parametrize(
+    ("backend", "hidden"), [("tensorflow", []), ("jax", ["GPU"]), ("torch", ["GPU"])]
+)
+def test_the_gpus_are_the_backends_alone(monkeypatch, backend, hidden):
+    import keras
+    import tensorflow as tf
+
+    lines = ["some words"] * 9
+    tokenizer = Tokenizer.train(lines, vocabulary_size=270)
+    data = batches(ParallelCorpus(lines, lines), tokenizer, 400)
+    calls = []
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    monkeypatch.setattr(
+        tf.config, "set_visible_devices", lambda *devices: calls.append(devices)
+    )
+    data.dataset()
+    assert calls == [([], kind) for kind in hidden]
 
 
 @pytest.mark.full

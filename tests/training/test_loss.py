@@ -66,6 +66,19 @@ def test_gradient_follows_a_gradient_from_above(batch):
     np.testing.assert_allclose(tape.gradient(loss, logits), expected, atol=2e-5)
 
 
+def test_the_gradient_scatters_nothing(batch):
+    """TensorFlow's deterministic scatter copies all logits to the host and back."""
+    labels, logits, _ = batch
+
+    @tf.function
+    def gradient(logits):
+        return tf.gradients(smoothed_crossentropy(labels, logits, 0.1), logits)
+
+    graph = gradient.get_concrete_function(tf.constant(logits)).graph
+    kinds = {operation.type for operation in graph.get_operations()}
+    assert "SelectV2" in kinds and not any("Scatter" in kind for kind in kinds)
+
+
 def test_the_loss_falls_to_its_entropy_where_the_model_is_as_sure_as_the_label(batch):
     labels = batch[0]
     q = np.eye(V)[labels] * 0.9 + 0.1 / V

@@ -7,6 +7,10 @@ from threading import Thread
 
 from keras_vanilla.cli.console import add_command, say
 
+# Below the ports that systems give out (Linux: 32768 on), and of no program known to
+# us; 8765, the default of version 0.5.0, is AnkiConnect's.
+PORT = 29731
+
 
 def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
@@ -19,7 +23,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     add = command.add_argument
     add("model", metavar="FILE.tflite")
-    add("--port", type=int, default=8765, metavar="N", help="%(default)s")
+    add("--port", type=int, default=PORT, metavar="N", help="%(default)s")
     add(
         "--runtime",
         metavar="FOLDER",

@@ -1,14 +1,15 @@
 """Serves the page, LiteRT.js and one model, to this machine only."""
 
 import os
+import re
 import shutil
-import socket
-import sys
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from keras_vanilla._types import PathLike
+from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.web.connections import BoundedHandler, BoundedServer
 from keras_vanilla.web.runtime import PAGE
 
 # Not `mimetypes`, which asks the system: a wrong answer there keeps WASM from loading.
@@ -24,34 +25,36 @@ TYPES = {
 HEADERS = {
     "Cache-Control": "no-cache",  # asks again each time: the model may be another one
     "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
     # The page and its worker reach nothing but this server.
     "Content-Security-Policy": (
         "default-src 'self'; script-src 'self' blob: 'wasm-unsafe-eval'; "
-        "frame-ancestors 'none'"
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
 }
+# Another name for 127.0.0.1 could be a web site's, whose scripts would read the model.
+OUR_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
-class PageServer(ThreadingHTTPServer):
+class PageServer(BoundedServer):
     """A server of the page and one model on 127.0.0.1; `serve_forever` runs it.
 
-    Only the files of a fixed list are served. They are read again for each request, so
-    that a reload of the page loads a model that was exported again.
+    Only the files of a fixed list are served, and only to requests whose Host header
+    names this machine. They are read again for each request, so that a reload of the
+    page loads a model that was exported again.
 
     Args:
         model: path of a `.tflite` file.
         runtime: path of npm's folder `@litertjs`.
         port: int. 0 means any free one.
     Raises:
-        ValueError: if the model is not a `.tflite` file, or the port cannot be used.
-        FileNotFoundError: if there is no such model.
+        FileNotFoundError, IsADirectoryError, ValueError: as `check_model`.
+        ValueError: if the port cannot be used.
     """
 
-    daemon_threads = True
-    # On Windows this would let two programs share a port.
-    allow_reuse_address = os.name == "posix"
-
-    def __init__(self, model: str | Path, runtime: str | Path, port: int = 0):
+    def __init__(self, model: PathLike, runtime: PathLike, port: int = 0):
         check_model(model)
         self.files = _files(Path(model), Path(runtime))
         try:
@@ -67,20 +70,23 @@ class PageServer(ThreadingHTTPServer):
         """The address of the page."""
         return f"http://127.0.0.1:{self.server_port}/"
 
-    def handle_error(
-        self, request: socket.socket, client_address: tuple[str, int]
-    ) -> None:
-        """Ignores the error of a browser that closes its connection early."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
 
+def check_model(path: PathLike) -> None:
+    """Refuses a file that the page could not translate with.
 
-def check_model(path: str | Path) -> None:
-    """Refuses a file that is not a `.tflite` file; the page checks its contents."""
-    with open(path, "rb") as file:
-        begin = file.read(8)
-    if begin[4:] != b"TFL3":
-        raise ValueError(f"{path} must be a .tflite file. Received: {begin!r}...")
+    Args:
+        path: path of a `.tflite` file.
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+        IsADirectoryError: if there is a folder.
+        ValueError: if it is not a translator's `.tflite` file, or is damaged.
+    """
+    form = read_description(path).form
+    if form != "text":
+        raise ValueError(
+            f"The page needs a file of the form 'text', which `keras-vanilla export` "
+            f"writes without --form. Received: {path}, of the form {form!r}"
+        )
 
 
 def _files(model, runtime):
@@ -94,9 +100,7 @@ def _files(model, runtime):
     return files
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class _Handler(BoundedHandler):
     def do_GET(self):
         self._answer(with_body=True)
 
@@ -104,16 +108,22 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, with_body):
-        path = self.server.files.get(unquote(urlsplit(self.path).path))
+        if not self._names_this_machine():
+            explain = "This page is at localhost and 127.0.0.1 only."
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, explain=explain)
+            return
         try:
-            file = open(path, "rb") if path else None
-        except OSError:
-            file = None
-        if file is None:
+            path = self.server.files[unquote(urlsplit(self.path).path)]
+            file = open(path, "rb")
+        except (KeyError, ValueError, OSError):  # no such path, URL or file
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         with file:
             self._send(file, path.suffix, with_body)
+
+    def _names_this_machine(self):
+        hosts = self.headers.get_all("Host", [])
+        return len(hosts) == 1 and bool(OUR_HOST.fullmatch(hosts[0].strip()))
 
     def _send(self, file, suffix, with_body):
         facts = os.fstat(file.fileno())
@@ -121,8 +131,6 @@ class _Handler(BaseHTTPRequestHandler):
         mark = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}-{facts.st_ino:x}"'
         known = self.headers.get("If-None-Match") == mark
         self.send_response(HTTPStatus.NOT_MODIFIED if known else HTTPStatus.OK)
-        for name, value in HEADERS.items():
-            self.send_header(name, value)
         self.send_header("ETag", mark)
         self.send_header("Content-Type", TYPES.get(suffix, "application/octet-stream"))
         if not known:
@@ -130,6 +138,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body and not known:
             shutil.copyfileobj(file, self.wfile)
+
+    def end_headers(self):
+        """Ends the headers, of errors as well, with those of every answer."""
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def version_string(self):
+        """Names the program; its version and Python's are nobody's business."""
+        return "keras-vanilla"
 
     def log_message(self, format, *args):
         """Logs nothing: the page shows what its user needs to know."""

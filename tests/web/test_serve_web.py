@@ -1,27 +1,33 @@
 """The page's server: what it serves and refuses, how it starts and ends."""
 
+import contextlib
 import http.client
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from threading import Thread
 
+import flatbuffers
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla.cli import main
+from keras_vanilla.export.metadata.description import Description, with_description
+from keras_vanilla.web import connections
 from keras_vanilla.web import runtime as runtime_module
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import PageServer
 
 LOCK = json.loads((PAGE / "package-lock.json").read_text())
 VERSION = LOCK["packages"]["node_modules/@litertjs/core"]["version"]
-MODEL = b"\x1c\0\0\0TFL3 and so on"
 NPM = """#!{python}
 import os, pathlib, sys
 assert sys.argv[1] == "ci" and "--ignore-scripts" in sys.argv, sys.argv
@@ -31,6 +37,16 @@ core.mkdir(parents=True)
 (core / "package.json").write_text('{{"version": "{version}"}}')
 {more}
 """
+
+
+def model_file(**facts):
+    """The bytes of a `.tflite` file that holds a description and nothing to run."""
+    limits = {"max_bytes": 9, "max_source_tokens": 9, "max_output_tokens": 9}
+    builder = flatbuffers.Builder()
+    empty = schema.ModelT(version=3, buffers=[schema.BufferT()])
+    builder.Finish(empty.Pack(builder), b"TFL3")
+    description = Description(name="empty", parameters=0, **limits | facts)
+    return with_description(bytes(builder.Output()), description)
 
 
 def make_runtime(folder, version=VERSION):
@@ -46,7 +62,7 @@ def make_runtime(folder, version=VERSION):
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "model.bin"
-    path.write_bytes(MODEL)
+    path.write_bytes(model_file())
     return path
 
 
@@ -140,17 +156,131 @@ def test_only_this_machine_is_served(server):
     assert server.server_address[0] == "127.0.0.1"
 
 
+@pytest.mark.parametrize(
+    "host, status",
+    [
+        ("localhost", 200),
+        ("LocalHost:1234", 200),  # as behind `ssh -L`
+        ("127.0.0.1:80", 200),
+        ("[::1]:8000", 200),
+        ("attacker.example", 421),
+        ("localhost.attacker.example", 421),
+        ("127.0.0.1.attacker.example:80", 421),
+        ("localhost:80@attacker.example", 421),
+        ("", 421),
+    ],
+)
+def test_only_names_of_this_machine_are_answered(server, host, status):
+    for path in ("/translator.tflite", "/", "/nothing"):
+        answer = ask(server, path, Host=host)[0]
+        assert answer.status == (
+            404 if status == 200 and path == "/nothing" else status
+        )
+
+
+@pytest.mark.parametrize("hosts", [(), ("localhost", "attacker.example")])
+def test_a_request_names_one_host(server, hosts):
+    lines = ["GET / HTTP/1.1", *(f"Host: {host}" for host in hosts), "", ""]
+    assert raw_answer(server, "\r\n".join(lines)).startswith(b"HTTP/1.1 421 ")
+
+
+@pytest.mark.parametrize(
+    "request_line, status",
+    [
+        ("GET /nothing HTTP/1.1", 404),
+        ("GET http://[ HTTP/1.1", 404),
+        ("POST / HTTP/1.1", 501),
+        ("GET / HTTP/9.9", 505),
+        ("GET /%00 HTTP/1.1", 404),
+        (f"GET /{'x' * 70_000} HTTP/1.1", 414),
+        ("GET / HTTP/1.1", 200),
+    ],
+)
+def test_every_answer_has_the_security_headers(server, request_line, status):
+    answer = raw_answer(server, f"{request_line}\r\nHost: localhost\r\n\r\n")
+    head = answer.split(b"\r\n\r\n")[0].decode()
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    for name in ("X-Content-Type-Options", "Content-Security-Policy"):
+        assert head.count(f"\n{name}: ") == 1
+    assert "frame-ancestors 'none'" in head
+    assert re.search(r"\nServer: keras-vanilla\r", head)
+    assert "Python" not in answer.decode()
+
+
+def raw_answer(server, request):
+    """All that a server sends to a request, which may be anything."""
+    address = ("127.0.0.1", server.server_port)
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(request.encode())
+        connection.shutdown(socket.SHUT_WR)
+        with connection.makefile("rb") as answer:
+            return answer.read()
+
+
+def half_open(server, stack, count):
+    """Connections on which half a request was sent."""
+    address = ("127.0.0.1", server.server_port)
+    for _ in range(count):
+        connection = stack.enter_context(socket.create_connection(address, timeout=20))
+        connection.sendall(b"GET / HT")
+        yield connection
+
+
+def test_half_open_requests_hold_few_threads_and_keep_nobody_out(server, monkeypatch):
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 8)
+    before = threading.active_count()
+    with contextlib.ExitStack() as stack:
+        first, *_ = half_open(server, stack, 40)
+        assert ask(server, "/")[0].status == 200
+        with contextlib.suppress(ConnectionError):
+            first.recv(1000)  # it has made room for another
+        wait_until(lambda: threading.active_count() - before <= 8)
+    wait_until(lambda: threading.active_count() <= before)
+
+
+def test_a_request_that_comes_too_slowly_is_cut(server, monkeypatch):
+    monkeypatch.setattr(connections, "LONGEST_WAIT", 0.3)
+    with contextlib.ExitStack() as stack:
+        (slow,) = half_open(server, stack, 1)
+        began = time.monotonic()
+        slow.settimeout(0.1)  # a byte now and then does not help
+        while time.monotonic() - began < 20:
+            with contextlib.suppress(TimeoutError, BrokenPipeError):
+                slow.sendall(b"T")
+                if slow.recv(1) == b"":
+                    break
+        assert 0.2 < time.monotonic() - began < 10
+
+
+def test_a_connection_may_wait_between_two_requests(server, monkeypatch):
+    monkeypatch.setattr(connections, "LONGEST_WAIT", 0.5)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    with contextlib.closing(connection):
+        for _ in range(4):
+            connection.request("GET", "/")
+            assert connection.getresponse().read()
+            time.sleep(0.2)
+
+
+def wait_until(is_so, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_a_model_is_sent_once_and_again_when_it_is_another(server, model):
     mark = ask(server, "/translator.tflite")[0].headers["ETag"]
     known = {"If-None-Match": mark}
     response, content = ask(server, "/translator.tflite", **known)
     assert (response.status, content) == (304, b"")
     other, facts = model.with_suffix(".new"), model.stat()
-    other.write_bytes(MODEL[::-1])
+    another = model_file()[::-1]
+    other.write_bytes(another)
     os.utime(other, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     other.replace(model)
     response, content = ask(server, "/translator.tflite", **known)
-    assert (response.status, content) == (200, MODEL[::-1])
+    assert (response.status, content) == (200, another)
     model.unlink()
     assert ask(server, "/translator.tflite")[0].status == 404
 
@@ -248,9 +378,8 @@ def test_the_command_says_what_is_wrong_with_its_arguments(
     runtime = ("--runtime", installed)
     taken = server.server_port
     assert f"{missing}: No such file" in fails(capfd, missing, *runtime)
-    assert f"{tmp_path}: Is a directory" in fails(capfd, tmp_path, *runtime)
-    said = fails(capfd, text, *runtime)
-    assert f"{text} must be a .tflite file. Received: b'a text t'" in said
+    assert f"{tmp_path} is a folder" in fails(capfd, tmp_path, *runtime)
+    assert f"{text} is not a .tflite file" in fails(capfd, text, *runtime)
     said = fails(capfd, model, "--port", taken, *runtime)
     assert f"Port {taken} cannot be used (Address already in use); --port" in said
     assert "Port 70000 cannot" in fails(capfd, model, "--port", 70_000, *runtime)
@@ -259,6 +388,29 @@ def test_the_command_says_what_is_wrong_with_its_arguments(
     assert "Received: a folder without it." in said
     old = make_runtime(tmp_path / "old", "0.0.1")
     assert "Received: 0.0.1." in fails(capfd, model, "--runtime", old)
+
+
+def test_a_file_that_the_page_cannot_translate_with_is_refused(
+    tmp_path, installed, capfd
+):
+    path, runtime = tmp_path / "file.tflite", ("--runtime", installed)
+    path.write_bytes(model_file(form="ids", max_bytes=None))
+    error = fails(capfd, path, *runtime)
+    assert f"Received: {path}, of the form 'ids'" in error
+    content = bytearray(model_file())
+    content[-200] ^= 1
+    path.write_bytes(content)
+    assert f"{path} is damaged" in fails(capfd, path, *runtime)
+    path.write_bytes(b"\x1c\0\0\0TFL3 and so on")
+    assert f"{path} is damaged" in fails(capfd, path, *runtime)
+
+
+def test_the_default_port_is_not_that_of_known_software(capfd):
+    with pytest.raises(SystemExit):
+        main(["serve-web", "--help"])
+    port = int(re.search(r"--port N\s+(\d+)", capfd.readouterr().out)[1])
+    known = {8765, 8000, 8080, 8888, 5000, 3000, 6006, 29500}
+    assert 1024 < port < 32768 and port not in known
 
 
 def test_a_broken_cache_is_told_from_a_broken_folder(cache, capfd, model):

@@ -1,44 +1,76 @@
-/** What a translator's `.tflite` file says about itself, read without TensorFlow Lite. */
+/** What a translator's `.tflite` file says about itself, and whether it is undamaged. */
 
 import { TranslatorError } from './errors.js';
+import { readMetadata } from './flatbuffer.js';
 
-const NAME = 'keras_vanilla';
-const FORMAT = 'keras_vanilla translator 1';
+// Entries of the file's metadata.
+const DESCRIPTION = 'keras_vanilla';
+const CHECKSUM = 'keras_vanilla_sha256';
 
-// The fields' numbers in TensorFlow Lite's schema.fbs.
-const MODEL = { buffers: 4, metadata: 6 };
-const METADATA = { name: 0, buffer: 1 };
-const BUFFER = { data: 0 };
+const FORMATS = ['keras_vanilla translator 1', 'keras_vanilla translator 2'];
+const DIGEST_BYTES = 32; // of SHA-256, at the end of the file
 
 /**
- * Maps a `.tflite` file to the description that keras-vanilla wrote into it.
- *
- * It is JSON in the flatbuffer's `metadata` list, under the name `keras_vanilla`. Every
- * buffer of the file is seen to be whole on the way: LiteRT.js would read past the end.
+ * Maps a `.tflite` file to the description that keras-vanilla wrote into it, as JSON.
  *
  * @param {Uint8Array} bytes The file.
- * @returns {Object} The description; keras_vanilla/export/description.py lists its keys.
+ * @returns {Object} Its keys are the arguments of `keras_vanilla.export.Description`.
  * @throws {TranslatorError} "not-tflite", "damaged", "not-ours" or "other-format".
  */
 export function readDescription(bytes) {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(4, 8));
   if (begin !== 'TFL3') {
-    throw new TranslatorError('not-tflite', 'This is no .tflite file.');
+    throw new TranslatorError('not-tflite', 'This is not a .tflite file.');
   }
-  const json = whole(bytes, () => descriptionIn(new Flatbuffer(bytes)));
-  if (json === undefined) {
+  const description = whole(bytes, () => parsed(readMetadata(bytes).get(DESCRIPTION)));
+  if (description === undefined) {
     throw new TranslatorError(
       'not-ours',
-      'This .tflite file is no translator that keras-vanilla exported.',
+      'This .tflite file is not a translator that keras-vanilla exported.',
     );
   }
-  if (json.format !== FORMAT) {
+  if (!FORMATS.includes(description.format)) {
     throw new TranslatorError(
       'other-format',
-      `The file's format is “${json.format}”; this page reads “${FORMAT}”.`,
+      `The file's format is “${description.format}”; this page reads “${FORMATS.at(-1)}”.`,
     );
   }
-  return json;
+  if ((description.form ?? 'text') !== 'text') {
+    throw new TranslatorError(
+      'not-ours',
+      `This file has the form “${description.form}”; this page needs the form “text”.`,
+    );
+  }
+  return description;
+}
+
+/**
+ * Refuses a file whose bytes are not those that were exported.
+ *
+ * A file of version 0.5.0 and earlier has no checksum, and a browser computes one only on
+ * https and on loopback: there nothing is checked.
+ *
+ * @param {Uint8Array} bytes A file that `readDescription` reads.
+ * @throws {TranslatorError} "damaged".
+ */
+export async function requireChecksum(bytes) {
+  const { subtle } = globalThis.crypto;
+  if (!subtle || !readMetadata(bytes).has(CHECKSUM)) return;
+  const body = bytes.subarray(0, -DIGEST_BYTES);
+  const digest = new Uint8Array(await subtle.digest('SHA-256', body));
+  const stated = bytes.subarray(-DIGEST_BYTES);
+  if (digest.some((octet, i) => octet !== stated[i])) {
+    throw new TranslatorError(
+      'damaged',
+      'The file is damaged: its bytes do not have the checksum at its end.',
+    );
+  }
+}
+
+function parsed(json) {
+  if (json === undefined) return undefined;
+  const description = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(json));
+  return Object(description); // JSON may hold null, which has no fields
 }
 
 /** What `read` returns, unless the bytes end or lead astray before it has. */
@@ -51,65 +83,5 @@ function whole(bytes, read) {
       'damaged',
       `The file is damaged, or cut off after ${size} bytes.`,
     );
-  }
-}
-
-function descriptionIn(file) {
-  const buffers = file.tables(file.root, MODEL.buffers);
-  const contents = buffers.map((buffer) => file.bytes(buffer, BUFFER.data));
-  const text = new TextDecoder('utf-8', { fatal: true });
-  for (const entry of file.tables(file.root, MODEL.metadata)) {
-    if (text.decode(file.bytes(entry, METADATA.name)) === NAME) {
-      return JSON.parse(text.decode(contents[file.uint32(entry, METADATA.buffer)]));
-    }
-  }
-  return undefined;
-}
-
-/** The few ways of following a flatbuffer that the description takes. */
-class Flatbuffer {
-  constructor(bytes) {
-    this.all = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    this.root = this.target(0);
-  }
-
-  /** Where the offset that stands at a place leads. */
-  target(place) {
-    return place + this.view.getUint32(place, true);
-  }
-
-  /** Where a field of a table stands; null for one that has its default. */
-  field(table, number) {
-    const fields = table - this.view.getInt32(table, true);
-    const entry = 4 + 2 * number;
-    if (entry >= this.view.getUint16(fields, true)) return null;
-    const offset = this.view.getUint16(fields + entry, true);
-    return offset ? table + offset : null;
-  }
-
-  uint32(table, number) {
-    const place = this.field(table, number);
-    return place === null ? 0 : this.view.getUint32(place, true);
-  }
-
-  /** A field of bytes or a string. */
-  bytes(table, number) {
-    const place = this.field(table, number);
-    if (place === null) return new Uint8Array();
-    const vector = this.target(place);
-    const end = vector + 4 + this.view.getUint32(vector, true);
-    if (end > this.all.length) throw new RangeError('The file is cut off.');
-    return this.all.subarray(vector + 4, end);
-  }
-
-  /** A field that lists tables. */
-  tables(table, number) {
-    const place = this.field(table, number);
-    if (place === null) return [];
-    const vector = this.target(place);
-    const length = this.view.getUint32(vector, true);
-    if (length > this.all.length) throw new RangeError('The file is cut off.');
-    return Array.from({ length }, (_, i) => this.target(vector + 4 + 4 * i));
   }
 }

@@ -2,7 +2,8 @@
 export class TranslatorError extends Error {
   /**
    * @param {string} code "missing", "not-tflite", "damaged", "not-ours", "other-format" or
-   *     "runtime" while it loads; "too-long", "too-many-tokens" or "failed" while it runs.
+   *     "runtime" while it loads; "too-long", "too-many-tokens", "damaged", "failed" or
+   *     "closed" while it translates.
    * @param {string} message One sentence.
    */
   constructor(code, message) {

@@ -1,11 +1,17 @@
-/** The page: the text, its translation, and the description of the model. */
+/** The page: loads the model, describes it, and translates what is in the text box. */
 
-import { rows, languageName } from './about.js';
-import { sentences } from './sentences.js';
+import { languageName, rows } from './about.js';
+import { addButtons, textInAddress } from './buttons.js';
+import { $ } from './element.js';
+import { translatePieces } from './long_text.js';
+import { showAll, showPiece } from './result.js';
 import { loadTranslator } from './translate.js';
 
 const MODEL = new URL('translator.tflite', document.baseURI);
 const PAUSE = 120; // milliseconds after the last key before the translation begins
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|(.*\.)?localhost)$/;
+const SERVICE_WORKER = new URL('service-worker.js', document.baseURI).href;
+const KEPT = 'keras-vanilla-translator'; // the service worker's cache
 const ADVICE = {
   missing: 'Is the server still running, and the file still there?',
   damaged: 'Copy or export it again: keras-vanilla export MODEL.keras FILE.tflite',
@@ -14,26 +20,22 @@ const ADVICE = {
   'other-format': 'The page that comes with that version reads it.',
   runtime: 'The page needs its folder runtime and a browser with WebAssembly SIMD.',
 };
-const $ = (id) => document.getElementById(id);
 
 let translator;
-let known = new Map(); // the translation of each sentence on the page
+let known = new Map(); // the promised translation of each sentence on the page
 let newest = 0;
 let timer;
 
 start();
 
 async function start() {
-  $('source').addEventListener('input', () => {
-    document.body.classList.add('stale');
-    clearTimeout(timer);
-    timer = setTimeout(update, PAUSE);
-  });
-  $('copy').addEventListener('click', copy);
+  $('source').addEventListener('input', () => changed());
   $('again').addEventListener('click', () => location.reload());
+  window.addEventListener('hashchange', fillFromAddress);
+  addButtons(() => changed(0));
   fillFromAddress();
   try {
-    await keepForOffline();
+    await prepareForOffline();
     translator = await loadTranslator(MODEL);
   } catch (error) {
     return showFailure(error);
@@ -42,31 +44,40 @@ async function start() {
   await update();
 }
 
-/**
- * Starts with the text behind `#text=` in the address, which is not sent to any server. It
- * is read once: a second such link on the open page needs a reload.
- */
+/** Starts with the text behind `#text=` in the address. */
 function fillFromAddress() {
-  const text = new URLSearchParams(location.hash.slice(1)).get('text');
+  const text = textInAddress();
   if (text === null) return;
   $('source').value = text;
-  document.body.classList.add('stale'); // until `update` has translated it
+  changed(0);
 }
 
 /**
  * Waits for the service worker, which caches everything that is loaded afterwards.
  *
  * Where there is none (a private window, an address without https) the page needs the
- * network each time.
+ * network each time. On loopback there must be none: tomorrow another program may have the
+ * same port.
  */
-async function keepForOffline() {
+async function prepareForOffline() {
   const workers = navigator.serviceWorker;
-  if (!workers || workers.controller) return;
+  if (!workers) return;
+  if (LOOPBACK.test(location.hostname)) return removeServiceWorker(workers);
+  if (workers.controller) return;
   const controlled = new Promise((done) => {
     workers.addEventListener('controllerchange', done, { once: true });
     setTimeout(done, 2000); // after a forced reload the page is not controlled
   });
-  await workers.register('service-worker.js').then(() => controlled, () => {});
+  await workers.register(SERVICE_WORKER).then(() => controlled, () => {});
+}
+
+/** Removes what version 0.5.0 has left on loopback; it fails where storage is off. */
+async function removeServiceWorker(workers) {
+  const registration = await workers.getRegistration().catch(() => undefined);
+  const worker = registration?.active ?? registration?.waiting;
+  if (worker?.scriptURL !== SERVICE_WORKER || !(await caches.has(KEPT))) return;
+  await registration.unregister();
+  await caches.delete(KEPT);
 }
 
 function showFailure({ code, message }) {
@@ -97,70 +108,32 @@ async function describe(description) {
   document.body.dataset.state = 'ready';
 }
 
+/** Translates the text box, after a pause in which nothing more is typed. */
+function changed(pause = PAUSE) {
+  document.body.classList.add('stale'); // until `update` has translated it
+  clearTimeout(timer);
+  timer = setTimeout(update, pause);
+}
+
 /** Translates what is new in the text box, one sentence after another. */
 async function update() {
   if (!translator) return;
   const mine = ++newest;
-  const segments = $('source').value.split(/(?<=\n)/).flatMap(sentences);
-  for (const sentence of segments.map((segment) => segment.trim())) {
-    if (!known.has(sentence)) known.set(sentence, await attempt(sentence));
+  const used = new Map();
+  const translate = (sentence) => {
+    const promise = known.get(sentence) ?? translator.translate(sentence);
+    for (const map of [known, used]) map.set(sentence, promise);
+    return promise;
+  };
+  $('translation').ariaBusy = 'true';
+  const pieces = [];
+  for await (const piece of translatePieces($('source').value, translate)) {
     if (mine !== newest) return;
+    showPiece(piece, pieces.push(piece) - 1);
   }
-  known = new Map(segments.map((each) => [each.trim(), known.get(each.trim())]));
-  show(segments);
+  if (mine !== newest) return;
+  known = used; // what is no longer on the page is forgotten
+  showAll(pieces, translator);
+  $('translation').ariaBusy = 'false';
   document.body.classList.remove('stale');
-}
-
-async function attempt(sentence) {
-  if (!sentence) return { text: '', milliseconds: 0 };
-  return translator.translate(sentence).catch((error) => ({ error }));
-}
-
-function show(segments) {
-  const results = segments.map((segment) => known.get(segment.trim()));
-  const last = segments.length - 1;
-  $('translation').replaceChildren(
-    ...segments.map((segment, i) => node(segment, results[i], i === last)),
-  );
-  const translations = results.filter((each) => each.text);
-  $('time').textContent = timeOf(translations);
-  $('copy').hidden = translations.length === 0;
-  const problem = results.find((each) => each.error)?.error;
-  $('problem').hidden = !problem;
-  $('problem').textContent = problem ? explained(problem, segments.length) : '';
-}
-
-/** A sentence's translation, or the sentence itself, marked, if there is none. */
-function node(segment, { text, error }, isLast) {
-  if (error) {
-    const mark = document.createElement('mark');
-    mark.textContent = segment;
-    return mark;
-  }
-  const space = segment.slice(segment.trimEnd().length);
-  return text + (space || isLast ? space : spaceAfter(text));
-}
-
-/** The space between sentences where the source has none: Chinese and Japanese need none. */
-function spaceAfter(text) {
-  return text === '' || text.at(-1) >= '\u3000' ? '' : ' ';
-}
-
-function explained(error, count) {
-  const place = count > 1 ? 'The underlined sentence is left as it is. ' : '';
-  return place + error.message;
-}
-
-function timeOf(translations) {
-  const count = translations.length;
-  if (count === 0) return '';
-  const sum = translations.reduce((total, { milliseconds }) => total + milliseconds, 0);
-  const each = Math.max(1, Math.round(sum / count));
-  return count === 1 ? `${each} ms` : `${count} sentences, ${each} ms each`;
-}
-
-async function copy() {
-  await navigator.clipboard.writeText($('translation').textContent.trim());
-  $('copy').textContent = 'Copied';
-  setTimeout(() => ($('copy').textContent = 'Copy'), 1500);
 }

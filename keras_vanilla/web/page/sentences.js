@@ -1,4 +1,4 @@
-/** Long texts, cut into sentences by the browser's own `Intl.Segmenter`. */
+/** Long texts, cut into sentences and smaller pieces by the browser's `Intl.Segmenter`. */
 
 // It also cuts after abbreviations, initials and numbers, as in "Dr. Smith" or "5. Mai".
 const NO_END = new RegExp(
@@ -7,6 +7,15 @@ const NO_END = new RegExp(
     'Mme|Mlle|Art|Sra|Srta|Dott|Ing|Sig)\\.\\s*$',
   'iu',
 );
+const LONGEST_WORD = 40; // before a full stop; longer ones are not abbreviations
+
+/** Where a text can be cut in two, the best places first. */
+const CUTS = [
+  (text) => ends(text, /[,;:–—]\s+|[，；：、]\s*/gu), // clauses
+  (text) => ends(text, /\s+/gu),
+  (text) => begins(text, 'word'), // in a language that is written without spaces
+  (text) => begins(text, 'grapheme'),
+];
 
 /**
  * The sentences of a text, each with the white space after it; joined, they are the text.
@@ -15,11 +24,40 @@ const NO_END = new RegExp(
  * @returns {string[]}
  */
 export function sentences(text) {
-  const segmenter = new Intl.Segmenter(undefined, { granularity: 'sentence' });
-  const segments = [];
-  for (const { segment } of segmenter.segment(text)) {
-    const joins = segments.length && NO_END.test(segments.at(-1));
-    segments.push(joins ? segments.pop() + segment : segment);
+  const found = [];
+  for (const { segment } of segments(text, 'sentence')) {
+    const joins = found.length && NO_END.test(found.at(-1).slice(-LONGEST_WORD));
+    found.push(joins ? found.pop() + segment : segment);
   }
-  return segments;
+  return found;
+}
+
+/**
+ * A sentence in two pieces, cut near its middle after a clause, or else between two words
+ * or characters.
+ *
+ * @param {string} text
+ * @returns {string[]} Joined, they are the text; none if it is a single character.
+ */
+export function halves(text) {
+  for (const cuts of CUTS) {
+    const places = cuts(text).filter((place) => 0 < place && place < text.length);
+    if (places.length === 0) continue;
+    const distance = (place) => Math.abs(2 * place - text.length);
+    const cut = places.reduce((a, b) => (distance(b) < distance(a) ? b : a));
+    return [text.slice(0, cut), text.slice(cut)];
+  }
+  return [];
+}
+
+function ends(text, pattern) {
+  return Array.from(text.matchAll(pattern), (match) => match.index + match[0].length);
+}
+
+function begins(text, granularity) {
+  return Array.from(segments(text, granularity), ({ index }) => index);
+}
+
+function segments(text, granularity) {
+  return new Intl.Segmenter(undefined, { granularity }).segment(text);
 }

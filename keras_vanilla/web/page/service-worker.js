@@ -1,7 +1,8 @@
 /**
  * Keeps what the page has loaded, for when there is no network.
  *
- * The network comes first: on the same address there may be another model tomorrow.
+ * The network comes first: on the same address there may be another model tomorrow. Only
+ * the files listed here are kept and answered: whatever else is at this host is not ours.
  */
 
 const KEPT = 'keras-vanilla-translator';
@@ -9,18 +10,32 @@ const PAGE = [
   './',
   'style.css',
   'page.js',
+  'buttons.js',
+  'element.js',
+  'result.js',
   'translate.js',
+  'flatbuffer.js',
   'description.js',
   'errors.js',
   'about.js',
+  'long_text.js',
   'sentences.js',
   'worker.js',
   'icon.svg',
   'manifest.webmanifest',
 ];
+const LOADED_LATER = [
+  'translator.tflite',
+  'runtime/core/dist/index.js',
+  'runtime/wasm-utils/dist/index.js',
+  'runtime/core/wasm/litert_wasm_internal.js',
+  'runtime/core/wasm/litert_wasm_internal.wasm',
+  'runtime/core/wasm/litert_wasm_compat_internal.js',
+  'runtime/core/wasm/litert_wasm_compat_internal.wasm',
+];
+const OURS = new Set([...PAGE, ...LOADED_LATER].map((path) => new URL(path, location).href));
 
 self.addEventListener('install', (event) => {
-  // These were loaded before this worker saw requests; it sees the model's and LiteRT.js's.
   event.waitUntil(caches.open(KEPT).then((cache) => cache.addAll(PAGE)));
   self.skipWaiting();
 });
@@ -28,9 +43,9 @@ self.addEventListener('install', (event) => {
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
 
 self.addEventListener('fetch', (event) => {
-  const { request } = event;
-  const ours = new URL(request.url).origin === self.location.origin;
-  if (request.method === 'GET' && ours) event.respondWith(answer(request));
+  const { method, url } = event.request;
+  const [address] = url.split('#');
+  if (method === 'GET' && OURS.has(address)) event.respondWith(answer(event.request));
 });
 
 async function answer(request) {

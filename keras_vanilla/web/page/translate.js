@@ -6,7 +6,7 @@
  *     const { text } = await translator.translate('Ein Hund rennt.');
  */
 
-import { readDescription } from './description.js';
+import { readDescription, requireChecksum } from './description.js';
 import { TranslatorError } from './errors.js';
 
 export { TranslatorError };
@@ -25,6 +25,7 @@ export async function loadTranslator(
 ) {
   const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model);
   const description = readDescription(bytes);
+  await requireChecksum(bytes);
   const worker = new RequestQueue(new Worker(new URL('worker.js', import.meta.url)));
   const url = new URL(runtime, document.baseURI).href.replace(/\/*$/, '/');
   try {
@@ -52,7 +53,8 @@ export class Translator {
    * @param {string} text At most `maxBytes` bytes of UTF-8.
    * @returns {Promise<{text: string, score: number, milliseconds: number}>} The
    *     translation, its log-probability over the length penalty, and the time it took.
-   * @throws {TranslatorError} "too-long", "too-many-tokens" or "failed".
+   * @throws {TranslatorError} "too-long", "too-many-tokens", "damaged", "failed" or
+   *     "closed".
    */
   async translate(text) {
     const bytes = new TextEncoder().encode(text);
@@ -60,23 +62,22 @@ export class Translator {
     const padded = new Uint8Array(this.maxBytes);
     padded.set(bytes);
     const result = await this.#worker.request({ text: padded }, [padded.buffer]);
-    if (Number.isNaN(result.score)) {
-      throw tooManyTokens(this.description.max_source_tokens);
-    }
     const { score, milliseconds } = result;
-    return { text: decoded(result.bytes), score, milliseconds };
+    if (Number.isNaN(score)) throw tooManyTokens(this.description.max_source_tokens);
+    return { text: decoded(result.bytes, score), score, milliseconds };
   }
 
-  /** Ends the worker and frees its memory. */
+  /** Ends the worker and frees its memory; what is being translated is "closed". */
   close() {
     this.#worker.close();
   }
 }
 
-/** A worker that answers requests in their order. */
+/** A worker that answers requests in their order, until it ends. */
 class RequestQueue {
   #worker;
   #waiting = [];
+  #ended; // why no request is answered any more
 
   constructor(worker) {
     this.#worker = worker;
@@ -85,21 +86,26 @@ class RequestQueue {
       if (error) reject(new TranslatorError(error.code, error.message));
       else resolve(result);
     };
-    worker.onerror = (event) => {
-      const error = new TranslatorError('failed', event.message ?? 'No worker started.');
-      this.#waiting.splice(0).forEach(({ reject }) => reject(error));
-    };
+    worker.onerror = (event) =>
+      this.#end(new TranslatorError('failed', event.message ?? 'No worker started.'));
   }
 
   request(message, transferred) {
     return new Promise((resolve, reject) => {
+      if (this.#ended) return reject(this.#ended);
       this.#waiting.push({ resolve, reject });
       this.#worker.postMessage(message, transferred);
     });
   }
 
   close() {
+    this.#end(new TranslatorError('closed', 'The translator was closed.'));
+  }
+
+  #end(error) {
+    this.#ended ??= error;
     this.#worker.terminate();
+    this.#waiting.splice(0).forEach(({ reject }) => reject(this.#ended));
   }
 }
 
@@ -120,9 +126,13 @@ async function fetched(url) {
 }
 
 function loadingError({ code, message }, runtime) {
-  return code === 'runtime'
-    ? new TranslatorError(code, `LiteRT.js did not load from ${runtime} (${message}).`)
-    : new TranslatorError('damaged', `LiteRT.js refuses the file (${message}).`);
+  if (code === 'runtime') {
+    return new TranslatorError(code, `LiteRT.js did not load from ${runtime} (${message}).`);
+  }
+  return new TranslatorError(
+    'damaged',
+    `The file is damaged, or LiteRT.js cannot run it (${message}).`,
+  );
 }
 
 function tooLong(size, most) {
@@ -139,8 +149,18 @@ function tooManyTokens(most) {
   );
 }
 
-/** UTF-8 up to its last byte that is not zero. */
-function decoded(bytes) {
+/**
+ * UTF-8 up to its last byte that is not zero.
+ *
+ * A damaged file gives memory that is no text, or a score that is no log-probability.
+ */
+function decoded(bytes, score) {
   const end = bytes.findLastIndex((octet) => octet !== 0) + 1;
-  return new TextDecoder().decode(bytes.subarray(0, end));
+  try {
+    if (!(-Infinity < score && score < 1)) throw new RangeError(score);
+    const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    return utf8.decode(bytes.subarray(0, end));
+  } catch {
+    throw new TranslatorError('damaged', 'The file is damaged: what it gives is not text.');
+  }
 }

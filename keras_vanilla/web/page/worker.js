@@ -30,7 +30,8 @@ async function load(request) {
   }
   model = await litert.loadAndCompile(request.model, { accelerator: 'wasm' });
   const maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
-  await translate(new Uint8Array(maxBytes)); // the first run is slow, or fails for all
+  const { bytes } = await translate(new Uint8Array(maxBytes)); // the first run is slow
+  if (bytes.some((octet) => octet !== 0)) throw new Error('An empty text is translated');
   return { maxBytes };
 }
 

@@ -1,0 +1,48 @@
+/** Texts of any length: each sentence is translated by itself, and cut if it is too long. */
+
+import { halves, sentences } from './sentences.js';
+
+const TOO_LONG = ['too-long', 'too-many-tokens'];
+
+/**
+ * Yields the translation of a text piece by piece, each as soon as it is there.
+ *
+ * A piece has its `source`, the number of its `sentence`, the white space `before` its
+ * translation, and what `translate` resolves with, or the `error` it rejects with. The
+ * pieces of one sentence that is too long have the same number.
+ *
+ * @param {string} text
+ * @param {function(string): Promise<Object>} translate As `Translator.translate`.
+ */
+export async function* translatePieces(text, translate) {
+  const whole = text.split(/(?<=\n)/).flatMap(sentences);
+  let space = '';
+  let last;
+  for (const [sentence, long] of whole.entries()) {
+    for await (const { source, ...result } of cutToFit(long, translate)) {
+      const body = source.trim();
+      space += source.slice(0, source.indexOf(body));
+      if (body) {
+        const before = space || spaceAfter(last);
+        yield { source: body, sentence, before, ...result };
+        last = result.text ?? body;
+        space = '';
+      }
+      space += source.slice(source.indexOf(body) + body.length);
+    }
+  }
+}
+
+/** The pieces of a sentence, each in as many as it takes to translate it. */
+async function* cutToFit(source, translate) {
+  const body = source.trim();
+  const result = body ? await translate(body).catch((error) => ({ error })) : {};
+  const pieces = TOO_LONG.includes(result.error?.code) ? halves(source) : [];
+  for (const piece of pieces) yield* cutToFit(piece, translate);
+  if (pieces.length === 0) yield { source, ...result };
+}
+
+/** The space between sentences where the source has none: Chinese and Japanese need none. */
+function spaceAfter(translation) {
+  return !translation || translation.at(-1) >= '\u3000' ? '' : ' ';
+}

@@ -1,0 +1,64 @@
+/** The translation on the page, and what there is to say about it. */
+
+import { $ } from './element.js';
+
+/**
+ * Shows a piece as soon as it is translated; what stood there before goes.
+ *
+ * @param {Object} piece As `translatePieces` yields it.
+ * @param {number} place How many pieces are before it.
+ */
+export function showPiece(piece, place) {
+  const node = nodeOf(piece);
+  if ($('translation').childNodes[place]?.isEqualNode(node)) return;
+  keepFirst(place);
+  $('translation').append(node);
+}
+
+/** Shows what there is to say when all pieces are translated. */
+export function showAll(pieces, translator) {
+  keepFirst(pieces.length);
+  const translations = pieces.filter((piece) => piece.text);
+  $('time').textContent = timeOf(translations);
+  $('copy').hidden = translations.length === 0;
+  $('link').hidden = $('clear').hidden = $('source').value === '';
+  $('too-long').textContent = tooLong(pieces, translator);
+  const problem = pieces.find((piece) => piece.error)?.error;
+  $('problem').hidden = !problem;
+  $('problem').textContent = problem
+    ? `The underlined text is left as it is. ${problem.message}`
+    : '';
+}
+
+function keepFirst(count) {
+  const nodes = $('translation').childNodes;
+  while (nodes.length > count) nodes[nodes.length - 1].remove();
+}
+
+/** A piece's translation, or its source, underlined, if there is none. */
+function nodeOf({ before, source, text, error }) {
+  if (!error) return new Text(before + text);
+  const [node, mark] = ['span', 'mark'].map((tag) => document.createElement(tag));
+  mark.textContent = source;
+  node.append(before, mark);
+  return node;
+}
+
+function timeOf(translations) {
+  if (translations.length === 0) return '';
+  const count = new Set(translations.map(({ sentence }) => sentence)).size;
+  const sum = translations.reduce((total, { milliseconds }) => total + milliseconds, 0);
+  const each = Math.max(1, Math.round(sum / count));
+  return count === 1 ? `${each} ms` : `${count} sentences, ${each} ms each`;
+}
+
+/** A sentence about the sentences that are in several pieces. */
+function tooLong(pieces, { maxBytes, description }) {
+  const isCut = ({ sentence }, i) => i > 0 && sentence === pieces[i - 1].sentence;
+  const count = new Set(pieces.filter(isCut).map(({ sentence }) => sentence)).size;
+  if (count === 0) return '';
+  const limits = `${maxBytes} bytes or ${description.max_source_tokens} tokens`;
+  return count === 1
+    ? `Too long: a sentence has more than ${limits}. It is translated in parts.`
+    : `Too long: ${count} sentences have more than ${limits}. They are translated in parts.`;
+}

@@ -30,10 +30,11 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     path = Path(path)
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
     try:
-        yield temporary
-        _sync(temporary)
-        os.replace(temporary, path)
-        _sync_names(path.parent)
+        with named_errors(path, temporary):
+            yield temporary
+            _sync(temporary)
+            os.replace(temporary, path)
+            _sync_names(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             _remove(temporary)
@@ -51,6 +52,27 @@ def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
     """
     with atomic_path(path) as temporary, open(temporary, "xb") as file:
         yield file
+
+
+@contextlib.contextmanager
+def named_errors(path: PathLike, temporary: PathLike | None = None) -> Iterator[None]:
+    """Gives an OSError of the block the path of a file, if it names none.
+
+    Args:
+        path: path, or another name of the file such as "standard output".
+        temporary: path that an error may name instead of `path`.
+    Raises:
+        OSError: as the block; it names `path`.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = str(path if error.filename is None else error.filename)
+        if temporary is not None:
+            name = name.replace(str(temporary), str(path))
+        if error.errno is None or name == str(error.filename):
+            raise
+        raise OSError(error.errno, error.strerror, name) from error
 
 
 def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:

@@ -15,7 +15,12 @@ from keras_vanilla.cli import (
     train,
     translate,
 )
-from keras_vanilla.cli.console import quiet, say, sentence
+from keras_vanilla.cli.arguments import ArgumentParser
+from keras_vanilla.cli.console import say
+from keras_vanilla.cli.errors import is_expected, sentence
+from keras_vanilla.cli.streams import flushed_results, quiet, usable_streams
+
+CTRL_C, BROKEN_PIPE = 130, 141  # 128 and the signal's number, as in a shell
 
 
 def main(
@@ -24,38 +29,47 @@ def main(
 ) -> int:
     """Runs `keras-vanilla`; returns the exit status.
 
-    Results go to standard output; progress, warnings and errors to standard error. A
-    user's mistake is one sentence and status 1 (2 for the arguments themselves); Ctrl-C
-    is status 130.
+    Results go to standard output; progress, warnings and errors to standard error, all
+    in UTF-8. A user's mistake is one sentence and status 1 (2 for the arguments
+    themselves); Ctrl-C is status 130. A reader that wants no more (`| head`) ends the
+    program with status 141, as it ends other programs.
 
     Args:
         arguments: sequence of str; None means those of this process.
         before_command: function called after the arguments are parsed and before a
             command that needs Keras runs, or None.
     """
-    options = parser().parse_args(arguments)
+    options = argparse.Namespace(command=None)
     try:
-        with quiet():
-            if before_command and options.needs_keras:
-                before_command()
-            options.run(options)
+        with usable_streams(), flushed_results():
+            parser().parse_args(arguments, options)
+            with quiet():
+                if before_command and options.needs_keras:
+                    before_command()
+                options.run(options)
     except KeyboardInterrupt as stop:
         print(f"\n{str(stop) or 'Stopped.'}", file=sys.stderr)
-        return 130
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        say(sentence(error))
+        return CTRL_C
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        say(sentence(error, options.command))
         return 1
     return 0
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of every command; each sets `run`, a function of its options."""
-    every = argparse.ArgumentParser(
+    every = ArgumentParser(
         prog="keras-vanilla",
         description="Train a translation Transformer, use it, and export it.",
     )
     every.add_argument("--version", action="version", version=__version__)
-    commands = every.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = every.add_subparsers(
+        title="commands", dest="command", required=True, metavar="COMMAND"
+    )
     for module in (
         quickstart,
         train,

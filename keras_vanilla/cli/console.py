@@ -1,11 +1,10 @@
-"""The terminal: options of several commands, messages, errors in one sentence."""
+"""What the commands share: messages, options, and checks of what is to be written."""
 
 import argparse
 import contextlib
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -45,8 +44,9 @@ def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
 
 
 def say(message: object) -> None:
-    """Writes a message of this program to standard error."""
-    print(f"keras-vanilla: {message}", file=sys.stderr)
+    """Writes a message of this program to standard error, if that can be written."""
+    with contextlib.suppress(OSError):
+        print(f"keras-vanilla: {message}", file=sys.stderr, flush=True)
 
 
 def refuse_existing(path: str | Path, overwrite: bool = False) -> None:
@@ -56,43 +56,10 @@ def refuse_existing(path: str | Path, overwrite: bool = False) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuses a file that exists already, or whose folder does not exist."""
+    """Refuses a file that exists already, or whose folder cannot be written to."""
     refuse_existing(path)
-    if not Path(path).parent.is_dir():
+    folder = Path(path).parent
+    if not folder.is_dir():
         raise FileNotFoundError(f"There is no folder to write {path} in.")
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Hides the messages of TensorFlow's C++ code, and shortens warnings to a line.
-
-    That code logs to file descriptor 2 whatever its settings are, so that descriptor is
-    redirected to nowhere, and Python's standard error to a copy of it. Where
-    TF_CPP_MIN_LOG_LEVEL is set nothing is hidden.
-    """
-    warnings.showwarning = lambda message, *_: say(message)
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
-    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
-        yield
-        return
-    sys.stderr.flush()
-    everything, original = os.dup(2), sys.stderr
-    try:
-        with (
-            open(os.devnull, "wb") as nowhere,
-            open(os.dup(everything), "w", 1, encoding="utf-8") as sys.stderr,
-        ):
-            os.dup2(nowhere.fileno(), 2)
-            yield
-    finally:
-        sys.stderr = original
-        os.dup2(everything, 2)
-        os.close(everything)
-
-
-def sentence(error: Exception) -> str:
-    """The sentence that describes an error."""
-    if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}."
-    return str(error)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: its folder is read-only.")

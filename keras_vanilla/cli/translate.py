@@ -6,7 +6,7 @@ import itertools
 import re
 import sys
 
-from keras_vanilla._atomic_write import atomic_write
+from keras_vanilla._atomic_write import atomic_write, named_errors
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli.console import (
     add_command,
@@ -14,6 +14,7 @@ from keras_vanilla.cli.console import (
     refuse_unwritable,
     search_settings,
 )
+from keras_vanilla.cli.input_lines import input_groups
 
 WHITE_SPACE = re.compile(r"[\t\r\n]")
 
@@ -25,8 +26,8 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     add = command.add_argument
     add("model", metavar="MODEL", help="a .keras file")
-    add("text", nargs="*", metavar="TEXT")
-    add("--input", metavar="FILE", help="one sentence per line")
+    add("text", nargs="*", default=[], metavar="TEXT")
+    add("--input", metavar="FILE", help="one sentence per line; - is standard input")
     add("--output", metavar="FILE", help="a file that does not exist yet")
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
@@ -53,29 +54,24 @@ def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla.translation import Translator
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
-    from keras_vanilla.translation.encoded_texts import EncodedTexts
 
     _check(options)
     settings = search_settings(options, scored=options.n_best is not None)
-    texts = options.text or _input_lines(options.input)
+    settings |= {
+        name: getattr(options, name) for name in ("max_length", "on_too_long", "n_best")
+    }
+    # A file has its name only when it is whole: nobody waits for its first lines.
+    groups = [options.text] if options.text else None
+    groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
     translator = Translator.load(options.model)
-    if options.alignments:  # which need the ids as well
-        texts = EncodedTexts(texts, translator.tokenizer.encode)
     ended = []
-    with _progress(options, texts) as progress, _opened(options.output) as output:
-        stream = translator.stream(
-            texts,
-            max_length=options.max_length,
-            on_too_long=options.on_too_long,
-            n_best=options.n_best,
-            progress=progress,
-            **settings,
-        )
-        numbered = enumerate(stream)
-        while window := list(itertools.islice(numbered, WINDOW)):
-            ended += [hypotheses[0].ended for _, hypotheses in window]
-            for row in _rows(window, translator, texts, options):
-                output.write("\t".join(row).encode() + b"\n")
+    with _progress(options, groups) as progress, _opened(options.output) as write:
+        settings["progress"] = progress
+        for group in groups:
+            first = len(ended) + 1
+            for rows, ends in _translated(group, first, translator, settings, options):
+                write(b"".join("\t".join(row).encode() + b"\n" for row in rows))
+                ended += ends
     warn_unfinished(ended)
 
 
@@ -91,53 +87,72 @@ def _check(options):
         refuse_unwritable(options.output)
 
 
-def _progress(options, texts):
-    """The display, or nothing where a person reads the translations as they come."""
-    if options.text or (options.output is None and sys.stdout.isatty()):
+def _progress(options, groups):
+    """The display, or nothing where a person types, or reads what comes."""
+    typed = (
+        not isinstance(groups, list) and options.input is None and sys.stdin.isatty()
+    )
+    read = options.output is None and sys.stdout.isatty()
+    if options.text or typed or read:
         return contextlib.nullcontext()
     if options.on_too_long == "split":
         return Progress("Translating", None, "sentences")
-    return Progress("Translating", len(texts), "lines")
+    total = len(groups[0]) if isinstance(groups, list) else None
+    return Progress("Translating", total, "lines")
 
 
+@contextlib.contextmanager
 def _opened(path):
-    """Standard output, or a file that has its name only when it is whole."""
-    if path is None:
-        return contextlib.nullcontext(sys.stdout.buffer)
-    return atomic_write(path)
+    """A function that writes bytes to a file, or to standard output at once."""
+    if path is not None:
+        with atomic_write(path) as file:
+            yield file.write
+        return
+
+    def write(data):
+        with named_errors("standard output"):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+    yield write
 
 
-def _rows(window, translator, texts, options):
-    """The columns to write for some texts, a row for each hypothesis.
+def _translated(texts, first, translator, settings, options):
+    """Yields the rows to write and which texts have an end, for some texts at a time.
 
-    For alignments `texts` must be `EncodedTexts`.
+    The texts' numbers begin with `first`.
     """
-    pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
+    from keras_vanilla.translation.batch_translation import WINDOW
+    from keras_vanilla.translation.encoded_texts import EncodedTexts
+
+    if options.alignments:  # which need the ids as well
+        texts = EncodedTexts(texts, translator.tokenizer.encode, first)
+    numbered = enumerate(translator.stream(texts, first_number=first, **settings))
+    while window := list(itertools.islice(numbered, WINDOW)):
+        pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
+        rows = [_columns(first + i, each, options) for i, each in pairs]
+        if options.alignments:
+            _add_alignments(rows, pairs, texts, translator)
+        yield rows, [hypotheses[0].ended for _, hypotheses in window]
+
+
+def _columns(number, hypothesis, options):
     # A byte piece may be a tab or a newline, which would begin a column or a row.
-    rows = [[WHITE_SPACE.sub(" ", each.text)] for _, each in pairs]
-    if options.n_best is not None:
-        rows = [
-            [str(i + 1), f"{each.score:.4f}", *row]
-            for (i, each), row in zip(pairs, rows, strict=True)
-        ]
-    if options.alignments:
-        from keras_vanilla.translation.alignment import align
-
-        links = align(
-            translator.model,
-            translator.tokenizer,
-            [texts[i].tolist() for i, _ in pairs],
-            [each.ids for _, each in pairs],
-        )
-        for row, row_links in zip(rows, links, strict=True):
-            row.append(" ".join(f"{source}-{target}" for source, target in row_links))
-    return rows
+    text = WHITE_SPACE.sub(" ", hypothesis.text)
+    if options.n_best is None:
+        return [text]
+    return [str(number), f"{hypothesis.score:.4f}", text]
 
 
-def _input_lines(path):
-    """The lines of a file or, without one, of standard input."""
-    from keras_vanilla.data.corpus import read_lines
+def _add_alignments(rows, pairs, texts, translator):
+    """Adds a column to the rows of pairs of a text's place and a hypothesis."""
+    from keras_vanilla.translation.alignment import align
 
-    if path is None and sys.stdin.isatty():
-        print("Reading sentences from standard input, one per line.", file=sys.stderr)
-    return read_lines(path or sys.stdin.buffer)
+    links = align(
+        translator.model,
+        translator.tokenizer,
+        [texts[i].tolist() for i, _ in pairs],
+        [each.ids for _, each in pairs],
+    )
+    for row, row_links in zip(rows, links, strict=True):
+        row.append(" ".join(f"{source}-{target}" for source, target in row_links))

@@ -17,15 +17,20 @@ class EncodedTexts(Sequence):
         texts: list of str.
         encode: function from a list of str to lists of ids, such as
             `Tokenizer.encode`.
+        first_number: int. The number of the first text, for errors.
     Raises:
         TypeError: if `texts` is one str, or holds anything but str.
         ValueError: if a text holds an unpaired surrogate; the error has its number.
     """
 
     def __init__(
-        self, texts: Iterable[str], encode: Callable[[Sequence[str]], list[list[int]]]
+        self,
+        texts: Iterable[str],
+        encode: Callable[[Sequence[str]], list[list[int]]],
+        first_number: int = 1,
     ):
-        self.texts = checked_texts(texts, encode)
+        self.texts = checked_texts(texts, encode, first_number)
+        self._first_number = first_number
         flat, lengths = [], []
         for start in range(0, len(self.texts), CHUNK):
             rows = encode(self.texts[start : start + CHUNK])
@@ -50,22 +55,25 @@ class EncodedTexts(Sequence):
             ValueError: if there is one; the error names the first.
         """
         lengths = np.diff(self._ends, prepend=0)
-        for number in np.flatnonzero(lengths > longest)[:1]:
-            check_length("Text", number + 1, lengths[number], longest, self.texts)
+        for i in np.flatnonzero(lengths > longest)[:1]:
+            number = self._first_number + i
+            check_length("Text", number, lengths[i], longest, self.texts[i])
 
 
-def checked_texts(texts: Iterable[str], encode: Callable) -> list[str]:
+def checked_texts(
+    texts: Iterable[str], encode: Callable, first_number: int = 1
+) -> list[str]:
     """The texts as a list; `EncodedTexts` has the arguments and errors."""
     if isinstance(texts, str):
         encode(texts)  # refuses it
     texts = list(texts)
-    for number, text in enumerate(texts, start=1):
+    for number, text in enumerate(texts, start=first_number):
         check_line(number, text, "Text")
     return texts
 
 
 def check_length(
-    name: str, number: int, length: int, longest: int, values: Sequence[str]
+    name: str, number: int, length: int, longest: int, value: object
 ) -> None:
     """Refuses a sequence of more than `longest` tokens.
 
@@ -74,12 +82,12 @@ def check_length(
         number: int. Its number, from 1.
         length: int. Its number of tokens.
         longest: int. The number of tokens that the model takes.
-        values: list of what was received.
+        value: str, or ids. What was received.
     Raises:
         ValueError: if it is longer.
     """
     if length > longest:
         raise ValueError(
             f"{name} {number} has {length} tokens, but the model takes at most "
-            f"{longest}: {values[number - 1][:40]!r}..."
+            f"{longest}: {value[:40]!r}..."
         )

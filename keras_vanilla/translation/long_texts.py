@@ -10,7 +10,7 @@ from keras_vanilla.translation.encoded_texts import EncodedTexts, checked_texts
 
 
 def stream_sentences(
-    translator: BatchTranslator, texts: Sequence[str]
+    translator: BatchTranslator, texts: Sequence[str], first_number: int = 1
 ) -> Iterator[list[Hypothesis]]:
     """Yields one hypothesis for each text, whose sentences are translated one by one.
 
@@ -20,19 +20,22 @@ def stream_sentences(
     Args:
         translator: BatchTranslator.
         texts: list of str.
+        first_number: int. The number of the first text, for errors and the warning.
     Returns:
         Iterator of lists of one Hypothesis, without a score.
     Raises:
         TypeError, ValueError: as `EncodedTexts`.
     """
-    pieces, sources = _split_and_encode(texts, translator)
+    texts = checked_texts(texts, translator.tokenizer.encode, first_number)
+    whole = [sentences(text) for text in texts]
+    pieces, sources = _cut_and_encode(whole, translator)
+    _warn_cut(whole, pieces, translator.model.max_length, first_number)
     return _join_streamed(pieces, translator.stream(sources))
 
 
-def _split_and_encode(texts, translator):
+def _cut_and_encode(whole, translator):
     """The sentences of each text, cut to fit, and the source ids of them all."""
     longest, encode = translator.model.max_length, translator.tokenizer.encode
-    whole = [sentences(text) for text in checked_texts(texts, encode)]
     flat = [sentence for text in whole for sentence in text]
     ids_of = dict(zip(flat, EncodedTexts(flat, encode), strict=True))
 
@@ -42,14 +45,19 @@ def _split_and_encode(texts, translator):
         return len(ids_of[piece]) <= longest
 
     pieces = [[p for each in text for p in cut_to_fit(each, fits)] for text in whole]
-    cut = [i for i, text in enumerate(whole, 1) if len(text) < len(pieces[i - 1])]
+    return pieces, [ids_of[piece] for text in pieces for piece in text]
+
+
+def _warn_cut(whole, pieces, longest, first_number):
+    """Warns of texts with a sentence that was cut."""
+    pairs = enumerate(zip(whole, pieces, strict=True), start=first_number)
+    cut = [number for number, (text, of_text) in pairs if len(text) < len(of_text)]
     if cut:
         warnings.warn(
             f"{len(cut)} of {len(whole)} texts have a sentence of more than {longest} "
             f"tokens, which is cut: texts {some_of(cut)}",
             stacklevel=5,
         )
-    return pieces, [ids_of[piece] for text in pieces for piece in text]
 
 
 def _join_streamed(pieces, stream):

@@ -160,6 +160,7 @@ class Translator(keras.Model):
         on_too_long: str = "refuse",
         n_best: int | None = None,
         progress: Progress | None = None,
+        first_number: int = 1,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each text, in order, before all texts are done.
 
@@ -176,6 +177,7 @@ class Translator(keras.Model):
                 one alone.
             progress: `Progress` that counts the texts (or the sentences, of texts that
                 are split) that are done, or None.
+            first_number: int. The number of the first text, for errors and warnings.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
@@ -195,8 +197,8 @@ class Translator(keras.Model):
             )
         translator = self._batch_translator(config, progress)
         if on_too_long == "split":
-            return stream_sentences(translator, texts)
-        return translator.stream(self._encoded(texts))
+            return stream_sentences(translator, texts, first_number)
+        return translator.stream(self._encoded(texts, first_number))
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Source ids of each text, refusing those that the model cannot take.
@@ -252,15 +254,16 @@ class Translator(keras.Model):
             )
         return align(self.model, self.tokenizer, sources, targets)
 
-    def _encoded(self, texts):
+    def _encoded(self, texts, first_number=1):
         if not isinstance(texts, EncodedTexts):
-            texts = EncodedTexts(texts, self.tokenizer.encode)
+            texts = EncodedTexts(texts, self.tokenizer.encode, first_number)
         texts.refuse_longer(self.model.max_length)
         return texts
 
     def _check_lengths(self, name, rows, values):
-        for number, row in enumerate(rows, start=1):
-            check_length(name, number, len(row), self.model.max_length, values)
+        longest = self.model.max_length
+        for number, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
+            check_length(name, number, len(row), longest, value)
 
     def _batch_translator(self, config, progress=None):
         return BatchTranslator(

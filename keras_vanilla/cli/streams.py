@@ -1,0 +1,118 @@
+"""Standard input, output and error, whatever the shell has made of them."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from keras_vanilla._atomic_write import named_errors
+from keras_vanilla.cli.console import say
+
+LOG_FILTER = Path(__file__).with_name("log_filter.py")
+
+
+@contextlib.contextmanager
+def usable_streams() -> Iterator[None]:
+    """Standard streams that exist and write UTF-8, whatever the locale says.
+
+    A stream that was closed (`>&-`) is opened again, lest another file gets its number;
+    what is read from it or written to it fails as it does for other programs, except
+    messages, which are lost.
+    """
+    _open_closed()
+    encodings = [(s, s.encoding, s.errors) for s in _text_streams()]
+    for stream in _text_streams():
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        yield
+    finally:
+        for stream, encoding, errors in encodings:
+            with contextlib.suppress(OSError):
+                stream.reconfigure(encoding=encoding, errors=errors)
+
+
+@contextlib.contextmanager
+def flushed_results() -> Iterator[None]:
+    """Flushes standard output when the block ends, also by an error.
+
+    Raises:
+        OSError: if it cannot be written; what it still holds is dropped, which Python
+            would try to write at exit.
+    """
+    try:
+        yield
+    finally:
+        try:
+            with named_errors("standard output"):
+                sys.stdout.flush()
+        except OSError:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            raise
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hides the messages of TensorFlow's C++ code, and shortens warnings to a line.
+
+    Some of that code logs to file descriptor 2 whatever TF_CPP_MIN_LOG_LEVEL says. So
+    that descriptor becomes a pipe to `log_filter.py`, and Python's standard error a
+    copy of the original. TF_CPP_MIN_LOG_LEVEL=0 shows all messages. (1 need not be the
+    user's: `import jax` sets it.)
+    """
+    original = sys.stderr, warnings.showwarning
+    warnings.showwarning = lambda message, *_: say(message)
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    copy = os.dup(2)
+    try:
+        with (
+            open(os.dup(copy), "w", 1, "utf-8", "backslashreplace") as sys.stderr,
+            _filtered(copy) if _hides_messages() else contextlib.nullcontext(),
+        ):
+            yield
+    finally:
+        sys.stderr, warnings.showwarning = original
+        os.close(copy)
+
+
+def _hides_messages():
+    return os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0"
+
+
+@contextlib.contextmanager
+def _filtered(original):
+    """File descriptor 2 as a pipe to the log filter, which writes to the original."""
+    process = subprocess.Popen(
+        # Isolated and without site packages: it starts in a few milliseconds.
+        [sys.executable, "-I", "-S", LOG_FILTER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=original,
+        start_new_session=True,  # Ctrl-C does not end it before the last message
+    )
+    with process.stdin as pipe:
+        os.dup2(pipe.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(original, 2)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1)  # it ends with the pipe, which a child may still have
+
+
+def _text_streams():
+    """Those of this process that are text files; a notebook's are not."""
+    streams = sys.stdout, sys.stderr
+    return [stream for stream in streams if hasattr(stream, "reconfigure")]
+
+
+def _open_closed():
+    """Opens closed streams so that using them fails, in the order of their numbers."""
+    ways = ("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY)
+    for name, mode, access in (*ways, ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, access)
+            setattr(sys, name, open(descriptor, mode, closefd=False))

@@ -23,6 +23,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    from keras_vanilla.export.metadata.checksum import has_checksum
     from keras_vanilla.export.metadata.description import read_description
 
     description = read_description(options.file)
@@ -30,5 +31,7 @@ def run(options: argparse.Namespace) -> None:
         fields = dataclasses.asdict(description)
         print(json.dumps(fields, ensure_ascii=False, indent=2))
     else:
-        print(f"{options.file}: {Path(options.file).stat().st_size:,} bytes\n")
+        size = Path(options.file).stat().st_size
+        known = "as its checksum says" if has_checksum(options.file) else "no checksum"
+        print(f"{options.file}: {size:,} bytes, {known}\n")
         print(description)

@@ -62,8 +62,8 @@ def tflite(
 
     with S = max_source_length and L = min(S + 50, max_length); see `signatures`. "int8"
     stores the matrices in one byte per number, and quantises their inputs when the file
-    runs. The text form describes itself, see `read_description`, and has a model card
-    beside it: `x.tflite` and `x.md`.
+    runs. The file describes itself, see `read_description`, and ends with a checksum.
+    The text form has a model card beside it: `x.tflite` and `x.md`.
 
     All arguments are checked before anything is converted. The file is checked before
     it has its name: its structure, and its translations against Keras's.
@@ -101,7 +101,8 @@ def tflite(
     decoding = DecodingConfig(beam_size=beam_size, length_penalty=length_penalty)
     description = Description(
         **{"name": path.stem, **about},
-        max_bytes=limits.max_bytes,
+        form=form,
+        max_bytes=limits.max_bytes if form == "text" else None,
         max_source_tokens=limits.max_source_length,
         max_output_tokens=limits.output_length,
         beam_size=decoding.beam_size,
@@ -184,8 +185,7 @@ class TfliteExport:
         """
         graph = FORMS[self.form](self.translator, self.limits, self.decoding)
         content = convert(graph, self.translator.model, self.quantize)
-        if self.has_texts:
-            content = with_description(content, self.description)
+        content = with_description(content, self.description)
         tables = graph.tokenizer.nbytes if graph.tokenizer else 0
         _refuse(structure_faults(content, self.translator.model, tables))
         with contextlib.ExitStack() as undo:

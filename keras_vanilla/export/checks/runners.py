@@ -12,7 +12,7 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.limits import Limits
-from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.export.metadata.description import find_description
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.buckets import bucket_width, pad_rows
 
@@ -105,6 +105,7 @@ class TfliteFile:
 
     def __init__(self, path: PathLike):
         interpreter = _litert_interpreter()
+        description = find_description(path)  # before LiteRT: it checks the checksum
         self.path = path
         self.size = path.stat().st_size
         self.milliseconds = []  # of each sentence
@@ -114,13 +115,15 @@ class TfliteFile:
             raise _damaged(path, error) from error
         signatures = self._interpreter.get_signature_list()
         forms = [form for name, form in FORM_BY_SIGNATURE.items() if name in signatures]
-        if not forms:
+        if not forms or (forms[0] == "text" and description is None):
             raise _not_ours(path, "translate")
         self.form = forms[0]
         self.custom_operators, self.quantized = _operators_and_precision(path)
         if not self.custom_operators:  # else LiteRT refuses to prepare it
             self._run = {name: self._runner(name) for name in signatures}
-            self._read_limits()
+            self.limits = self._limits(description)
+        if description is not None and self.form != "steps":
+            self.decoding = _decoding(description)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str or None.
@@ -137,7 +140,7 @@ class TfliteFile:
             begin = time.perf_counter()
             try:
                 results.append(translate(text, source, model))
-            except RuntimeError as error:
+            except (RuntimeError, ValueError, KeyError) as error:
                 raise _cannot_run(self.path, error) from error
             self.milliseconds.append(1e3 * (time.perf_counter() - begin))
         ids, translations = zip(*results, strict=True)
@@ -146,24 +149,22 @@ class TfliteFile:
     def _runner(self, name):
         return self._interpreter.get_signature_runner(name)
 
-    def _read_limits(self):
-        if self.form == "text":
-            inputs = self._run["translate"].get_input_details()
-            description = read_description(self.path)
-            self.limits = dataclasses.replace(
-                NO_LIMITS,
-                max_bytes=int(inputs["text"]["shape"][0]),
-                max_source_length=description.max_source_tokens,
-            )
-            if description.beam_size > 1:
-                self.decoding = DecodingConfig(
-                    beam_size=description.beam_size,
-                    length_penalty=description.length_penalty,
-                )
-        else:
-            first = self._run["translate_ids" if self.form == "ids" else "encode"]
-            length = int(first.get_input_details()["source_ids"]["shape"][1])
-            self.limits = dataclasses.replace(NO_LIMITS, max_source_length=length)
+    def _limits(self, description):
+        """What the file's shapes and its description allow."""
+        limits = {}
+        try:
+            if self.form == "text":
+                (limits["max_bytes"],) = self._shape("translate", "text")
+                limits["max_source_length"] = description.max_source_tokens
+            else:
+                name = "translate_ids" if self.form == "ids" else "encode"
+                _, limits["max_source_length"] = self._shape(name, "source_ids")
+        except (KeyError, ValueError) as error:
+            raise _not_ours(self.path, "with its inputs") from error
+        return dataclasses.replace(NO_LIMITS, **limits)
+
+    def _shape(self, signature, name):
+        return self._run[signature].get_input_details()[name]["shape"].tolist()
 
     def _by_text(self, text, source, model):
         octets = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
@@ -192,6 +193,15 @@ class TfliteFile:
                 break
             cache.update(changed)
         return ids, None
+
+
+def _decoding(description):
+    """The search inside a file that describes itself."""
+    if description.beam_size == 1:
+        return DecodingConfig()
+    return DecodingConfig(
+        beam_size=description.beam_size, length_penalty=description.length_penalty
+    )
 
 
 def _litert_interpreter():

@@ -5,12 +5,20 @@ import json
 import re
 from pathlib import Path
 
+from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
 from keras_vanilla._version import __version__
+from keras_vanilla.export.metadata import checksum
 from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
 
 NAME = "keras_vanilla"  # of the entry in the file's metadata
-FORMAT = "keras_vanilla translator 1"
+FORMAT = "keras_vanilla translator 2"
+READABLE = ("keras_vanilla translator 1", FORMAT)
+FORMS = {
+    "text": "UTF-8 bytes in, UTF-8 bytes out",
+    "ids": "ids in, ids out",
+    "steps": "the encoder, and one step of the decoder",
+}
 LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
 
 
@@ -21,10 +29,12 @@ class Description:
     Args:
         format: str. The kind of description; changes when its fields do.
         version: str. The version of keras_vanilla that wrote the file.
+        form: "text", "ids" or "steps": what goes in and out.
         name: str. The model's.
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
-        max_bytes: int. Longest text, in bytes of UTF-8.
+        max_bytes: int or None. Longest text, in bytes of UTF-8; None where no text goes
+            in.
         max_source_tokens: int. Longest text in tokens, the end included.
         max_output_tokens: int. Longest translation in tokens, the end included.
         beam_size: int. 1 is greedy search.
@@ -36,15 +46,17 @@ class Description:
         data_license: str or None. The data's.
     Raises:
         TypeError: if a value is not of its type.
-        ValueError: if a language is not a BCP-47 tag, or a text is not Unicode.
+        ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the
+            form is not known.
     """
 
     format: str = FORMAT
     version: str = __version__
+    form: str = "text"
     name: str
     source_language: str | None = None
     target_language: str | None = None
-    max_bytes: int
+    max_bytes: int | None
     max_source_tokens: int
     max_output_tokens: int
     beam_size: int = 1
@@ -58,6 +70,7 @@ class Description:
     def __post_init__(self):
         for field in dataclasses.fields(self):
             _check(field, getattr(self, field.name))
+        check_choice("form", self.form, tuple(FORMS))
         for name in ("source_language", "target_language"):
             tag = getattr(self, name)
             if tag is not None and not LANGUAGE.fullmatch(tag):
@@ -78,11 +91,12 @@ class Description:
         Args:
             not_stated: str. The text of a license or data that was not stated.
         """
+        octets = f"{self.max_bytes:,} bytes of UTF-8, " if self.max_bytes else ""
         return {
             "name": self.name,
             "languages": self.languages,
-            "takes": f"{self.max_bytes:,} bytes of UTF-8, "
-            f"at most {self.max_source_tokens:,} tokens",
+            "form": f"{self.form}: {FORMS[self.form]}",
+            "takes": f"{octets}at most {self.max_source_tokens:,} tokens",
             "gives": f"at most {self.max_output_tokens:,} tokens",
             "search": self.search,
             "weights": f"{self.parameters:,} parameters, {self.quantize or 'float32'}",
@@ -101,13 +115,15 @@ class Description:
     @property
     def search(self) -> str:
         """How the file searches, in words."""
+        if self.form == "steps":
+            return "none: the app's own"
         if self.beam_size == 1:
             return "greedy"
         return f"beam {self.beam_size}, length penalty {self.length_penalty}"
 
 
 def with_description(content: bytes, description: Description) -> bytes:
-    """A `.tflite` file that describes itself.
+    """A `.tflite` file that describes itself, with a checksum at its end.
 
     Args:
         content: bytes of a `.tflite` file.
@@ -118,7 +134,8 @@ def with_description(content: bytes, description: Description) -> bytes:
         ValueError: if the content is not a `.tflite` file, or is described already.
     """
     text = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
-    return with_metadata(content, NAME, bytes(text, "utf-8"))
+    entries = {NAME: bytes(text, "utf-8"), checksum.NAME: checksum.BLANK}
+    return checksum.with_digest(with_metadata(content, entries))
 
 
 def read_description(path: PathLike) -> Description:
@@ -131,8 +148,28 @@ def read_description(path: PathLike) -> Description:
     Raises:
         FileNotFoundError: if there is nothing at `path`.
         IsADirectoryError: if there is a folder, such as a SavedModel.
-        ValueError: if the file is not a `.tflite` file, is cut short, does not describe
-            itself, or does so in a format that this version does not know.
+        ValueError: if the file is not a `.tflite` file, is cut short, has another
+            checksum than it had, does not describe itself, or does so in a format that
+            this version does not know.
+    """
+    description = find_description(path)
+    if description is None:
+        raise ValueError(
+            f"{path} does not describe itself: keras_vanilla did not write it, or not "
+            "as a file that translates text."
+        )
+    return description
+
+
+def find_description(path: PathLike) -> Description | None:
+    """As `read_description`, but None for a `.tflite` file without a description.
+
+    Version 0.5.0 described only files of the text form.
+
+    Args:
+        path: path of a `.tflite` file.
+    Raises:
+        FileNotFoundError, IsADirectoryError, ValueError: as `read_description`.
     """
     if Path(path).is_dir():
         raise IsADirectoryError(
@@ -140,22 +177,23 @@ def read_description(path: PathLike) -> Description:
             f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
         )
     text = read_metadata(path, NAME)
-    if text is None:
-        raise ValueError(
-            f"{path} does not describe itself: keras_vanilla did not write it, or not "
-            "as a file that translates text."
-        )
+    checksum.require_checksum(path)
+    return None if text is None else _parsed(path, text)
+
+
+def _parsed(path, text):
     try:
         fields = json.loads(text)
-        if fields["format"] == FORMAT:
+        if fields["format"] in READABLE:
             return Description(**fields)
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged: its description cannot be read."
         ) from error
     raise ValueError(
         f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
-        f"{__version__} knows only {FORMAT!r}; a newer version may read it."
+        f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "
+        "version may read it."
     )
 
 

@@ -13,17 +13,17 @@ IDENTIFIER = b"TFL3"  # bytes 4 to 8 of every .tflite file
 ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
 
 
-def with_metadata(content: bytes, name: str, value: bytes) -> bytes:
-    """A `.tflite` file with one more entry of metadata.
+def with_metadata(content: bytes, entries: dict[str, bytes]) -> bytes:
+    """A `.tflite` file with more entries of metadata.
 
-    Tensors, operators and buffers are unchanged, each once. The value is at the end of
-    the file, so that it cannot be read from a file that is cut short. Every buffer is
-    aligned to 16 bytes, as the schema requires; the converter aligns many to 4.
+    Tensors, operators and buffers are unchanged, each once. The values are at the end
+    of the file, in order, so that they cannot be read from a file that is cut short.
+    Every buffer is aligned to 16 bytes, as the schema requires; the converter aligns
+    many to 4. A last value of a multiple of 16 bytes ends with the file.
 
     Args:
         content: bytes of a `.tflite` file.
-        name: str. The entry's.
-        value: bytes. What the entry holds.
+        entries: dict of each entry's name -> what it holds.
     Returns:
         Bytes.
     Raises:
@@ -32,12 +32,14 @@ def with_metadata(content: bytes, name: str, value: bytes) -> bytes:
     if content[4:8] != IDENTIFIER:
         raise ValueError(f"This is not a .tflite file. Received: {content[:8]!r}")
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
-    entries = model.metadata or []
-    if name.encode() in [entry.name for entry in entries]:
-        raise ValueError(f"The file has metadata with the name {name!r} already.")
-    builder = _Builder(len(content) + len(value))
-    model.buffers.append(_FirstBuffer(builder, value))
-    model.metadata = [*entries, schema.MetadataT(name, len(model.buffers) - 1)]
+    model.metadata = model.metadata or []
+    for name in entries:
+        if name.encode() in [entry.name for entry in model.metadata]:
+            raise ValueError(f"The file has metadata with the name {name!r} already.")
+    builder = _Builder(len(content))
+    for name, value in reversed(entries.items()):
+        model.metadata.append(schema.MetadataT(name, len(model.buffers)))
+        model.buffers.append(_FirstBuffer(builder, value))
     builder.Finish(model.Pack(builder), IDENTIFIER)
     return bytes(builder.Output())
 
@@ -51,7 +53,7 @@ class _Builder(flatbuffers.Builder):
 
 
 class _FirstBuffer(schema.BufferT):
-    """A buffer that is built first: flatbuffers grow downwards, so it is at the end."""
+    """A buffer that is built before all: flatbuffers grow from their end."""
 
     def __init__(self, builder, value):
         super().__init__()

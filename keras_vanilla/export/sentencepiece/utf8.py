@@ -40,7 +40,7 @@ def belongs_to_character(octets: tf.Tensor) -> tf.Tensor:
 
 def shifted(octets: tf.Tensor, by: int) -> tf.Tensor:
     """The bytes shifted left by `by` places; zeros follow the last."""
-    return tf.pad(octets[by:], [[0, by]]) if by else octets
+    return tf.pad(octets, [[0, by]])[by:] if by else octets
 
 
 def _continues(octets):

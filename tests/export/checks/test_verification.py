@@ -304,14 +304,15 @@ def test_a_file_cut_short_is_refused(trained_translator, float32_file, tmp_path,
     content = float32_file.read_bytes()
     path = tmp_path / "cut.tflite"
     path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ValueError, match="cut.tflite cannot be read, or is cut short"):
+    expected = "cut.tflite is (not a .tflite file|damaged or cut short)"
+    with pytest.raises(ValueError, match=expected):
         export.verify(trained_translator, path, ["one"])
 
 
 def test_another_kind_of_file_is_refused(trained_translator, tmp_path):
     path = tmp_path / "letter.tflite"
     path.write_text("Dear reader, " * 100)
-    with pytest.raises(ValueError, match="letter.tflite cannot be read"):
+    with pytest.raises(ValueError, match="letter.tflite is not a .tflite file"):
         export.verify(trained_translator, path, ["one"])
 
 

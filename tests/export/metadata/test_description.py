@@ -110,7 +110,7 @@ def test_what_is_written_is_read(file):
     description = read_description(file)
     assert description == Description(**FACTS)
     assert (description.format, description.version) == (
-        "keras_vanilla translator 1",
+        "keras_vanilla translator 2",
         keras_vanilla.__version__,
     )
     assert read_description(str(file)) == description
@@ -134,7 +134,7 @@ def test_any_text_survives(name, data, penalty, tmp_path):
     path = tmp_path / "any.tflite"
     path.write_bytes(with_description(echo_file.content(), Description(**facts)))
     assert read_description(path) == Description(**facts)
-    assert len(str(read_description(path)).splitlines()) == 10
+    assert len(str(read_description(path)).splitlines()) == 11
 
 
 def test_the_file_still_runs(described):
@@ -147,7 +147,7 @@ def test_nothing_else_changes(described):
     before, after = tree(parse(echo_file.content())), tree(parse(described))
     assert len(before["buffers"]) > 20
     for part in ("buffers", "metadata"):
-        assert after.pop(part)[:-1] == before.pop(part)
+        assert after.pop(part)[:-2] == before.pop(part)
     assert after == before
 
 
@@ -160,7 +160,8 @@ def test_buffers_are_aligned_and_each_is_there_once(length):
     ends = [begin + size for begin, size in places]
     assert all(end <= begin for end, (begin, _) in zip(ends, places[1:], strict=False))
     assert len(described) - len(echo_file.content()) < 2000
-    assert len(described) - ends[-1] < 16  # the description lies at the end
+    assert len(described) == ends[-1]  # the checksum, and before it the description
+    assert len(described) - ends[-2] < 64
 
 
 def test_a_file_without_any_metadata_gets_one(tmp_path):
@@ -168,7 +169,7 @@ def test_a_file_without_any_metadata_gets_one(tmp_path):
     model = schema.ModelT(version=3, buffers=[schema.BufferT()])
     builder.Finish(model.Pack(builder), b"TFL3")
     path = tmp_path / "bare.tflite"
-    path.write_bytes(with_metadata(bytes(builder.Output()), "a", b"1"))
+    path.write_bytes(with_metadata(bytes(builder.Output()), {"a": b"1"}))
     assert (read_metadata(path, "a"), read_metadata(path, "b")) == (b"1", None)
 
 
@@ -238,10 +239,10 @@ def test_a_file_is_described_once(described):
 
 
 def test_another_format_is_refused(tmp_path):
-    said = json.dumps({"format": "keras_vanilla translator 2"}).encode()
+    said = json.dumps({"format": "keras_vanilla translator 3"}).encode()
     path = tmp_path / "newer.tflite"
-    path.write_bytes(with_metadata(echo_file.content(), NAME, said))
-    expected = f"as 'keras_vanilla translator 2', and .* knows only {FORMAT!r}"
+    path.write_bytes(with_metadata(echo_file.content(), {NAME: said}))
+    expected = f"as 'keras_vanilla translator 3', and .* knows only .*{FORMAT!r}"
     with pytest.raises(ValueError, match=expected):
         read_description(path)
 
@@ -262,7 +263,7 @@ def test_another_format_is_refused(tmp_path):
 )
 def test_a_damaged_description_is_refused(said, tmp_path):
     path = tmp_path / "damaged.tflite"
-    path.write_bytes(with_metadata(echo_file.content(), NAME, said))
+    path.write_bytes(with_metadata(echo_file.content(), {NAME: said}))
     with pytest.raises(ValueError, match="damaged.tflite is damaged"):
         read_description(path)
 
@@ -295,6 +296,7 @@ def test_the_table_says_all_that_is_known():
     assert str(Description(**FACTS)) == (
         "name           de-en\n"
         "languages      de to en-GB\n"
+        "form           text: UTF-8 bytes in, UTF-8 bytes out\n"
         "takes          131 bytes of UTF-8, at most 40 tokens\n"
         "gives          at most 43 tokens\n"
         "search         beam 4, length penalty 0.6\n"
@@ -316,7 +318,7 @@ def test_the_table_says_what_is_not_stated():
 
 def test_the_command_prints_the_table_or_json(file, described, capsys):
     assert cli.main(["describe", str(file)]) == 0
-    size = f"{file}: {len(described):,} bytes\n\n"
+    size = f"{file}: {len(described):,} bytes, as its checksum says\n\n"
     assert capsys.readouterr().out == f"{size}{Description(**FACTS)}\n"
     assert cli.main(["describe", str(file), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -354,7 +356,8 @@ def test_the_package_offers_what_it_says():
 
 
 def test_a_model_card_says_what_a_publisher_must(file, described):
-    scores = Score(bleu=41.234, chrf=60.1, signature="nrefs:1")
+    signatures = {"signature": "nrefs:1", "chrf_signature": "nrefs:1|nc:6"}
+    scores = Score(bleu=41.234, chrf=60.1, **signatures)
     path = write_model_card(read_description(file), file, scores)
     card = path.read_text(encoding="utf-8")
     assert path == file.with_suffix(".md") and card.startswith("# de-en\n")

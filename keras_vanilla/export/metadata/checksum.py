@@ -1,0 +1,44 @@
+"""The checksum of a `.tflite` file: its last 32 bytes, over all bytes before them."""
+
+import hashlib
+import mmap
+
+import numpy as np
+
+from keras_vanilla._types import PathLike
+
+NAME = "keras_vanilla_sha256"  # of the entry in the file's metadata
+SIZE = hashlib.sha256().digest_size
+BLANK = bytes(SIZE)
+
+
+def with_digest(content: bytes) -> bytes:
+    """The content with the SHA-256 of all before its last 32 bytes in these."""
+    body = memoryview(content)[:-SIZE]
+    return b"".join([body, hashlib.sha256(body).digest()])
+
+
+def has_checksum(path: PathLike) -> bool:
+    """Whether a file has a checksum; version 0.5.0 and earlier wrote none."""
+    with open(path, "rb") as file:
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(NAME.encode()) >= 0
+
+
+def require_checksum(path: PathLike) -> None:
+    """Refuses a file whose bytes are not those that were written.
+
+    Args:
+        path: path of a `.tflite` file; one without a checksum is not refused.
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if its bytes do not have its checksum.
+    """
+    if not has_checksum(path):
+        return
+    content = np.memmap(path, np.uint8, "r")
+    if hashlib.sha256(content[:-SIZE]).digest() != content[-SIZE:].tobytes():
+        raise ValueError(
+            f"{path} is damaged or cut short: its bytes do not have its checksum. "
+            "Copy or export it again."
+        )

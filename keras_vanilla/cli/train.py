@@ -1,6 +1,7 @@
 """`keras-vanilla train`."""
 
 import argparse
+import functools
 
 from keras_vanilla.cli.console import add_command, say
 from keras_vanilla.cli.corpora import (
@@ -20,6 +21,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     _add_output(command)
     _add_model(command)
     _add_numbers(command)
+    _add_filters(command)
     _add_devices(command)
 
 
@@ -41,6 +43,7 @@ def _add_output(command):
 def _add_model(command):
     add = command.add_argument
     add("--preset", help="tiny, small, base or big (small)")
+    add("--max-length", type=int, metavar="N", help="longest text in tokens (512)")
     add("--from", dest="start", metavar="MODEL", help="train this .keras file further")
     add(
         "--tokenizer",
@@ -63,10 +66,10 @@ def _add_model(command):
 
 
 def _add_numbers(command):
-    add = command.add_argument
+    # What is not given has the default of `TrainingConfig`.
+    add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
     add(
         "--recipe",
-        default="auto",
         metavar="auto|paper",
         help="auto, by the size of the corpus; the next four options override it",
     )
@@ -74,14 +77,33 @@ def _add_numbers(command):
     add("--tokens-per-batch", type=int, metavar="N", help="padding included")
     add("--warmup-steps", type=int, metavar="N", help="to the highest learning rate")
     add("--dropout", type=float, metavar="P")
+    add("--label-smoothing", type=float, metavar="P", help="0.1")
+    add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
+    add("--weight-decay", type=float, metavar="X", help="as of AdamW")
+    add("--average-last", type=int, metavar="N", help="epochs to average (5)")
     add(
-        "--max-tokens",
+        "--patience",
         type=int,
-        default=256,
         metavar="N",
-        help="leave longer pairs out (%(default)s)",
+        help="end after N epochs without a lower validation cross-entropy",
     )
-    add("--seed", type=int, default=0, help="%(default)s")
+    add("--seed", type=int, help="0")
+
+
+def _add_filters(command):
+    add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
+    add("--max-tokens", type=int, metavar="N", help="leave longer pairs out (256)")
+    add(
+        "--max-length-ratio",
+        type=float,
+        metavar="R",
+        help="leave out pairs with more than R times the tokens on one side",
+    )
+    add(
+        "--drop-duplicates",
+        action="store_true",
+        help="leave out pairs that occurred before",
+    )
 
 
 def _add_devices(command):
@@ -96,7 +118,7 @@ def _add_devices(command):
     add(
         "--micro-batches",
         type=int,
-        default=1,
+        default=argparse.SUPPRESS,
         metavar="N",
         help="train on each batch in N parts, for less memory",
     )

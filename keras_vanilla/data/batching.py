@@ -5,16 +5,17 @@ import copy
 import hashlib
 import itertools
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_vanilla._checks import check_integer, some_of
-from keras_vanilla.data.bucketing import Plan, Survey
+from keras_vanilla._checks import check_integer
+from keras_vanilla.data.bucketing import Plan, Survey, bucket_widths
 from keras_vanilla.data.corpus import ParallelCorpus
+from keras_vanilla.data.filters import PairFilters
 from keras_vanilla.data.padding import BatchPadder
+from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.token_cache import TokenCache
 from keras_vanilla.tokenizer import Tokenizer
 
@@ -35,6 +36,8 @@ def batches(
     static_shapes: bool = False,
     drop_remainder: bool = False,
     first_step: int = 0,
+    max_length_ratio: float | None = None,
+    drop_duplicates: bool = False,
 ) -> "Batches":
     """Batches of a corpus, as `Transformer.fit` takes them.
 
@@ -46,8 +49,9 @@ def batches(
     With `shuffle` the batches are endless, and step n depends on (seed, n) alone.
     Without, they are one pass, longest pairs first.
 
-    Pairs longer than `max_tokens` are left out, with a warning; `report` maps each
-    reason for leaving pairs out to their line numbers.
+    Pairs longer than `max_tokens`, and those without a token on one side, are left out
+    with a warning; `report` maps each reason for leaving pairs out to their line
+    numbers.
 
     Args:
         corpus: ParallelCorpus or TokenCache.
@@ -65,6 +69,10 @@ def batches(
             rows of weight 0, so that each bucket has one shape; for XLA and TPUs.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
         first_step: int. The step to start at, to resume a run.
+        max_length_ratio: float. Leave out pairs of which one side has more than this
+            many times the tokens of the other, with a warning; None means keep them.
+        drop_duplicates: bool. Leave out pairs that have the ids of an earlier pair,
+            with a warning.
     Returns:
         Batches.
     Raises:
@@ -82,8 +90,8 @@ def batches(
     max_tokens = check_integer("max_tokens", max_tokens, 2)
     seed = check_integer("seed", seed, 0)
     first_step = check_integer("first_step", first_step, 0)
-    widths = _default_widths(max_tokens) if widths is None else tuple(widths)
-    _check_widths(widths, max_tokens)
+    widths = bucket_widths(widths, max_tokens)
+    filters = PairFilters(max_tokens, max_length_ratio, drop_duplicates)
 
     store = corpus.id_store(tokenizer)
     if max_tokens > store.max_tokens:
@@ -91,11 +99,13 @@ def batches(
             f"{corpus.origin}: `max_tokens` must be at most {store.max_tokens}, the "
             f"`max_tokens` of its cache. Received: {max_tokens}"
         )
-    survey = Survey(store, max_tokens)
+    survey = Survey(store, filters)
+    filters.warn(corpus.origin, len(corpus), survey.left_out)
+    if not survey.kept.any():
+        raise ValueError(f"{corpus.origin}: no pair is left of {len(corpus)}.")
     report = {reason: list(lines) for reason, lines in corpus.report.items()}
-    if survey.too_long:
-        _warn_too_long(survey.too_long, len(corpus), max_tokens)
-        report["too long"] = sorted(report.get("too long", []) + survey.too_long)
+    for reason, lines in survey.left_out.items():
+        report[reason] = sorted(report.get(reason, []) + lines)
     plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder)
     replicas = replicas_in_force()
     return Batches(
@@ -113,6 +123,7 @@ def batches(
             seed if shuffle else None,
             bool(static_shapes),
             bool(drop_remainder),
+            *filters.settings(),
         ),
         replicas=replicas,
     )
@@ -222,6 +233,14 @@ class Batches:
         """
         return self._padder.line_numbers(check_integer("step", step, 0), self._seed)
 
+    def shared_sources(self, other: "Batches") -> list[int]:
+        """Line numbers of the pairs whose source sentence other batches have too.
+
+        Args:
+            other: Batches of the same tokenizer, such as those to train on.
+        """
+        return shared_sources(self._padder.store, other._padder.store)
+
     def __len__(self) -> int:
         return self.steps_per_epoch
 
@@ -269,26 +288,3 @@ def _strategy_in_force():
 
 def _digest(*values):
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()
-
-
-def _default_widths(max_tokens):
-    """8, 12, 16, 24, 32, 48, 64, ... below `max_tokens`, and `max_tokens`."""
-    steps = (factor << power for power in range(30) for factor in (8, 12))
-    return (*itertools.takewhile(lambda width: width < max_tokens, steps), max_tokens)
-
-
-def _check_widths(widths, max_tokens):
-    rising = all(one < other for one, other in itertools.pairwise((0, *widths)))
-    if not (widths and rising and widths[-1] >= max_tokens):
-        raise ValueError(
-            "`widths` must rise from at least 1 to at least `max_tokens`. "
-            f"Received: widths={widths}, max_tokens={max_tokens}"
-        )
-
-
-def _warn_too_long(line_numbers, total, max_tokens):
-    warnings.warn(
-        f"{len(line_numbers)} of {total} pairs are longer than {max_tokens} tokens and "
-        f"are left out: lines {some_of(line_numbers)}.",
-        stacklevel=3,
-    )

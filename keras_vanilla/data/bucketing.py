@@ -1,5 +1,6 @@
 """Which pairs are in which batch, in a few bytes per pair."""
 
+import itertools
 import threading
 import warnings
 from collections.abc import Sequence
@@ -7,31 +8,57 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_vanilla.data.filters import KEPT, REASONS, PairFilters
 from keras_vanilla.data.id_store import IdStore
 
 
 class Survey:
-    """Counts the pairs of a corpus by length, in one pass over the lengths.
+    """Judges all pairs of a corpus, and counts those that are kept by their length.
 
     Args:
         store: IdStore.
-        max_tokens: int. Longest sequence of a pair that is kept.
+        filters: PairFilters.
     Attributes:
+        kept: bool array (pairs,).
         counts: int64 array. Number of kept pairs whose longer sequence has length i.
         target_tokens: int. Number of target tokens of all kept pairs.
-        too_long: list of int. Line numbers of the other pairs.
+        left_out: dict of reason -> line numbers of the other pairs.
     """
 
-    def __init__(self, store: IdStore, max_tokens: int):
-        self.counts = np.zeros(min(max_tokens, store.longest) + 1, dtype=np.int64)
-        self.target_tokens, self.too_long = 0, []
+    def __init__(self, store: IdStore, filters: PairFilters):
+        verdicts = filters.judge(store)
+        self.kept = verdicts == KEPT
+        self.left_out = {
+            reason: store.line_numbers(np.flatnonzero(verdicts == verdict)).tolist()
+            for verdict, reason in REASONS.items()
+            if (verdicts == verdict).any()
+        }
+        longest = min(filters.max_tokens, store.longest)
+        self.counts, self.target_tokens = np.zeros(longest + 1, dtype=np.int64), 0
         for first, lengths in store.chunks():
-            longest = lengths.max(axis=1)
-            kept = longest <= max_tokens
-            self.counts += np.bincount(longest[kept], minlength=len(self.counts))
-            self.target_tokens += int(lengths[kept, 1].sum(dtype=np.int64))
-            left_out = first + np.flatnonzero(~kept)
-            self.too_long += store.line_numbers(left_out).tolist()
+            lengths = lengths[self.kept[first : first + len(lengths)]]
+            self.counts += np.bincount(lengths.max(axis=1), minlength=longest + 1)
+            self.target_tokens += int(lengths[:, 1].sum(dtype=np.int64))
+
+
+def bucket_widths(widths: Sequence[int] | None, max_tokens: int) -> tuple[int, ...]:
+    """The longest sequence of each bucket: those given, or 8, 12, 16, 24, 32, ...
+
+    Raises:
+        ValueError: if they do not rise from at least 1 to at least `max_tokens`.
+    """
+    if widths is None:
+        steps = (factor << power for power in range(30) for factor in (8, 12))
+        below = itertools.takewhile(lambda width: width < max_tokens, steps)
+        return (*below, max_tokens)
+    widths = tuple(widths)
+    rising = all(one < other for one, other in itertools.pairwise((0, *widths)))
+    if not (widths and rising and widths[-1] >= max_tokens):
+        raise ValueError(
+            "`widths` must rise from at least 1 to at least `max_tokens`. "
+            f"Received: widths={widths}, max_tokens={max_tokens}"
+        )
+    return widths
 
 
 class _Bucket(NamedTuple):
@@ -60,7 +87,7 @@ class Plan:
         tokens_per_batch: int. Largest number of positions of a batch.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
     Raises:
-        ValueError: if no pair or no batch is left.
+        ValueError: if no batch is left.
     """
 
     def __init__(
@@ -71,7 +98,7 @@ class Plan:
         tokens_per_batch: int,
         drop_remainder: bool,
     ):
-        self._by_length = _longest_first(store, survey.counts)
+        self._by_length = _longest_first(store, survey)
         self._buckets, left_out = [], 0
         self.steps_per_epoch = stop = 0
         for width, pairs in _pairs_of_widths(widths, survey.counts):
@@ -136,8 +163,6 @@ class Plan:
             raise ValueError(
                 f"No batch is left: {left_out} pairs do not fill one, and incomplete "
                 "batches are dropped."
-                if total
-                else "No pair is left: every one is longer than `max_tokens`."
             )
         if left_out:
             warnings.warn(
@@ -155,16 +180,17 @@ def _pairs_of_widths(widths, counts):
     return [(w, n) for w, n in zip(widths[::-1], pairs[::-1], strict=True) if n]
 
 
-def _longest_first(store, counts):
+def _longest_first(store, survey):
     """The kept pairs, longest first; pairs of the same length in corpus order.
 
     A counting sort, chunk by chunk: `np.argsort` needs eight more bytes per pair.
     """
+    counts = survey.counts
     order = np.empty(counts.sum(), dtype=np.min_scalar_type(len(store)))
     free = np.cumsum(counts[::-1])[::-1] - counts  # next free index per length
     for first, lengths in store.chunks():
         longest = lengths.max(axis=1)
-        pairs = np.flatnonzero(longest < len(counts))
+        pairs = np.flatnonzero(survey.kept[first : first + len(lengths)])
         pairs = pairs[np.argsort(longest[pairs], kind="stable")]
         values, begins, sizes = np.unique(
             longest[pairs], return_index=True, return_counts=True

@@ -215,6 +215,17 @@ class ParallelCorpus:
         rest.report = {reason: list(lines) for reason, lines in self.report.items()}
         return rest, *others
 
+    def without(self, line_numbers: Iterable[int]) -> "ParallelCorpus":
+        """This corpus without the pairs of some lines, which its report has not.
+
+        Args:
+            line_numbers: ints.
+        Raises:
+            ValueError: if no pair is left.
+        """
+        chosen = ~np.isin(self.line_numbers, list(line_numbers))
+        return self._pick(chosen)
+
     def id_store(self, tokenizer: Tokenizer) -> IdStore:
         """The ids of every pair, for `batches`; they stay in memory."""
         return encode_corpus(self, tokenizer)

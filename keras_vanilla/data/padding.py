@@ -31,7 +31,7 @@ class BatchPadder:
         static_shapes: bool,
         replicas: "Replicas",
     ):
-        self.plan, self._store = plan, store
+        self.plan, self.store = plan, store
         self._static, self._replicas = static_shapes, replicas
         self.pad_id, self._start_id = tokenizer.pad_id, tokenizer.start_id
 
@@ -40,12 +40,12 @@ class BatchPadder:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Source ids (B, S), target ids (B, T) and labels (B, T) of a step, int32."""
         pairs, rows, width = self.plan.batch(int(step), seed)
-        lengths = self._store.lengths(pairs)  # (B, 2)
+        lengths = self.store.lengths(pairs)  # (B, 2)
         source_width, target_width = lengths.max(axis=0)
         if self._static:
             source_width = target_width = width
         here = self._rows_here(rows if self._static else len(pairs))
-        source_flat, target_flat = self._store.read(pairs[here])
+        source_flat, target_flat = self.store.read(pairs[here])
         source_lengths, target_lengths = lengths[here].T
         height = here.stop - here.start
         source_ids, _ = self._padded(source_flat, source_lengths, height, source_width)
@@ -64,7 +64,7 @@ class BatchPadder:
 
     def line_numbers(self, step: int, seed: int | None) -> list[int]:
         """Line numbers in the corpus of the pairs of a step, over all replicas."""
-        return self._store.line_numbers(self.plan.batch(step, seed)[0]).tolist()
+        return self.store.line_numbers(self.plan.batch(step, seed)[0]).tolist()
 
     def _rows_here(self, rows):
         """The rows that this process feeds; every replica takes the same number."""

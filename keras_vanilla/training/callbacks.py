@@ -155,9 +155,22 @@ class TrainingCallbacks:
         if run.validation is not None:
             score = TranslationScore(run.validation, run.translator.tokenizer)
             self._scores.append(score)
+        self._stops = _early_stopping(run) if run.config.patience else []
         self._of_the_user = run.callbacks
 
     def in_order(self) -> list[keras.callbacks.Callback]:
         """All of them; those that read `val_bleu` follow the one that logs it."""
-        own = [*self._scores, self.average, self.save]
+        own = [*self._scores, self.average, self.save, *self._stops]
         return [*own, *self._of_the_user, *self._logs, self.progress]
+
+
+def _early_stopping(run):
+    """Ends a training whose best epoch is `patience` epochs ago."""
+    of_validation = "val_" if run.validation is not None else ""
+    return [
+        keras.callbacks.EarlyStopping(
+            f"{of_validation}token_crossentropy",
+            patience=run.config.patience,
+            mode="min",
+        )
+    ]

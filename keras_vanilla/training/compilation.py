@@ -14,6 +14,8 @@ def compile_for_training(
     label_smoothing: float = 0.1,
     micro_batches: int = 1,
     optimizer: keras.optimizers.Optimizer | None = None,
+    clip_norm: float = 0.0,
+    weight_decay: float = 0.0,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
 
@@ -25,11 +27,16 @@ def compile_for_training(
             the other; more need less memory.
         optimizer: an optimizer instead of `transformer_optimizer`, which alone uses
             `warmup_steps`.
+        clip_norm: float. Largest norm of all gradients together; 0 means any.
+        weight_decay: float. See `transformer_optimizer`.
     Raises:
-        ValueError: if a number is out of its range.
+        ValueError: if a number is out of its range, or `clip_norm` or `weight_decay` is
+            given beside an optimizer.
     """
+    refuse_both(optimizer, clip_norm, weight_decay)
     model.compile(
-        optimizer=optimizer or transformer_optimizer(model.d_model, warmup_steps),
+        optimizer=optimizer
+        or transformer_optimizer(model.d_model, warmup_steps, clip_norm, weight_decay),
         loss=SmoothedCrossentropy(label_smoothing, pad_id=model.pad_id),
         metrics=[
             TokenCrossentropy(pad_id=model.pad_id),
@@ -41,3 +48,19 @@ def compile_for_training(
     )
     # TensorFlow traces a step again when variables are made inside it.
     model.optimizer.build(model.trainable_variables)
+
+
+def refuse_both(
+    optimizer: keras.optimizers.Optimizer | None, clip_norm: float, weight_decay: float
+) -> None:
+    """Refuses numbers of `transformer_optimizer` beside another optimizer.
+
+    Raises:
+        ValueError: if there are such.
+    """
+    if optimizer is not None and (clip_norm or weight_decay):
+        raise ValueError(
+            "An optimizer has its own clipping and weight decay: give them to it. "
+            f"Received: clip_norm={clip_norm}, weight_decay={weight_decay} and an "
+            "optimizer"
+        )

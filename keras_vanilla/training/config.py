@@ -6,7 +6,12 @@ from typing import Any
 
 import keras
 
-from keras_vanilla._checks import check_choice, check_integer, check_probability
+from keras_vanilla._checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_probability,
+)
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.models.transformer import Transformer
 
@@ -28,6 +33,7 @@ RECIPES = (
 # What a translator that is trained further already has.
 OF_THE_TRANSLATOR = (
     "preset",
+    "max_length",
     "vocabulary_size",
     "separate_vocabularies",
     "dtype",
@@ -36,16 +42,27 @@ OF_THE_TRANSLATOR = (
 OF_THE_TOKENIZER = ("vocabulary_size", "separate_vocabularies")
 
 _LOWEST = {
+    "max_length": 2,
     "vocabulary_size": 1,
     "tokens_per_batch": 1,
     "warmup_steps": 1,
     "epochs": 1,
     "max_tokens": 2,
     "average_last": 1,
+    "patience": 1,
     "seed": 0,
     "micro_batches": 1,
 }
 _HIGHEST = {"seed": 2**32 - 1}  # NumPy's
+_PROBABILITIES = ("dropout", "label_smoothing")
+_LOWEST_NUMBER = {"clip_norm": 0, "weight_decay": 0, "max_length_ratio": 1}
+_CHOICES = {
+    "preset": list(PRESETS),
+    "recipe": ["auto", "paper"],
+    "separate_vocabularies": [False, True],
+    "drop_duplicates": [False, True],
+}
+_MAX_TOKENS = 256
 _DEFAULT_MAX_LENGTH = inspect.signature(Transformer).parameters["max_length"].default
 
 
@@ -66,6 +83,7 @@ class TrainingConfig:
 
     Args:
         preset: name of the Transformer's size; None means "small".
+        max_length: int. Longest sequence that the model takes; None means 512.
         vocabulary_size: int. Number of pieces of the tokenizer to train; None chooses
             it by the corpus.
         separate_vocabularies: bool. One vocabulary per language instead of a shared
@@ -77,8 +95,18 @@ class TrainingConfig:
         warmup_steps: int. Steps until the highest learning rate.
         epochs: int.
         label_smoothing: float.
-        max_tokens: int. Longer pairs are left out.
+        clip_norm: float. Largest norm of all gradients together; 0 means any.
+        weight_decay: float. Share of each weight, times the learning rate, that is
+            subtracted at each step.
+        max_tokens: int. Longer pairs are left out; None means 256, or `max_length` if
+            that is lower.
+        max_length_ratio: float. Pairs of which one side has more than this many times
+            the tokens of the other are left out; None means none are.
+        drop_duplicates: bool. Leave out pairs that occurred before.
         average_last: int. Number of last epochs whose weights are averaged.
+        patience: int. Number of epochs without a lower validation cross-entropy (or
+            without validation, the training's) after which the training ends; None
+            means it lasts all `epochs`.
         seed: int. Of the initial weights, the order of the pairs and dropout.
         micro_batches: int. Number of micro-batches of one batch; more need less memory.
         recipe: "auto" or "paper".
@@ -93,6 +121,7 @@ class TrainingConfig:
     """
 
     preset: str | None = None
+    max_length: int | None = None
     vocabulary_size: int | None = None
     separate_vocabularies: bool = False
     dtype: str | keras.DTypePolicy | None = None
@@ -101,32 +130,26 @@ class TrainingConfig:
     warmup_steps: int | None = None
     epochs: int | None = None
     label_smoothing: float = 0.1
-    max_tokens: int = 256
+    clip_norm: float = 0.0
+    weight_decay: float = 0.0
+    max_tokens: int | None = None
+    max_length_ratio: float | None = None
+    drop_duplicates: bool = False
     average_last: int = 5
+    patience: int | None = None
     seed: int = 0
     micro_batches: int = 1
     recipe: str = "auto"
 
     def __post_init__(self):
-        check_choice("recipe", self.recipe, ["auto", "paper"])
-        separate = check_choice(
-            "separate_vocabularies", self.separate_vocabularies, [False, True]
-        )
-        if self.preset is not None:
-            check_choice("preset", self.preset, list(PRESETS))
-        checked = {
-            "dtype": _policy_name(self.dtype),
-            "separate_vocabularies": bool(separate),
-        }
+        checked = {}
         for field in dataclasses.fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if value is None and field.default is None:
-                continue  # the recipe chooses it
-            if name in _LOWEST:
-                highest = _HIGHEST.get(name)
-                checked[name] = check_integer(name, value, _LOWEST[name], highest)
-            if name in ("dropout", "label_smoothing"):
-                checked[name] = check_probability(name, value)
+            value = getattr(self, field.name)
+            if value is not None or field.default is not None:  # None is left open
+                checked[field.name] = _checked(field.name, value)
+        if self.max_tokens is None:
+            longest = checked.get("max_length", _MAX_TOKENS)
+            checked["max_tokens"] = min(longest, _MAX_TOKENS)
         vars(self).update(checked)  # frozen for everybody else
 
     @classmethod
@@ -134,18 +157,12 @@ class TrainingConfig:
         """The names of all its values."""
         return [field.name for field in dataclasses.fields(cls)]
 
-    def check_start(
-        self,
-        translator: Any = None,
-        tokenizer: Any = None,
-        max_length: int | None = None,
-    ) -> None:
+    def check_start(self, translator: Any = None, tokenizer: Any = None) -> None:
         """Refuses what does not fit the translator or tokenizer to start from.
 
         Args:
             translator: Translator to train further, or None for a new one.
             tokenizer: Tokenizer of a new translator, or None to train one.
-            max_length: int. That of a new model; None means `Transformer`'s default.
         Raises:
             ValueError: if one of them already has what this config or the other one
                 gives, or `max_tokens` is above the model's `max_length`.
@@ -164,10 +181,8 @@ class TrainingConfig:
             )
         if translator is not None:
             longest = translator.model.max_length
-        elif max_length is not None:
-            longest = check_integer("max_length", max_length, 1)
         else:
-            longest = _DEFAULT_MAX_LENGTH
+            longest = self.max_length or _DEFAULT_MAX_LENGTH
         if self.max_tokens > longest:
             raise ValueError(
                 "`max_tokens` must be at most the model's `max_length`, "
@@ -209,13 +224,25 @@ class TrainingConfig:
     def _given(self, names):
         """Those of the names that have a value of the user's."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        return [name for name in names if getattr(self, name) is not defaults[name]]
+        return [name for name in names if getattr(self, name) != defaults[name]]
+
+
+def _checked(name, value):
+    """The value as a plain int, float, bool or str."""
+    if name in _LOWEST:
+        return check_integer(name, value, _LOWEST[name], _HIGHEST.get(name))
+    if name in _PROBABILITIES:
+        return check_probability(name, value)
+    if name in _LOWEST_NUMBER:
+        return check_number(name, value, _LOWEST_NUMBER[name])
+    if name in _CHOICES:
+        choices = _CHOICES[name]
+        return choices[choices.index(check_choice(name, value, choices))]
+    return _policy_name(value)
 
 
 def _policy_name(dtype):
-    """The name of a precision policy; None stays None."""
-    if dtype is None:
-        return None
+    """The name of a precision policy."""
     try:
         return keras.dtype_policies.get(dtype).name
     except (TypeError, ValueError) as error:

@@ -1,12 +1,15 @@
 """One training, from its first step or its last snapshot to the translator to use."""
 
 import hashlib
+import itertools
 import json
+import warnings
 from collections.abc import Iterable
 
 import keras
 
 from keras_vanilla._atomic_write import atomic_write_text
+from keras_vanilla._checks import some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution.replicas import replicas_in_force
@@ -74,8 +77,7 @@ class TrainingRun:
 
         Raises:
             FileExistsError: if the folder holds a training with other settings.
-            ValueError: if no pair is left to train on, or a text of `validation` is
-                longer than the model takes.
+            ValueError: if no pair is left to train on or to validate on.
             Diverged: if the loss is not a number.
             Interrupted: on Ctrl-C, after `last.keras` is written.
         """
@@ -89,6 +91,8 @@ class TrainingRun:
             self.config.label_smoothing,
             self.config.micro_batches,
             self.optimizer,
+            self.config.clip_norm,
+            self.config.weight_decay,
         )
         if not resumes:
             self.folder.begin(settings, self.translator)
@@ -127,17 +131,31 @@ class TrainingRun:
             "max_tokens": config.max_tokens,
             **batch_shapes(config.max_tokens),
         }
-        self.batches = batches(self.corpus, tokenizer, seed=config.seed, **sizes)
-        self.validation_batches = None
-        if self.validation is None:
-            return
-        try:  # a text that is too long would stop the training after an epoch
-            self.translator.encode(list(self.validation.sources))
-        except ValueError as error:
-            raise ValueError(f"{self.validation.origin}: {error}") from None
-        self.validation_batches = batches(
-            self.validation, tokenizer, shuffle=False, **sizes
+        self.batches = batches(
+            self.corpus,
+            tokenizer,
+            seed=config.seed,
+            max_length_ratio=config.max_length_ratio,
+            drop_duplicates=config.drop_duplicates,
+            **sizes,
         )
+        self.validation_batches = None
+        if self.validation is not None:
+            self._make_validation_batches(sizes)
+
+    def _make_validation_batches(self, sizes):
+        """Pairs that they leave out, such as those too long, are not translated."""
+        tokenizer, validation = self.translator.tokenizer, self.validation
+        self.validation_batches = batches(validation, tokenizer, shuffle=False, **sizes)
+        left_out = self.validation_batches.report.values()
+        self.validation = validation.without(itertools.chain(*left_out))
+        if shared := self.validation_batches.shared_sources(self.batches):
+            warnings.warn(
+                f"{validation.origin}: {len(shared)} of {len(validation)} pairs have a "
+                "source sentence that the training text has too, and make the scores "
+                f"look better than they are: lines {some_of(shared)}.",
+                stacklevel=2,
+            )
 
     def _fit(self):
         callbacks = TrainingCallbacks(self)

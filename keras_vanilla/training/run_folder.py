@@ -13,6 +13,7 @@ from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.translation.translator import Translator
 
@@ -234,8 +235,11 @@ class RunFolder:
 
 
 def _differences(before, now):
-    """A text for each setting that has changed."""
-    before, now = json.loads(json.dumps(before)), json.loads(json.dumps(now))
+    """A text for each setting that has changed; one that is missing has its default."""
+    defaults = TrainingConfig().to_dict()
+    before, now = (
+        json.loads(json.dumps({**defaults, **settings})) for settings in (before, now)
+    )
     return [
         f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
         for name in sorted({*before, *now})

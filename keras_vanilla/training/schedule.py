@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_integer, check_number
 from keras_vanilla._types import Tensor
 
 
@@ -47,13 +47,23 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def transformer_optimizer(
-    d_model: int, warmup_steps: int = 4000
+    d_model: int,
+    warmup_steps: int = 4000,
+    clip_norm: float = 0.0,
+    weight_decay: float = 0.0,
 ) -> keras.optimizers.Optimizer:
     """The paper's optimizer: Adam(0.9, 0.98, 1e-9) under `TransformerSchedule`.
+
+    The paper neither clips gradients nor decays weights.
 
     Args:
         d_model: int. The model's width.
         warmup_steps: int. Steps until the highest learning rate.
+        clip_norm: float. Largest norm of all gradients together; 0 means any.
+        weight_decay: float. Share of each weight, times the learning rate, that is
+            subtracted at each step, as AdamW does.
+    Raises:
+        ValueError: if a number is out of its range.
     Source: Vaswani et al. 2017, section 5.3.
     """
     return keras.optimizers.Adam(
@@ -61,4 +71,6 @@ def transformer_optimizer(
         beta_1=0.9,
         beta_2=0.98,
         epsilon=1e-9,
+        weight_decay=check_number("weight_decay", weight_decay, 0) or None,
+        global_clipnorm=check_number("clip_norm", clip_norm, 0) or None,
     )

@@ -8,6 +8,7 @@ from keras_vanilla._checks import refuse_unknown
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training.compilation import refuse_both
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.training.run_folder import RunFolder
@@ -46,7 +47,8 @@ def train_translator(
             tokenizer, dropout and precision.
         callbacks: more callbacks. Those with `get_state()` and `set_state(state)`, and
             Keras's own, continue where they were when a training is resumed.
-        optimizer: a Keras optimizer instead of `transformer_optimizer`.
+        optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
+            clipping and weight decay.
         overwrite: bool. Replace another training in `output`. Only files that it lists
             as its own are deleted.
         **settings: values of `TrainingConfig`, such as `preset="tiny"` or `epochs=3`.
@@ -59,9 +61,8 @@ def train_translator(
             finished training or one with other settings.
         FolderInUse: if another process trains into `output`.
         OSError: if `output` cannot be written.
-        ValueError: if a value is out of its range or does not fit `translator`, no
-            pair is left to train on, or `validation` has a text that is longer than the
-            model takes.
+        ValueError: if a value is out of its range or does not fit `translator` or
+            `optimizer`, or no pair is left to train on or to validate on.
         Diverged: if the loss is not a number.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Example:
@@ -71,6 +72,7 @@ def train_translator(
     refuse_unknown("train_translator", settings, [*TrainingConfig.names(), *_OWN])
     config = TrainingConfig(**settings)
     config.check_start(translator, tokenizer)
+    refuse_both(optimizer, config.clip_norm, config.weight_decay)
     with RunFolder(output, overwrite) as folder:
         return TrainingRun(
             config,

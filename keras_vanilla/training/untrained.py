@@ -39,9 +39,7 @@ def new_translator(
     refuse_unknown("new_translator", settings, ["tokenizer", *names, *sorted(shape)])
     config = TrainingConfig(**{k: v for k, v in settings.items() if k in names})
     transformer = {k: v for k, v in settings.items() if k not in names}
-    # The default of `max_tokens` may be above a short model's length: nobody asked.
-    given = transformer.get("max_length") if "max_tokens" in settings else None
-    config.check_start(tokenizer=tokenizer, max_length=given)
+    config.check_start(tokenizer=tokenizer)
     return untrained(config.resolve(len(corpus)), corpus, tokenizer, **transformer)
 
 
@@ -74,6 +72,8 @@ def untrained(
         "dropout": config.dropout,
         "dtype": config.dtype,
     }
+    if config.max_length is not None:
+        arguments["max_length"] = config.max_length
     model = Transformer.from_preset(config.preset, **{**arguments, **transformer})
     return Translator(tokenizer, model)
 

@@ -1,9 +1,18 @@
 import types
+from pathlib import Path
 
 import pytest
 
+import keras_vanilla
+from keras_vanilla.cli import parser
 from keras_vanilla.cli.train import _train
+from keras_vanilla.training import TrainingConfig
 from keras_vanilla.training.run_folder import RunFolder
+
+GUIDE = Path(keras_vanilla.__file__).parent / "training" / "README.md"
+COMMAND = "train --source x --target y --output z".split()
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in TrainingConfig.names()}
+OPTIONS["dtype"] = "--precision"
 
 
 class Run:
@@ -32,3 +41,39 @@ def test_a_snapshot_is_announced_unless_it_may_be_overwritten(
     _train(None, folder, given)
     said = "has a snapshot after step 4" in capfd.readouterr().err
     assert said is not overwrite
+
+
+def settings_of(*words):
+    """The settings of a training that a command gives, without those left to it."""
+    options = vars(parser().parse_args([*COMMAND, *words]))
+    names = OPTIONS.keys() & options
+    return {name: options[name] for name in names if options[name] is not None}
+
+
+def test_a_command_without_options_has_the_settings_of_a_config():
+    assert TrainingConfig(**settings_of()) == TrainingConfig()
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        (["--label-smoothing", "0.2"], {"label_smoothing": 0.2}),
+        (["--average-last", "3"], {"average_last": 3}),
+        (["--patience", "4"], {"patience": 4}),
+        (["--max-length", "100"], {"max_length": 100}),
+        (["--clip-norm", "0.5"], {"clip_norm": 0.5}),
+        (["--weight-decay", "1e-4"], {"weight_decay": 1e-4}),
+        (["--max-length-ratio", "3"], {"max_length_ratio": 3.0}),
+        (["--drop-duplicates"], {"drop_duplicates": True}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_an_option_is_a_setting(words, settings):
+    assert TrainingConfig(**settings_of(*words)) == TrainingConfig(**settings)
+
+
+@pytest.mark.parametrize("option", OPTIONS.values())
+def test_every_setting_has_an_option_that_the_guide_names(option):
+    train = parser()._subparsers._group_actions[0].choices["train"]
+    assert option in train._option_string_actions
+    assert option in GUIDE.read_text()

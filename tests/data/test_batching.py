@@ -437,7 +437,7 @@ def test_pairs_too_long_on_either_side_are_reported_and_left_out(tokenizer):
     assert dataset.report == {"empty": [2], "too long": [3, 5, 6]}
     assert corpus.report == {"empty": [2]}
     assert all_pairs(epoch(dataset)) == encoded(corpus, tokenizer, 16)
-    with pytest.warns(UserWarning), pytest.raises(ValueError, match="No pair is left"):
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="no pair is left"):
         batches(ParallelCorpus(LINES, OTHER), tokenizer, max_tokens=2)
 
 

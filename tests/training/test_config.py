@@ -36,10 +36,11 @@ def test_what_is_given_is_not_replaced():
     assert config.warmup_steps == 1000
 
 
-def test_a_resolved_config_has_no_open_number_but_the_vocabulary():
+def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off():
     values = TrainingConfig().resolve(pairs=50_000).to_dict()
-    missing = [name for name, value in values.items() if value is None]
-    assert missing == ["vocabulary_size"]
+    missing = {name for name, value in values.items() if value is None}
+    off = {"max_length", "max_length_ratio", "patience"}
+    assert missing == {"vocabulary_size", *off}
     assert values["preset"] == "small" and values["dtype"] == "float32"
 
 
@@ -61,7 +62,14 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary():
         {"micro_batches": 0},
         {"micro_batches": "2"},
         {"max_tokens": 1},
-        {"max_tokens": None},
+        {"max_length": 1},
+        {"max_length_ratio": 0.9},
+        {"drop_duplicates": "yes"},
+        {"drop_duplicates": None},
+        {"clip_norm": -1},
+        {"clip_norm": None},
+        {"weight_decay": float("inf")},
+        {"patience": 0},
         {"average_last": 0},
         {"preset": "huge"},
         {"recipe": "best"},
@@ -74,6 +82,15 @@ def test_a_value_out_of_its_range_is_refused(value):
     ((name, received),) = value.items()
     with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {received!r}"):
         TrainingConfig(**value)
+
+
+@pytest.mark.parametrize(
+    ("given", "max_tokens"), [(None, 256), (100, 100), (256, 256), (700, 256)]
+)
+def test_pairs_are_by_default_no_longer_than_the_model_takes(given, max_tokens):
+    config = TrainingConfig(max_length=given)
+    config.check_start()
+    assert config.max_tokens == max_tokens
 
 
 def test_a_misspelled_preset_gets_a_suggestion():
@@ -110,7 +127,7 @@ def test_more_tokens_than_a_new_model_takes_are_refused():
     TrainingConfig(max_tokens=512).check_start()
     with pytest.raises(ValueError, match="`max_length`, 512. Received: 600"):
         TrainingConfig(max_tokens=600).check_start()
-    TrainingConfig(max_tokens=600).check_start(max_length=1024)
+    TrainingConfig(max_tokens=600, max_length=1024).check_start()
 
 
 @pytest.mark.full

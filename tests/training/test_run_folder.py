@@ -56,6 +56,14 @@ def test_the_same_training_resumes(tmp_path):
             assert folder.resumes(dict(SETTINGS))
 
 
+def test_a_setting_that_a_record_does_not_have_yet_was_its_default(tmp_path):
+    begun(tmp_path)
+    with RunFolder(tmp_path) as folder:
+        assert folder.resumes({**SETTINGS, "drop_duplicates": False, "patience": None})
+        with pytest.raises(FileExistsError, match="drop_duplicates was False and is T"):
+            folder.resumes({**SETTINGS, "drop_duplicates": True})
+
+
 def test_a_training_killed_before_its_first_snapshot_begins_again(tmp_path):
     begun(tmp_path)
     with RunFolder(tmp_path) as folder:

@@ -28,6 +28,23 @@ def test_adam_has_the_papers_constants_and_survives_its_config():
     assert float(again.learning_rate) == pytest.approx(paper_rate(1, 64, 10), rel=1e-6)
 
 
+def test_clipping_and_weight_decay_are_off_unless_they_are_given():
+    papers = transformer_optimizer(64).get_config()
+    plain = keras.optimizers.Adam(0.1).get_config()
+    for name in ("weight_decay", "clipnorm", "global_clipnorm", "clipvalue"):
+        assert papers[name] == plain[name] is None
+    given = transformer_optimizer(64, clip_norm=0.5, weight_decay=0.01).get_config()
+    assert (given["global_clipnorm"], given["weight_decay"]) == (0.5, 0.01)
+    changed = {name for name in papers if papers[name] != given[name]}
+    assert changed - {"name"} == {"global_clipnorm", "weight_decay"}
+
+
+@pytest.mark.parametrize("name", ["clip_norm", "weight_decay"])
+def test_negative_numbers_are_refused(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be .* least 0. Received: -1"):
+        transformer_optimizer(64, **{name: -1})
+
+
 @pytest.mark.parametrize("arguments", [(0, 10), (10, 0)])
 def test_sizes_below_one_are_refused(arguments):
     with pytest.raises(

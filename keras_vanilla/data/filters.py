@@ -1,0 +1,92 @@
+"""Which pairs of a corpus are left out of its batches, and why."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from keras_vanilla._checks import check_choice, check_integer, check_number, some_of
+from keras_vanilla.data.id_store import IdStore
+from keras_vanilla.data.repeats import repeated_pairs
+
+KEPT, EMPTY, TOO_LONG, LENGTH_RATIO, DUPLICATE = range(5)
+REASONS = {
+    EMPTY: "empty",
+    TOO_LONG: "too long",
+    LENGTH_RATIO: "length ratio",
+    DUPLICATE: "duplicate",
+}
+
+
+@dataclass(frozen=True)
+class PairFilters:
+    """Judges pairs by their ids.
+
+    A pair without any token on one side, such as one that the tokenizer's normalisation
+    empties, is always left out.
+
+    Args:
+        max_tokens: int. Longest sequence of a pair that is kept.
+        max_length_ratio: float. Largest number of tokens on one side for each token on
+            the other, ends not counted; None means any.
+        drop_duplicates: bool. Whether of equal pairs only the first is kept.
+    Raises:
+        ValueError: if a value is out of its range.
+    """
+
+    max_tokens: int
+    max_length_ratio: float | None = None
+    drop_duplicates: bool = False
+
+    def __post_init__(self):
+        check_integer("max_tokens", self.max_tokens, 2)
+        check_choice("drop_duplicates", self.drop_duplicates, [False, True])
+        if self.max_length_ratio is not None:
+            check_number("max_length_ratio", self.max_length_ratio, 1)
+
+    def judge(self, store: IdStore) -> np.ndarray:
+        """`KEPT`, or why it is left out, for each pair; uint8 (pairs,)."""
+        chunks = [self._by_length(lengths) for _, lengths in store.chunks()]
+        verdicts = np.concatenate(chunks or [np.empty(0, np.uint8)])
+        if self.drop_duplicates:
+            repeated = repeated_pairs(store, np.flatnonzero(verdicts == KEPT))
+            verdicts[repeated] = DUPLICATE
+        return verdicts
+
+    def warn(self, origin: str, total: int, left_out: dict[str, list[int]]) -> None:
+        """Warns of the pairs left out, once for each reason.
+
+        Args:
+            origin: str. What to call the corpus.
+            total: int. Number of its pairs.
+            left_out: line numbers of pairs, by reason.
+        """
+        most = self.max_length_ratio
+        causes = {
+            "empty": "have no token on one side",
+            "too long": f"are longer than {self.max_tokens} tokens",
+            "length ratio": f"have more than {most} times the tokens on one side",
+            "duplicate": "occurred before",
+        }
+        for reason, lines in left_out.items():
+            warnings.warn(
+                f"{origin}: {len(lines)} of {total} pairs {causes[reason]} and are "
+                f"left out: lines {some_of(lines)}.",
+                stacklevel=3,
+            )
+
+    def settings(self) -> list:
+        """What decides the result beside `max_tokens`; nothing if all is kept."""
+        if self.max_length_ratio is None and not self.drop_duplicates:
+            return []
+        return [self.max_length_ratio, bool(self.drop_duplicates)]
+
+    def _by_length(self, lengths):
+        longest, shortest = lengths.max(axis=1), lengths.min(axis=1)
+        ratios = (longest - 1) / np.maximum(shortest - 1, 1)
+        uneven = ratios > (self.max_length_ratio or np.inf)
+        return np.select(
+            [shortest <= 1, longest > self.max_tokens, uneven],
+            np.array([EMPTY, TOO_LONG, LENGTH_RATIO], dtype=np.uint8),
+            np.uint8(KEPT),
+        )

@@ -1,0 +1,85 @@
+import csv
+import types
+
+import keras
+import numpy as np
+import pytest
+from stopping import AfterBatches, Crash
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training import new_translator, train_translator
+from keras_vanilla.training.callbacks import TrainingCallbacks
+from keras_vanilla.training.config import TrainingConfig
+
+RISING_LOSS = -0.03  # a learning rate
+
+
+def early_stopping(tmp_path, validation, **settings):
+    """The `EarlyStopping` callbacks of a training with these settings."""
+    run = types.SimpleNamespace(
+        config=TrainingConfig(**settings),
+        folder=types.SimpleNamespace(
+            output=tmp_path, last_path=tmp_path / "last", best_path=tmp_path / "best"
+        ),
+        batches=types.SimpleNamespace(tokens_per_epoch=1),
+        translator=types.SimpleNamespace(tokenizer=None),
+        validation=validation,
+        callbacks=(),
+    )
+    every = TrainingCallbacks(run).in_order()
+    return [each for each in every if isinstance(each, keras.callbacks.EarlyStopping)]
+
+
+def test_nothing_ends_a_training_early_without_patience(tmp_path):
+    assert early_stopping(tmp_path, None) == []
+
+
+@pytest.mark.parametrize(
+    ("validation", "watched"),
+    [(None, "token_crossentropy"), ("text", "val_token_crossentropy")],
+)
+def test_the_crossentropy_per_token_is_watched(tmp_path, validation, watched):
+    (callback,) = early_stopping(tmp_path, validation, patience=3)
+    assert (callback.monitor, callback.patience) == (watched, 3)
+    assert callback.restore_best_weights is False
+
+
+def epochs_of(folder):
+    with open(folder / "history.csv", newline="") as file:
+        return len(list(csv.DictReader(file)))
+
+
+@pytest.mark.full
+def test_a_training_that_gets_worse_ends_early_also_when_it_was_resumed(tmp_path):
+    sources = english_sentences(20, 3)
+    pairs = ParallelCorpus(sources, map(dutch, sources))
+    tokenizer = Tokenizer.train([*pairs.sources, *pairs.targets], vocabulary_size=300)
+
+    def train(folder, stop=0):
+        layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+        return train_translator(
+            pairs,
+            tmp_path / folder,
+            translator=new_translator(
+                pairs, tokenizer=tokenizer, preset="tiny", max_length=30, **layers
+            ),
+            tokens_per_batch=256,
+            max_tokens=30,
+            epochs=9,
+            patience=2,
+            optimizer=keras.optimizers.SGD(RISING_LOSS),
+            callbacks=[AfterBatches(stop)],
+        ).model.get_weights()
+
+    whole = train("whole")
+    assert epochs_of(tmp_path / "whole") == 3
+    steps = len(batches(pairs, tokenizer, tokens_per_batch=256, max_tokens=30))
+    with pytest.raises(Crash):
+        train("resumed", stop=2 * steps + 1)
+    assert epochs_of(tmp_path / "resumed") == 2
+    resumed = train("resumed")
+    assert epochs_of(tmp_path / "resumed") == 3
+    for one, other in zip(whole, resumed, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -1,0 +1,78 @@
+import warnings
+
+import pytest
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.training import TrainingConfig
+from keras_vanilla.training.run import TrainingRun
+
+LONG = "house " * 100
+INVISIBLE = "\u200b"
+
+
+def corpus(*sources, origin="The corpus"):
+    return ParallelCorpus(sources, map(dutch, sources), origin=origin)
+
+
+@pytest.fixture(scope="module")
+def training_text():
+    return corpus(*english_sentences(60, 0))
+
+
+def run_with(validation, training_text, translator, **settings):
+    """A run whose batches are made, and what it warned of."""
+    config = TrainingConfig(max_tokens=40, **settings)
+    run = TrainingRun(config, None, training_text, validation, translator=translator)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run._make_batches()
+    return run, [str(each.message) for each in caught if each.category is UserWarning]
+
+
+def test_pairs_too_long_or_empty_are_left_out_of_validation_and_counted(
+    training_text, trained_translator
+):
+    sources = ["two small trees", LONG, INVISIBLE, "a large tree", LONG]
+    validation = ParallelCorpus(sources, sources, origin="valid.en")
+    run, said = run_with(validation, training_text, trained_translator)
+    assert said == [
+        "valid.en: 1 of 5 pairs have no token on one side and are left out: lines 3.",
+        "valid.en: 2 of 5 pairs are longer than 40 tokens and are left out: lines "
+        "2, 5.",
+    ]
+    assert run.validation.line_numbers.tolist() == [1, 4]
+    assert sorted(run.validation_batches.line_numbers(0)) == [1, 4]
+    assert len(trained_translator.encode(list(run.validation.sources))) == 2
+
+
+def test_validation_of_which_nothing_is_left_is_refused_by_name(
+    training_text, trained_translator
+):
+    validation = ParallelCorpus([LONG], [LONG], origin="valid.en")
+    with pytest.raises(ValueError, match="valid.en: no pair is left of 1"):
+        run_with(validation, training_text, trained_translator)
+
+
+def test_validation_text_that_is_in_the_training_text_is_reported(
+    training_text, trained_translator
+):
+    known = training_text.sources
+    sources = ["small tree nine", known[7], "large large large", known[3]]
+    validation = corpus(*sources, origin="valid.en")
+    _, said = run_with(validation, training_text, trained_translator)
+    assert said == [
+        "valid.en: 2 of 4 pairs have a source sentence that the training text has too, "
+        "and make the scores look better than they are: lines 2, 4."
+    ]
+
+
+def test_filters_are_for_the_training_text_alone(trained_translator):
+    uneven = ParallelCorpus(
+        ["one", "two", "two"], ["een", dutch("two " * 9)] + ["twee"]
+    )
+    twice = corpus("six", "red", "red")
+    settings = {"max_length_ratio": 2.0, "drop_duplicates": True}
+    run, said = run_with(uneven, twice, trained_translator, **settings)
+    assert run.batches.report == {"duplicate": [3]} and len(said) == 1
+    assert run.validation_batches.report == {}

@@ -1,12 +1,14 @@
 """The page in a browser: export/web/test drives it, this prepares what it looks at."""
 
 import dataclasses
+import functools
 import json
 import os
 import random
 import shutil
 import subprocess
 from contextlib import ExitStack, contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
@@ -22,6 +24,7 @@ from keras_vanilla.export.metadata.description import (
     read_description,
     with_description,
 )
+from keras_vanilla.export.metadata.flatbuffer import with_metadata
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import PageServer
 
@@ -44,15 +47,23 @@ ECHOED = [
 ]
 
 
+LIMITS = {
+    "max_bytes": echo_file.MAX_BYTES,
+    "max_source_tokens": echo_file.MAX_TOKENS,
+    "max_output_tokens": echo_file.MAX_TOKENS,
+}
+
+
 def described(content, name, **facts):
-    limits = {
-        "max_bytes": echo_file.MAX_BYTES,
-        "max_source_tokens": echo_file.MAX_TOKENS,
-        "max_output_tokens": echo_file.MAX_TOKENS,
-    }
-    return with_description(
-        content, Description(name=name, parameters=12345, **limits, **facts)
-    )
+    facts = LIMITS | facts
+    return with_description(content, Description(name=name, parameters=12345, **facts))
+
+
+def described_by_0_5(content):
+    """As version 0.5.0 described a file: without a form and a checksum."""
+    facts = {"format": "keras_vanilla translator 1", "version": "0.5.0", "name": "old"}
+    text = json.dumps(facts | LIMITS | {"beam_size": 1, "parameters": 12345})
+    return with_metadata(content, {"keras_vanilla": text.encode()})
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +122,40 @@ def foreign():
     return tf.lite.TFLiteConverter.from_concrete_functions([double]).convert()
 
 
+class NoText(tf.Module):
+    """Gives bytes that are no text, as a damaged file may that reads foreign memory.
+
+    Args:
+        added: int. To each byte of an empty text, too.
+    """
+
+    def __init__(self, added):
+        super().__init__()
+        self._added = added
+
+    @tf.function(input_signature=[tf.TensorSpec([131], tf.uint8, name="text")])
+    def translate(self, text):
+        octets = tf.cast(text, tf.int32)
+        octets = tf.where(octets > 0, 255, 0) + self._added
+        score = -1.5 + 0 * tf.cast(octets[0], tf.float32)
+        return {"text": tf.cast(octets, tf.uint8), "ids": octets, "score": score}
+
+
+def no_text(folder, added=0):
+    module = NoText(added)
+    tf.saved_model.save(module, folder, signatures={"translate": module.translate})
+    converter = tf.lite.TFLiteConverter.from_saved_model(
+        str(folder), signature_keys=["translate"]
+    )
+    return described_by_0_5(converter.convert())
+
+
+def with_one_other_byte(content):
+    """The content with a byte in its middle changed, where the weights are."""
+    place = len(content) // 2
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
 def refused(folder, runtime):
     """Files that the page refuses: name -> (path, runtime, code, message)."""
     whole = described(echo_file.content(), "refused")
@@ -118,14 +163,21 @@ def refused(folder, runtime):
         "cut": (whole[: len(whole) // 2], "damaged", "damaged, or cut off after"),
         "cut-at-its-end": (whole[:-9], "damaged", "damaged, or cut off after"),
         "noise": (whole[:8] + os.urandom(9999), "damaged", "damaged, or cut off after"),
-        "no-model": (whole[:4] + b"TFL3" + bytes(99), "not-ours", "no translator"),
-        "foreign": (foreign(), "not-ours", "no translator"),
+        "one-other-byte": (with_one_other_byte(whole), "damaged", "the checksum at"),
+        "no-text": (no_text(folder / "no-text", 65), "damaged", "empty text"),
+        "no-model": (whole[:4] + b"TFL3" + bytes(99), "not-ours", "not a translator"),
+        "foreign": (foreign(), "not-ours", "not a translator"),
+        "ids": (
+            described(echo_file.content(), "ids", form="ids"),
+            "not-ours",
+            "form “ids”",
+        ),
         "other-format": (
-            whole.replace(b"keras_vanilla translator 1", b"keras_vanilla translator 9"),
+            whole.replace(b"keras_vanilla translator 2", b"keras_vanilla translator 9"),
             "other-format",
             "translator 9",
         ),
-        "empty": (b"", "not-tflite", "no .tflite file"),
+        "empty": (b"", "not-tflite", "not a .tflite file"),
         "missing": (None, "missing", "There is no model at .*404"),
         "no-runtime": (whole, "runtime", "LiteRT.js did not load from"),
     }
@@ -136,25 +188,52 @@ def refused(folder, runtime):
         yield name, path, folder if code == "runtime" else runtime, code, message
 
 
+@functools.cache
+def undamaged():
+    return described(echo_file.content(), "undamaged")
+
+
 @contextmanager
 def served(path, runtime):
     """The address of a server of whatever is at `path`, now or later."""
-    with ExitStack() as stack:
-        if looks_right(path):
-            server = PageServer(path, runtime)
-        else:  # which `serve-web` refuses to begin with
-            begin = path.with_name(f"{path.name}.begin")
-            begin.write_bytes(b"\0\0\0\0TFL3")
-            server = PageServer(begin, runtime)
-            server.files["/translator.tflite"] = path
-        stack.callback(server.server_close)
-        stack.callback(server.shutdown)
-        Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+    begin = path.with_name(f"{path.name}.begin")
+    begin.write_bytes(undamaged())  # `serve-web` refuses to begin with others
+    server = PageServer(begin, runtime)
+    server.files["/translator.tflite"] = path
+    with running(server):
         yield server.url
 
 
-def looks_right(path):
-    return path.exists() and path.read_bytes()[4:8] == b"TFL3"
+@contextmanager
+def running(server):
+    with server:
+        Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        yield
+        server.shutdown()
+
+
+class StaticFiles(SimpleHTTPRequestHandler):
+    """Any host of static files."""
+
+    extensions_map = {".js": "text/javascript", ".wasm": "application/wasm"} | {
+        f".{name}": f"text/{name}" for name in ("html", "css")
+    }
+
+    def log_message(self, *args):
+        pass
+
+
+@contextmanager
+def hosted(folder, model, runtime):
+    """The port of a web host of the page, as export/web/README.md describes one."""
+    shutil.copytree(PAGE, folder)
+    shutil.copytree(runtime, folder / "runtime")
+    shutil.copy(model, folder / "translator.tflite")
+    (folder / "other.txt").write_text("of another program")
+    handler = functools.partial(StaticFiles, directory=folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    with running(server):
+        yield server.server_port
 
 
 def node(name, setting, folder):
@@ -201,8 +280,13 @@ def test_it_translates_as_python_does(
 
 
 def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):
+    odd = tmp_path / "odd.tflite"
+    odd.write_bytes(no_text(tmp_path / "odd"))
     with ExitStack() as stack:
-        setting["urls"] = {"echo": stack.enter_context(served(echo, runtime))}
+        setting["urls"] = {
+            "echo": stack.enter_context(served(echo, runtime)),
+            "noText": stack.enter_context(served(odd, runtime)),
+        }
         setting["refused"] = {
             name: {
                 "url": stack.enter_context(served(path, folder)),
@@ -214,14 +298,28 @@ def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):
         node("refuses", setting, tmp_path)
 
 
+def test_everyone_can_read_it(setting, runtime, echo, tmp_path):
+    with served(echo, runtime) as url:
+        setting["urls"] = {"echo": url}
+        node("readable", setting, tmp_path)
+
+
 def test_it_needs_no_network_after_its_first_load(
     setting, runtime, translator, unseen_sentences, tmp_path
 ):
     paths = [tmp_path / f"{name}.tflite" for name in ("first", "second")]
     for path in paths:
         path.write_bytes(described(echo_file.content(), path.stem))
-    with served(translator, runtime) as url, served(paths[0], runtime) as exchanged:
-        setting["urls"] = {"translator": url}
+    with (
+        hosted(tmp_path / "host", translator, runtime) as port,
+        served(paths[0], runtime) as exchanged,
+    ):
+        setting["host"] = f"http://translator.example:{port}/"
+        setting["arguments"] = [
+            "--host-resolver-rules=MAP translator.example 127.0.0.1",
+            # Service workers need https, except where the browser is told otherwise.
+            f"--unsafely-treat-insecure-origin-as-secure={setting['host'][:-1]}",
+        ]
         setting["texts"] = {"translator": in_python(translator, unseen_sentences[:2])}
         setting["exchanged"] = {
             "url": exchanged,
@@ -233,11 +331,14 @@ def test_it_needs_no_network_after_its_first_load(
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_its_modules_work_without_a_browser(echo, tmp_path):
+    old = tmp_path / "old.tflite"
+    old.write_bytes(described_by_0_5(echo_file.content()))
     rng = random.Random(0)
     texts = ["".join(rng.choices("aB .!?。,\n\"”5éÉ_'(¿", k=40)) for _ in range(500)]
     setting = {
         "page": str(PAGE),
         "file": str(echo),
+        "old": str(old),
         "description": dataclasses.asdict(read_description(echo)),
         "texts": texts,
     }

@@ -6,15 +6,26 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-const [{ readDescription }, { sentences }, { TranslatorError }] = await Promise.all(
-  ['description', 'sentences', 'errors'].map(
-    (name) => import(pathToFileURL(`${setting.page}/${name}.js`)),
-  ),
-);
+const [description, { halves, sentences }, { translatePieces }, { TranslatorError }] =
+  await Promise.all(
+    ['description', 'sentences', 'long_text', 'errors'].map(
+      (name) => import(pathToFileURL(`${setting.page}/${name}.js`)),
+    ),
+  );
+const { readDescription, requireChecksum } = description;
 const file = new Uint8Array(readFileSync(setting.file));
+const old = new Uint8Array(readFileSync(setting.old));
+
+let state = 1;
+const random = (below) => (state = (state * 48271) % 2147483647) % below;
 
 test('the description is the one that Python reads', () => {
   assert.deepEqual(readDescription(file), setting.description);
+});
+
+test('a file of version 0.5.0 needs no checksum', async () => {
+  assert.equal(readDescription(old).format, 'keras_vanilla translator 1');
+  await requireChecksum(old);
 });
 
 test('a file cut anywhere is said to be damaged', () => {
@@ -23,9 +34,24 @@ test('a file cut anywhere is said to be damaged', () => {
   }
 });
 
+test('a file with one other byte is refused, wherever that is', async () => {
+  await requireChecksum(file);
+  for (let round = 0; round < 200; round++) {
+    const bad = file.slice();
+    bad[random(round % 2 ? bad.length : 4000)] ^= 1 << random(8);
+    const read = async () => readDescription(bad) && requireChecksum(bad);
+    await assert.rejects(read, TranslatorError);
+  }
+});
+
 test('whatever is wrong with a file, nothing but a TranslatorError is thrown', () => {
-  let state = 1;
-  const random = (below) => (state = (state * 48271) % 2147483647) % below;
+  for (const description of ['null', '3', '[]', '{}', '"text"', '{"format": {}}']) {
+    const bad = file.slice();
+    const place = Buffer.from(bad).indexOf('{"format"');
+    const size = Buffer.from(bad).indexOf('}', place) + 1 - place;
+    bad.set(Buffer.from(description.padEnd(size)), place);
+    assert.throws(() => readDescription(bad), { code: 'other-format' }, description);
+  }
   for (let round = 0; round < 300; round++) {
     const bad = file.slice();
     for (let i = 0; i < 40; i++) bad[random(bad.length)] = random(256);
@@ -56,6 +82,56 @@ test('texts are cut where a sentence ends', () => {
   }
 });
 
-test('joined sentences are the text, whatever it is', () => {
-  for (const text of setting.texts) assert.equal(sentences(text).join(''), text);
+test('joined sentences and halves are the text, whatever it is', () => {
+  for (const text of setting.texts) {
+    assert.equal(sentences(text).join(''), text);
+    const [left, right] = halves(text);
+    assert.ok(left && right);
+    assert.equal(left + right, text);
+  }
+});
+
+test('a sentence is cut after a clause, a word or a character', () => {
+  for (const [left, right] of [
+    ['Ein Hund rennt, ', 'eine Katze schläft, ja'],
+    ['今日は晴れ、', '明日は雨だろう'],
+    ['Ein Hund ', 'rennt.'],
+    ['fernseh', 'programm'],
+    ['สวัสดี', 'ชาวโลก'], // Thai has no spaces
+    ['👩‍👩‍👧', '👩‍👩‍👧'],
+  ]) {
+    assert.deepEqual(halves(left + right), [left, right]);
+  }
+  assert.deepEqual(halves('é'), []);
+  assert.deepEqual(halves(''), []);
+});
+
+test('what does not fit is translated in pieces, and white space stays', async () => {
+  const most = 12;
+  const translate = async (text) => {
+    if (text.length > most) throw new TranslatorError('too-long', 'Too long.');
+    if (text === 'No!') throw new TranslatorError('failed', 'It failed.');
+    return { text: text.toUpperCase() };
+  };
+  const read = async (text) => {
+    const pieces = [];
+    for await (const piece of translatePieces(text, translate)) pieces.push(piece);
+    return pieces;
+  };
+  const join = (pieces) => pieces.map(({ before, text }) => before + (text ?? '-')).join('');
+  for (const [source, target] of [
+    ['A dog. A cat.', 'A DOG. A CAT.'],
+    ['A dog,  and a cat,\tand one more.\n\n  So.', 'A DOG,  AND A CAT,\tAND ONE MORE.\n\n  SO.'],
+    ['  A dog.', '  A DOG.'],
+    ['abcdefghijklmnop', 'ABCDEFGH IJKLMNOP'],
+    ['今日は晴れ。明日は雨。', '今日は晴れ。明日は雨。'],
+    ['Yes. No! Yes.', 'YES. - YES.'],
+    ['', ''],
+    [' \n ', ''],
+  ]) {
+    assert.equal(join(await read(source)), target);
+  }
+  const pieces = await read('A dog. A dog and a cat. No!');
+  assert.deepEqual(pieces.map(({ sentence }) => sentence), [0, 1, 1, 2]);
+  assert.equal(pieces.at(-1).error.code, 'failed');
 });

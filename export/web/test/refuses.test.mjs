@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { open, photograph, setting, settled } from './setting.mjs';
+import { open, photograph, setting, settled, type } from './setting.mjs';
 
 for (const [name, { url, code, message }] of Object.entries(setting.refused)) {
   test(`${name}: what is wrong with the model is said`, async () => {
@@ -21,6 +21,16 @@ for (const [name, { url, code, message }] of Object.entries(setting.refused)) {
     assert.deepEqual(thrown, { ours: true, code });
   });
 }
+
+test('an answer that is not text is not shown', async () => {
+  const page = await open(setting.urls.noText);
+  assert.equal(await page.innerText('#reason'), ''); // the file has no checksum
+  await type(page, 'Ein Hund.');
+  assert.match(await page.innerText('#problem'), /The file is damaged: .* is not text/);
+  assert.equal(await page.innerText('#translation mark'), 'Ein Hund.');
+  assert.equal(await page.isVisible('#copy'), false);
+  await photograph(page, 'no-text');
+});
 
 test('bytes are taken as well, and bytes that are no model refused', async () => {
   const page = await open(setting.urls.echo);

@@ -1,4 +1,4 @@
-/** What tests/test_web_page.py prepared, and a browser to look at it with. */
+/** What tests/web/test_web_page.py prepared, and a browser to look at it with. */
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { after } from 'node:test';
@@ -25,19 +25,28 @@ const QUIET = [
   '--disable-sync',
 ];
 
-const browser = await chromium.launch({ executablePath: setting.chromium, args: QUIET });
+const browser = await chromium.launch({
+  executablePath: setting.chromium,
+  args: [...QUIET, ...(setting.arguments ?? [])],
+});
 after(() => browser.close());
 mkdirSync(setting.screenshots, { recursive: true });
 
 /** A page of its own, opened at a server's address and done loading. */
 export async function open(url, device = 'desktop') {
-  const context = await browser.newContext(DEVICES[device]);
+  const page = await blank(DEVICES[device]);
+  await page.goto(url);
+  await settled(page);
+  return page;
+}
+
+/** An empty page of its own. */
+export async function blank(options) {
+  const context = await browser.newContext(options);
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   page.errors = [];
   page.on('pageerror', (error) => page.errors.push(error));
-  await page.goto(url);
-  await settled(page);
   return page;
 }
 
@@ -45,11 +54,15 @@ export async function settled(page) {
   await page.waitForSelector('[data-state=ready],[data-state=failed]');
 }
 
-/** Types a text and returns what is said about it when it is translated. */
+/** Types a text and returns its translation. */
 export async function type(page, text) {
   await page.fill('#source', text);
-  await page.waitForFunction(() => !document.body.classList.contains('stale'));
+  await translated(page);
   return page.innerText('#translation');
+}
+
+export async function translated(page) {
+  await page.waitForFunction(() => !document.body.classList.contains('stale'));
 }
 
 export async function photograph(page, name) {

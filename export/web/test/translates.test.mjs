@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEVICES, open, photograph, setting, settled, type } from './setting.mjs';
+import { DEVICES, open, photograph, setting, settled, translated, type } from './setting.mjs';
 
 const { urls, texts, limits } = setting;
 
@@ -26,6 +26,19 @@ async function translateAll(sources) {
   translator.close();
   return found;
 }
+
+test('what is asked of a closed translator is refused, and what it was doing', async () => {
+  const page = await open(urls.echo);
+  const codes = await page.evaluate(async () => {
+    const { loadTranslator } = await import('/translate.js');
+    const translator = await loadTranslator('/translator.tflite');
+    const pending = ['Ein Hund.', 'Hund.'].map((text) => translator.translate(text));
+    translator.close();
+    const results = await Promise.allSettled([...pending, translator.translate('Hund.')]);
+    return results.map(({ reason }) => reason.code);
+  });
+  assert.deepEqual(codes, ['closed', 'closed', 'closed']);
+});
 
 for (const device of Object.keys(DEVICES)) {
   test(`${device}: it translates while one types`, async () => {
@@ -56,23 +69,48 @@ for (const device of Object.keys(DEVICES)) {
     await photograph(page, `${device}-about`);
   });
 
-  test(`${device}: a text that is too long is said to be`, async () => {
+  test(`${device}: a sentence that is too long is translated in parts`, async () => {
     const page = await open(urls.echo, device);
-    const long = 'é'.repeat(limits.bytes / 2 + 1);
-    await type(page, long);
-    const bytes = String(Buffer.byteLength(long));
-    assert.match(await page.innerText('#problem'), new RegExp(`${bytes}.* ${limits.bytes}`));
-    await type(page, `Hund. ${'X y '.repeat(limits.tokens / 2)}`);
-    assert.match(
-      await page.innerText('#problem'),
-      new RegExp(`underlined .* more than the ${limits.tokens} tokens`),
-    );
-    assert.match(await page.innerText('#translation'), /^Hund\. X y/);
+    const clause = 'Ein Hund rennt Hund rennt, ';
+    const long = clause.repeat(limits.bytes / clause.length + 2).trim();
+    assert.equal(await type(page, long), long);
+    const sentence = `Too long: a sentence has more than ${limits.bytes} bytes or ${limits.tokens} tokens`;
+    assert.ok((await page.innerText('#too-long')).startsWith(sentence));
+    await type(page, `Hund. ${'Hund '.repeat(limits.tokens)}\n${'é'.repeat(limits.bytes)}`);
+    assert.match(await page.innerText('#too-long'), /^Too long: 2 sentences have/);
+    assert.match(await page.innerText('#translation'), /^Hund\. Hund Hund.*\né{30}/);
+    assert.equal(await page.isVisible('#problem'), false);
     await photograph(page, `${device}-too-long`);
     await type(page, 'Hund.');
-    assert.equal(await page.isVisible('#problem'), false);
+    assert.equal(await page.innerText('#too-long'), '');
   });
 }
+
+test('a long text appears as it is translated', async () => {
+  const page = await open(urls.echo);
+  await page.evaluate(() => {
+    const output = document.querySelector('#translation');
+    window.lengths = [];
+    new MutationObserver(() => {
+      const busy = output.ariaBusy === 'true' && document.body.classList.contains('stale');
+      if (busy) window.lengths.push(output.textContent.length);
+    }).observe(output, { childList: true });
+  });
+  const lines = Array.from({ length: 40 }, (_, i) => `Ein Hund rennt ${i}.`);
+  assert.equal(await type(page, lines.join('\n')), lines.join('\n'));
+  const lengths = await page.evaluate(() => window.lengths);
+  assert.ok(lengths.length > 20, lengths);
+  assert.deepEqual(lengths, lengths.toSorted((a, b) => a - b));
+  assert.equal(await page.getAttribute('#translation', 'aria-busy'), 'false');
+});
+
+test('what has changed is translated, and the rest stays', async () => {
+  const page = await open(urls.echo);
+  const text = 'Ein Hund. Ein Hund rennt. Hund.';
+  for (const change of [text, text.replace('rennt', 'rennt 7'), text.slice(0, 9), text]) {
+    assert.equal(await type(page, change), change);
+  }
+});
 
 test('sentences are translated one by one, and lines stay lines', async () => {
   const page = await open(urls.echo);
@@ -97,21 +135,66 @@ test('an address may bring a text, which is translated at once', async () => {
   assert.match(expected, /^Ein Hund/);
   const page = await open(`${urls.echo}#text=${encodeURIComponent(text)}`);
   assert.equal(await page.inputValue('#source'), text);
-  await page.waitForFunction(() => !document.body.classList.contains('stale'));
+  await translated(page);
   assert.equal(await page.innerText('#translation'), expected);
   assert.deepEqual(page.errors, []);
 });
 
-test('the translation is copied', async () => {
+test('a plus in an address is a plus, and what is no code is itself', async () => {
+  const page = await open(`${urls.echo}#text=1+1`);
+  assert.equal(await page.inputValue('#source'), '1+1');
+  for (const [hash, text] of [['#text=100%', '100%'], ['#a=b&text=2%2B2&c', '2+2']]) {
+    await page.evaluate((hash) => (location.hash = hash), hash); // on the open page
+    await page.waitForFunction(
+      (text) => document.querySelector('#source').value === text,
+      text,
+    );
+  }
+  await translated(page);
+  assert.deepEqual(page.errors, []);
+});
+
+test('the translation and a link to it are copied, which is announced', async () => {
   const page = await open(urls.echo);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await type(page, 'Ein Hund. Grüße!');
+  assert.equal(await page.isVisible('#copy'), false);
+  await type(page, 'Ein Hund. 1 + 1 & Grüße!');
   await page.click('#copy');
-  await page.waitForFunction(
-    () => document.querySelector('#copy').innerText === 'Copied',
-  );
-  const copied = await page.evaluate(() => navigator.clipboard.readText());
-  assert.equal(copied, 'Ein Hund. Grüße!');
+  await page.waitForSelector('[role=status]:text-is("Copied")');
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(await copied(), await page.innerText('#translation'));
+  await page.click('#link');
+  await page.waitForSelector('[role=status]:text-is("Link copied")');
+  assert.equal(await copied(), page.url());
+  const other = await open(await copied());
+  assert.equal(await other.inputValue('#source'), 'Ein Hund. 1 + 1 & Grüße!');
+});
+
+test('a browser that does not let the page copy is said to', async () => {
+  const page = await open(urls.echo);
+  await type(page, 'Ein Hund.');
+  for (const clipboard of ['undefined', '{ writeText: () => Promise.reject(Error()) }']) {
+    await page.evaluate(`Object.defineProperty(navigator, 'clipboard',
+      { value: ${clipboard}, configurable: true })`);
+    await page.click('#copy');
+    await page.waitForSelector('[role=status]:text("did not allow it: copy the selected")');
+    assert.equal(await page.evaluate(() => String(getSelection())), 'Ein Hund.');
+    await page.click('#link');
+    await page.waitForSelector('[role=status]:text("did not allow it: the link is")');
+    assert.match(page.url(), /#text=Ein%20Hund\.$/);
+  }
+  assert.deepEqual(page.errors, []);
+});
+
+test('the text is cleared, and the next one can be typed', async () => {
+  const page = await open(urls.echo);
+  await type(page, 'Ein Hund.');
+  await page.click('#clear');
+  await translated(page);
+  assert.equal(await page.innerText('#translation'), '');
+  assert.equal(await page.isVisible('#clear'), false);
+  await page.keyboard.type('Hund.');
+  assert.equal(await page.inputValue('#source'), 'Hund.');
 });
 
 test('the page says what the model says of itself', async () => {

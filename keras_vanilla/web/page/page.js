@@ -62,7 +62,9 @@ function fillFromAddress() {
 async function prepareForOffline() {
   const workers = navigator.serviceWorker;
   if (!workers) return;
-  if (LOOPBACK.test(location.hostname)) return removeServiceWorker(workers);
+  if (LOOPBACK.test(location.hostname)) {
+    return removeServiceWorker(workers).catch(() => {}); // where storage is forbidden
+  }
   if (workers.controller) return;
   const controlled = new Promise((done) => {
     workers.addEventListener('controllerchange', done, { once: true });
@@ -71,13 +73,16 @@ async function prepareForOffline() {
   await workers.register(SERVICE_WORKER).then(() => controlled, () => {});
 }
 
-/** Removes what version 0.5.0 has left on loopback; it fails where storage is off. */
+/** Removes what version 0.5.0 has left on loopback. */
 async function removeServiceWorker(workers) {
-  const registration = await workers.getRegistration().catch(() => undefined);
-  const worker = registration?.active ?? registration?.waiting;
-  if (worker?.scriptURL !== SERVICE_WORKER || !(await caches.has(KEPT))) return;
-  await registration.unregister();
+  if (!(await caches.has(KEPT))) return;
+  const registration = await workers.getRegistration();
+  const found = registration?.active?.scriptURL === SERVICE_WORKER;
+  if (found) await registration.unregister();
   await caches.delete(KEPT);
+  if (!found) return;
+  location.reload(); // this page is still the worker's, which would fill its cache again
+  await new Promise(() => {});
 }
 
 function showFailure({ code, message }) {

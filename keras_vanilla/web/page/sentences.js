@@ -24,12 +24,12 @@ const CUTS = [
  * @returns {string[]}
  */
 export function sentences(text) {
-  const found = [];
-  for (const { segment } of segments(text, 'sentence')) {
-    const joins = found.length && NO_END.test(found.at(-1).slice(-LONGEST_WORD));
-    found.push(joins ? found.pop() + segment : segment);
+  const starts = [];
+  for (const { index } of segments(text, 'sentence')) {
+    const begin = Math.max(starts.at(-1) ?? 0, index - LONGEST_WORD);
+    if (!NO_END.test(text.slice(begin, index))) starts.push(index);
   }
-  return found;
+  return starts.map((start, i) => text.slice(start, starts[i + 1]));
 }
 
 /**

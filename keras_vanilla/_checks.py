@@ -6,6 +6,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+LARGEST_INT32 = 2**31 - 1  # ids, sizes and lengths are int32 in every graph
+
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
     """The value as a Python int.
@@ -14,7 +16,7 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
         name: str. The argument's name, for the error.
         value: int, or an integer of another library such as NumPy.
         least: int. Lowest value allowed.
-        most: int or None. Highest value allowed.
+        most: int or None. Highest value allowed; None means 2**31 - 1.
     Raises:
         ValueError: if it is not an integer, or out of range.
     """
@@ -25,6 +27,8 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
         number = None
     if number is None or number < least or (most is not None and number > most):
         raise ValueError(f"`{name}` must be an integer {limits}. Received: {value!r}")
+    if most is None and number > LARGEST_INT32:
+        raise ValueError(f"`{name}` must be below 2**31. Received: {value!r}")
     return number
 
 

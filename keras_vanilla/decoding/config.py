@@ -8,6 +8,7 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length
 
 LENGTH_NORMALIZATIONS = ("gnmt", "power")
+MOST_BEAMS = 1000  # each has a cache and V candidates at every step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +16,7 @@ class DecodingConfig:
     """How to search, and how to score hypotheses of different lengths.
 
     Args:
-        beam_size: int. Hypotheses kept per row (K); 1 is greedy search.
+        beam_size: int, at most 1000. Hypotheses kept per row (K); 1 is greedy search.
         length_penalty: float, at least 0. The exponent of the length normalization.
         max_length: int or None. Longest output in tokens, the end included. None means
             50 more than the source has.
@@ -24,8 +25,9 @@ class DecodingConfig:
         length_normalization: "gnmt" or "power", see `apply_length_penalty`.
     Raises:
         ValueError: if `beam_size`, `max_length` or `n_best` is not an integer of at
-            least 1, `n_best` is above `beam_size`, `length_penalty` is negative or not
-            finite, or `length_normalization` is unknown.
+            least 1, `beam_size` is above 1000, `max_length` is above 2**31 - 1,
+            `n_best` is above `beam_size`, `length_penalty` is negative or not finite,
+            or `length_normalization` is unknown.
     Example:
         DecodingConfig(beam_size=4, length_penalty=0.6)
     """
@@ -40,10 +42,12 @@ class DecodingConfig:
         def keep(name, value):  # NumPy's numbers become Python's
             object.__setattr__(self, name, value)
 
-        keep("beam_size", check_integer("beam_size", self.beam_size, 1))
+        beam_size = check_integer("beam_size", self.beam_size, 1, MOST_BEAMS)
+        keep("beam_size", beam_size)
         keep("length_penalty", check_number("length_penalty", self.length_penalty, 0.0))
         if self.max_length is not None:
-            keep("max_length", check_integer("max_length", self.max_length, 1))
+            length = check_integer("max_length", self.max_length, 1)
+            keep("max_length", length)
         if self.n_best is not None:
             n_best = check_integer("n_best", self.n_best, 1)
             if n_best > self.beam_size:

@@ -8,6 +8,7 @@ from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.models.transformer import Transformer
 
 USUAL_LENGTH = 128
+LONGEST_TEXT = 2**20  # bytes; the tokenizer's tensors are some hundred times as long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +42,8 @@ class Limits:
                 where that is less.
             max_length: int or None, the same.
         Raises:
-            ValueError: if a limit is not an integer of at least 1, or a length is above
-                the model's.
+            ValueError: if a limit is not an integer of at least 1, a length is above the
+                model's, or the bytes are more than a million.
         """
 
         def length(name, value):
@@ -57,7 +58,7 @@ class Limits:
             return value
 
         return cls(
-            max_bytes=check_integer("max_bytes", max_bytes, 1),
+            max_bytes=check_integer("max_bytes", max_bytes, 1, LONGEST_TEXT),
             max_source_length=length("max_source_length", max_source_length),
             max_length=length("max_length", max_length),
         )

@@ -158,6 +158,11 @@ class TfliteExport:
             raise ValueError(
                 f"A TFLite file's name ends with .tflite. Received: {self.path}"
             )
+        if self.form == "steps" and not self.decoding.is_greedy:
+            raise ValueError(
+                "A file of the form 'steps' leaves the search to the app and takes no "
+                f"`beam_size`. Received: {self.decoding.beam_size}"
+            )
         check_target(self.path)
         if self.has_texts:
             check_target(self.card)

@@ -47,6 +47,11 @@ def checked(config: dict) -> dict:
         config[name] = check_integer(name, config[name], 1)
     for name in IDS:
         config[name] = check_integer(name, config[name], 0)
+    if config["pad_id"] == config["end_id"]:
+        raise ValueError(
+            "`pad_id` and `end_id` must be different: a search ends at one and fills "
+            f"up with the other. Received: pad_id=end_id={config['end_id']}"
+        )
     config["dropout"] = check_probability("dropout", config["dropout"])
     if config["attention_dropout"] is not None:
         rate = check_probability("attention_dropout", config["attention_dropout"])

@@ -309,7 +309,7 @@ def test_scores_are_those_of_the_whole_model(trained_translator):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"beam_size": 0}, "`beam_size` must be .* at least 1.* Received: 0"),
+        ({"beam_size": 0}, "`beam_size` must be .* from 1 to 1000. Received: 0"),
         ({"beam_size": 2.5}, "`beam_size` must be an integer .* Received: 2.5"),
         ({"n_best": 0}, "`n_best` must be .* Received: 0"),
         ({"n_best": 5}, "`n_best` must be .* `beam_size`, 4.* Received: 5"),

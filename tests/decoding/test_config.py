@@ -19,7 +19,11 @@ SOURCE = np.array([[5, 3, 0], [2, 7, 4]], "int32")
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"beam_size": 0}, "`beam_size` must be an integer of at least 1. Received: 0"),
+        ({"beam_size": 0}, "`beam_size` must be .* from 1 to 1000. Received: 0"),
+        ({"beam_size": 10**8}, "from 1 to 1000. Received: 100000000"),
+        ({"max_length": 2**31}, "`max_length` must be below 2..31. Received: 214748"),
+        ({"max_length": 2.5}, "`max_length` must be an integer .* Received: 2.5"),
+        ({"max_length": math.nan}, "`max_length` must be .* Received: nan"),
         ({"beam_size": 2.0}, "`beam_size` .* Received: 2.0"),
         ({"beam_size": True}, "`beam_size` .* Received: True"),
         ({"beam_size": 2, "n_best": 3}, "`n_best` .* `beam_size`, 2. Received: 3"),

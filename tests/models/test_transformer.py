@@ -466,6 +466,25 @@ def test_size_below_one_is_refused(name):
         Transformer(**{**SIZES, name: 0})
 
 
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (
+            {"max_length": 2**31},
+            "`max_length` must be below 2..31. Received: 2147483648",
+        ),
+        ({"max_length": 2.5}, "`max_length` must be an integer .* Received: 2.5"),
+        ({"max_length": float("nan")}, "`max_length` must be .* Received: nan"),
+        ({"end_id": -1}, "`end_id` must be an integer of at least 0. Received: -1"),
+        ({"pad_id": 3}, "`pad_id` and `end_id` must be different.*pad_id=end_id=3"),
+    ],
+    ids=str,
+)
+def test_lengths_and_ids_that_no_search_can_use_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(**{**SIZES, **wrong})
+
+
 def test_width_that_the_heads_do_not_divide_is_refused():
     with pytest.raises(ValueError, match="divisible.*d_model=10, num_heads=3"):
         Transformer(**{**SIZES, "num_heads": 3})

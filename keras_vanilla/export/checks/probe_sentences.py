@@ -10,10 +10,6 @@ COUNT = 40
 FREQUENT = 1000  # pieces; a vocabulary begins with the most frequent
 
 
-# Where words are in random order the best translation is hardly better than the next.
-MADE_UP_GAP = 0.5  # between two logits
-
-
 def made_up_sentences(translator: Translator, limits: Limits) -> list[str]:
     """Frequent words in random order, an empty text, and one of the longest length.
 

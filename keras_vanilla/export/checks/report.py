@@ -1,11 +1,16 @@
 """The result of a verification, and the verdict."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
-NEAR_TIE = 1e-4  # between two logits: rounding may put them in either order
-INT8_SHARE = 0.05  # of sentences that may differ where weights are rounded to int8
+from keras_vanilla.export.checks.quality import MetricComparison
+
+# Between two logits that rounding may put in either order.
+NEAR_TIE = 1e-4
+NEAR_TIE_AT_8_BITS = 0.5  # weights, and the inputs of their products, in 8 bits
+FAR_SHARE = 0.05  # of an int8 file's sentences that may differ by more
 
 
 @dataclass(frozen=True)
@@ -24,11 +29,6 @@ class Difference:
     position: int
     gap: float
     text: str
-
-    @property
-    def near_tie(self) -> bool:
-        """Whether rounding alone explains the difference."""
-        return self.gap <= NEAR_TIE
 
     def __str__(self):
         return (
@@ -66,6 +66,9 @@ class TextDifference:
         return f"{shown}, {why} the segmentations {ours!r} and {theirs!r}"
 
 
+DIFFER = "differ from Keras by more than"
+
+
 @dataclass
 class Report:
     """The result of `verify`; printing it shows all.
@@ -82,11 +85,9 @@ class Report:
         faults: tuple of str. Faults in the file's structure.
         endless: int. Number of the file's outputs without an end.
         inputs: int. Number of different sentences.
-        outputs: int. Number of different outputs of the file.
+        outputs: int. Number of different translations of them, in Keras.
         milliseconds: list of float, a `.tflite` file's time for each sentence.
-        bleu: pair of floats or None. Keras's BLEU and the file's.
-        least_gap: float. In int8, differences of less than this between two logits do
-            not count.
+        metrics: tuple of MetricComparison; empty without references.
         has_texts: bool. Whether a `.tflite` file takes and gives texts.
     """
 
@@ -102,8 +103,7 @@ class Report:
     inputs: int = 0
     outputs: int = 0
     milliseconds: list[float] = field(default_factory=list)
-    bleu: tuple[float, float] | None = None
-    least_gap: float = 0.0
+    metrics: tuple[MetricComparison, ...] = ()
     has_texts: bool = False
 
     @property
@@ -114,7 +114,13 @@ class Report:
     @property
     def near_ties(self) -> int:
         """Number of differences that rounding alone explains."""
-        return sum(difference.near_tie for difference in self.differences)
+        most = NEAR_TIE_AT_8_BITS if self.quantized else NEAR_TIE
+        return sum(difference.gap <= most for difference in self.differences)
+
+    @property
+    def far(self) -> int:
+        """Number of differences by more than a near-tie."""
+        return len(self.differences) - self.near_ties
 
     @property
     def passed(self) -> bool:
@@ -125,9 +131,13 @@ class Report:
     def reasons(self) -> list[str]:
         """Why the file does not pass, in sentences; none if it passes.
 
-        In float32 each difference must be a near-tie, or a tie of the tokenizer; in
-        int8 at most one sentence in twenty may differ. Of several sentences half must
-        end, and have outputs of their own.
+        In float32 each difference must be a near-tie, or a tie of the tokenizer. An
+        int8 file is judged by what its users lose: with references neither BLEU nor
+        chrF may be lower than Keras's by more than 0.3, or it must be chance: not
+        significant, and no more sentences different than without references. Without
+        references one sentence in twenty, and two standard deviations more, may differ
+        by more than a near-tie at 8 bits. Of several sentences half must end, and have
+        translations of their own.
         """
         if self.custom_operators:
             names = ", ".join(self.custom_operators)
@@ -145,16 +155,21 @@ class Report:
         return reasons
 
     def _of_ids(self):
-        if self.quantized:
-            count = sum(each.gap >= self.least_gap for each in self.differences)
-            if count > INT8_SHARE * self.sentences:
-                yield (
-                    f"{count} of {self.sentences} sentences differ from Keras, more "
-                    "than one in twenty."
-                )
-        elif self.near_ties < len(self.differences):
-            count = len(self.differences) - self.near_ties
-            yield f"{count} of {self.sentences} sentences differ by more than a tie."
+        if not self.quantized:
+            if self.far:
+                yield f"{self.far} of {self.sentences} sentences {DIFFER} a tie."
+            return
+        lower = [metric for metric in self.metrics if metric.is_lower]
+        if self.metrics and not lower:
+            return
+        for metric in lower:
+            if metric.is_significantly_lower:
+                yield f"The translations are worse than Keras's: {metric}."
+        if self.far > _most_far(self.sentences):
+            yield (
+                f"{self.far} of {self.sentences} sentences {DIFFER} a near-tie at 8 "
+                "bits, more than one in twenty."
+            )
 
     def _texts_explained(self):
         """Whether each different text follows from different ids."""
@@ -171,10 +186,10 @@ class Report:
         lines += [f"  {reason}" for reason in self.reasons]
         if self.custom_operators:
             return "\n".join([*lines, "Not run."])
-        beyond = len(self.differences) - self.near_ties
+        tie = "a near-tie at 8 bits" if self.quantized else "a near-tie"
         lines.append(
             f"{self.equal:,} of {self.sentences:,} sentences have Keras's ids, "
-            f"{self.near_ties} differ by a near-tie and {beyond} by more"
+            f"{self.near_ties} differ by {tie} and {self.far} by more"
         )
         lines += map(str, self.differences)
         if self.text_differences:
@@ -183,10 +198,15 @@ class Report:
         return "\n".join([*lines, *self._figures()])
 
     def _figures(self):
-        if self.bleu is not None:
-            ours, theirs = self.bleu
-            yield f"BLEU {theirs:.2f}, in Keras {ours:.2f} ({theirs - ours:+.2f})"
+        yield from map(str, self.metrics)
         if self.milliseconds:
             percent = np.percentile(self.milliseconds, (50, 90, 99))
             times = "/".join(f"{value:.1f}" for value in percent)
             yield f"{times} ms per sentence for 50/90/99 % of them, one thread"
+
+
+def _most_far(sentences):
+    """One sentence in twenty, and two standard deviations of that number."""
+    return FAR_SHARE * sentences + 2 * math.sqrt(
+        FAR_SHARE * (1 - FAR_SHARE) * sentences
+    )

@@ -1,5 +1,6 @@
 """Compares an exported file's translations with Keras's."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,14 @@ import sentencepiece
 from keras import ops
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.decoding.hypothesis_end import until_end
-from keras_vanilla.export.checks.probe_sentences import MADE_UP_GAP, made_up_sentences
+from keras_vanilla.decoding.hypothesis_end import longest_output, until_end
+from keras_vanilla.export.checks.probe_sentences import made_up_sentences
+from keras_vanilla.export.checks.quality import compare_quality
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
-from keras_vanilla.translation import Translator, bleu_and_chrf
+from keras_vanilla.translation import Translator
 from keras_vanilla.translation.buckets import length_buckets
 
 
@@ -25,23 +27,24 @@ def verify(
     path: PathLike,
     sentences: Sequence[str],
     references: Sequence[str] | None = None,
-    least_gap: float = 0.0,
 ) -> Report:
     """Compares an exported file's translations with Keras's, and checks its structure.
 
     Both get the same sentences and the same search. Where the two ids differ, Keras
     computes from their common beginning how far apart the two next logits are (in beam
-    search, the two scores): up to 1e-4 it is a near-tie, which rounding decides. Keras
-    computes in float32 here, as the files do. Of a `.tflite` file the structure is
-    checked as well, see `structure_faults`.
+    search, the two scores): up to 1e-4 it is a near-tie, which rounding decides; in
+    int8 up to 0.5. Keras computes in float32 here, as the files do. Of a `.tflite` file
+    the structure is checked as well, see `structure_faults`.
+
+    The graph of a SavedModel is run, and can do what a program can: give it only
+    SavedModels of people you trust.
 
     Args:
         translator: Translator that was exported.
         path: path of a SavedModel folder or a `.tflite` file.
         sentences: list of str.
-        references: list of str or None. Right translations, for BLEU of both.
-        least_gap: float. In int8, differences of less than this between two logits do
-            not count.
+        references: list of str or None. Right translations: then BLEU and chrF of both
+            decide about an int8 file, see `Report.reasons`.
     Returns:
         Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
@@ -53,7 +56,7 @@ def verify(
         ImportError: if a `.tflite` file is to be run without ai-edge-litert.
     """
     translator = translator.in_float32()
-    report = compare(translator, path, sentences, references, least_gap)
+    report = compare(translator, path, sentences, references)
     if report.kind == "TFLite":
         tables = TokenizerGraph(translator.tokenizer).nbytes if report.has_texts else 0
         content = Path(path).read_bytes()
@@ -66,23 +69,20 @@ def compare(
     path: PathLike,
     sentences: Sequence[str] | None = None,
     references: Sequence[str] | None = None,
-    least_gap: float = 0.0,
 ) -> Report:
     """As `verify`, without the check of the structure.
 
     Args:
         translator: Translator that was exported; it computes in float32.
         path: as of `verify`.
-        sentences: as of `verify`; None makes some up, whose `least_gap` is 0.5.
+        sentences: as of `verify`; None makes some up.
         references: as of `verify`.
-        least_gap: as of `verify`.
     Raises:
         FileNotFoundError, TypeError, ValueError, ImportError: as `verify`.
     """
     exported = open_exported(path)
     if sentences is None:
         sentences = made_up_sentences(translator, exported.limits)
-        least_gap = MADE_UP_GAP
     sources = translator.encode(sentences)
     if not sources:
         raise ValueError("`sentences` must hold at least one. Received: none")
@@ -96,7 +96,6 @@ def compare(
         exported.size,
         exported.quantized,
         exported.custom_operators,
-        least_gap=least_gap,
         has_texts=exported.form == "text",
     )
     if report.custom_operators:
@@ -108,7 +107,11 @@ def compare(
 
 
 class _Pair(NamedTuple):
-    """Keras's and the file's translation of one sentence; a file may write no text."""
+    """Keras's and the file's translation of one sentence; a file may write no text.
+
+    Where the file's outputs are shorter than Keras's, `keras_ids` are those of a search
+    of the file's length, and `whole_ids` of one without that limit.
+    """
 
     line: int
     sentence: str
@@ -117,6 +120,7 @@ class _Pair(NamedTuple):
     file_ids: list[int]
     keras_text: str
     file_text: str | None
+    whole_ids: tuple[int, ...]
     unfinished: bool
 
 
@@ -127,7 +131,7 @@ def _translate_both(translator, exported, sentences, sources):
         texts, rows = [sentences[i] for i in numbers], [sources[i] for i in numbers]
         file_ids, file_texts = exported.translate(texts, rows, model)
         whole = translator.search(rows, exported.decoding)
-        keras_ids = whole[:, : file_ids.shape[1]]  # the file's outputs may be shorter
+        keras_ids = _as_long(whole, translator, exported.decoding, rows, file_ids)
         keras_texts = decode(keras_ids)
         for place, number in enumerate(numbers):
             has_piece = len(rows[place]) > 1  # else the translation is empty
@@ -140,8 +144,29 @@ def _translate_both(translator, exported, sentences, sources):
                 until_end(file_ids[place].tolist(), model),
                 keras_texts[place] if has_piece else "",
                 None if file_texts is None else file_texts[place],
+                tuple(until_end(whole[place].tolist(), model)),
                 not skipped and model.end_id not in [*whole[place], *file_ids[place]],
             )
+
+
+def _as_long(whole, translator, decoding, rows, file_ids):
+    """Keras's ids from a search that is no longer than the file's outputs.
+
+    A greedy search that is stopped gives the beginning of the whole one; a beam search
+    may give other hypotheses, and is made again for the sources that it concerns.
+    """
+    model, length = translator.model, file_ids.shape[1]
+    keras_ids = whole[:, :length].copy()
+    stopped = [
+        place
+        for place, row in enumerate(rows)
+        if longest_output(len(row), model.max_length) > length
+    ]
+    if stopped and not decoding.is_greedy:
+        limited = dataclasses.replace(decoding, max_length=length)
+        found = translator.search([rows[place] for place in stopped], limited)
+        keras_ids[stopped] = found[:, : keras_ids.shape[1]]
+    return keras_ids
 
 
 def _fill(report, pairs, translator, exported, references):
@@ -149,7 +174,7 @@ def _fill(report, pairs, translator, exported, references):
     report.sentences = len(pairs)
     report.endless = sum(pair.unfinished for pair in pairs)
     report.inputs = len({pair.sentence for pair in pairs})
-    report.outputs = len({tuple(pair.file_ids) for pair in pairs})
+    report.outputs = len({pair.whole_ids for pair in pairs})
     report.milliseconds = list(exported.milliseconds)
     for pair in pairs:
         if pair.keras_ids != pair.file_ids:
@@ -164,7 +189,7 @@ def _fill(report, pairs, translator, exported, references):
             decode([pair.keras_ids for pair in pairs]),
             decode([pair.file_ids for pair in pairs]),
         )
-        report.bleu = tuple(bleu_and_chrf(t, references).bleu for t in texts)
+        report.metrics = compare_quality(*texts, references)
 
 
 def _difference(model, decoding, pair):

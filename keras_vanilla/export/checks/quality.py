@@ -1,0 +1,74 @@
+"""BLEU and chrF of an exported file's translations against Keras's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_LOSS = 0.3  # of BLEU or chrF that nobody notices
+SIGNIFICANT = 0.05  # p-value below which a loss is more than chance
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """A metric of an exported file's translations and of Keras's.
+
+    Attributes:
+        name: "BLEU" or "chrF".
+        keras: float, 0 to 100.
+        file: float, the same.
+        p_value: float. Of the difference, by paired bootstrap resampling.
+    """
+
+    name: str
+    keras: float
+    file: float
+    p_value: float
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether the file loses more than nobody notices."""
+        return self.keras - self.file > MOST_LOSS
+
+    @property
+    def is_significantly_lower(self) -> bool:
+        """Whether it does, and by more than chance."""
+        return self.is_lower and self.p_value < SIGNIFICANT
+
+    def __str__(self):
+        return (
+            f"{self.name} {self.file:.2f}, in Keras {self.keras:.2f} "
+            f"({self.file - self.keras:+.2f}, p = {self.p_value:.3f})"
+        )
+
+
+def compare_quality(
+    keras_texts: Sequence[str], file_texts: Sequence[str], references: Sequence[str]
+) -> tuple[MetricComparison, ...]:
+    """BLEU and chrF of both, and how likely their difference is chance.
+
+    Args:
+        keras_texts: list of str. Keras's translations.
+        file_texts: list of str, the file's.
+        references: list of str, right translations.
+    Returns:
+        Tuple of MetricComparison.
+    Source: Koehn 2004, "Statistical Significance Tests for Machine Translation
+        Evaluation", as in sacreBLEU.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+    from sacrebleu.significance import PairedTest
+
+    metrics = {"BLEU": BLEU(force=True), "chrF": CHRF()}
+    test = PairedTest(
+        [("Keras", keras_texts), ("file", file_texts)],
+        metrics,
+        [references],
+        test_type="bs",
+        n_samples=RESAMPLES,
+    )
+    _, scores = test()
+    del scores["System"]  # a column of names; the others are in the metrics' order
+    return tuple(
+        MetricComparison(name, keras.score, file.score, float(file.p_value))
+        for name, (keras, file) in zip(metrics, scores.values(), strict=True)
+    )

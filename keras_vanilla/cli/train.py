@@ -38,6 +38,14 @@ def _add_output(command):
         action="store_true",
         help="replace another training in the folder",
     )
+    add(
+        "--allow-changed",
+        nargs="+",
+        default=(),
+        metavar="NAME",
+        help="resume though these differ: epochs, loss, micro_batches, optimizer, "
+        "versions",
+    )
 
 
 def _add_model(command):
@@ -136,10 +144,10 @@ def run(options: argparse.Namespace) -> None:
     folder = RunFolder(options.output, options.overwrite)
     with strategy(options.strategy), folder:
         given.read(config, folder)
-        _train(config, folder, given)
+        _train(config, folder, given, options.allow_changed)
 
 
-def _train(config, folder, given):
+def _train(config, folder, given, allow_changed=()):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(
@@ -149,6 +157,7 @@ def _train(config, folder, given):
         given.validation,
         tokenizer=given.tokenizer,
         translator=given.translator,
+        allow_changed=allow_changed,
     )
     say(f"{len(given.corpus):,} pairs: {run.config}")
     step = None if folder.overwrite else folder.snapshots.last_step()

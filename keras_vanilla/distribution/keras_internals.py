@@ -23,6 +23,12 @@ STATE_OF_MODEL_CHECKPOINT = (
     "_last_batch_seen",
 )
 
+# What `keras.callbacks.SwapEMAWeights` keeps: where the averages are.
+STATE_OF_SWAP_EMA_WEIGHTS = ("_ema_weights_in_model",)
+
+# What `keras.callbacks.TensorBoard` counts batches with.
+STATE_OF_TENSORBOARD = ("_global_train_batch", "_global_test_batch")
+
 
 def require_known_keras() -> None:
     """Refuses a version of Keras whose private names were not looked at.
@@ -81,6 +87,27 @@ def build_metrics_and_optimizer(model: keras.Model, data: Any) -> None:
 def set_initial_epoch(model: keras.Model, epoch: int | None) -> None:
     """The epoch at which the running `fit` begins (`Trainer._initial_epoch`)."""
     model._initial_epoch = epoch
+
+
+@contextlib.contextmanager
+def deterministic_operations() -> Iterator[None]:
+    """While open, TensorFlow's operations are deterministic; then as they were before.
+
+    TensorFlow has no public name for the way back: it is in
+    `tensorflow.python.framework.config`. On other backends this does nothing.
+    """
+    if keras.backend.backend() != "tensorflow":
+        yield
+        return
+    from tensorflow.python.framework import config
+
+    before = config.is_op_determinism_enabled()
+    config.enable_op_determinism()
+    try:
+        yield
+    finally:
+        if not before:
+            config.disable_op_determinism()
 
 
 def model_of(callback: keras.callbacks.Callback) -> keras.Model | None:

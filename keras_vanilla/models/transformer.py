@@ -1,5 +1,6 @@
 """The Transformer: layers put together with Keras's functional API."""
 
+import contextlib
 import inspect
 from typing import Any
 
@@ -219,12 +220,13 @@ class Transformer(keras.Model):
         if getattr(x, "endless", False) and kwargs.get("steps_per_epoch") is None:
             kwargs["steps_per_epoch"] = x.steps_per_epoch
         callbacks = args[4] if len(args) > 4 else kwargs.get("callbacks")
-        for callback in keras.tree.flatten(callbacks):
-            if hasattr(callback, "refuse_other_batches"):  # `ExactResume`
-                callback.refuse_other_batches(x)
         if "validation_data" in kwargs:
             kwargs["validation_data"] = _dataset_of(kwargs["validation_data"])
-        with steps.replica_overrides(self):
+        with contextlib.ExitStack() as stack:
+            for callback in keras.tree.flatten(callbacks):
+                if hasattr(callback, "during_fit"):  # `ExactResume`
+                    stack.enter_context(callback.during_fit(x))
+            stack.enter_context(steps.replica_overrides(self))
             return super().fit(_dataset_of(x), *args, **kwargs)
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:

@@ -11,6 +11,7 @@ from keras_vanilla._checks import check_integer
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.progress import TrainingProgress
+from keras_vanilla.training.resume.separate_arrays import SeparateArrays
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
 
@@ -41,10 +42,10 @@ class AverageCheckpoints(keras.callbacks.Callback):
         self._kept = collections.deque(maxlen=self.last)
 
     def on_epoch_end(self, epoch, logs=None):
-        self._kept.append(self.model.get_weights())
+        self._kept.append(SeparateArrays(self.model.get_weights()))
 
     def get_state(self) -> dict:
-        """What `ExactResume` stores: the weights of the last epochs."""
+        """What `ExactResume` stores: the weights of the last epochs, each once."""
         return {"kept": list(self._kept)}
 
     def set_state(self, state: dict) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import keras
 
@@ -19,7 +19,10 @@ from keras_vanilla.training.callbacks import TrainingCallbacks
 from keras_vanilla.training.compilation import compile_for_training
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.resume.exact_resume import ExactResume
-from keras_vanilla.training.resume.model_state import optimizer_settings
+from keras_vanilla.training.resume.identity import (
+    check_changeable,
+    optimizer_settings,
+)
 from keras_vanilla.training.run_folder import RunFolder
 from keras_vanilla.training.untrained import untrained
 from keras_vanilla.translation.evaluation import score
@@ -53,6 +56,9 @@ class TrainingRun:
         translator: Translator to train further, in place, or None for a new one.
         callbacks: more `keras.callbacks.Callback` objects.
         optimizer: a Keras optimizer instead of the paper's.
+        allow_changed: as for `ExactResume`.
+    Raises:
+        ValueError: if `allow_changed` has another name.
     """
 
     def __init__(
@@ -66,11 +72,13 @@ class TrainingRun:
         translator: Translator | None = None,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         optimizer: keras.optimizers.Optimizer | None = None,
+        allow_changed: Collection[str] = (),
     ):
         self.config = config.resolve(len(corpus), translator and translator.model)
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
         self.callbacks, self.optimizer = tuple(callbacks), optimizer
+        self.allow_changed = check_changeable(allow_changed)
 
     def train(self) -> Translator:
         """Trains from the beginning or the last snapshot; the translator to use.
@@ -82,7 +90,7 @@ class TrainingRun:
             Interrupted: on Ctrl-C, after `last.keras` is written.
         """
         settings = self._settings()
-        resumes = self.folder.resumes(settings)
+        resumes = self.folder.resumes(settings, self.allow_changed)
         self.translator = self._start(resumes)
         self._make_batches()
         compile_for_training(
@@ -94,7 +102,9 @@ class TrainingRun:
             self.config.clip_norm,
             self.config.weight_decay,
         )
-        if not resumes:
+        if resumes:
+            self.folder.resume(settings)
+        else:
             self.folder.begin(settings, self.translator)
         chosen = self._fit()
         self.folder.finish()
@@ -120,9 +130,9 @@ class TrainingRun:
         """
         if self.translator is not None:
             return self.translator
-        if resumes:
-            return Translator.load(self.folder.saved(self.folder.last_path))
-        return untrained(self.config, self.corpus, self.tokenizer)
+        saved = self.folder.last_saved() if resumes else None
+        # A new one has the same tokenizer and sizes, or the snapshot refuses it.
+        return saved or untrained(self.config, self.corpus, self.tokenizer)
 
     def _make_batches(self):
         config, tokenizer = self.config, self.translator.tokenizer
@@ -160,7 +170,10 @@ class TrainingRun:
     def _fit(self):
         callbacks = TrainingCallbacks(self)
         resume = ExactResume(
-            self.folder.snapshots.folder, self.batches, callbacks.in_order()
+            self.folder.snapshots.folder,
+            self.batches,
+            callbacks.in_order(),
+            allow_changed=self.allow_changed,
         )
         keras.utils.set_random_seed(self.config.seed)
         try:
@@ -187,8 +200,9 @@ class TrainingRun:
             results["average_val_bleu"] = score(chosen, self.validation).bleu
             results["best_val_bleu"] = history["val_bleu"][best_epoch - 1]
             if results["best_val_bleu"] > results["average_val_bleu"]:
-                results["chosen"] = "best"
-                chosen = Translator.load(self.folder.saved(self.folder.best_path))
+                best = self.folder.load(self.folder.best_path)
+                if best:
+                    results["chosen"], chosen = "best", best
         chosen.save(self.folder.translator_path)
         results["config"] = self.config.to_dict()
         text = json.dumps(results, indent=2) + "\n"

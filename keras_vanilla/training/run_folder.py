@@ -5,6 +5,8 @@ import json
 import os
 import re
 import tempfile
+import warnings
+from collections.abc import Collection
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write_text, remove_unfinished
@@ -14,6 +16,8 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
+from keras_vanilla.training.resume.identity import differences
+from keras_vanilla.training.resume.snapshots import FILES as SNAPSHOT_FILES
 from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.translation.translator import Translator
 
@@ -27,11 +31,15 @@ FILES = (
     "history.csv",
     "logs/train/events.out.tfevents.*",
     "logs/validation/events.out.tfevents.*",
-    "snapshots/step-*.npz",
-    "snapshots/step-*.npz.damaged",
-    "snapshots/.step-*.npz",  # of a write that was killed
-    "snapshots/.lock",
+    *(f"snapshots/{name}" for name in SNAPSHOT_FILES),
 )
+# The settings that each name of `ExactResume(allow_changed=...)` stands for.
+SETTINGS_OF = {
+    "epochs": ("epochs",),
+    "loss": ("label_smoothing",),
+    "micro_batches": ("micro_batches",),
+    "optimizer": ("optimizer", "warmup_steps", "clip_norm", "weight_decay"),
+}
 WRITTEN_WHOLE = re.compile(r"(last|best|translator)\.keras|(run|results)\.json")
 ON_WINDOWS = os.name == "nt"
 
@@ -125,15 +133,27 @@ class RunFolder:
         record = self._read()
         if self.overwrite or not record or record["finished"]:
             return None
-        if not self.snapshots.paths():
-            return None
-        return Translator.load(self.path / "last.keras").tokenizer
+        saved = self.last_saved() if self.snapshots.paths() else None
+        return saved and saved.tokenizer
 
-    def resumes(self, settings: dict) -> bool:
+    def last_saved(self) -> Translator | None:
+        """The translator of the last epoch, or else the best; None if both are lost."""
+        return self.load(self.last_path) or self.load(self.best_path)
+
+    def load(self, path: Path) -> Translator | None:
+        """A translator that this training saved; if it is lost, a warning and None."""
+        try:
+            return Translator.load(self.saved(path))
+        except (OSError, ValueError) as error:
+            warnings.warn(f"The training continues without it: {error}", stacklevel=2)
+            return None
+
+    def resumes(self, settings: dict, allow_changed: Collection[str] = ()) -> bool:
         """Whether the training to resume there is this one.
 
         Args:
             settings: dict of all that decides the result, as JSON can hold it.
+            allow_changed: names of what may differ, of those in `SETTINGS_OF`.
         Raises:
             FileExistsError: if an unfinished training has other settings, and
                 `overwrite` is False.
@@ -141,13 +161,14 @@ class RunFolder:
         record = self._read()
         if record is None or record["finished"]:
             return False
-        differences = _differences(record["settings"], settings)
-        if differences and not self.overwrite:
+        allowed = {each for name in allow_changed for each in SETTINGS_OF.get(name, ())}
+        changed = _differences(record["settings"], settings, allowed)
+        if changed and not self.overwrite:
             raise FileExistsError(
                 f"{self.path} holds an unfinished training with other settings: "
-                f"{'; '.join(differences)}. Nothing was written."
+                f"{'; '.join(changed)}. Nothing was written.{_remedy(changed)}"
             )
-        return not differences and bool(self.snapshots.paths())
+        return not changed and bool(self.snapshots.paths())
 
     def begin(self, settings: dict, translator: Translator) -> None:
         """Starts a training: deletes the previous one, then writes record and model.
@@ -160,6 +181,15 @@ class RunFolder:
             self.delete_previous_run()
             self._write(settings, finished=False)
         translator.save(self.last_path)
+
+    def resume(self, settings: dict) -> None:
+        """Records the settings that the training continues with.
+
+        Args:
+            settings: dict, as for `resumes`.
+        """
+        if self.is_writer:
+            self._write(settings, finished=False)
 
     def delete_previous_run(self) -> None:
         """Deletes the files of the training in the record, and no others.
@@ -186,7 +216,8 @@ class RunFolder:
         if record is not None and record["finished"] and not self.overwrite:
             raise FileExistsError(
                 f"{self.path} exists already: its training is finished; nothing was "
-                "written."
+                "written. To train further, start from its translator.keras, with "
+                "another output folder."
             )
 
     def _has_foreign_files(self):
@@ -234,14 +265,20 @@ class RunFolder:
         atomic_write_text(self.path / RECORD, json.dumps(record, indent=2) + "\n")
 
 
-def _differences(before, now):
+def _remedy(changed):
+    """How to continue with the new settings, where that is possible."""
+    changed = {re.split(r"[ .\[]", text)[0] for text in changed}
+    names = [name for name, own in SETTINGS_OF.items() if changed & set(own)]
+    if not changed <= {each for name in names for each in SETTINGS_OF[name]}:
+        return ""
+    return f" To continue with what is new, allow it: allow_changed={names}."
+
+
+def _differences(before, now, allowed):
     """A text for each setting that has changed; one that is missing has its default."""
     defaults = TrainingConfig().to_dict()
     before, now = (
-        json.loads(json.dumps({**defaults, **settings})) for settings in (before, now)
+        json.loads(json.dumps({**defaults, **settings, **dict.fromkeys(allowed)}))
+        for settings in (before, now)
     )
-    return [
-        f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
+    return differences(before, now)

@@ -1,6 +1,6 @@
 """From parallel text to a saved translator."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import keras
 
@@ -25,6 +25,7 @@ def train_translator(
     callbacks: Iterable[keras.callbacks.Callback] = (),
     optimizer: keras.optimizers.Optimizer | None = None,
     overwrite: bool = False,
+    allow_changed: Collection[str] = (),
     **settings,
 ) -> Translator:
     """Trains a translator on a corpus and saves it.
@@ -51,6 +52,9 @@ def train_translator(
             clipping and weight decay.
         overwrite: bool. Replace another training in `output`. Only files that it lists
             as its own are deleted.
+        allow_changed: names of what may differ from an unfinished training in `output`,
+            which then continues with the new: "epochs", "loss", "micro_batches",
+            "optimizer" (also its warm-up steps), "versions".
         **settings: values of `TrainingConfig`, such as `preset="tiny"` or `epochs=3`.
     Returns:
         The Translator of `translator.keras`: the average of the last epochs or the best
@@ -83,7 +87,16 @@ def train_translator(
             translator=translator,
             callbacks=callbacks,
             optimizer=optimizer,
+            allow_changed=allow_changed,
         ).train()
 
 
-_OWN = ("validation", "tokenizer", "translator", "callbacks", "optimizer", "overwrite")
+_OWN = (
+    "validation",
+    "tokenizer",
+    "translator",
+    "callbacks",
+    "optimizer",
+    "overwrite",
+    "allow_changed",
+)

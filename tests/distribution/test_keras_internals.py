@@ -43,12 +43,29 @@ def test_keras_is_the_one_this_was_written_for(function):
 
 def test_callbacks_have_the_private_names_that_a_resume_reads(tmp_path):
     checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "model.keras")
-    for name in keras_internals.STATE_OF_MODEL_CHECKPOINT:
-        assert hasattr(checkpoint, name)
+    swap = keras.callbacks.SwapEMAWeights()
+    board = keras.callbacks.TensorBoard(tmp_path)
+    for callback, names in (
+        (checkpoint, keras_internals.STATE_OF_MODEL_CHECKPOINT),
+        (swap, keras_internals.STATE_OF_SWAP_EMA_WEIGHTS),
+        (board, keras_internals.STATE_OF_TENSORBOARD),
+    ):
+        assert all(hasattr(callback, name) for name in names)
     model = keras.Sequential()
     checkpoint.set_model(model)
     assert keras_internals.model_of(checkpoint) is model
     assert keras_internals.model_of(keras.callbacks.CallbackList()) is None
+
+
+def test_operations_are_deterministic_only_while_asked():
+    """By `tensorflow.python.framework.config`, the only way back."""
+    from tensorflow.python.framework import config
+
+    for before in (False, True):
+        with keras_internals.deterministic_operations():
+            assert config.is_op_determinism_enabled()
+        assert config.is_op_determinism_enabled() is before
+        config.enable_op_determinism()
 
 
 def functions_of_keras():

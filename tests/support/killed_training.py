@@ -1,19 +1,22 @@
 """A training that is killed at a chosen instant; a program for the tests of resuming.
 
-    python killed_training.py FOLDER [plain|whole] [step N | bytes N | replace N]
+    python killed_training.py FOLDER [plain|whole] [step|later|bytes|replace N]
 
 "plain" is `model.fit` with `ExactResume`, "whole" is `train_translator` with validation
-and BLEU. The last two choose the instant of SIGKILL: after N steps, half-way through
-the bytes of this process's N-th snapshot, or before that snapshot gets its name. At its
-end the program prints what must not depend on any kill.
+and BLEU. The last two choose the instant of SIGKILL, from step N of the whole training
+on: at that step, up to a second later, half-way through the bytes of the next file in
+the folder of snapshots, or before that file gets its name. At its end the program
+prints what must not depend on any kill.
 """
 
 import hashlib
 import io
 import json
 import os
+import random
 import signal
 import sys
+import threading
 from pathlib import Path
 
 import keras
@@ -21,7 +24,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from stopping import AfterBatches  # noqa: E402
 from word_reversal import dutch, english_sentences  # noqa: E402
 
 from keras_vanilla import Translator, _atomic_write  # noqa: E402
@@ -33,34 +35,66 @@ from keras_vanilla.training import (  # noqa: E402
     new_translator,
     train_translator,
 )
-from keras_vanilla.training.resume import exact_resume, snapshots  # noqa: E402
+from keras_vanilla.training.resume import snapshot_writer  # noqa: E402
 
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_in_write(number, after_half):
-    """Kills this process inside its `number`-th snapshot."""
-    written, savez, replace = 0, np.savez, os.replace
+class AtStep(keras.callbacks.Callback):
+    """Calls a function at a step of the whole training, counted over all processes."""
 
-    def counted_savez(file, **arrays):
-        nonlocal written
-        written += 1
-        if after_half and written == number:
-            whole = io.BytesIO()
-            savez(whole, **arrays)
-            file.write(whole.getvalue()[: whole.tell() // 2])
-            file.flush()
-            die()
-        savez(file, **arrays)
+    def __init__(self, step, action):
+        super().__init__()
+        self._step, self._action = step, action
+        self.steps = 0
 
-    def counted_replace(source, target):
-        if Path(source).parent.name == "snapshots" and written == number:
+    def get_state(self):
+        return {"steps": self.steps}
+
+    def set_state(self, state):
+        self.steps = state["steps"]
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps += 1
+        if self._step and self.steps >= self._step:
+            self._step = 0
+            self._action()
+
+
+def die_later():
+    threading.Timer(random.Random().random(), die).start()
+
+
+def die_in_write(after_half):
+    """Kills this process inside the next file that it writes among the snapshots."""
+    savez, replace = np.savez, os.replace
+
+    def half_of_savez(file, **arrays):
+        whole = io.BytesIO()
+        savez(whole, **arrays)
+        file.write(whole.getvalue()[: whole.tell() // 2])
+        file.flush()
+        die()
+
+    def never_replace(source, target):
+        if Path(source).parent.name == "snapshots":
             die()
         replace(source, target)
 
-    snapshots.np.savez, _atomic_write.os.replace = counted_savez, counted_replace
+    if after_half:
+        np.savez = half_of_savez
+    else:
+        _atomic_write.os.replace = never_replace
+
+
+ACTIONS = {
+    "step": die,
+    "later": die_later,
+    "bytes": lambda: die_in_write(after_half=True),
+    "replace": lambda: die_in_write(after_half=False),
+}
 
 
 def corpus(count, seed):
@@ -68,7 +102,7 @@ def corpus(count, seed):
     return ParallelCorpus(sources, map(dutch, sources))
 
 
-def plain(folder, steps_to_live, epochs=3):
+def plain(folder, kill, epochs=3):
     """`fit` in a notebook: 3 epochs of some ten steps, a snapshot every third step."""
     pairs = corpus(200, 0)
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -84,7 +118,7 @@ def plain(folder, steps_to_live, epochs=3):
         keras.callbacks.ModelCheckpoint(
             folder / "best.keras", monitor="loss", save_best_only=True
         ),
-        AfterBatches(steps_to_live, die),
+        kill,
     ]
     exact = ExactResume(folder / "snapshots", train, others, every=3)
     history = model.fit(
@@ -105,9 +139,9 @@ def plain(folder, steps_to_live, epochs=3):
     }
 
 
-def whole(folder, epochs=40):
+def whole(folder, kill, epochs=40):
     """`train_translator`, of about a minute."""
-    exact_resume.SECONDS_BETWEEN = 0.2
+    snapshot_writer.SECONDS_BETWEEN = 0.2
     pairs, validation = corpus(600, 0), corpus(20, 1)
     translator = train_translator(
         pairs,
@@ -121,8 +155,10 @@ def whole(folder, epochs=40):
         warmup_steps=50,
         max_tokens=30,
         average_last=3,
+        callbacks=[kill],
     )
     return {
+        "steps": kill.steps,
         "chosen": digest(translator.model.get_weights()),
         "last": digest_of_file(folder / "last.keras"),
         "best": digest_of_file(folder / "best.keras"),
@@ -141,12 +177,8 @@ def digest_of_file(path):
 
 
 def main(folder, kind="plain", where="step", number="0"):
-    number = int(number)
-    if where != "step" and number:
-        die_in_write(number, after_half=where == "bytes")
-    steps_to_live = number if where == "step" else 0
-    folder = Path(folder)
-    ends = plain(folder, steps_to_live) if kind == "plain" else whole(folder)
+    train = plain if kind == "plain" else whole
+    ends = train(Path(folder), AtStep(int(number), ACTIONS[where]))
     print(json.dumps(ends))
 
 

@@ -1,12 +1,17 @@
 import contextlib
 import json
+import os
+import shutil
 import subprocess
 import sys
+import warnings
 
+import numpy as np
 import pytest
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
 from keras_vanilla.training import run_folder
+from keras_vanilla.training.resume.separate_arrays import SeparateArrays
 from keras_vanilla.training.run_folder import RunFolder
 
 SETTINGS = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "preset": None}
@@ -100,7 +105,9 @@ def test_another_training_with_overwrite_begins_without_the_snapshots(tmp_path):
 
 def test_a_finished_training_is_refused(tmp_path):
     finished(tmp_path)
-    with pytest.raises(FileExistsError, match="exists already: its training is fin"):
+    with pytest.raises(
+        FileExistsError, match="is fin.* start from its tr"
+    ):
         RunFolder(tmp_path).__enter__()
     with RunFolder(tmp_path, overwrite=True) as folder:
         assert folder.snapshots.last_step() is None
@@ -193,9 +200,38 @@ def test_only_what_killed_writes_have_left_is_removed(tmp_path):
         assert all((tmp_path / name).exists() for name in theirs)
 
 
+def test_settings_that_may_differ_are_allowed_by_name(tmp_path):
+    begun(tmp_path)
+    other = {**SETTINGS, "epochs": 5, "warmup_steps": 7}
+    with RunFolder(tmp_path) as folder:
+        with pytest.raises(FileExistsError, match=r"allow_changed=\['epochs', 'optim"):
+            folder.resumes(other)
+        with pytest.raises(FileExistsError, match="settings: warmup_steps was None"):
+            folder.resumes(other, ["epochs"])
+        assert folder.resumes(other, ["epochs", "optimizer"])
+        folder.resume(other)
+        assert folder.resumes(other)
+        assert folder.snapshots.last_step() == 4
+
+
+@pytest.mark.parametrize("lost", [[], ["last"], ["last", "best"]])
+def test_a_lost_translator_is_replaced_by_the_next_one(tmp_path, trained_file, lost):
+    begun(tmp_path)
+    for name in ("last", "best"):
+        shutil.copy(trained_file, tmp_path / f"{name}.keras")
+    for name in lost:
+        os.truncate(tmp_path / f"{name}.keras", 1000)
+    with RunFolder(tmp_path) as folder, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert (folder.last_saved() is None) == (len(lost) == 2)
+    texts = [str(each.message) for each in caught if "without it" in str(each.message)]
+    assert len(texts) == len(lost)
+
+
 def test_a_finished_run_leaves_nothing_of_its_snapshots(tmp_path):
     begun(tmp_path)
     with RunFolder(tmp_path) as folder:
+        folder.snapshots.save(9, {"kept": SeparateArrays([np.zeros(3)])})
         folder.snapshots.hold()
         folder.snapshots.release()
         folder.finish()

@@ -1,5 +1,6 @@
 """What a callback has to remember when a training is resumed in another process."""
 
+import copy
 import os
 import warnings
 from pathlib import Path
@@ -9,7 +10,7 @@ import keras
 from keras_vanilla._atomic_write import sync_file
 from keras_vanilla.distribution import keras_internals
 
-# What Keras's own callbacks keep from one epoch to the next.
+# What Keras's own callbacks keep from one batch or epoch to the next.
 _OF_KERAS = {
     keras.callbacks.EarlyStopping: (
         "wait",
@@ -20,6 +21,8 @@ _OF_KERAS = {
     ),
     keras.callbacks.ModelCheckpoint: keras_internals.STATE_OF_MODEL_CHECKPOINT,
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
+    keras.callbacks.SwapEMAWeights: keras_internals.STATE_OF_SWAP_EMA_WEIGHTS,
+    keras.callbacks.TensorBoard: keras_internals.STATE_OF_TENSORBOARD,
 }
 
 # Keras's callbacks that need nothing from the epochs before.
@@ -29,9 +32,38 @@ _STATELESS = (
     keras.callbacks.LambdaCallback,
     keras.callbacks.LearningRateScheduler,
     keras.callbacks.ProgbarLogger,
-    keras.callbacks.TensorBoard,
+    keras.callbacks.RemoteMonitor,
     keras.callbacks.TerminateOnNaN,
 )
+
+# Keras's callbacks that cannot be part of an exact resume, and what to do instead.
+_REFUSED = {
+    keras.callbacks.BackupAndRestore: "`ExactResume` does its work",
+    keras.callbacks.OrbaxCheckpoint: "use `ModelCheckpoint`",
+    keras.callbacks.CallbackList: "give the callbacks in it",
+}
+
+
+def refuse_unsupported(callbacks: list[keras.callbacks.Callback]) -> None:
+    """Refuses callbacks of Keras that cannot continue where they were.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    for each in callbacks:
+        for kind, remedy in _REFUSED.items():
+            if isinstance(each, kind):
+                raise ValueError(
+                    f"`ExactResume` cannot resume a {type(each).__name__}: {remedy}."
+                )
+
+
+def cannot_train_on(callbacks: list[keras.callbacks.Callback]) -> str | None:
+    """Why a finished training cannot train more epochs exactly; None if it can."""
+    for each in callbacks:
+        if isinstance(each, keras.callbacks.SwapEMAWeights) and each.swap_on_epoch:
+            return "SwapEMAWeights(swap_on_epoch=True) has replaced its last weights"
+    return None
 
 
 def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
@@ -48,7 +80,7 @@ def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
         warnings.warn(
             f"What {', '.join(names)} remembers is not in the snapshots: give it the "
             "methods `get_state()` and `set_state(state)` if a resumed training needs "
-            "it.",
+            "it; if there is nothing to remember, let `get_state` return {}.",
             stacklevel=3,
         )
 
@@ -56,19 +88,33 @@ def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
 def get_state(callback: keras.callbacks.Callback) -> dict:
     """What the callback's own `get_state` returns, or what is known of Keras's.
 
-    Of a `CSVLogger` that is the size of its file. Of any other callback: nothing.
+    It is a copy. Of a `CSVLogger` it is the size of its file. Of any other callback:
+    nothing.
     """
     if hasattr(callback, "get_state"):
-        return callback.get_state()
+        return copy.deepcopy(callback.get_state())
     if isinstance(callback, keras.callbacks.CSVLogger):
-        sync_file(callback.filename)
-        return {"size": os.path.getsize(callback.filename)}
+        return {"size": _size_on_disk(callback)}
     return {
-        name: getattr(callback, name)
+        name: copy.deepcopy(getattr(callback, name))
         for kind, names in _OF_KERAS.items()
         if isinstance(callback, kind)
         for name in names
     }
+
+
+def _size_on_disk(logger):
+    """The size of a log whose bytes are on disk; None if that cannot be told."""
+    try:
+        sync_file(logger.filename)
+        return os.path.getsize(logger.filename)
+    except OSError as error:
+        warnings.warn(
+            f"{logger.filename} is not part of the snapshot: {error}. The training "
+            "continues.",
+            stacklevel=2,
+        )
+        return None
 
 
 def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
@@ -84,6 +130,8 @@ def rewind(callback: keras.callbacks.Callback, state: dict) -> None:
     if not isinstance(callback, keras.callbacks.CSVLogger):
         return
     callback.append = True
+    if state["size"] is None:
+        return
     path = Path(callback.filename)
     size = path.stat().st_size if path.exists() else 0
     if size > state["size"]:

@@ -1,7 +1,5 @@
 """All that a model's training continues from, wherever the backend keeps it."""
 
-import json
-
 import keras
 import numpy as np
 from keras import ops
@@ -20,11 +18,12 @@ def replicas_of(model: keras.Model) -> Replicas:
 def values(model: keras.Model) -> list[np.ndarray]:
     """The value of every variable: weights, seeds, optimizer, and metrics last.
 
-    Each of several processes must call this: a value may be spread over all of them.
+    They are copies. Each of several processes must call this: a value may be spread
+    over all of them.
     """
     if keras.backend.backend() == "jax":
         model.jax_state_sync()  # during a step the values are not in the variables
-    return [ops.convert_to_numpy(each) for each in _variables(model)]
+    return [_copy(each) for each in _variables(model)]
 
 
 def shapes(model: keras.Model) -> list[tuple[int, ...]]:
@@ -45,24 +44,16 @@ def restore_metrics(model: keras.Model, saved: list[np.ndarray]) -> None:
         variable.assign(value)
 
 
-def optimizer_settings(optimizer: keras.optimizers.Optimizer) -> dict:
-    """The class and settings of an optimizer, as JSON can hold them.
+def set_history(model: keras.Model, epochs: list[int], values: dict) -> None:
+    """Gives the epochs before to Keras's `History`, which begins anew in every `fit`.
 
-    Without its name, in which Keras counts the optimizers of a process.
+    Args:
+        model: keras.Model whose `fit` runs.
+        epochs: list of the numbers of the epochs.
+        values: dict of each metric's values, one for each epoch.
     """
-    config = keras.optimizers.serialize(optimizer)
-    return _without_names(json.loads(json.dumps(config, default=repr)))
-
-
-def unchanging_settings(optimizer: keras.optimizers.Optimizer) -> dict:
-    """`optimizer_settings` without a learning rate that callbacks may change.
-
-    Such a rate is a variable, which `values` holds.
-    """
-    settings = optimizer_settings(optimizer)
-    if isinstance(settings["config"].get("learning_rate"), (int, float)):
-        del settings["config"]["learning_rate"]
-    return settings
+    model.history.epoch = list(epochs)
+    model.history.history = {name: list(each) for name, each in values.items()}
 
 
 def random_state() -> list[np.ndarray] | None:
@@ -86,13 +77,10 @@ def restore_random_state(saved: list[np.ndarray] | None) -> None:
     torch.cuda.set_rng_state_all(of_gpus)
 
 
+def _copy(variable):
+    value = ops.convert_to_numpy(variable)
+    return value if value.flags.owndata else value.copy()  # PyTorch's is the variable
+
+
 def _variables(model):
     return [*model.variables, *model.optimizer.variables, *model.metrics_variables]
-
-
-def _without_names(settings):
-    if not isinstance(settings, dict):
-        return settings
-    return {
-        key: _without_names(value) for key, value in settings.items() if key != "name"
-    }

@@ -55,7 +55,7 @@ class RewindableData:
                 "object. `Batches.map` returns a new one."
             )
 
-    def check_epoch(self, steps: int | None) -> None:
+    def check_epoch(self, steps: int | None, steps_per_execution: int = 1) -> None:
         """Refuses epochs that are not one pass over the data.
 
         `fit` would continue in the middle of the data after such an epoch, where a
@@ -63,9 +63,18 @@ class RewindableData:
 
         Args:
             steps: int or None. Number of batches of an epoch, if `fit` knows it.
+            steps_per_execution: int. Number of batches in one call of the train
+                function.
         Raises:
-            ValueError: if it is not the number of batches in the data.
+            ValueError: if it is not the number of batches in the data, or
+                `steps_per_execution` does not divide it.
         """
+        if steps and steps % steps_per_execution:
+            raise ValueError(
+                "`ExactResume` needs `steps_per_execution` that divides the number of "
+                f"batches of an epoch. Received: steps_per_execution="
+                f"{steps_per_execution}, {steps} batches"
+            )
         if self.seekable:
             return
         batches = _number_of_batches(self._data)

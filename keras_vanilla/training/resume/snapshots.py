@@ -1,41 +1,46 @@
 """Snapshots of a training on disk: each one file, whole or not there at all."""
 
 import contextlib
-import json
 import re
+import threading
 import warnings
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from keras_vanilla._atomic_write import atomic_write, remove_unfinished
+from keras_vanilla._atomic_write import remove_unfinished
 from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
+from keras_vanilla.training.resume.separate_arrays import SeparateArrays
+from keras_vanilla.training.resume.snapshot_file import (
+    Damaged,
+    files_referred_to,
+    read_file,
+    write_file,
+)
 
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
+WEIGHTS_NAME = re.compile(r"weights-[0-9a-f]{16}\.npz")
 FILES = (
     "step-*.npz",
     "step-*.npz.damaged",
+    "weights-*.npz",
     ".step-*.npz",  # of a write that was killed
+    ".weights-*.npz",
     LOCK,
 )
-UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
-
 
 _held = {}  # the locks of this process, by folder
+_writes = {}  # its last write in the background, by folder
 
 
 class Snapshots:
     """The snapshots in a folder, by the step each was taken after.
 
-    A snapshot is NumPy's `.npz`, whose parts carry checksums, of the arrays and of
-    "state", JSON in UTF-8 in which `{"array": name}` stands for an array. Its bytes
-    are on disk before it gets its name, in one `os.replace`; the last two are kept.
+    A snapshot is a file of `snapshot_file`. `SeparateArrays` in it are in files of
+    their own, `weights-*.npz`, which stay as long as a snapshot refers to them. The
+    last two snapshots are kept.
 
     Args:
         folder: path; it is made with the first snapshot.
@@ -58,15 +63,17 @@ class Snapshots:
         lock = contextlib.ExitStack()
         lock.enter_context(folder_lock(self.folder))
         _held[self.folder.resolve()] = lock
-        remove_unfinished(self.folder, NAME)
+        for names in (NAME, WEIGHTS_NAME):
+            remove_unfinished(self.folder, names)
 
     def release(self) -> None:
         """Lets other processes in again; without `hold` it does nothing."""
+        self.wait()
         lock = _held.pop(self.folder.resolve(), None)
         if lock:
             lock.close()
 
-    def save(self, step: int, state: dict[str, np.ndarray]) -> None:
+    def save(self, step: int, state: dict[str, Any]) -> None:
         """Writes a snapshot, then drops all but the last two.
 
         Args:
@@ -75,28 +82,42 @@ class Snapshots:
         Raises:
             OSError: if it cannot be written; those before it are as they were.
         """
-        arrays = {}
-        packed = json.dumps(_packed(state, arrays)).encode()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self.path(step)) as file:
-            np.savez(file, state=np.frombuffer(packed, np.uint8), **arrays)
-        for path in self.paths()[:-KEPT]:
+        write_file(self.path(step), state, self._file_of)
+        for path in self._files(NAME)[:-KEPT]:
             path.unlink(missing_ok=True)
+        self._delete_unused_weights()
+
+    def save_in_background(self, step: int, state: dict[str, Any]) -> None:
+        """`save` in a thread; `wait` returns its error.
+
+        Args:
+            step: int. Number of updates made.
+            state: as for `save`; nobody may change it until it is written.
+        """
+        self.wait()
+        _writes[self.folder.resolve()] = _Write(self.save, step, state)
+
+    def wait(self) -> OSError | None:
+        """Waits for the write in the background; the error that has stopped it."""
+        write = _writes.pop(self.folder.resolve(), None)
+        return write.end() if write else None
 
     def newest(self) -> Any:
-        """The state of the last snapshot that can be read; None if there is none.
+        """The state of the last snapshot that is not damaged; None if there is none.
 
         A damaged one is reported in a warning and renamed, and the one before it is
         taken.
 
         Raises:
-            ValueError: if there are snapshots and none can be read.
+            ValueError: if there are snapshots and all of them are damaged.
+            OSError: if one cannot be read, which is no sign of damage.
         """
         paths, damaged = self.paths(), []
         for path in reversed(paths):
             try:
-                state = _read(path)
-            except UNREADABLE as error:
+                state = read_file(path)
+            except Damaged as error:
                 warnings.warn(f"{path} cannot be read ({error}).", stacklevel=2)
                 damaged.append(path)
                 continue
@@ -122,11 +143,10 @@ class Snapshots:
 
     def paths(self) -> list[Path]:
         """The files, in the order of their steps."""
-        if not self.folder.is_dir():
-            return []
-        return sorted(
-            path for path in self.folder.iterdir() if NAME.fullmatch(path.name)
-        )
+        write = _writes.get(self.folder.resolve())
+        if write:
+            write.join()
+        return self._files(NAME)
 
     def last_step(self) -> int | None:
         """The step of the last one; None if there is none."""
@@ -137,43 +157,45 @@ class Snapshots:
         """The file of a step."""
         return self.folder / f"step-{step:012d}.npz"
 
+    def _files(self, names):
+        if not self.folder.is_dir():
+            return []
+        return sorted(p for p in self.folder.iterdir() if names.fullmatch(p.name))
 
-def _read(path):
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}  # checksums are compared
-    return _unpacked(json.loads(arrays["state"].tobytes()), arrays)
+    def _file_of(self, arrays: SeparateArrays):
+        """The name of their file, which is written unless it is there."""
+        path = self.folder / f"weights-{arrays.digest[:16]}.npz"
+        if not path.exists():
+            write_file(path, list(arrays))
+        return path.name
 
-
-def _packed(value, arrays):
-    """The value with every array, and what JSON would change, put among `arrays`."""
-    if isinstance(value, dict):
-        return {"dict": {name: _packed(each, arrays) for name, each in value.items()}}
-    if isinstance(value, (list, tuple)):
-        return [_packed(each, arrays) for each in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        name = f"array-{len(arrays)}"
-        # NumPy cannot write bfloat16: its bytes are kept, the type by name.
-        arrays[name] = np.ascontiguousarray(value).view(_plain(value.dtype))
-        return {"array": name, "dtype": value.dtype.name, "shape": value.shape}
-    return value
-
-
-def _unpacked(value, arrays):
-    if isinstance(value, list):
-        return [_unpacked(each, arrays) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "dict" in value:
-        return {name: _unpacked(each, arrays) for name, each in value["dict"].items()}
-    array = arrays[value["array"]].view(_dtype(value["dtype"]))
-    return array.reshape(value["shape"])[()]  # a scalar, if it was one
+    def _delete_unused_weights(self):
+        try:
+            used = set().union(*map(files_referred_to, self._files(NAME)))
+        except (OSError, Damaged):
+            return  # nobody knows what a damaged one refers to
+        for path in self._files(WEIGHTS_NAME):
+            if path.name not in used:
+                path.unlink(missing_ok=True)
 
 
-def _plain(dtype):
-    return dtype if dtype.kind in "biufc" else np.dtype(f"u{dtype.itemsize}")
+class _Write(threading.Thread):
+    """A write in the background."""
 
+    def __init__(self, save, *arguments):
+        super().__init__(name="snapshot")
+        self._save, self._arguments, self._error = save, arguments, None
+        self.start()
 
-def _dtype(name):
-    import ml_dtypes  # Keras brings it; it names bfloat16 for NumPy
+    def run(self):
+        try:
+            self._save(*self._arguments)
+        except Exception as error:
+            self._error = error
 
-    return np.dtype(getattr(ml_dtypes, name, name))
+    def end(self):
+        """Waits for the end; an error of the disk is returned, another one raised."""
+        self.join()
+        if self._error and not isinstance(self._error, OSError):
+            raise self._error
+        return self._error

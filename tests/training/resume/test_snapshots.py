@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 
 import ml_dtypes
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla.training.resume import snapshot_file
+from keras_vanilla.training.resume.separate_arrays import SeparateArrays
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 
@@ -54,8 +57,9 @@ def test_a_held_folder_refuses_others_and_can_be_held_again(tmp_path):
 
 def test_holding_removes_only_what_killed_writes_have_left(tmp_path):
     ours = ".step-000000000003.0123456789ab.npz"
+    weights = ".weights-0123456789abcdef.0123456789ab.npz"
     theirs = [".step-3.npz", ".step-x.0123456789ab.npz", ".mine.0123456789ab.npz"]
-    for name in [ours, *theirs]:
+    for name in [ours, weights, *theirs]:
         (tmp_path / name).write_text("x")
     snapshots = Snapshots(tmp_path)
     snapshots.hold()
@@ -103,7 +107,7 @@ def test_every_flipped_byte_that_changes_the_state_is_found(tmp_path):
         snapshots.save(step, state(step))
     data = snapshots.path(6).read_bytes()
     found = 0
-    for place in range(0, len(data), 37):
+    for place in range(0, len(data), 31):
         broken = bytearray(data)
         broken[place] ^= 0xFF
         snapshots.path(6).write_bytes(broken)
@@ -136,6 +140,111 @@ def test_files_with_other_names_are_not_touched(tmp_path):
         snapshots.save(step, state(step))
     assert snapshots.last_step() == 9 and len(snapshots.paths()) == 2
     assert (tmp_path / "step-000000000500.npz.bak").read_text() == "mine"
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "no"), OSError(5, "I/O")])
+def test_what_cannot_be_read_is_not_taken_for_damage(tmp_path, monkeypatch, error):
+    snapshots = Snapshots(tmp_path)
+    for step in (3, 6):
+        snapshots.save(step, state(step))
+
+    def refuse(path, *arguments, **named):
+        raise error
+
+    monkeypatch.setattr(snapshot_file.zipfile, "ZipFile", refuse)
+    with pytest.raises(type(error)):
+        snapshots.newest()
+    monkeypatch.undo()
+    assert snapshots.newest()["step"] == 6
+
+
+def test_a_lack_of_memory_is_not_taken_for_damage(tmp_path, monkeypatch):
+    snapshots = Snapshots(tmp_path)
+    snapshots.save(3, state(3))
+
+    def too_large(*arguments, **named):
+        raise MemoryError
+
+    monkeypatch.setattr(snapshot_file.np, "load", too_large)
+    with pytest.raises(MemoryError):
+        snapshots.newest()
+    monkeypatch.undo()
+    assert snapshots.newest()["step"] == 3
+
+
+def weights(seed, size=1000):
+    draw = np.random.default_rng(seed)
+    return SeparateArrays([draw.normal(size=size), np.array(seed), np.zeros((0, 2))])
+
+
+def weights_files(folder):
+    return {path.name: path.stat().st_ino for path in folder.glob("weights-*.npz")}
+
+
+def test_separate_arrays_are_written_once_and_deleted_with_the_last_reference(tmp_path):
+    snapshots, epochs = Snapshots(tmp_path), [weights(0)]
+    snapshots.save(1, {"kept": epochs[:1]})
+    first = weights_files(tmp_path)
+    epochs.append(weights(1, size=7))
+    snapshots.save(2, {"kept": list(epochs)})
+    second = weights_files(tmp_path)
+    assert len(first) == 1 and len(second) == 2 and first.items() <= second.items()
+    assert snapshots.path(2).stat().st_size < 5000
+    kept = snapshots.newest()["kept"]
+    assert [each.digest for each in kept] == [each.digest for each in epochs]
+    for each, its in zip(kept[1], epochs[1], strict=True):
+        assert_same(np.asarray(each), its)
+    for step in (3, 4):  # two snapshots without the first weights
+        assert weights_files(tmp_path) == second
+        snapshots.save(step, {"kept": epochs[1:]})
+    assert weights_files(tmp_path).items() == second.items() - first.items()
+    snapshots.drop()
+    assert not tmp_path.exists()
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "others"])
+def test_lost_separate_arrays_are_damage_of_their_snapshot(tmp_path, damage):
+    snapshots = Snapshots(tmp_path)
+    snapshots.save(1, {"step": 1, "kept": [weights(0)]})
+    (first,) = tmp_path.glob("weights-*.npz")
+    snapshots.save(2, {"step": 2, "kept": [weights(1)]})
+    (second,) = {*tmp_path.glob("weights-*.npz")} - {first}
+    if damage == "missing":
+        second.unlink()
+    else:
+        data = first.read_bytes() if damage == "others" else second.read_bytes()[:-50]
+        second.write_bytes(data)
+    with pytest.warns(UserWarning, match=f"cannot be read .{second.name} (is|holds)"):
+        assert snapshots.newest()["step"] == 1
+
+
+def test_a_file_that_is_no_snapshot_is_damage(tmp_path):
+    snapshots = Snapshots(tmp_path)
+    snapshots.save(1, {"step": 1})
+    np.savez(snapshots.path(2), mine=np.zeros(3))
+    with pytest.warns(UserWarning, match="000002.npz cannot be read"):
+        assert snapshots.newest() == {"step": 1}
+
+
+def test_a_write_in_the_background_is_waited_for(tmp_path, monkeypatch):
+    snapshots, save = Snapshots(tmp_path), Snapshots.save
+
+    def slow(self, *arguments):
+        time.sleep(0.2)
+        save(self, *arguments)
+
+    monkeypatch.setattr(Snapshots, "save", slow)
+    snapshots.save_in_background(3, state(3))
+    assert Snapshots(tmp_path).last_step() == 3
+    assert snapshots.wait() is None
+
+
+def test_an_error_in_the_background_is_returned(tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    snapshots = Snapshots(tmp_path / "mine")
+    snapshots.save_in_background(3, state(3))
+    assert isinstance(snapshots.wait(), FileExistsError)
+    assert snapshots.wait() is None
 
 
 def test_when_none_can_be_read_that_is_said(tmp_path):

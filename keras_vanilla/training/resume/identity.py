@@ -1,0 +1,217 @@
+"""What makes a training the one that its snapshots are of."""
+
+import json
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_vanilla._checks import check_choice
+from keras_vanilla._version import __version__
+from keras_vanilla.training.resume.rewindable_data import RewindableData
+
+# What `ExactResume(allow_changed=...)` lets differ from the snapshots.
+CHANGEABLE = ("epochs", "loss", "micro_batches", "model", "optimizer", "versions")
+
+
+def check_changeable(names: str | Collection[str]) -> frozenset[str]:
+    """The names, each of which must be one that may differ from the snapshots.
+
+    Args:
+        names: collection of str, or one of them alone.
+    Raises:
+        ValueError: if one is not among `CHANGEABLE`.
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    return frozenset(check_choice("allow_changed", n, CHANGEABLE) for n in names)
+
+
+def identity_of(
+    model: keras.Model,
+    data: RewindableData,
+    callbacks: list[keras.callbacks.Callback],
+    params: dict,
+) -> dict[str, Any]:
+    """All that decides the result of a training, as JSON can hold it.
+
+    Args:
+        model: compiled keras.Model.
+        data: RewindableData.
+        callbacks: those that are resumed.
+        params: dict of the steps and epochs of `fit`.
+    """
+    optimizer, compiled = optimizer_settings(model.optimizer), _compiled(model)
+    return {
+        "callbacks": [type(each).__name__ for each in callbacks],
+        "steps": params["steps"],
+        "epochs": params["epochs"],
+        "data": data.digest,
+        "model": _settings_of(model),
+        "loss": {name: compiled.get(name) for name in ("loss", "loss_weights")},
+        "micro_batches": compiled.get("micro_batches", 1),
+        "learning_rate": _take_learning_rates(optimizer),
+        "optimizer": optimizer,
+        "versions": _versions(),
+    }
+
+
+def learning_rates(optimizer: keras.optimizers.Optimizer) -> list[float]:
+    """The learning rates, as they are now, that callbacks can change."""
+    return _take_learning_rates(optimizer_settings(optimizer))
+
+
+def optimizer_settings(optimizer: keras.optimizers.Optimizer) -> dict:
+    """The class and settings of an optimizer, as JSON can hold them.
+
+    Without its name, in which Keras counts the optimizers of a process.
+    """
+    return _plain(keras.optimizers.serialize(optimizer))
+
+
+def differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """A text for each value that has changed, such as "epochs was 3 and is 5".
+
+    Args:
+        before: nested dicts of what JSON can hold.
+        now: the same.
+        name: str. What both are.
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        pairs = [
+            (f"{name}.{key}".lstrip("."), before.get(key), now.get(key))
+            for key in sorted({*before, *now})
+        ]
+    elif _are_lists(before, now):
+        both = enumerate(zip(before, now, strict=True))
+        pairs = [(f"{name}[{i}]", one, other) for i, (one, other) in both]
+    elif before == now:
+        return []
+    else:
+        return [f"{name} was {_short(before)} and is {_short(now)}"]
+    return [text for key, *values in pairs for text in differences(*values, key)]
+
+
+def refuse_other_training(
+    saved: dict,
+    now: dict,
+    rates_then: list[float],
+    allowed: Collection[str],
+    path: Path,
+) -> None:
+    """Refuses snapshots of another training by the names of what differs.
+
+    Args:
+        saved: `identity_of` the training that the snapshot is of.
+        now: that of this training.
+        rates_then: `learning_rates` when the snapshot was taken: they may have been
+            changed by a callback.
+        allowed: names that may differ.
+        path: path of the snapshot.
+    Raises:
+        ValueError: if anything else differs.
+    """
+    if saved.keys() != now.keys():
+        raise ValueError(
+            f"{path} was taken by an earlier version of keras_vanilla: delete the "
+            f"folder {path.parent} to start again."
+        )
+    changed = {name for name in now if saved[name] != now[name]}
+    if now["learning_rate"] == rates_then or "optimizer" in allowed:
+        changed.discard("learning_rate")
+    changed -= set(allowed)
+    if changed:
+        before, after = (
+            {name: each[name] for name in changed} for each in (saved, now)
+        )
+        texts = differences(before, after)
+        raise ValueError(
+            f"{path} is of another training: {'; '.join(texts[:MOST_NAMED])}. Use what "
+            f"it was taken with, {_remedy(changed)}"
+        )
+
+
+MOST_NAMED = 5  # differences that an error names
+
+
+def _remedy(changed):
+    names = sorted({"optimizer" if n == "learning_rate" else n for n in changed})
+    if set(names) <= set(CHANGEABLE):
+        return f"or `allow_changed={names}` to continue with what is new."
+    return "or another folder to start anew."
+
+
+def _settings_of(model):
+    """The configuration of a model; None if it has none that can be read."""
+    try:
+        return _plain(model.get_config())
+    except Exception:  # `get_config` may be the user's
+        return None
+
+
+def _compiled(model):
+    try:
+        return _plain(model.get_compile_config())
+    except Exception:  # a loss or metric of the user's
+        return {"loss": _text(model.loss)}
+
+
+def _versions():
+    backend = keras.backend.backend()
+    versions = {"keras_vanilla": __version__, "keras": keras.__version__}
+    module = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}.get(backend)
+    number = __import__(module).__version__ if module else "unknown"
+    return {**versions, "backend": f"{backend} {number}"}
+
+
+def _take_learning_rates(settings):
+    """Takes the rates that are numbers out of settings; a list of them."""
+    rates = []
+    for name, value in list(settings.items()):
+        if name == "learning_rate" and isinstance(value, (int, float)):
+            rates.append(settings.pop(name))
+        elif isinstance(value, dict):
+            rates += _take_learning_rates(value)
+    return rates
+
+
+# Keras counts the layers and optimizers of a process in their names.
+_NAMES = ("name", "inbound_nodes", "input_layers", "output_layers")
+# What depends on the first batch that a layer has seen, or on the process.
+_PASSING = ("build_config", "build_input_shape", "shared_object_id")
+
+
+def _plain(settings):
+    """Settings as JSON has them, without what is another in each process."""
+    return _without_names(json.loads(json.dumps(settings, default=_text)))
+
+
+def _text(value):
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _without_names(settings):
+    if isinstance(settings, list):
+        return [_without_names(each) for each in settings]
+    if not isinstance(settings, dict):
+        return settings
+    kind = settings.get("class_name")
+    if kind == "__lambda__":
+        return "a lambda"  # its bytes are not the same in each process
+    if isinstance(kind, str) and kind.endswith("DTypePolicy"):
+        return settings  # which its name describes
+    return {
+        key: _without_names(value)
+        for key, value in settings.items()
+        if key not in (*_NAMES, *_PASSING)
+    }
+
+
+def _are_lists(*values):
+    return all(isinstance(v, list) for v in values) and len({*map(len, values)}) == 1
+
+
+def _short(value):
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

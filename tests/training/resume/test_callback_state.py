@@ -1,0 +1,124 @@
+"""Every callback of Keras is resumed, or refused."""
+
+import inspect
+
+import keras
+import pytest
+from small_fit import compiled, data, fit
+from stopping import Crash
+
+from keras_vanilla.training import AverageCheckpoints, ExactResume
+from keras_vanilla.training.resume import callback_state
+
+STATELESS = ["Callback"]  # its subclasses are the user's
+
+
+def weights_of(model):
+    return [value.tobytes() for value in model.get_weights()]
+
+
+def test_every_callback_of_keras_is_known():
+    known = {
+        kind.__name__
+        for kinds in (
+            callback_state._OF_KERAS,
+            callback_state._STATELESS,
+            callback_state._REFUSED,
+        )
+        for kind in kinds
+    }
+    of_keras = inspect.getmembers(keras.callbacks, inspect.isclass)
+    assert known | {"Callback"} == {name for name, _ in of_keras}
+
+
+def test_backup_and_restore_is_refused(tmp_path):
+    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
+    with pytest.raises(ValueError, match="cannot resume a BackupAndRestore: `Exact"):
+        ExactResume(tmp_path, data(), [backup])
+
+
+def test_an_exact_resume_in_another_is_refused(tmp_path):
+    inner = ExactResume(tmp_path, data())
+    with pytest.raises(ValueError, match="cannot resume a ExactResume: give the call"):
+        ExactResume(tmp_path, data(), [inner])
+
+
+def averaging(seed=1, **settings):
+    """A model whose optimizer averages its weights."""
+    model = compiled(seed=seed)
+    model.compile(keras.optimizers.Adam(0.05, use_ema=True), "mse")
+    return model
+
+
+@pytest.mark.parametrize("on_epoch", [False, True])
+@pytest.mark.parametrize("crash", [3, 4, 6, 16])
+def test_swapped_averages_resume_exactly(tmp_path, on_epoch, crash):
+    def callbacks():
+        return [keras.callbacks.SwapEMAWeights(on_epoch), AverageCheckpoints(2)]
+
+    whole, again = averaging(), averaging(seed=2)
+    last, others = callbacks(), callbacks()
+    settings = {"validation_data": data(), "every": 1}
+    expected = fit(whole, tmp_path / "whole", last, **settings).history
+    with pytest.raises(Crash):
+        fit(averaging(), tmp_path / "run", callbacks(), crash, **settings)
+    assert fit(again, tmp_path / "run", others, **settings).history == expected
+    assert weights_of(again) == weights_of(whole)
+    averages = [[v.tobytes() for v in each[1].weights()] for each in (last, others)]
+    assert averages[0] == averages[1]
+
+
+def test_more_epochs_after_the_last_swap_are_refused(tmp_path):
+    def train(epochs):
+        swap = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
+        fit(averaging(), tmp_path, swap, epochs=epochs, allow_changed=["epochs"])
+
+    train(1)
+    with pytest.raises(ValueError, match="cannot train more epochs exactly: SwapEMA"):
+        train(2)
+
+
+def test_tensorboard_counts_on(tmp_path):
+    counts = []
+    for crash in (6, None):
+        board = keras.callbacks.TensorBoard(tmp_path / "logs", write_graph=False)
+        try:
+            fit(compiled(), tmp_path / "run", [board], crash, every=1)
+        except Crash:
+            pass
+        counts.append(board._global_train_batch)
+    assert counts == [6, 16]
+
+
+def test_a_log_that_is_removed_does_not_stop_the_training(tmp_path):
+    log = tmp_path / "log.csv"
+
+    class Remove(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            if epoch == 1:
+                log.unlink()
+
+    callbacks = [keras.callbacks.CSVLogger(log), Remove()]
+    with pytest.warns(UserWarning, match="log.csv is not part of the snapshot: .*No s"):
+        history = fit(compiled(), tmp_path / "run", callbacks)
+    assert len(history.epoch) == 4
+    fit(compiled(), tmp_path / "run", [keras.callbacks.CSVLogger(log), Remove()])
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_calls_of_several_steps_resume_exactly_or_are_refused(tmp_path, steps):
+    def model(seed=1):
+        one = compiled(seed=seed)
+        one.compile(keras.optimizers.Adam(0.05), "mse", steps_per_execution=steps)
+        return one
+
+    if steps == 3:
+        with pytest.raises(ValueError, match="steps_per_execution=3, 4 batches"):
+            fit(model(), tmp_path / "run")
+        return
+    whole, again = model(), model(seed=2)
+    expected = fit(whole, tmp_path / "whole").history
+    with pytest.raises(Crash):
+        fit(model(), tmp_path / "run", crash=3)  # calls
+    assert fit(again, tmp_path / "run").history == expected
+    assert weights_of(again) == weights_of(whole)

@@ -1,0 +1,223 @@
+"""What a resumed training may and may not differ in from its snapshots."""
+
+import keras
+import numpy as np
+import pytest
+from small_fit import compiled, data, fit
+from stopping import Crash
+
+from keras_vanilla.training import ExactResume
+from keras_vanilla.training.resume import identity
+from keras_vanilla.training.resume.snapshots import Snapshots
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """The folder of a training that was stopped in the second of its four epochs."""
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path, crash=6)
+    return tmp_path
+
+
+def weights_of(model):
+    return [value.tobytes() for value in model.get_weights()]
+
+
+def other_loss():
+    model = compiled()
+    model.compile(keras.optimizers.Adam(0.05), "mae", metrics=["mae"])
+    return model
+
+
+def other_beta():
+    model = compiled()
+    model.compile(keras.optimizers.Adam(0.05, beta_1=0.5), "mse", metrics=["mae"])
+    return model
+
+
+def other_dropout():
+    keras.utils.set_random_seed(1)
+    layers = [keras.Input((3,)), keras.layers.Dropout(0.3), keras.layers.Dense(2)]
+    model = keras.Sequential(layers)
+    model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
+    return model
+
+
+OTHERS = {
+    "loss": (other_loss, "loss.loss was 'mse' and is 'mae'"),
+    "optimizer": (other_beta, "optimizer.config.beta_1 was 0.9 and is 0.5"),
+    "learning_rate": (
+        lambda: compiled(rate=0.01),
+        r"learning_rate\[0\] was 0.05 and is 0.01. .*allow_changed=\['optimizer'\]",
+    ),
+    "model": (other_dropout, r"model.layers\[1\].config.rate was 0.4 and is 0.3"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_differs_is_refused_by_name(stopped, name):
+    make, message = OTHERS[name]
+    with pytest.raises(ValueError, match=message):
+        fit(make(), stopped)
+
+
+def test_more_epochs_are_refused_by_name(stopped):
+    with pytest.raises(ValueError, match=r"epochs was 4 and is 5. .*\['epochs'\]"):
+        fit(compiled(), stopped, epochs=5)
+
+
+def test_other_data_are_refused_by_name(stopped):
+    others = data().map(lambda x, y: (x, y + 1))
+    resume = ExactResume(stopped, others)
+    with pytest.raises(ValueError, match="data was '.*or another folder"):
+        compiled().fit(others, epochs=4, callbacks=[resume], verbose=0)
+
+
+def test_another_version_is_refused_by_name(stopped, monkeypatch):
+    monkeypatch.setattr(identity, "__version__", "0.9.0")
+    with pytest.raises(ValueError, match="versions.keras_vanilla was .* and is '0.9.0"):
+        fit(compiled(), stopped)
+    fit(compiled(), stopped, allow_changed=["versions"])
+
+
+@pytest.mark.parametrize("changed", ["epochs", "learning_rate", "loss"])
+def test_a_finished_training_refuses_what_differs(tmp_path, changed):
+    fit(compiled(), tmp_path, epochs=1)
+    make = {"loss": other_loss, "learning_rate": lambda: compiled(0.01)}
+    with pytest.raises(ValueError, match=f"{changed}.* was "):
+        fit(make.get(changed, compiled)(), tmp_path, epochs=1 + (changed == "epochs"))
+
+
+@pytest.mark.parametrize("crash", [None, 3])
+def test_more_epochs_continue_when_they_are_allowed(tmp_path, crash):
+    if crash:
+        with pytest.raises(Crash):
+            fit(compiled(), tmp_path / "run", crash=crash, epochs=2)
+    else:
+        fit(compiled(), tmp_path / "run", epochs=2)
+    whole, again = compiled(), compiled(seed=2)
+    history = fit(again, tmp_path / "run", epochs=4, allow_changed="epochs")
+    assert history.history == fit(whole, tmp_path / "whole").history
+    assert weights_of(again) == weights_of(whole)
+    fit(compiled(), tmp_path / "run", epochs=4)  # now that of the snapshots
+
+
+def test_fewer_epochs_than_were_trained_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=2)
+    with pytest.raises(ValueError, match="trained more epochs than that, 2"):
+        fit(compiled(), tmp_path, epochs=1, allow_changed=["epochs"])
+
+
+def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path):
+    def stopping():
+        return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
+
+    first = fit(compiled(), tmp_path, stopping(), epochs=9)
+    allowed = {"allow_changed": ["epochs"]}
+    again = fit(compiled(), tmp_path, stopping(), epochs=20, **allowed)
+    assert again.epoch == first.epoch and len(again.epoch) < 9
+
+
+def test_an_allowed_learning_rate_is_the_new_one(stopped):
+    model = compiled(rate=0.01)
+    fit(model, stopped, allow_changed=["optimizer"])
+    assert float(model.optimizer.learning_rate) == np.float32(0.01)
+    with pytest.raises(ValueError, match="was 0.01 and is 0.05"):
+        fit(compiled(), stopped)
+
+
+def test_a_learning_rate_that_callbacks_have_changed_resumes(tmp_path):
+    def reducing():
+        return [keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)]
+
+    whole, again = compiled(), compiled()
+    fit(whole, tmp_path / "whole", reducing())
+    with pytest.raises(Crash):
+        fit(again, tmp_path / "run", reducing(), crash=14)
+    assert float(again.optimizer.learning_rate) < 0.01
+    for model in (again, compiled()):  # in the same process, and in another
+        fit(model, tmp_path / "run", reducing())
+        assert weights_of(model) == weights_of(whole)
+    with pytest.raises(ValueError, match=r"learning_rate\[0\] was 0.05 and is 0.02"):
+        fit(compiled(rate=0.02), tmp_path / "run", reducing())
+
+
+def test_what_may_not_differ_cannot_be_allowed(tmp_path):
+    with pytest.raises(ValueError, match="`allow_changed` must be one of .*'data'"):
+        ExactResume(tmp_path, data(), allow_changed=["data"])
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_finished_training_is_restored_and_the_next_fit_trains(tmp_path, early):
+    def stopping():
+        if not early:
+            return []
+        return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
+
+    first, model = compiled(), compiled(seed=2)
+    history = fit(first, tmp_path, stopping())
+    assert fit(model, tmp_path, stopping()).history == history.history
+    assert weights_of(model) == weights_of(first)
+    steps = int(model.optimizer.iterations)
+    assert model.fit(data(), epochs=2, verbose=0).epoch == [0, 1]
+    assert int(model.optimizer.iterations) == steps + 8
+
+
+def test_what_is_resumed_is_one_line(tmp_path, capsys):
+    for crash in (6, None, None):
+        try:
+            fit(compiled(), tmp_path, crash=crash, verbose=2)
+        except Crash:
+            pass
+    lines = [each for each in capsys.readouterr().out.splitlines() if ".npz" in each]
+    path = Snapshots(tmp_path).path
+    assert lines == [
+        f"Resumed from {path(6)}: epoch 2 of 4, step 6.",
+        f"{path(16)}: this training is finished, after epoch 4, step 16.",
+    ]
+    fit(compiled(), tmp_path)  # verbose=0
+    assert not capsys.readouterr().out
+
+
+def test_a_training_that_was_stopped_early_says_so(tmp_path, capsys):
+    stopping = keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)
+    for verbose in (0, 2):
+        fit(compiled(), tmp_path, [stopping], verbose=verbose)
+    assert "a callback stopped this training after epoch 2" in capsys.readouterr().out
+
+
+def test_a_stop_by_a_callback_of_fit_itself_lasts(tmp_path):
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = epoch == 1
+
+    settings = {"epochs": 4, "verbose": 0, "shuffle": False}
+    compiled().fit(
+        data(), callbacks=[ExactResume(tmp_path, data()), Stop()], **settings
+    )
+    again = compiled().fit(
+        data(), callbacks=[ExactResume(tmp_path, data())], **settings
+    )
+    assert again.epoch == [0, 1]
+
+
+def test_differences_name_each_value():
+    before = {"a": {"b": [1, 2.5], "c": "x"}, "d": None}
+    now = {"a": {"b": [1, 3.5], "c": "x"}, "d": [1, 2], "e": "y" * 80}
+    assert identity.differences(before, now) == [
+        "a.b[1] was 2.5 and is 3.5",
+        "d was None and is [1, 2]",
+        f"e was None and is 'yyyy{'y' * 52}...",
+    ]
+
+
+def test_a_precision_is_part_of_a_model():
+    names = []
+    for dtype in ("float32", "mixed_bfloat16"):
+        model = keras.Sequential(
+            [keras.Input((3,)), keras.layers.Dense(2, dtype=dtype)]
+        )
+        names.append(identity._settings_of(model))
+    assert identity.differences(*names) == [
+        "layers[1].config.dtype.config.name was 'float32' and is 'mixed_bfloat16'"
+    ]

@@ -1,0 +1,181 @@
+"""Ctrl-C and SIGTERM: a snapshot first, then what they did before."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import keras
+import pytest
+from small_fit import compiled, data, fit
+from stopping import AfterBatches, Crash, crash
+
+from keras_vanilla.training.resume.snapshots import Snapshots
+
+PROGRAM = Path(__file__).parents[2] / "support" / "stopped_by_a_signal.py"
+# A snapshot only when it has to be: before the first step, after epochs, and on a stop.
+RARELY = {"every": 10**9, "validation_data": data()}
+
+
+def weights_of(model):
+    return [value.tobytes() for value in model.get_weights()]
+
+
+@pytest.fixture
+def ends_by_crash():
+    """SIGTERM raises `Crash`, so that a test outlives it."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: crash())
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+class When(keras.callbacks.Callback):
+    """Sends a signal at the n-th call of a method."""
+
+    def __init__(self, method, count, number=signal.SIGTERM):
+        super().__init__()
+        self._left = count
+        setattr(self, method, lambda *_, **__: self._count(number))
+
+    def _count(self, number):
+        self._left -= 1
+        if not self._left:
+            send(number)
+
+
+def beside():
+    """A callback that changes before and after the validation."""
+    return [keras.callbacks.EarlyStopping("val_loss", patience=2)]
+
+
+# After how many steps the snapshot is, in epochs of four.
+PLACES = {
+    "in a batch": ("on_train_batch_begin", 7, 7),
+    "at a batch's end": ("on_train_batch_end", 6, 6),
+    "at an epoch's begin": ("on_epoch_begin", 2, 4),
+    "in the last batch": ("on_train_batch_begin", 8, 8),
+    "in the validation": ("on_test_batch_end", 6, 8),
+    "at an epoch's end": ("on_epoch_end", 2, 8),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_training_stopped_by_sigterm_resumes_exactly(tmp_path, ends_by_crash, place):
+    method, count, step = PLACES[place]
+    whole, again = compiled(), compiled(seed=2)
+    expected = fit(whole, tmp_path / "whole", beside(), **RARELY).history
+    inside = [*beside(), When(method, count)]
+    with pytest.warns(UserWarning, match="What When remembers"):
+        with pytest.raises(Crash):
+            fit(compiled(), tmp_path / "run", inside, **RARELY)
+        assert Snapshots(tmp_path / "run").last_step() == step
+        inside = [*beside(), When(method, 0)]
+        assert fit(again, tmp_path / "run", inside, **RARELY).history == expected
+    assert weights_of(again) == weights_of(whole)
+
+
+def test_ctrl_c_ends_as_ever_after_a_snapshot(tmp_path):
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning):
+        inside = [When("on_train_batch_begin", 3, signal.SIGINT)]
+        fit(compiled(), tmp_path, inside, **RARELY)
+    assert Snapshots(tmp_path).last_step() == 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
+    class Twice(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch, logs=None):
+            if batch == 2:
+                send(signal.SIGINT)
+                send(signal.SIGINT)
+                raise AssertionError("It waits.")
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(compiled(), tmp_path, [Twice()], **RARELY)
+    assert Snapshots(tmp_path).last_step() == 0
+
+
+def test_a_handler_that_returns_lets_the_training_continue(tmp_path):
+    arrived = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: arrived.append(1))
+    mine = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.warns(UserWarning, match="What When"):
+            inside = [When("on_train_batch_end", 3), When("on_train_batch_end", 7)]
+            history = fit(compiled(), tmp_path, inside, **RARELY)
+        assert signal.getsignal(signal.SIGTERM) is mine
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert arrived == [1, 1] and len(history.epoch) == 4
+
+
+def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.warns(UserWarning, match="What When"):
+            inside = [When("on_train_batch_end", 3)]
+            fit(compiled(), tmp_path, inside, epochs=1, **RARELY)
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("where", [1, None])
+def test_handlers_are_put_back_when_fit_ends(tmp_path, where):
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    inside = [AfterBatches(where)] if where else []
+    try:
+        fit(compiled(), tmp_path, inside, epochs=1)
+    except Crash:
+        pass
+    after = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    assert after == handlers
+
+
+def test_a_signal_after_an_error_that_no_callback_sees_acts_at_once(tmp_path):
+    """Keras does not tell a callback in the list of the error of another one."""
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path, crash=2, **RARELY)
+    with pytest.raises(KeyboardInterrupt):
+        send(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert Snapshots(tmp_path).last_step() == 0
+
+
+def test_outside_the_main_thread_signals_are_left_alone(tmp_path):
+    seen = []
+    before = signal.getsignal(signal.SIGTERM)
+    look = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda *_: seen.append(signal.getsignal(signal.SIGTERM))
+    )
+    thread = threading.Thread(
+        target=fit, args=(compiled(), tmp_path, [look]), kwargs={"epochs": 1}
+    )
+    thread.start()
+    thread.join()
+    assert seen == [before] and Snapshots(tmp_path).last_step() == 4
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("place", ["step", "validation"])
+def test_sigterm_ends_the_process_by_that_signal(tmp_path, place):
+    def run(folder, *words):
+        return subprocess.run(
+            [sys.executable, str(PROGRAM), str(tmp_path / folder), *words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            timeout=300,
+        )
+
+    whole, killed = run("whole"), run("run", place)
+    assert killed.returncode == -signal.SIGTERM, killed.stderr
+    again = run("run")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == whole.stdout != ""

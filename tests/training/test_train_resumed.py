@@ -1,0 +1,164 @@
+"""`train_translator`, stopped and started again."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import types
+
+import keras
+import numpy as np
+import pytest
+from stopping import Crash
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla import Translator
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.training import Interrupted, run, train_translator
+from keras_vanilla.training.callbacks import TranslationScore
+from keras_vanilla.training.resume.snapshots import Snapshots
+
+pytestmark = pytest.mark.full
+EPOCHS = 3
+
+
+def corpus(count, seed):
+    sources = english_sentences(count, seed)
+    return ParallelCorpus(sources, map(dutch, sources))
+
+
+class Stop(keras.callbacks.Callback):
+    """Ends a training in the first batch of its last epoch."""
+
+    active = False
+
+    def get_state(self):
+        return {}
+
+    def set_state(self, state):
+        pass
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._last = epoch == EPOCHS - 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.active and self._last:
+            raise Crash
+
+
+def train(folder, stop=False, **settings):
+    callback = Stop()
+    callback.active = stop
+    numbers = {"tokens_per_batch": 512, "max_tokens": 30, "warmup_steps": 50}
+    return train_translator(
+        corpus(60, 0),
+        folder,
+        corpus(8, 1),
+        callbacks=[callback],
+        **{"preset": "tiny", "vocabulary_size": 320, "epochs": EPOCHS, **numbers},
+        **settings,
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("whole") / "run")
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stopped") / "run"
+    with pytest.raises(Crash):
+        train(folder, stop=True)
+    return folder
+
+
+def assert_same_weights(one, other):
+    weights = one.model.get_weights(), other.model.get_weights()
+    for ours, theirs in zip(*weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+TRUNCATED = {
+    "last": (["last.keras"], "continues without it: .*last.keras"),
+    "best": (["best.keras"], None),  # which the last epoch replaces
+    "both": (["last.keras", "best.keras"], "continues without it: .*best.keras"),
+    "history": (["history.csv"], "history.csv has lost lines"),
+    "logs": (["logs/train/*"], None),
+    "snapshot": (["snapshots/step-*.npz"], "step-.*npz cannot be read"),
+    "weights": (["snapshots/weights-*.npz"], r"cannot be read \(weights-"),
+}
+
+
+@pytest.mark.parametrize("name", TRUNCATED)
+def test_no_truncated_file_keeps_a_training_from_its_end(
+    whole, stopped, tmp_path, name, recwarn
+):
+    patterns, warning = TRUNCATED[name]
+    folder = shutil.copytree(stopped, tmp_path / "run")
+    for pattern in patterns:
+        newest = max(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+        os.truncate(newest, newest.stat().st_size // 2)
+    recwarn.clear()
+    assert_same_weights(train(folder), whole)
+    texts = [str(each.message) for each in recwarn]
+    if warning:
+        assert any(re.search(warning, text) for text in texts), texts
+    assert not (folder / "snapshots").exists()
+
+
+def test_without_the_best_epoch_the_average_is_chosen(tmp_path, monkeypatch):
+    class Truncate(Stop):
+        def on_train_end(self, logs=None):
+            os.truncate(tmp_path / "run" / "best.keras", 1000)
+
+    monkeypatch.setattr(f"{__name__}.Stop", Truncate)
+    low = types.SimpleNamespace(bleu=-1.0)
+    monkeypatch.setattr(run, "score", lambda *arguments: low)
+    with pytest.warns(UserWarning, match="continues without it: .*best.keras"):
+        train(tmp_path / "run")
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["chosen"] == "average"
+    Translator.load(tmp_path / "run" / "translator.keras")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_bleu_is_computed_loses_nothing(
+    whole, tmp_path, monkeypatch, number
+):
+    def press(self, epoch, logs=None):
+        os.kill(os.getpid(), number)
+        raise AssertionError("It waits.")
+
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(TranslationScore, "on_epoch_end", press)
+        with pytest.raises(Interrupted, match="translator so far is in .*last.keras"):
+            train(tmp_path / "run")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert Snapshots(tmp_path / "run" / "snapshots").last_step() > 0
+    monkeypatch.undo()
+    assert_same_weights(train(tmp_path / "run"), whole)
+
+
+def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(stopped, tmp_path):
+    folder = shutil.copytree(stopped, tmp_path / "run")
+    more = {"epochs": EPOCHS + 1}
+    message = r"epochs was 3 and is 4. .*allow_changed=\['epochs'\]"
+    with pytest.raises(FileExistsError, match=message):
+        train_more(folder, **more)
+    longer = train_more(folder, allow_changed=["epochs"], **more)
+    assert_same_weights(longer, train_more(tmp_path / "whole", **more))
+    record = json.loads((folder / "run.json").read_text())
+    assert record["finished"] and record["settings"]["epochs"] == 4
+    with pytest.raises(FileExistsError, match="start from its translator.keras"):
+        train_more(folder, **more)
+
+
+def train_more(folder, epochs, **settings):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{__name__}.EPOCHS", epochs)
+        return train(folder, **settings)

@@ -15,7 +15,7 @@ _TEMPORARY = re.compile(r"\.(?P<stem>.+)\.[0-9a-f]{12}(?P<suffix>(\.[^.]+)?)")
 
 
 @contextlib.contextmanager
-def atomic_path(path: PathLike) -> Iterator[Path]:
+def atomic_path(path: PathLike, overwrite: bool = True) -> Iterator[Path]:
     """A temporary path beside `path`, for a file or a folder that is to have its name.
 
     When the block ends without an error, what was written there is synced to the disk
@@ -24,7 +24,9 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
     Args:
         path: path. A file there is replaced; a folder there must not exist.
+        overwrite: bool. Replace a file, even one that came during the block.
     Raises:
+        FileExistsError: if there is a file and `overwrite` is False.
         OSError: if it cannot be written; what had the name before keeps it.
     """
     path = Path(path)
@@ -33,7 +35,10 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
         with named_errors(path, temporary):
             yield temporary
             _sync(temporary)
-            os.replace(temporary, path)
+            if overwrite:
+                os.replace(temporary, path)
+            else:
+                _rename_new(temporary, path)
             _sync_names(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -42,15 +47,16 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
+def atomic_write(path: PathLike, overwrite: bool = True) -> Iterator[BinaryIO]:
     """A binary file to write, which has the name `path` when the block has ended.
 
     Args:
         path: path of the file.
+        overwrite: bool, as of `atomic_path`.
     Raises:
-        OSError: if it cannot be written; what had the name before keeps it.
+        OSError: as `atomic_path`.
     """
-    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+    with atomic_path(path, overwrite) as temporary, open(temporary, "xb") as file:
         yield file
 
 
@@ -91,9 +97,9 @@ def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
                 path.unlink(missing_ok=True)
 
 
-def atomic_write_text(path: PathLike, text: str) -> None:
+def atomic_write_text(path: PathLike, text: str, overwrite: bool = True) -> None:
     """Writes a small text file in UTF-8, whole or not at all."""
-    with atomic_write(path) as file:
+    with atomic_write(path, overwrite) as file:
         file.write(text.encode())
 
 
@@ -101,6 +107,25 @@ def sync_file(path: PathLike) -> None:
     """Makes what is in a file last through a power cut."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
+
+
+def _rename_new(temporary, path):
+    """Renames a file or folder to a name that nothing has, at no instant."""
+    try:
+        if temporary.is_dir():
+            os.rename(temporary, path)  # refused where there is a file
+        else:
+            os.link(temporary, path)
+            temporary.unlink()
+    except OSError as error:
+        if os.path.lexists(path):
+            raise FileExistsError(
+                f"{path} exists already; nothing was written."
+            ) from error
+        if temporary.is_dir():
+            raise
+        open(path, "xb").close()  # a file system without hard links, such as FAT
+        os.replace(temporary, path)
 
 
 def _sync(path):

@@ -42,8 +42,8 @@ class Limits:
                 where that is less.
             max_length: int or None, the same.
         Raises:
-            ValueError: if a limit is not an integer of at least 1, a length is above the
-                model's, or the bytes are more than a million.
+            ValueError: if a limit is not an integer of at least 1, a length is above
+                the model's, or the bytes are more than a million.
         """
 
         def length(name, value):

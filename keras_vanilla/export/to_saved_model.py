@@ -1,5 +1,6 @@
 """A translator as a SavedModel: batches of strings in, strings out."""
 
+import os
 from pathlib import Path
 
 import tensorflow as tf
@@ -36,14 +37,15 @@ def saved_model(translator: Translator, folder: PathLike) -> None:
     check_target(folder)
     require_tensorflow()
     graph = _TranslatorGraph(translator.in_float32())
-    with atomic_path(folder) as temporary:
+    with atomic_path(folder, overwrite=False) as temporary:
+        temporary.mkdir()  # refused where something has the name
         # Keras's ExportArchive would write every variable twice.
         save_graph(graph, temporary)
 
 
 def check_target(path: Path) -> None:
     """Refuses a path that exists, or whose folder does not."""
-    if path.exists():
+    if os.path.lexists(path):  # also a link to nothing
         raise FileExistsError(f"{path} exists already; nothing was written.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write into.")

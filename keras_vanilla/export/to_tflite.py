@@ -194,15 +194,16 @@ class TfliteExport:
         tables = graph.tokenizer.nbytes if graph.tokenizer else 0
         _refuse(structure_faults(content, self.translator.model, tables))
         with contextlib.ExitStack() as undo:
-            with atomic_path(self.path) as temporary:
-                temporary.write_bytes(content)
+            with atomic_path(self.path, overwrite=False) as temporary:
+                with open(temporary, "xb") as file:
+                    file.write(content)
                 if self.check == "all":
                     _refuse(compare(self.translator, temporary, self.sample).reasons)
                 if self.has_texts:
                     text = model_card_text(
                         self.description, self.path.name, len(content)
                     )
-                    atomic_write_text(self.card, text)
+                    atomic_write_text(self.card, text, overwrite=False)
                     undo.callback(self.card.unlink)  # a retry needs the name
             undo.pop_all()
 

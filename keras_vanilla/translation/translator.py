@@ -286,7 +286,7 @@ class Translator(keras.Model):
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists already.")
         uncompiled = self.copy() if self.model.compiled else self
-        with atomic_path(path) as temporary:
+        with atomic_path(path, overwrite) as temporary:
             keras.Model.save(uncompiled, temporary)  # an optimizer triples the file
 
     @classmethod

@@ -471,7 +471,7 @@ def test_size_below_one_is_refused(name):
     [
         (
             {"max_length": 2**31},
-            "`max_length` must be below 2..31. Received: 2147483648",
+            "`max_length` must be below 2..31. Received: 21474836",
         ),
         ({"max_length": 2.5}, "`max_length` must be an integer .* Received: 2.5"),
         ({"max_length": float("nan")}, "`max_length` must be .* Received: nan"),

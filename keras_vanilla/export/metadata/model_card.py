@@ -69,9 +69,7 @@ def write_model_card(
     file = Path(file)
     card = model_card_text(description, file.name, file.stat().st_size, evaluation)
     path = file.with_suffix(".md")
-    if path.exists():
-        raise FileExistsError(f"{path} exists already; nothing was written.")
-    atomic_write_text(path, card)
+    atomic_write_text(path, card, overwrite=False)
     return path
 
 

@@ -1,0 +1,58 @@
+"""Files and folders that nobody has yet are never written over, at no instant."""
+
+import errno
+import os
+
+import pytest
+
+from keras_vanilla._atomic_write import atomic_path, atomic_write
+
+
+def refused_by_another(path, make):
+    """Something gets the name while the block runs; what is left beside it."""
+    with pytest.raises(FileExistsError, match="exists already; nothing was written"):
+        with atomic_path(path, overwrite=False) as temporary:
+            make(temporary)
+            make(path)
+    return sorted(path.parent.iterdir())
+
+
+def without_hard_links(*_, **__):
+    raise OSError(errno.EPERM, "Operation not permitted")
+
+
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_the_first_of_two_writers_keeps_the_name(tmp_path, monkeypatch, hard_links):
+    if not hard_links:
+        monkeypatch.setattr(os, "link", without_hard_links)
+    path = tmp_path / "x.tflite"
+    assert refused_by_another(path, lambda p: p.write_text(p.name)) == [path]
+    assert path.read_text() == "x.tflite"
+    with atomic_write(tmp_path / "new", overwrite=False) as file:
+        file.write(b"whole")
+    assert (tmp_path / "new").read_bytes() == b"whole"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_first_of_two_folders_keeps_the_name(tmp_path):
+    def make(folder):
+        folder.mkdir()
+        (folder / "name").write_text(folder.name)
+
+    assert refused_by_another(tmp_path / "x", make) == [tmp_path / "x"]
+    assert (tmp_path / "x" / "name").read_text() == "x"
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_symbolic_link_is_never_followed(tmp_path, overwrite):
+    victim, link = tmp_path / "victim", tmp_path / "x"
+    victim.write_text("mine")
+    link.symlink_to(victim)
+    try:
+        with atomic_write(link, overwrite) as file:
+            file.write(b"other")
+    except FileExistsError:
+        assert link.is_symlink() and not overwrite
+    else:
+        assert link.read_bytes() == b"other" and not link.is_symlink() and overwrite
+    assert victim.read_text() == "mine"

@@ -122,32 +122,36 @@ def foreign():
     return tf.lite.TFLiteConverter.from_concrete_functions([double]).convert()
 
 
-class NoText(tf.Module):
-    """Gives bytes that are no text, as a damaged file may that reads foreign memory.
+class Bytes(tf.Module):
+    """Maps the bytes of a text to others, as a damaged file may."""
 
-    Args:
-        added: int. To each byte of an empty text, too.
-    """
-
-    def __init__(self, added):
+    def __init__(self, change):
         super().__init__()
-        self._added = added
+        self._change = change
 
-    @tf.function(input_signature=[tf.TensorSpec([131], tf.uint8, name="text")])
+    @tf.function(
+        input_signature=[tf.TensorSpec([131], tf.uint8, name="text")], autograph=False
+    )
     def translate(self, text):
-        octets = tf.cast(text, tf.int32)
-        octets = tf.where(octets > 0, 255, 0) + self._added
+        octets = self._change(tf.cast(text, tf.int32))
         score = -1.5 + 0 * tf.cast(octets[0], tf.float32)
         return {"text": tf.cast(octets, tf.uint8), "ids": octets, "score": score}
 
 
-def no_text(folder, added=0):
-    module = NoText(added)
+def changing(change, folder):
+    """A file of version 0.5.0 that maps each text's bytes to `change(bytes)`."""
+    module = Bytes(change)
     tf.saved_model.save(module, folder, signatures={"translate": module.translate})
     converter = tf.lite.TFLiteConverter.from_saved_model(
         str(folder), signature_keys=["translate"]
     )
     return described_by_0_5(converter.convert())
+
+
+NO_TEXT = {
+    "not-utf-8": lambda octets: tf.where(octets > 0, 255, 0),
+    "nul": lambda octets: tf.where(octets == ord("u"), 0, octets),
+}
 
 
 def with_one_other_byte(content):
@@ -164,7 +168,11 @@ def refused(folder, runtime):
         "cut-at-its-end": (whole[:-9], "damaged", "damaged, or cut off after"),
         "noise": (whole[:8] + os.urandom(9999), "damaged", "damaged, or cut off after"),
         "one-other-byte": (with_one_other_byte(whole), "damaged", "the checksum at"),
-        "no-text": (no_text(folder / "no-text", 65), "damaged", "empty text"),
+        "not-empty": (
+            changing(lambda octets: octets + 65, folder / "not-empty"),
+            "damaged",
+            "empty text",
+        ),
         "no-model": (whole[:4] + b"TFL3" + bytes(99), "not-ours", "not a translator"),
         "foreign": (foreign(), "not-ours", "not a translator"),
         "ids": (
@@ -280,13 +288,14 @@ def test_it_translates_as_python_does(
 
 
 def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):
-    odd = tmp_path / "odd.tflite"
-    odd.write_bytes(no_text(tmp_path / "odd"))
     with ExitStack() as stack:
-        setting["urls"] = {
-            "echo": stack.enter_context(served(echo, runtime)),
-            "noText": stack.enter_context(served(odd, runtime)),
-        }
+        setting["urls"] = {"echo": stack.enter_context(served(echo, runtime))}
+        setting["noText"] = []
+        for name, change in NO_TEXT.items():
+            path = tmp_path / f"{name}.tflite"
+            path.write_bytes(changing(change, tmp_path / name))
+            url = stack.enter_context(served(path, runtime))
+            setting["noText"].append({"name": name, "url": url})
         setting["refused"] = {
             name: {
                 "url": stack.enter_context(served(path, folder)),

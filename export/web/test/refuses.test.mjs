@@ -22,15 +22,17 @@ for (const [name, { url, code, message }] of Object.entries(setting.refused)) {
   });
 }
 
-test('an answer that is not text is not shown', async () => {
-  const page = await open(setting.urls.noText);
-  assert.equal(await page.innerText('#reason'), ''); // the file has no checksum
-  await type(page, 'Ein Hund.');
-  assert.match(await page.innerText('#problem'), /The file is damaged: .* is not text/);
-  assert.equal(await page.innerText('#translation mark'), 'Ein Hund.');
-  assert.equal(await page.isVisible('#copy'), false);
-  await photograph(page, 'no-text');
-});
+for (const { name, url } of setting.noText) {
+  test(`${name}: an answer that is not text is not shown`, async () => {
+    const page = await open(url);
+    assert.equal(await page.innerText('#reason'), ''); // the file has no checksum
+    await type(page, 'Ein Hund.');
+    assert.match(await page.innerText('#problem'), /The file is damaged: .* is not text/);
+    assert.equal(await page.innerText('#translation mark'), 'Ein Hund.');
+    assert.equal(await page.isVisible('#copy'), false);
+    await photograph(page, `no-text-${name}`);
+  });
+}
 
 test('bytes are taken as well, and bytes that are no model refused', async () => {
   const page = await open(setting.urls.echo);

@@ -152,14 +152,15 @@ function tooManyTokens(most) {
 /**
  * UTF-8 up to its last byte that is not zero.
  *
- * A damaged file gives memory that is no text, or a score that is no log-probability.
+ * A damaged file without a checksum may give the contents of memory: bytes that are not
+ * UTF-8, NULs, which no tokenizer writes, or a score that is no log-probability.
  */
 function decoded(bytes, score) {
   const end = bytes.findLastIndex((octet) => octet !== 0) + 1;
+  const written = bytes.subarray(0, end);
   try {
-    if (!(-Infinity < score && score < 1)) throw new RangeError(score);
-    const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-    return utf8.decode(bytes.subarray(0, end));
+    if (written.includes(0) || !(-Infinity < score && score < 1)) throw new RangeError();
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(written);
   } catch {
     throw new TranslatorError('damaged', 'The file is damaged: what it gives is not text.');
   }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla.data.id_file import sha256_of
-from keras_vanilla.data.lines import count_lines
+from keras_vanilla.data.lines import count_lines, refuse_pipe
 
 VERSION = 2
 NAME = "token_cache.json"
@@ -125,7 +125,7 @@ def text_files(paths: Iterable[str], known: Iterable[dict]) -> list[dict]:
 
     Raises:
         FileNotFoundError, IsADirectoryError: if a path is not a file.
-        ValueError: if a compressed file is damaged.
+        ValueError: if a path is a pipe, or a compressed file is damaged.
         ImportError: if a path ends in ".zst" and Python cannot read that.
     """
     files = [_state(path) for path in paths]
@@ -165,6 +165,7 @@ def _contents(file):
 
 
 def _state(path):
+    refuse_pipe(path)
     status = os.stat(path)
     return {
         "path": os.path.abspath(path),

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
@@ -94,6 +95,7 @@ class FileLines:
             follow each other.
     Raises:
         TypeError: if there is no path, or a list of paths is given as one argument.
+        ValueError: if a path is a pipe, which can be read only once.
     Example:
         Tokenizer.train(FileLines("train.en", "train.fr"))
     """
@@ -101,6 +103,8 @@ class FileLines:
     def __init__(self, *files: str | os.PathLike):
         if not files or not all(isinstance(f, (str, os.PathLike)) for f in files):
             raise TypeError(f"FileLines expects paths. Received: {files!r:.80}")
+        for file in files:
+            refuse_pipe(file)
         self._files = files
 
     def __len__(self) -> int:
@@ -159,6 +163,18 @@ def count_lines(path: str | os.PathLike) -> int:
         while block := stream.read(BLOCK):
             lines, last = lines + block.count(b"\n"), block[-1:]
     return lines + (last != b"\n")
+
+
+def refuse_pipe(path: str | os.PathLike) -> None:
+    """Refuses a pipe or a device where text is read more than once."""
+    if not os.path.exists(path):
+        return  # the error of `open` says so
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise ValueError(
+            f"{path} must be a file: its text is read more than once. Received: a pipe "
+            "or a device; write its text to a file first"
+        )
 
 
 def utf8(line: bytes, origin: object, number: int) -> bytes:

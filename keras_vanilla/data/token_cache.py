@@ -111,10 +111,11 @@ class TokenCache:
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             FolderInUse: if another process makes a cache in the folder.
-            ValueError: if a number is out of its range, there is no file, or not as
-                many of both, the line counts of two files differ, a line is not UTF-8,
-                a compressed file is damaged, a file changes while it is read, the
-                folder has a cache of another version, or no pair is left.
+            ValueError: if a number is out of its range, there is no file, a path is a
+                pipe, there are not as many files of both, the line counts of two files
+                differ, a line is not UTF-8, a compressed file is damaged, a file
+                changes while it is read, the folder has a cache of another version, or
+                no pair is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         """
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)

@@ -1,8 +1,9 @@
 import gzip
+import os
 
 import pytest
 
-from keras_vanilla.data import FileLines
+from keras_vanilla.data import FileLines, TokenCache
 from keras_vanilla.data.lines import Lines
 from keras_vanilla.tokenizer import Tokenizer
 
@@ -29,6 +30,20 @@ def test_files_are_named_one_by_one(files):
     for wrong in ([], [[*files]]):
         with pytest.raises(TypeError, match="FileLines expects paths"):
             FileLines(*wrong)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_where_text_is_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    tokenizer = Tokenizer.train(["some words"], vocabulary_size=270)
+    paths = [tmp_path / "pipe"] * 2
+    for read in (
+        lambda: FileLines(*paths),
+        lambda: TokenCache.make(*paths, tokenizer, tmp_path / "cache"),
+    ):
+        with pytest.raises(ValueError, match="pipe must be a file: .* more than once"):
+            read()
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_tokenizer_of_files_is_that_of_their_lines(files):

@@ -417,6 +417,27 @@ def test_a_second_maker_is_told_who_the_first_is(files, tokenizer, tmp_path):
 
 
 @pytest.mark.full
+def test_of_several_makers_at_once_one_makes_the_whole_cache(tokenizer, tmp_path):
+    files = write_whole(tmp_path, [f"{n} some words" for n in range(5_003)])
+    model, folder = tmp_path / "tokenizer.model", tmp_path / "cache"
+    model.write_bytes(tokenizer.source_model)
+    program = Path(__file__).parents[1] / "support" / "one_of_several_makings.py"
+    command = [sys.executable, program, *files, model, folder, tmp_path / "go"]
+    pipes = {"stdout": subprocess.PIPE, "text": True}
+    makers = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    assert [maker.stdout.readline() for maker in makers] == ["ready\n"] * 3
+    (tmp_path / "go").touch()
+    ends = [maker.communicate()[0] for maker in makers]
+    assert "made\n" in ends
+    assert all(end == "made\n" or "in use by another process" in end for end in ends)
+    names = {path.name for path in folder.iterdir()}
+    shards = {shard["file"] for shard in manifest_of(folder)["shards"]}
+    assert names == {*shards, "token_cache.json", ".lock"} and len(shards) == 8
+    corpora = TokenCache.open(folder), ParallelCorpus.from_files(*files)
+    assert_same_batches(*(batches_of(each, tokenizer, 50)[1] for each in corpora))
+
+
+@pytest.mark.full
 def test_a_killed_making_continues_after_its_last_whole_shard(tokenizer, tmp_path):
     files = write_whole(tmp_path, [f"{n} some words" for n in range(5_003)])
     model, folder = tmp_path / "tokenizer.model", tmp_path / "cache"

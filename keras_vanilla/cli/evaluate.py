@@ -18,7 +18,14 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add_search_options(command)
     add("--lowercase", action="store_true", help="ignore case")
     add("--tokenized", action="store_true", help="BLEU of text split by Moses's rules")
-    add("--language", metavar="L", help="the target language, for Moses's rules (en)")
+    add("--language", metavar="L", help="the target language, for --tokenized")
+    add(
+        "--on-too-long",
+        default="leave-out",
+        choices=["leave-out", "refuse", "split"],
+        help="sources that are too long: leave them out (the default), refuse them, or "
+        "split every source into sentences",
+    )
     add("--sentences", type=int, default=3, metavar="N", help="worst and best to show")
     add("--json", action="store_true", help="everything as one JSON object")
 
@@ -27,15 +34,8 @@ def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     from keras_vanilla.translation import Translator, score, worst_and_best
 
-    if options.sentences < 0:
-        raise ValueError(
-            f"--sentences must be at least 0. Received: {options.sentences}"
-        )
+    _check(options)
     settings = search_settings(options)
-    if options.language and not options.tokenized:
-        raise ValueError("--language is for --tokenized.")
-    if options.split and options.corpus is None:
-        raise ValueError("--split is for --corpus.")
     translator = Translator.load(options.model)
     corpus = read_corpus(options, options.reference, options.split or "test")
     result = score(
@@ -43,19 +43,43 @@ def run(options: argparse.Namespace) -> None:
         corpus,
         **settings,
         lowercase=options.lowercase,
-        tokenized=(options.language or "en") if options.tokenized else None,
+        tokenized=options.language,
+        on_too_long=options.on_too_long.replace("-", "_"),
     )
     worst, best = worst_and_best(
-        corpus, result.translations, options.sentences, options.lowercase
+        result.corpus, result.translations, options.sentences, options.lowercase
     )
     to_text = _to_json if options.json else _to_text
     print(to_text(result, worst, best))
 
 
+def _check(options):
+    if options.sentences < 0:
+        raise ValueError(
+            f"--sentences must be at least 0. Received: {options.sentences}"
+        )
+    if options.language and not options.tokenized:
+        raise ValueError("--language is for --tokenized.")
+    if options.tokenized and not options.language:
+        raise ValueError(
+            "--tokenized needs the target language, whose rules differ, such as "
+            "--language en."
+        )
+    if options.split and options.corpus is None:
+        raise ValueError("--split is for --corpus.")
+
+
 def _to_json(result, worst, best):
     """The result for a program."""
-    fields = dataclasses.asdict(result)
-    fields["lines"] = len(fields.pop("translations"))
+    fields = {
+        "bleu": result.bleu,
+        "chrf": result.chrf,
+        "signature": result.signature,
+        "chrf_signature": result.chrf_signature,
+        "unfinished": result.unfinished,
+        "lines": len(result.translations),
+        "left_out": result.corpus.report,
+    }
     for name, sentences in (("worst", worst), ("best", best)):
         fields[name] = [dataclasses.asdict(sentence) for sentence in sentences]
     return json.dumps(fields, ensure_ascii=False, indent=2)
@@ -68,6 +92,9 @@ def _to_text(result, worst, best):
         f"BLEU {result.bleu:.2f}  chrF {result.chrf:.2f}  ({count} lines)",
         result.signature,
     ]
+    left_out = sum(map(len, result.corpus.report.values()))
+    if left_out:
+        texts.append(f"{left_out} pairs are left out")
     if unfinished:
         texts.append(f"{len(unfinished)} translations have no end")
     for name, sentences in (("worst", worst), ("best", best)):

@@ -48,13 +48,18 @@ class EncodedTexts(Sequence):
         start = self._ends[number - 1] if number else 0
         return self._flat[start : self._ends[number]]
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of ids of each text, an int64 array."""
+        return np.diff(self._ends, prepend=0)
+
     def refuse_longer(self, longest: int) -> None:
         """Refuses texts with more tokens than the model takes.
 
         Raises:
             ValueError: if there is one; the error names the first.
         """
-        lengths = np.diff(self._ends, prepend=0)
+        lengths = self.lengths
         for i in np.flatnonzero(lengths > longest)[:1]:
             number = self._first_number + i
             check_length("Text", number, lengths[i], longest, self.texts[i])

@@ -1,13 +1,15 @@
 """How good a translator is, by sacreBLEU's BLEU and chrF."""
 
 import importlib.metadata
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from keras_vanilla._checks import extra_missing
+from keras_vanilla._checks import check_choice, extra_missing, some_of
 from keras_vanilla.data.corpus import ParallelCorpus
+from keras_vanilla.translation.encoded_texts import EncodedTexts
 from keras_vanilla.translation.translator import Translator
 
 
@@ -19,11 +21,13 @@ class Score:
         bleu: float, 0 to 100.
         chrf: float, 0 to 100.
         signature: str. sacreBLEU's; it says how BLEU was computed.
+        chrf_signature: str. The same of chrF.
     """
 
     bleu: float
     chrf: float
     signature: str
+    chrf_signature: str
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,14 @@ class EvaluationResult(Score):
     """The scores of a translator on a corpus, and its translations.
 
     Attributes:
-        bleu, chrf, signature: as of `Score`.
-        translations: list of str, one for each source.
-        unfinished: list of int. The corpus's lines whose translation has no end.
+        bleu, chrf, signature, chrf_signature: as of `Score`.
+        corpus: ParallelCorpus. The pairs that are scored; its report names the lines
+            that are left out.
+        translations: list of str, one for each of its sources.
+        unfinished: list of int. Its lines whose translation has no end.
     """
 
+    corpus: ParallelCorpus
     translations: list[str]
     unfinished: list[int]
 
@@ -66,6 +73,7 @@ def score(
     length_penalty: float = 0.6,
     lowercase: bool = False,
     tokenized: str | None = None,
+    on_too_long: str = "leave_out",
 ) -> EvaluationResult:
     """BLEU and chrF of the translations of a corpus's sources.
 
@@ -81,15 +89,25 @@ def score(
         lowercase: bool. Ignore case.
         tokenized: str or None. The target language, such as "en", for Moses's
             tokenizer; None uses sacreBLEU's own tokenizer ("13a").
+        on_too_long: "leave_out" pairs whose source has more tokens than the model
+            takes, "refuse" them, or "split" every source into sentences.
     Returns:
         EvaluationResult.
     Raises:
         ImportError: if `tokenized` is given and sacremoses is missing.
-        ValueError: if Moses's tokenizer does not know the language.
+        ValueError: if Moses's tokenizer does not know the language, no pair is left, or
+            `on_too_long` or an argument of the search is out of its range.
+    Warns:
+        UserWarning: if pairs are left out; it names their lines.
     Source: Post 2018 for the signature; Papineni et al. 2002; Popović 2015.
     """
-    sources = list(corpus.sources)
-    stream = translator.stream(sources, beam_size, length_penalty)
+    check_choice("on_too_long", on_too_long, ("leave_out", "refuse", "split"))
+    if on_too_long == "leave_out":
+        corpus = _without_too_long(corpus, translator)
+        on_too_long = "refuse"
+    stream = translator.stream(
+        list(corpus.sources), beam_size, length_penalty, on_too_long=on_too_long
+    )
     best = [hypotheses[0] for hypotheses in stream]
     translations = [hypothesis.text for hypothesis in best]
     scores = bleu_and_chrf(translations, list(corpus.targets), lowercase, tokenized)
@@ -99,8 +117,28 @@ def score(
         if not hypothesis.ended
     ]
     return EvaluationResult(
-        scores.bleu, scores.chrf, scores.signature, translations, unfinished
+        **vars(scores), corpus=corpus, translations=translations, unfinished=unfinished
     )
+
+
+def _without_too_long(corpus, translator):
+    """The pairs whose source the model takes; the report has the others' lines."""
+    longest = translator.model.max_length
+    lengths = EncodedTexts(corpus.sources, translator.tokenizer.encode).lengths
+    left_out = corpus.line_numbers[lengths > longest].tolist()
+    if not left_out:
+        return corpus
+    what = f"sources have more tokens than the {longest} that the model takes"
+    if len(left_out) == len(corpus):
+        raise ValueError(f"{corpus.origin}: all {len(corpus)} {what}.")
+    warnings.warn(
+        f"{corpus.origin}: {len(left_out)} of {len(corpus)} {what}, and are left out: "
+        f"lines {some_of(left_out)}.",
+        stacklevel=3,
+    )
+    kept = corpus.without(left_out)
+    kept.report = {**corpus.report, "too long": left_out}
+    return kept
 
 
 def bleu_and_chrf(
@@ -128,9 +166,13 @@ def bleu_and_chrf(
     result = bleu.corpus_score(
         [split(text) for text in translations], [[split(text) for text in references]]
     )
-    chrf = CHRF(lowercase=lowercase).corpus_score(translations, [references])
-    signature = str(bleu.get_signature()) + _moses_version(tokenized)
-    return Score(result.score, chrf.score, signature)
+    chrf = CHRF(lowercase=lowercase)
+    return Score(
+        bleu=result.score,
+        chrf=chrf.corpus_score(translations, [references]).score,
+        signature=str(bleu.get_signature()) + _moses_version(tokenized),
+        chrf_signature=str(chrf.get_signature()),
+    )
 
 
 def worst_and_best(

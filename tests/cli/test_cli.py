@@ -1,5 +1,6 @@
 """The command line as a person meets it: real files, and what goes wrong with them."""
 
+import errno
 import gzip
 import json
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+import tensorflow as tf
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
@@ -26,6 +28,13 @@ def model(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "translator.keras"
     trained_translator.save(path)
     return str(path)
+
+
+@pytest.fixture
+def loaded_model(model, trained_translator, monkeypatch):
+    """The same model, which is not loaded and compiled again."""
+    monkeypatch.setattr(Translator, "load", lambda path: trained_translator)
+    return model
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +85,111 @@ def test_translate_from_arguments(model, trained_translator, capfd):
     out, err = capfd.readouterr()
     assert out.splitlines() == trained_translator.translate(texts)
     assert err == ""
+
+
+def test_options_may_come_before_the_texts(loaded_model, capfd):
+    texts = ["one two", "red tree"]
+    expected = main(["translate", loaded_model, *texts]), capfd.readouterr().out
+    command = ["translate", "--beam-size", "1", loaded_model, "--max-length", "20"]
+    found = main([*command, texts[0], "--on-too-long", "refuse", texts[1]])
+    assert (found, capfd.readouterr().out) == expected
+
+
+@pytest.fixture
+def pipe():
+    """The path of a pipe, and a function that writes the whole of it."""
+    if not os.path.isdir("/dev/fd"):
+        pytest.skip("needs paths of pipes")
+    reader, writer = os.pipe()
+
+    def write(data):
+        os.write(writer, data)
+        os.close(writer)
+
+    yield f"/dev/fd/{reader}", write
+    os.close(reader)
+
+
+def test_lines_of_a_pipe_are_numbered_on(loaded_model, monkeypatch, pipe, capfd):
+    monkeypatch.setattr(batch_translation, "WINDOW", 2)
+    path, write = pipe
+    write(b"one\ntwo\nthree\nfour")
+    assert main(["translate", loaded_model, "--input", path, "--n-best", "1"]) == 0
+    rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    assert [row[2] for row in rows] == ["een", "twee", "drie", "vier"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [(b"zero " * 100, "Text 4 has"), (b"\xe9", ", line 4: byte 0xe9 at column 1")],
+)
+def test_what_came_before_a_broken_line_of_a_pipe_is_translated(
+    broken, message, loaded_model, monkeypatch, pipe, capfd
+):
+    monkeypatch.setattr(batch_translation, "WINDOW", 3)
+    path, write = pipe
+    write(b"one\ntwo\nthree\n" + broken)
+    assert main(["translate", loaded_model, "--input", path]) == 1
+    out, err = capfd.readouterr()
+    assert out == "een\ntwee\ndrie\n" and message in err
+
+
+@pytest.mark.full
+def test_a_slow_pipe_is_answered_line_by_line(model):
+    program = run_as_program("translate", model, "--input", "-", stdin=subprocess.PIPE)
+    for text, translation in (("one two", "twee een"), ("red tree", "boom rood")):
+        program.stdin.write(text + "\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == translation + "\n"
+    out, _ = program.communicate("small")
+    assert (program.returncode, out) == (0, "klein\n")
+
+
+def test_an_output_leaves_a_users_unfinished_file_alone(loaded_model, tmp_path, capfd):
+    names = "out.txt.unfinished", ".out.txt.unfinished", ".out.unfinished.txt"
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    output = tmp_path / "out.txt"
+    assert main(["translate", loaded_model, "one", "--output", str(output)]) == 0
+    assert output.read_text() == "een\n"
+    assert all((tmp_path / name).read_text() == "mine" for name in names)
+
+
+def test_a_full_disk_is_one_sentence_with_the_path(
+    loaded_model, tmp_path, monkeypatch, capfd
+):
+    output = tmp_path / "out.txt"
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    error = fails(capfd, "translate", loaded_model, "one", "--output", output)
+    assert error == f"keras-vanilla: {output}: No space left on device."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_read_only_is_refused_before_the_work(
+    tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    output = tmp_path / "out.txt"
+    error = fails(capfd, "translate", "no.keras", "one", "--output", output)
+    assert error == (
+        f"keras-vanilla: {output} cannot be written: its folder is read-only."
+    )
+
+
+def test_exhausted_memory_is_one_sentence_with_a_remedy(
+    loaded_model, monkeypatch, capfd
+):
+    def exhausted(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when\n[[allocating]]")
+
+    monkeypatch.setattr(Translator, "stream", exhausted)
+    error = fails(capfd, "translate", loaded_model, "one")
+    assert "not enough memory" in error and "--beam-size" in error
 
 
 def test_translate_a_file_into_a_file_in_order(
@@ -207,9 +321,23 @@ def test_evaluate_for_a_program(model, files, trained_translator, capfd):
     result = json.loads(out)
     assert err == "" and result["lines"] == 60 and result["unfinished"] == []
     assert "case:lc" in result["signature"] and "moses:nl" in result["signature"]
+    assert "nc:6" in result["chrf_signature"] and result["left_out"] == {}
     (best,) = result["best"]
     (text,) = trained_translator.translate([best["source"]], beam_size=2)
     assert best["translation"] == text
+
+
+def test_evaluate_leaves_out_what_is_too_long_and_says_so(loaded_model, files, capfd):
+    with open(files[0], "a") as source, open(files[1], "a") as target:
+        source.write("zero " * 100)
+        target.write("nul")
+    command = ["evaluate", loaded_model, "--source", files[0], "--reference", files[1]]
+    assert main(command) == 0
+    out, err = capfd.readouterr()
+    assert "(60 lines)" in out and "1 pairs are left out" in out
+    assert "1 of 61 sources" in err and err.endswith("are left out: lines 61.\n")
+    error = fails(capfd, *command, "--on-too-long", "refuse")
+    assert "Text 61 has" in error
 
 
 @pytest.mark.parametrize(
@@ -412,7 +540,7 @@ def test_texts_and_a_file_at_once(model, files, capfd):
     assert "not both" in fails(capfd, "translate", model, "x", "--input", files[0])
 
 
-def test_a_validation_line_longer_than_the_model_takes_is_found_before_training(
+def test_validation_whose_lines_are_all_too_long_is_found_before_training(
     model, files, tmp_path, capfd
 ):
     for name, text in (("v.en", "zero " * 100), ("v.nl", "nul")):
@@ -421,7 +549,8 @@ def test_a_validation_line_longer_than_the_model_takes_is_found_before_training(
     output = tmp_path / "out"
     command = train(files, "--output", output, "--from", model, "--max-tokens", 60)
     error = fails(capfd, *command, *validation)
-    assert "v.en" in error and "takes at most 60" in error
+    assert "v.nl: 1 of 1 pairs are longer than 60 tokens and are left out" in error
+    assert "v.nl: no pair is left of 1." in error
     assert not output.exists()
 
 
@@ -475,7 +604,7 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
     [
         (
             ("--beam-size", "0"),
-            "`beam_size` must be an integer of at least 1. Received: 0",
+            "`beam_size` must be an integer from 1 to 1000. Received: 0",
         ),
         (("--max-length", "0"), "`max_length` must be an integer of at least 1"),
         (("--beam-size", "2", "--length-penalty", "nan"), "`length_penalty`"),
@@ -519,6 +648,7 @@ def test_a_corpus_that_is_not_one(options, message, tmp_path, capfd):
     [
         (("--split", "test"), "--split is for --corpus"),
         (("--language", "nl"), "--language is for --tokenized"),
+        (("--tokenized",), "--tokenized needs the target language"),
         (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
         (("--sentences", "-1"), "--sentences must be at least 0. Received: -1"),
     ],

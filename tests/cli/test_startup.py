@@ -70,8 +70,11 @@ def test_the_package_is_executed_before_a_command(program):
 
 
 @pytest.mark.full
-def test_messages_of_tensorflow_are_hidden_from_its_import_on(monkeypatch):
+@pytest.mark.parametrize("level", [None, pytest.param("3", marks=pytest.mark.full)])
+def test_messages_of_tensorflow_are_hidden_from_its_import_on(level, monkeypatch):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)  # Keras sets it
+    if level:
+        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", level)
     result = run("-c", START, "translate", str(SAVED), "one two")
     said = result.stderr.splitlines()
     assert all(line.startswith("keras-vanilla: ") for line in said)

@@ -79,6 +79,37 @@ def test_lines_without_an_end_are_those_of_the_file(trained_translator):
     assert score(trained_translator, corpus).unfinished == []
 
 
+def test_sources_that_are_too_long_are_left_out_and_named(trained_translator):
+    texts = ["one", "zero " * 100, "", "two"]
+    corpus = ParallelCorpus(texts, ["een", "nul " * 100, "", "twee"])
+    with pytest.warns(UserWarning, match="1 of 3 sources .* the 60 that .*: lines 2"):
+        result = score(trained_translator, corpus)
+    assert result.corpus.report == {"empty": [3], "too long": [2]}
+    assert list(result.corpus.line_numbers) == [1, 4] and len(result.translations) == 2
+    assert corpus.report == {"empty": [3]}
+    with pytest.raises(ValueError, match="Text 2 has .* takes at most 60"):
+        score(trained_translator, corpus, on_too_long="refuse")
+    with pytest.warns(UserWarning, match="1 of 3 texts have a sentence of more than"):
+        result = score(trained_translator, corpus, on_too_long="split")
+    assert result.corpus is corpus and result.translations[1].startswith("nul")
+
+
+def test_a_corpus_of_sources_that_are_all_too_long(trained_translator):
+    corpus = ParallelCorpus(["zero " * 100], ["nul"])
+    with pytest.raises(ValueError, match="all 1 sources have more tokens than the 60"):
+        score(trained_translator, corpus)
+    with pytest.raises(ValueError, match="must be one of .* Received: 'cut'"):
+        score(trained_translator, corpus, on_too_long="cut")
+
+
+def test_each_score_has_its_signature(trained_translator, corpus):
+    result = score(trained_translator, corpus, lowercase=True)
+    chrf = sacrebleu.CHRF(lowercase=True)
+    chrf.corpus_score(result.translations, [REFERENCES])
+    assert result.chrf_signature == str(chrf.get_signature())
+    assert "nc:6" in result.chrf_signature and "nc:" not in result.signature
+
+
 def test_the_worst_and_the_best_are_by_chrf_and_name_their_lines():
     corpus = ParallelCorpus(["a", "", "b", "c"], ["house", "", "tree", "green river"])
     worst, best = worst_and_best(corpus, ["house", "xyz", "green rivers"], count=2)

@@ -147,8 +147,13 @@ def some_of(numbers: Sequence[int], most: int = 5) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text; Keras and TensorFlow write pages."""
-    return str(error).strip().split("\n")[0] or type(error).__name__
+    """The first line of an error's text; Keras and TensorFlow write pages.
+
+    Where it ends with a colon the next line, which has the reason, comes with it.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    with_reason = lines[:2] if lines and lines[0].endswith(":") else lines[:1]
+    return " ".join(with_reason) or type(error).__name__
 
 
 def _nearest(value, choices):

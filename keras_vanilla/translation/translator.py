@@ -1,6 +1,5 @@
 """Text in, text out: a tokenizer, a Transformer and a search in one Keras archive."""
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -16,6 +15,7 @@ from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
 from keras_vanilla.translation.alignment import align
+from keras_vanilla.translation.archive import check_archive
 from keras_vanilla.translation.batch_translation import (
     BatchTranslator,
     Hypothesis,
@@ -295,14 +295,12 @@ class Translator(keras.Model):
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is not a Keras archive, is cut short, or holds another
-                model.
+            ValueError: if it is not a Keras archive, is cut short, has parts that
+                unpack to far more than itself, holds another model, or has no tokenizer
+                in it.
         """
         path = Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"There is no file {path}.")
-        if not zipfile.is_zipfile(path):
-            raise ValueError(f"{path} is not a Keras archive, or is cut short.")
+        check_archive(path)
         try:
             translator = keras.saving.load_model(path)
         except Exception as error:
@@ -312,6 +310,10 @@ class Translator(keras.Model):
         if not isinstance(translator, cls):
             raise ValueError(
                 f"{path} holds a {type(translator).__name__}, not a Translator."
+            )
+        if translator.tokenizer is None:
+            raise ValueError(
+                f"{path} is damaged: it has no tokenizer, assets/source.model."
             )
         return translator
 
@@ -359,6 +361,9 @@ class Translator(keras.Model):
 
     @classmethod
     def from_config(cls, config):
+        for name in ("model", "special_ids", "name"):
+            if name not in config:
+                raise ValueError(f"The configuration of a Translator has no {name!r}.")
         model = Transformer.from_config(config["model"])
         translator = cls(None, model, name=config["name"])
         translator._special_ids = config["special_ids"]

@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 
@@ -10,7 +9,7 @@ import tensorflow as tf
 from near_ties import assert_same_but_for_near_ties
 from word_reversal import padded
 
-from keras_vanilla import export
+from keras_vanilla import _atomic_write, export
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.translator import Translator
 
@@ -156,7 +155,7 @@ def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypat
     def fail(*_):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(_atomic_write, "_sync", fail)
     with pytest.raises(OSError, match="the disk is full"):
         export.saved_model(trained_translator, tmp_path / "model")
     assert not list(tmp_path.iterdir())

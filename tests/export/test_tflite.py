@@ -1,4 +1,3 @@
-import os
 from types import SimpleNamespace
 
 import keras
@@ -11,7 +10,7 @@ from ai_edge_litert.interpreter import Interpreter
 from checks import randomize
 from near_ties import assert_same_but_for_near_ties
 
-from keras_vanilla import export
+from keras_vanilla import _atomic_write, export
 from keras_vanilla.decoding import greedy, greedy_search
 from keras_vanilla.export.conversion import embedding_lookup
 from keras_vanilla.models.transformer import Transformer
@@ -296,7 +295,7 @@ def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypat
     def fail(*_):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(_atomic_write, "_sync", fail)
     with pytest.raises(OSError, match="the disk is full"):
         export.tflite(trained_translator, tmp_path / "model.tflite")
     assert not list(tmp_path.iterdir())

@@ -169,6 +169,11 @@ def test_all_arguments_are_checked_before_the_conversion(
         {"max_length": 61},
         {"sample": ["one " * 200]},
         {"quantize": "int4"},
+        {"beam_size": 10**8},
+        {"max_length": 2**31},
+        {"max_length": 2.5},
+        {"max_bytes": 2**31},
+        {"form": "steps", "beam_size": 4},
     ):
         with pytest.raises(ValueError, match="Received|takes at most"):
             export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
@@ -194,3 +199,49 @@ def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
         with pytest.raises(OSError, match="the disk is full"):
             export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"form": "ids", "beam_size": 4},
+        {"max_length": 1},
+        {"max_length": 2, "beam_size": 3, "max_source_length": 2},
+        {"beam_size": 30, "form": "ids", "quantize": None, "check": "structure"},
+    ],
+    ids=str,
+)
+def test_correct_files_pass_their_own_check(trained_translator, tmp_path, settings):
+    path = tmp_path / "x.tflite"
+    export.tflite(trained_translator, path, **settings)
+    description = export.read_description(path)
+    assert description.form == settings.get("form", "text")
+    assert description.beam_size == settings.get("beam_size", 1)
+
+
+@pytest.mark.full
+def test_a_file_that_comes_during_the_export_is_kept(
+    trained_translator, tmp_path, monkeypatch
+):
+    def convert_slowly(*arguments):
+        path.write_text("another export's")
+        return convert(*arguments)
+
+    path, convert = tmp_path / "x.tflite", to_tflite.convert
+    monkeypatch.setattr(to_tflite, "convert", convert_slowly)
+    settings = {"check": "structure", "max_source_length": 9, "max_length": 9}
+    with pytest.raises(FileExistsError, match="x.tflite exists already"):
+        export.tflite(trained_translator, path, **settings)
+    assert path.read_text() == "another export's"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_to_nothing_is_not_followed(trained_translator, tmp_path):
+    path = tmp_path / "x.tflite"
+    path.symlink_to(tmp_path / "victim")
+    with pytest.raises(FileExistsError, match="x.tflite exists already"):
+        export.tflite(trained_translator, path)
+    with pytest.raises(FileExistsError, match="x.tflite exists already"):
+        export.saved_model(trained_translator, path)
+    assert list(tmp_path.iterdir()) == [path]

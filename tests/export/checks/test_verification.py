@@ -64,7 +64,8 @@ def test_int8_passes_and_says_what_differs(
     report = export.verify(trained_translator, int8_file, texts)
     assert report.passed and report.quantized
     assert report.size == len(int8_file.read_bytes())
-    assert len(report.differences) <= 0.05 * 170
+    assert report.far <= 0.05 * 170
+    assert "differ by a near-tie at 8 bits" in str(report)
     for difference in report.differences:
         assert texts[difference.line - 1] == difference.text
 
@@ -94,7 +95,6 @@ def test_each_difference_is_placed_and_measured(
     for d in report.differences:
         first, second = logits[d.line - 1, d.position, [original, twin]]
         assert math.isclose(d.gap, first - second, abs_tol=1e-5)
-        assert d.near_tie == near
     assert report.near_ties == (len(expected) if near else 0)
     assert report.equal == 100 - len(expected)
     assert report.passed == near
@@ -263,10 +263,9 @@ def test_with_references_it_says_bleu_and_always_how_long_it_took(
     references = [*trained_translator.translate(texts[:-1]), "something else"]
     report = export.verify(trained_translator, float32_file, texts, references)
     assert report.passed and len(report.milliseconds) == 50
-    assert 90 < report.bleu[0] == report.bleu[1] < 100
-    assert f"BLEU {report.bleu[0]:.2f}, in Keras {report.bleu[0]:.2f} (+0.00)" in str(
-        report
-    )
+    for metric in report.metrics:
+        assert 90 < metric.keras == metric.file < 100
+        assert f"{metric.name} {metric.file:.2f}, in Keras" in str(report)
     assert "ms per sentence for 50/90/99 % of them, one thread" in str(report)
     with pytest.raises(ValueError, match="one reference for each .* 1 references and"):
         export.verify(trained_translator, float32_file, texts, ["one"])
@@ -281,8 +280,6 @@ def test_verdicts():
 
     assert report(near=100, far=0, quantized=False).passed
     assert not report(near=0, far=1, quantized=False).passed
-    assert report(near=1, far=4, quantized=True).passed
-    assert not report(near=1, far=5, quantized=True).passed
     follows = TextDifference(1, "a", "b")  # line 1 has other ids
     assert report(1, 0, False, text_differences=[follows]).passed
     assert not report(0, 0, False, text_differences=[follows]).passed
@@ -290,8 +287,6 @@ def test_verdicts():
     assert not report(0, 0, False, outputs=49).passed
     assert not report(0, 0, False, endless=51).passed
     assert report(0, 0, False, outputs=50, endless=50).passed
-    made_up = report(near=100, far=0, quantized=True, least_gap=0.5)
-    assert made_up.passed
 
 
 def test_a_missing_file_is_said_to_be_missing(trained_translator, tmp_path):

@@ -1,0 +1,34 @@
+"""A Keras archive, looked at before Keras reads it."""
+
+import zipfile
+from pathlib import Path
+
+LARGEST_CONFIG = 2**24  # bytes; Keras reads it as a whole, and into many objects
+MOST_TIMES = 20  # the archive's own size, for what a part of it unpacks to
+
+
+def check_archive(path: Path) -> None:
+    """Refuses a file that is not a Keras archive, or would fill the memory.
+
+    Args:
+        path: Path of a `.keras` file.
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not a Keras archive, is cut short, or a part of it unpacks
+            to far more than the archive.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sizes = {part.filename: part.file_size for part in archive.infolist()}
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path} is not a Keras archive, or is cut short.") from error
+    if "config.json" not in sizes:
+        raise ValueError(f"{path} is not a Keras archive: it has no config.json.")
+    for name, size in sizes.items():
+        most = MOST_TIMES * path.stat().st_size + LARGEST_CONFIG
+        if size > (LARGEST_CONFIG if name.endswith(".json") else most):
+            raise ValueError(
+                f"{path} is not a translator's archive: its {name} has {size:,} bytes."
+            )

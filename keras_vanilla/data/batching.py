@@ -102,7 +102,10 @@ def batches(
     survey = Survey(store, filters)
     filters.warn(corpus.origin, len(corpus), survey.left_out)
     if not survey.kept.any():
-        raise ValueError(f"{corpus.origin}: no pair is left of {len(corpus)}.")
+        counts = [f"{len(lines)} {name}" for name, lines in survey.left_out.items()]
+        raise ValueError(
+            f"{corpus.origin}: no pair is left of {len(corpus)}: {', '.join(counts)}."
+        )
     report = {reason: list(lines) for reason, lines in corpus.report.items()}
     for reason, lines in survey.left_out.items():
         report[reason] = sorted(report.get(reason, []) + lines)

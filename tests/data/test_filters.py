@@ -64,7 +64,7 @@ def test_a_pair_that_the_normaliser_empties_is_left_out_and_counted(
 def test_nothing_is_left_of_pairs_that_are_all_emptied(corpus_of, tokenizer):
     corpus = corpus_of([INVISIBLE, "one"], ["one", INVISIBLE])
     with pytest.warns(UserWarning, match="2 of 2 pairs"):
-        with pytest.raises(ValueError, match="no pair is left of 2"):
+        with pytest.raises(ValueError, match="no pair is left of 2: 2 empty"):
             batches(corpus, tokenizer)
 
 

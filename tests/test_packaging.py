@@ -8,6 +8,7 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
+import described_file
 import pytest
 
 import keras_vanilla
@@ -71,7 +72,7 @@ def test_the_page_is_served_from_the_wheel(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     model = tmp_path / "model.tflite"
-    model.write_bytes(b"\0\0\0\0TFL3")
+    model.write_bytes(described_file.content())
     script = (
         "import threading, urllib.request\n"
         "from keras_vanilla.web.server import PageServer\n"

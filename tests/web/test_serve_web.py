@@ -15,12 +15,10 @@ import time
 from pathlib import Path
 from threading import Thread
 
-import flatbuffers
+import described_file
 import pytest
-from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla.cli import main
-from keras_vanilla.export.metadata.description import Description, with_description
 from keras_vanilla.web import connections
 from keras_vanilla.web import runtime as runtime_module
 from keras_vanilla.web.runtime import PAGE, runtime_folder
@@ -39,16 +37,6 @@ core.mkdir(parents=True)
 """
 
 
-def model_file(**facts):
-    """The bytes of a `.tflite` file that holds a description and nothing to run."""
-    limits = {"max_bytes": 9, "max_source_tokens": 9, "max_output_tokens": 9}
-    builder = flatbuffers.Builder()
-    empty = schema.ModelT(version=3, buffers=[schema.BufferT()])
-    builder.Finish(empty.Pack(builder), b"TFL3")
-    description = Description(name="empty", parameters=0, **limits | facts)
-    return with_description(bytes(builder.Output()), description)
-
-
 def make_runtime(folder, version=VERSION):
     """A folder as npm leaves it, with a tenth of the files."""
     core = folder / "node_modules" / "@litertjs" / "core"
@@ -62,7 +50,7 @@ def make_runtime(folder, version=VERSION):
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "model.bin"
-    path.write_bytes(model_file())
+    path.write_bytes(described_file.content())
     return path
 
 
@@ -275,7 +263,7 @@ def test_a_model_is_sent_once_and_again_when_it_is_another(server, model):
     response, content = ask(server, "/translator.tflite", **known)
     assert (response.status, content) == (304, b"")
     other, facts = model.with_suffix(".new"), model.stat()
-    another = model_file()[::-1]
+    another = described_file.content()[::-1]
     other.write_bytes(another)
     os.utime(other, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     other.replace(model)
@@ -394,10 +382,10 @@ def test_a_file_that_the_page_cannot_translate_with_is_refused(
     tmp_path, installed, capfd
 ):
     path, runtime = tmp_path / "file.tflite", ("--runtime", installed)
-    path.write_bytes(model_file(form="ids", max_bytes=None))
+    path.write_bytes(described_file.content(form="ids", max_bytes=None))
     error = fails(capfd, path, *runtime)
     assert f"Received: {path}, of the form 'ids'" in error
-    content = bytearray(model_file())
+    content = bytearray(described_file.content())
     content[-200] ^= 1
     path.write_bytes(content)
     assert f"{path} is damaged" in fails(capfd, path, *runtime)
@@ -445,7 +433,7 @@ def test_it_starts_without_keras_and_ctrl_c_ends_it_quietly(model, installed):
 
 def test_it_opens_a_browser(model, installed, tmp_path):
     opened = tmp_path / "opened"
-    environment = os.environ | {"BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 2'"}
+    environment = os.environ | {"BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 0.5'"}
     options = ["--port", 0, "--runtime", installed]
     with start(model, *options, env=environment) as program:
         url = program.stdout.readline().split()[0]

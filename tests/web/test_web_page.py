@@ -253,6 +253,7 @@ def node(name, setting, folder):
         env=os.environ | {"KERAS_VANILLA_WEB_TEST": str(path)},
         capture_output=True,
         text=True,
+        timeout=900,
     )
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -22,6 +22,7 @@ from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.translation.translator import Translator
 
 RECORD = "run.json"
+RECORDED = {"finished": bool, "settings": dict, "files": list}
 # What a training writes besides `translator.keras`. The record lists these patterns
 # before the first file is written, and nothing else is ever deleted.
 FILES = (
@@ -251,7 +252,10 @@ class RunFolder:
                     f"{self.path} exists already: its training is of an earlier "
                     "version of keras_vanilla; nothing was written."
                 )
-            return {name: record[name] for name in ("finished", "settings", "files")}
+            for name, kind in RECORDED.items():
+                if not isinstance(record[name], kind):
+                    raise ValueError(f"{name!r} is {record[name]!r}")
+            return {name: record[name] for name in RECORDED}
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (KeyError, TypeError, ValueError) as error:

@@ -14,11 +14,27 @@ def data(batches=4):
     return pairs.batch(5)
 
 
-def compiled(rate=0.05, seed=1, metrics=("mae",)):
+def compiled(
+    rate=0.05,
+    seed=1,
+    metrics=("mae",),
+    loss="mse",
+    dropout=0.4,
+    steps=1,
+    jit=False,
+    **settings,
+):
+    """A model with dropout; `settings` are of Adam."""
     keras.utils.set_random_seed(seed)
-    layers = [keras.Input((3,)), keras.layers.Dropout(0.4), keras.layers.Dense(2)]
+    layers = [keras.Input((3,)), keras.layers.Dropout(dropout), keras.layers.Dense(2)]
     model = keras.Sequential(layers)
-    model.compile(keras.optimizers.Adam(rate), "mse", metrics=list(metrics))
+    model.compile(
+        keras.optimizers.Adam(rate, **settings),
+        loss,
+        metrics=list(metrics),
+        steps_per_execution=steps,
+        jit_compile=jit,  # which takes longer than the training
+    )
     return model
 
 

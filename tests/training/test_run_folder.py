@@ -14,6 +14,7 @@ from keras_vanilla.training import run_folder
 from keras_vanilla.training.resume.separate_arrays import SeparateArrays
 from keras_vanilla.training.run_folder import RunFolder
 
+WRONG_TYPE = '{"finished": false, "settings": [], "files": []}'
 SETTINGS = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "preset": None}
 
 
@@ -105,9 +106,7 @@ def test_another_training_with_overwrite_begins_without_the_snapshots(tmp_path):
 
 def test_a_finished_training_is_refused(tmp_path):
     finished(tmp_path)
-    with pytest.raises(
-        FileExistsError, match="is fin.* start from its tr"
-    ):
+    with pytest.raises(FileExistsError, match="is fin.* start from its tr"):
         RunFolder(tmp_path).__enter__()
     with RunFolder(tmp_path, overwrite=True) as folder:
         assert folder.snapshots.last_step() is None
@@ -135,7 +134,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
         RunFolder(tmp_path / "file" / "folder").__enter__()
 
 
-@pytest.mark.parametrize("content", ["{", "{}", "[1]", '{"finished": true}'])
+@pytest.mark.parametrize("content", ["{", "[1]", '{"finished": true}', WRONG_TYPE])
 def test_a_damaged_record_is_refused(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
     for overwrite in (False, True):

@@ -268,5 +268,5 @@ def test_another_optimizer_does_not_resume_the_training(tmp_path):
     pairs, settings = corpus(40, 3), {"epochs": 1, "callbacks": [AfterBatches(1)]}
     with pytest.raises(Crash):
         train(pairs, tmp_path, optimizer=keras.optimizers.SGD(0.1), **settings)
-    with pytest.raises(FileExistsError, match="other settings: optimizer.config.learning"):
+    with pytest.raises(FileExistsError, match="settings: optimizer.config.learning"):
         train(pairs, tmp_path, optimizer=keras.optimizers.SGD(0.2), **settings)

@@ -15,8 +15,7 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
 from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.training import Interrupted, run, train_translator
-from keras_vanilla.training.callbacks import TranslationScore
+from keras_vanilla.training import Interrupted, callbacks, run, train_translator
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 pytestmark = pytest.mark.full
@@ -51,14 +50,18 @@ def train(folder, stop=False, **settings):
     callback = Stop()
     callback.active = stop
     numbers = {"tokens_per_batch": 512, "max_tokens": 30, "warmup_steps": 50}
-    return train_translator(
-        corpus(60, 0),
-        folder,
-        corpus(8, 1),
-        callbacks=[callback],
-        **{"preset": "tiny", "vocabulary_size": 320, "epochs": EPOCHS, **numbers},
-        **settings,
-    )
+    sizes = {"preset": "tiny", "vocabulary_size": 320, "epochs": EPOCHS}
+    settings = {**sizes, **numbers, "callbacks": [callback], **settings}
+    return train_translator(corpus(40, 0), folder, corpus(8, 1), **settings)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cheap_bleu():
+    """Searching takes longer than all the rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (callbacks, run):
+            patch.setattr(module, "score", lambda *_: types.SimpleNamespace(bleu=1.0))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +118,7 @@ def test_without_the_best_epoch_the_average_is_chosen(tmp_path, monkeypatch):
 
     monkeypatch.setattr(f"{__name__}.Stop", Truncate)
     low = types.SimpleNamespace(bleu=-1.0)
-    monkeypatch.setattr(run, "score", lambda *arguments: low)
+    monkeypatch.setattr(run, "score", lambda *_: low)
     with pytest.warns(UserWarning, match="continues without it: .*best.keras"):
         train(tmp_path / "run")
     results = json.loads((tmp_path / "run" / "results.json").read_text())
@@ -127,14 +130,14 @@ def test_without_the_best_epoch_the_average_is_chosen(tmp_path, monkeypatch):
 def test_a_signal_while_bleu_is_computed_loses_nothing(
     whole, tmp_path, monkeypatch, number
 ):
-    def press(self, epoch, logs=None):
+    def press(*_):
         os.kill(os.getpid(), number)
         raise AssertionError("It waits.")
 
     before = signal.getsignal(signal.SIGTERM)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        monkeypatch.setattr(TranslationScore, "on_epoch_end", press)
+        monkeypatch.setattr(callbacks, "score", press)
         with pytest.raises(Interrupted, match="translator so far is in .*last.keras"):
             train(tmp_path / "run")
     finally:

@@ -191,7 +191,9 @@ class ExactResume(keras.callbacks.CallbackList):
                 model_state.set_history(self.model, **self._history)
             elif self.model.stop_training and not self._stopped:  # since the snapshot
                 self._save(self._epoch + 1, 0)
+            self._signals.delayed = True
             self._writer.finish()
+            self._signals.let_through()
             super().on_train_end(logs)
         self._end()
 

@@ -51,6 +51,8 @@ def identity_of(
         "model": _settings_of(model),
         "loss": {name: compiled.get(name) for name in ("loss", "loss_weights")},
         "micro_batches": compiled.get("micro_batches", 1),
+        # Keras's "auto" also depends on whether operations were deterministic before.
+        "jit_compile": bool(model.jit_compile),
         "learning_rate": _take_learning_rates(optimizer),
         "optimizer": optimizer,
         "versions": _versions(),
@@ -112,20 +114,14 @@ def refuse_other_training(
     Raises:
         ValueError: if anything else differs.
     """
-    if saved.keys() != now.keys():
-        raise ValueError(
-            f"{path} was taken by an earlier version of keras_vanilla: delete the "
-            f"folder {path.parent} to start again."
-        )
-    changed = {name for name in now if saved[name] != now[name]}
+    changed = {name for name in now if saved.get(name) != now[name]}
     if now["learning_rate"] == rates_then or "optimizer" in allowed:
         changed.discard("learning_rate")
     changed -= set(allowed)
     if changed:
-        before, after = (
-            {name: each[name] for name in changed} for each in (saved, now)
+        texts = differences(
+            *({n: each.get(n) for n in changed} for each in (saved, now))
         )
-        texts = differences(before, after)
         raise ValueError(
             f"{path} is of another training: {'; '.join(texts[:MOST_NAMED])}. Use what "
             f"it was taken with, {_remedy(changed)}"

@@ -23,10 +23,13 @@ def agreed_snapshot(
         model: keras.Model that is trained.
         replicas: Replicas that train it.
     Raises:
-        ValueError: if all of them are damaged, or processes find different ones.
+        ValueError: if all of them are damaged, the newest is of an earlier version, or
+            processes find different ones.
         OSError: if one cannot be read.
     """
     snapshot = snapshots.newest()
+    if snapshot is not None:
+        _refuse_other_parts(snapshot, snapshots.folder)
     step = snapshot["step"] if snapshot else -1
     if replicas.in_other_processes and mean_over_processes(model, step) != step:
         raise ValueError(
@@ -60,8 +63,7 @@ def refuse_unfit(
         ValueError: if it is of another training or model, or one that has ended before
             the last epoch now asked for or cannot be trained further.
     """
-    saved = snapshot.get("identity", {})
-    rates_then = snapshot.get("learning_rate")
+    saved, rates_then = snapshot["identity"], snapshot["learning_rate"]
     refuse_other_training(saved, identity, rates_then, allowed, path)
     _refuse_other_shapes(snapshot["variables"], path, model_state.shapes(model))
     if identity["learning_rate"] == rates_then:
@@ -83,6 +85,32 @@ def description(snapshot: dict[str, Any], path: Path, epochs: int) -> str:
     if epoch >= epochs:
         return f"{path}: this training is finished, after epoch {epoch}, {step}."
     return f"Resumed from {path}: epoch {epoch + 1} of {epochs}, {step}."
+
+
+_PARTS = {
+    "identity": dict,
+    "learning_rate": list,
+    "variables": list,
+    "epoch": int,
+    "batch": int,
+    "step": int,
+    "offset": int,
+    "stopped": bool,
+    "history": dict,
+    "states": list,
+}
+
+
+def _refuse_other_parts(snapshot, folder):
+    try:
+        whole = all(isinstance(snapshot[name], kind) for name, kind in _PARTS.items())
+    except (KeyError, TypeError):
+        whole = False
+    if not whole:
+        raise ValueError(
+            f"The last snapshot in {folder} was taken by an earlier version of "
+            "keras_vanilla, or by another program: delete the folder to start again."
+        )
 
 
 def _refuse_other_shapes(values, path, shapes):

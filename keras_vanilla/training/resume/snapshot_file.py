@@ -75,6 +75,7 @@ def _opened(path, check=True):
         ValueError,
         KeyError,
         TypeError,
+        AttributeError,
         EOFError,
         RuntimeError,  # "encrypted"
         zipfile.BadZipFile,

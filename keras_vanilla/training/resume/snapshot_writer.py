@@ -75,8 +75,9 @@ class SnapshotWriter:
         error = self._snapshots.wait()
         if error:
             warnings.warn(
-                f"No snapshot after step {self.last_step:,}: {error}. The training "
-                "continues; if it is killed, it resumes from the last snapshot.",
+                f"No snapshot after step {self.last_step:,} in "
+                f"{self._snapshots.folder}: {error}. The training continues; if it is "
+                "killed, it resumes from the last snapshot.",
                 stacklevel=2,
             )
             self.last_step = -1  # not that one

@@ -100,8 +100,11 @@ class Snapshots:
 
     def wait(self) -> OSError | None:
         """Waits for the write in the background; the error that has stopped it."""
-        write = _writes.pop(self.folder.resolve(), None)
-        return write.end() if write else None
+        folder = self.folder.resolve()
+        write = _writes.get(folder)
+        error = write.end() if write else None  # a signal may wait for it as well
+        _writes.pop(folder, None)
+        return error
 
     def newest(self) -> Any:
         """The state of the last snapshot that is not damaged; None if there is none.

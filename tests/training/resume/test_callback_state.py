@@ -10,8 +10,6 @@ from stopping import Crash
 from keras_vanilla.training import AverageCheckpoints, ExactResume
 from keras_vanilla.training.resume import callback_state
 
-STATELESS = ["Callback"]  # its subclasses are the user's
-
 
 def weights_of(model):
     return [value.tobytes() for value in model.get_weights()]
@@ -43,15 +41,21 @@ def test_an_exact_resume_in_another_is_refused(tmp_path):
         ExactResume(tmp_path, data(), [inner])
 
 
-def averaging(seed=1, **settings):
+def averaging(seed=1):
     """A model whose optimizer averages its weights."""
-    model = compiled(seed=seed)
-    model.compile(keras.optimizers.Adam(0.05, use_ema=True), "mse")
-    return model
+    return compiled(seed=seed, use_ema=True)
 
 
-@pytest.mark.parametrize("on_epoch", [False, True])
-@pytest.mark.parametrize("crash", [3, 4, 6, 16])
+ALSO = [(on, at) for on in (False, True) for at in (3, 4, 16)] + [(False, 6)]
+
+
+@pytest.mark.parametrize(
+    ("on_epoch", "crash"),
+    [
+        (True, 6),
+        *(pytest.param(*each, marks=pytest.mark.full) for each in ALSO),
+    ],
+)
 def test_swapped_averages_resume_exactly(tmp_path, on_epoch, crash):
     def callbacks():
         return [keras.callbacks.SwapEMAWeights(on_epoch), AverageCheckpoints(2)]
@@ -68,6 +72,7 @@ def test_swapped_averages_resume_exactly(tmp_path, on_epoch, crash):
     assert averages[0] == averages[1]
 
 
+@pytest.mark.full
 def test_more_epochs_after_the_last_swap_are_refused(tmp_path):
     def train(epochs):
         swap = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
@@ -78,6 +83,7 @@ def test_more_epochs_after_the_last_swap_are_refused(tmp_path):
         train(2)
 
 
+@pytest.mark.full
 def test_tensorboard_counts_on(tmp_path):
     counts = []
     for crash in (6, None):
@@ -107,18 +113,13 @@ def test_a_log_that_is_removed_does_not_stop_the_training(tmp_path):
 
 @pytest.mark.parametrize("steps", [2, 3])
 def test_calls_of_several_steps_resume_exactly_or_are_refused(tmp_path, steps):
-    def model(seed=1):
-        one = compiled(seed=seed)
-        one.compile(keras.optimizers.Adam(0.05), "mse", steps_per_execution=steps)
-        return one
-
     if steps == 3:
         with pytest.raises(ValueError, match="steps_per_execution=3, 4 batches"):
-            fit(model(), tmp_path / "run")
+            fit(compiled(steps=steps), tmp_path / "run")
         return
-    whole, again = model(), model(seed=2)
+    whole, again = (compiled(seed=seed, steps=steps) for seed in (1, 2))
     expected = fit(whole, tmp_path / "whole").history
     with pytest.raises(Crash):
-        fit(model(), tmp_path / "run", crash=3)  # calls
+        fit(compiled(steps=steps), tmp_path / "run", crash=3)  # calls
     assert fit(again, tmp_path / "run").history == expected
     assert weights_of(again) == weights_of(whole)

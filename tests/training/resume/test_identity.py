@@ -1,5 +1,7 @@
 """What a resumed training may and may not differ in from its snapshots."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -11,46 +13,50 @@ from keras_vanilla.training.resume import identity
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 
-@pytest.fixture
-def stopped(tmp_path):
-    """The folder of a training that was stopped in the second of its four epochs."""
+@pytest.fixture(scope="module")
+def stopped_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stopped")
     with pytest.raises(Crash):
-        fit(compiled(), tmp_path, crash=6)
-    return tmp_path
+        fit(compiled(), folder, crash=6)
+    return folder
+
+
+@pytest.fixture
+def stopped(stopped_once, tmp_path):
+    """The folder of a training that was stopped in the second of its four epochs."""
+    return shutil.copytree(stopped_once, tmp_path / "stopped")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a training of one epoch; a refusal leaves it as it is."""
+    folder = tmp_path_factory.mktemp("finished")
+    fit(compiled(), folder, epochs=1)
+    return folder
 
 
 def weights_of(model):
     return [value.tobytes() for value in model.get_weights()]
 
 
-def other_loss():
-    model = compiled()
-    model.compile(keras.optimizers.Adam(0.05), "mae", metrics=["mae"])
-    return model
-
-
-def other_beta():
-    model = compiled()
-    model.compile(keras.optimizers.Adam(0.05, beta_1=0.5), "mse", metrics=["mae"])
-    return model
-
-
-def other_dropout():
-    keras.utils.set_random_seed(1)
-    layers = [keras.Input((3,)), keras.layers.Dropout(0.3), keras.layers.Dense(2)]
-    model = keras.Sequential(layers)
-    model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
-    return model
-
-
 OTHERS = {
-    "loss": (other_loss, "loss.loss was 'mse' and is 'mae'"),
-    "optimizer": (other_beta, "optimizer.config.beta_1 was 0.9 and is 0.5"),
+    "loss": (lambda: compiled(loss="mae"), "loss.loss was 'mse' and is 'mae'"),
+    "optimizer": (
+        lambda: compiled(beta_1=0.5),
+        "optimizer.config.beta_1 was 0.9 and is 0.5",
+    ),
+    "jit_compile": (
+        lambda: compiled(jit=True),
+        "jit_compile was False and is True. .*or another folder to start anew",
+    ),
     "learning_rate": (
         lambda: compiled(rate=0.01),
         r"learning_rate\[0\] was 0.05 and is 0.01. .*allow_changed=\['optimizer'\]",
     ),
-    "model": (other_dropout, r"model.layers\[1\].config.rate was 0.4 and is 0.3"),
+    "model": (
+        lambda: compiled(dropout=0.3),
+        r"model.layers\[1\].config.rate was 0.4 and is 0.3",
+    ),
 }
 
 
@@ -81,14 +87,13 @@ def test_another_version_is_refused_by_name(stopped, monkeypatch):
 
 
 @pytest.mark.parametrize("changed", ["epochs", "learning_rate", "loss"])
-def test_a_finished_training_refuses_what_differs(tmp_path, changed):
-    fit(compiled(), tmp_path, epochs=1)
-    make = {"loss": other_loss, "learning_rate": lambda: compiled(0.01)}
+def test_a_finished_training_refuses_what_differs(finished, changed):
+    make = {name: make for name, (make, _) in OTHERS.items()}
     with pytest.raises(ValueError, match=f"{changed}.* was "):
-        fit(make.get(changed, compiled)(), tmp_path, epochs=1 + (changed == "epochs"))
+        fit(make.get(changed, compiled)(), finished, epochs=1 + (changed == "epochs"))
 
 
-@pytest.mark.parametrize("crash", [None, 3])
+@pytest.mark.parametrize("crash", [None, pytest.param(3, marks=pytest.mark.full)])
 def test_more_epochs_continue_when_they_are_allowed(tmp_path, crash):
     if crash:
         with pytest.raises(Crash):
@@ -102,12 +107,12 @@ def test_more_epochs_continue_when_they_are_allowed(tmp_path, crash):
     fit(compiled(), tmp_path / "run", epochs=4)  # now that of the snapshots
 
 
-def test_fewer_epochs_than_were_trained_are_refused(tmp_path):
-    fit(compiled(), tmp_path, epochs=2)
-    with pytest.raises(ValueError, match="trained more epochs than that, 2"):
-        fit(compiled(), tmp_path, epochs=1, allow_changed=["epochs"])
+def test_fewer_epochs_than_were_trained_are_refused(stopped):
+    with pytest.raises(ValueError, match="trained more epochs than that, 1"):
+        fit(compiled(), stopped, epochs=1, allow_changed=["epochs"])
 
 
+@pytest.mark.full
 def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path):
     def stopping():
         return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
@@ -118,6 +123,7 @@ def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path
     assert again.epoch == first.epoch and len(again.epoch) < 9
 
 
+@pytest.mark.full
 def test_an_allowed_learning_rate_is_the_new_one(stopped):
     model = compiled(rate=0.01)
     fit(model, stopped, allow_changed=["optimizer"])
@@ -147,7 +153,7 @@ def test_what_may_not_differ_cannot_be_allowed(tmp_path):
         ExactResume(tmp_path, data(), allow_changed=["data"])
 
 
-@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("early", [pytest.param(False, marks=pytest.mark.full), True])
 def test_a_finished_training_is_restored_and_the_next_fit_trains(tmp_path, early):
     def stopping():
         if not early:
@@ -179,6 +185,7 @@ def test_what_is_resumed_is_one_line(tmp_path, capsys):
     assert not capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_a_training_that_was_stopped_early_says_so(tmp_path, capsys):
     stopping = keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)
     for verbose in (0, 2):
@@ -186,6 +193,7 @@ def test_a_training_that_was_stopped_early_says_so(tmp_path, capsys):
     assert "a callback stopped this training after epoch 2" in capsys.readouterr().out
 
 
+@pytest.mark.full
 def test_a_stop_by_a_callback_of_fit_itself_lasts(tmp_path):
     class Stop(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):

@@ -1,6 +1,5 @@
 """A training with `ExactResume` leaves its process and its data as they were."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from small_fit import compiled, data, fit
@@ -43,6 +42,7 @@ def test_they_are_after_an_error_too(tmp_path, error):
     tf.random.normal([2])  # which needs a seed where operations are deterministic
 
 
+@pytest.mark.full
 def test_an_error_that_no_callback_sees_is_undone_by_the_next_fit(tmp_path):
     with pytest.raises(Crash):
         fit(compiled(), tmp_path / "a", crash=2, epochs=1)
@@ -55,6 +55,7 @@ def first_ids(data):
     return next(iter(data))[0]["source_ids"].tolist()
 
 
+@pytest.mark.full
 def test_the_data_begin_afterwards_where_they_began(tmp_path):
     sources = english_sentences(60, 0)
     pairs = ParallelCorpus(sources, map(dutch, sources))
@@ -81,8 +82,9 @@ def test_the_data_begin_afterwards_where_they_began(tmp_path):
 
 
 def test_a_map_of_random_numbers_is_refused_before_anything_changes(tmp_path):
+    tf.random.set_seed(None)  # a seed gives each pass the same numbers
     numbers = tf.data.Dataset.range(8).map(lambda n: tf.random.uniform([3]))
     pairs = numbers.map(lambda x: (x, x[:2])).batch(2).prefetch(1)
     with pytest.raises(ValueError, match="another first batch each time"):
         ExactResume(tmp_path, pairs)
-    np.testing.assert_equal(config.is_op_determinism_enabled(), False)
+    assert not config.is_op_determinism_enabled()

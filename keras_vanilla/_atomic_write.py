@@ -1,6 +1,7 @@
 """Files and folders that are written whole or not at all, and survive a power cut."""
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -64,6 +65,8 @@ def atomic_write(path: PathLike, overwrite: bool = True) -> Iterator[BinaryIO]:
 def named_errors(path: PathLike, temporary: PathLike | None = None) -> Iterator[None]:
     """Gives an OSError of the block the path of a file, if it names none.
 
+    TensorFlow's own error of a full disk becomes an OSError.
+
     Args:
         path: path, or another name of the file such as "standard output".
         temporary: path that an error may name instead of `path`.
@@ -79,6 +82,10 @@ def named_errors(path: PathLike, temporary: PathLike | None = None) -> Iterator[
         if error.errno is None or name == str(error.filename):
             raise
         raise OSError(error.errno, error.strerror, name) from error
+    except Exception as error:
+        if (full := os.strerror(errno.ENOSPC)) not in str(error):
+            raise
+        raise OSError(errno.ENOSPC, full, str(path)) from error
 
 
 def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:

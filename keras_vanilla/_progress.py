@@ -3,6 +3,7 @@
 `rich` draws the bar. Keras needs it, so it is always installed.
 """
 
+import contextlib
 import sys
 import time
 from typing import Any, TextIO
@@ -16,7 +17,8 @@ class Progress:
 
     On a terminal one line is redrawn at most twice a second, within the terminal's
     width (80 columns if that is unknown). Elsewhere, such as in a log file, a line is
-    written about every 30 seconds and one at the end.
+    written about every 30 seconds and one at the end. The work goes on if that cannot
+    be written, such as to a log on a full disk.
 
     Args:
         description: str. What is being done, such as "Tokenising".
@@ -61,10 +63,11 @@ class Progress:
 
     def write(self, text: str) -> None:
         """Writes a line of text, above the bar if there is one."""
-        if self._bar and not self._closed:
-            self._bar.write(text)
-        else:
-            print(text, file=self._stream, flush=True)
+        with contextlib.suppress(OSError):
+            if self._bar and not self._closed:
+                self._bar.write(text)
+            else:
+                print(text, file=self._stream, flush=True)
 
     def close(self) -> None:
         """Shows the final count and ends the display; a second call does nothing."""
@@ -73,7 +76,8 @@ class Progress:
         self._show()
         self._closed = True
         if self._bar:
-            self._bar.stop()
+            with contextlib.suppress(OSError):
+                self._bar.stop()
 
     def status(self) -> str:
         """The count, speed and values, such as "30 of 40 lines, 12 lines/s"."""
@@ -93,10 +97,12 @@ class Progress:
 
     def _show(self):
         self._shown = time.monotonic()
-        if self._bar:
-            self._bar.draw(self.count)
-        else:
-            print(f"{self.description}: {self.status()}", file=self._stream, flush=True)
+        with contextlib.suppress(OSError):
+            if self._bar:
+                self._bar.draw(self.count)
+            else:
+                line = f"{self.description}: {self.status()}"
+                print(line, file=self._stream, flush=True)
 
 
 class _Bar:
@@ -123,7 +129,8 @@ class _Bar:
         self._task = self._rich.add_task(
             progress.description, total=progress.total, status=""
         )
-        self._rich.start()
+        with contextlib.suppress(OSError):
+            self._rich.start()
 
     def draw(self, count):
         self._rich.update(self._task, completed=count, status=self._progress.status())

@@ -1,5 +1,6 @@
 """The display of work that takes long."""
 
+import errno
 import io
 import re
 
@@ -87,3 +88,21 @@ def test_a_text_is_written_as_it_is(stream):
     with Progress("Training", 10, "steps", stream) as progress:
         progress.write("BLEU [bold]41.5[/bold] in C:\\runs")
     assert "BLEU [bold]41.5[/bold] in C:\\runs\n" in stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+def test_work_goes_on_where_the_display_cannot_be_written(clock, kind, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+
+    class Full(kind):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    done = 0
+    with Progress("Training", 3, "steps", Full()) as progress:
+        for _ in range(3):
+            clock.now += 60
+            progress.update()
+            progress.write("epoch")
+            done += 1
+    assert done == progress.count == 3

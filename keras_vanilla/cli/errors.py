@@ -1,9 +1,9 @@
 """Errors as the command line shows them: one sentence each."""
 
-import errno
 import sys
 
 from keras_vanilla._checks import first_line
+from keras_vanilla._out_of_memory import is_out_of_memory
 
 LESS_MEMORY = {
     "train": "train on each batch in parts with --micro-batches N, or on smaller ones "
@@ -11,7 +11,6 @@ LESS_MEMORY = {
     "translate": "a smaller --beam-size or --max-length needs less",
     "evaluate": "a smaller --beam-size needs less",
 }
-OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "can't allocate memory")
 
 
 def is_expected(error: Exception) -> bool:
@@ -36,20 +35,6 @@ def sentence(error: Exception, command: str | None = None) -> str:
     if isinstance(error, _tensorflow_errors()):
         return first_line(error)  # then come pages of where it was in a graph
     return str(error)
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether memory was exhausted, of this machine or of a device."""
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    names = {each.__name__ for each in type(error).__mro__}
-    if names & {"MemoryError", "OutOfMemoryError"}:
-        return True
-    text = str(error)  # TensorFlow reports a full disk as the same kind of error
-    exhausted = "ResourceExhaustedError" in names
-    return (exhausted and "No space left" not in text) or (
-        isinstance(error, RuntimeError) and any(word in text for word in OUT_OF_MEMORY)
-    )
 
 
 def _tensorflow_errors():

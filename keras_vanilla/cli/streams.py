@@ -68,12 +68,12 @@ def quiet() -> Iterator[None]:
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     copy = os.dup(2)
     try:
-        with (
-            open(os.dup(copy), "w", 1, "utf-8", "backslashreplace") as sys.stderr,
-            _filtered(copy) if _hides_messages() else contextlib.nullcontext(),
-        ):
+        sys.stderr = open(os.dup(copy), "w", 1, "utf-8", "backslashreplace")
+        with _filtered(copy) if _hides_messages() else contextlib.nullcontext():
             yield
     finally:
+        with contextlib.suppress(OSError):  # of messages that cannot be written
+            sys.stderr.close()
         sys.stderr, warnings.showwarning = original
         os.close(copy)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_vanilla._checks import some_of
+from keras_vanilla._out_of_memory import is_out_of_memory
 from keras_vanilla._progress import Progress
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
 from keras_vanilla.decoding.hypothesis_end import until_end
@@ -100,11 +101,27 @@ class BatchTranslator:
         searched = {i: ids for i, ids in enumerate(sources) if len(ids) > 1}
         self._count(len(sources) - len(searched))
         for numbers in length_buckets(searched, self.config.beam_size):
-            ids, scores = self.search_batch([sources[i] for i in numbers])
-            for i, hypotheses in zip(numbers, self._read(ids, scores), strict=True):
+            for i, hypotheses in self._search(searched, numbers):
                 results[i] = hypotheses
             self._count(len(numbers))
         return results
+
+    def _search(self, sources, numbers):
+        """Yields number and hypotheses of the rows of a batch.
+
+        A batch that memory cannot hold is halved.
+        """
+        try:
+            ids, scores = self.search_batch([sources[i] for i in numbers])
+        except Exception as error:
+            if len(numbers) == 1 or not is_out_of_memory(error):
+                raise
+        else:
+            yield from zip(numbers, self._read(ids, scores), strict=True)
+            return
+        middle = len(numbers) // 2
+        yield from self._search(sources, numbers[:middle])
+        yield from self._search(sources, numbers[middle:])
 
     def _count(self, number):
         if self._progress is not None and number:

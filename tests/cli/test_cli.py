@@ -122,17 +122,17 @@ def test_lines_of_a_pipe_are_numbered_on(loaded_model, monkeypatch, pipe, capfd)
 
 @pytest.mark.parametrize(
     ("broken", "message"),
-    [(b"zero " * 100, "Text 4 has"), (b"\xe9", ", line 4: byte 0xe9 at column 1")],
+    [(b"zero " * 100, "Text 3 has"), (b"\xe9", ", line 3: byte 0xe9 at column 1")],
 )
 def test_what_came_before_a_broken_line_of_a_pipe_is_translated(
     broken, message, loaded_model, monkeypatch, pipe, capfd
 ):
-    monkeypatch.setattr(batch_translation, "WINDOW", 3)
+    monkeypatch.setattr(batch_translation, "WINDOW", 2)
     path, write = pipe
-    write(b"one\ntwo\nthree\n" + broken)
+    write(b"one\ntwo\n" + broken)
     assert main(["translate", loaded_model, "--input", path]) == 1
     out, err = capfd.readouterr()
-    assert out == "een\ntwee\ndrie\n" and message in err
+    assert out == "een\ntwee\n" and message in err
 
 
 @pytest.mark.full
@@ -328,16 +328,15 @@ def test_evaluate_for_a_program(model, files, trained_translator, capfd):
 
 
 def test_evaluate_leaves_out_what_is_too_long_and_says_so(loaded_model, files, capfd):
-    with open(files[0], "a") as source, open(files[1], "a") as target:
-        source.write("zero " * 100)
-        target.write("nul")
+    Path(files[0]).write_text("one\n" + "zero " * 100 + "\ntwo\n")
+    Path(files[1]).write_text("een\nnul\ntwee\n")
     command = ["evaluate", loaded_model, "--source", files[0], "--reference", files[1]]
     assert main(command) == 0
     out, err = capfd.readouterr()
-    assert "(60 lines)" in out and "1 pairs are left out" in out
-    assert "1 of 61 sources" in err and err.endswith("are left out: lines 61.\n")
+    assert "(2 lines)" in out and "1 pairs are left out" in out
+    assert "1 of 3 sources" in err and err.endswith("are left out: lines 2.\n")
     error = fails(capfd, *command, "--on-too-long", "refuse")
-    assert "Text 61 has" in error
+    assert "Text 2 has" in error
 
 
 @pytest.mark.parametrize(

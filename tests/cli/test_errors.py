@@ -6,7 +6,8 @@ import os
 import pytest
 import tensorflow as tf
 
-from keras_vanilla.cli.errors import is_expected, is_out_of_memory, sentence
+from keras_vanilla._out_of_memory import is_out_of_memory
+from keras_vanilla.cli.errors import is_expected, sentence
 
 
 class OutOfMemoryError(RuntimeError):

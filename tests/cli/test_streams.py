@@ -96,6 +96,15 @@ def test_text_is_utf8_whatever_the_locale(encoding, monkeypatch):
     assert sys.stdout.encoding == encoding
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_messages_that_cannot_be_written_end_nothing():
+    program = QUIET.format("from keras_vanilla.cli.console import say; say('lost')")
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-c", program]
+        result = subprocess.run(words, env=environment(), stderr=full, timeout=120)
+    assert result.returncode == 0
+
+
 def test_what_aborts_the_process_is_shown():
     result = run_quiet("os.write(2, b'terminate called\\n'); os.abort()")
     assert result.stderr.splitlines()[0] == "terminate called"

@@ -6,6 +6,7 @@ import zipfile
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from word_reversal import dutch
 
 from keras_vanilla import Transformer, Translator
@@ -19,6 +20,7 @@ from keras_vanilla.translation import (
     buckets,
     encoded_texts,
 )
+from keras_vanilla.translation.batch_translation import BatchTranslator
 from keras_vanilla.translation.long_texts import _join
 
 
@@ -424,3 +426,30 @@ def test_one_string_is_refused_to_be_split_as_well(trained_translator):
 def test_there_are_no_n_best_of_a_split_text(trained_translator):
     with pytest.raises(ValueError, match="has no n-best"):
         trained_translator.stream(["one"], n_best=2, beam_size=2, on_too_long="split")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_batch_that_memory_cannot_hold_is_halved(
+    trained_translator, monkeypatch, error
+):
+    search_batch, most = BatchTranslator.search_batch, 2
+
+    def search_small_batch(self, sources):
+        if len(sources) > most:
+            raise error
+        return search_batch(self, sources)
+
+    monkeypatch.setattr(BatchTranslator, "search_batch", search_small_batch)
+    texts = ["one", "two", "", "three", "four", "five"]
+    expected = ["een", "twee", "", "drie", "vier", "vijf"]
+    assert trained_translator.translate(texts) == expected
+    most = 0
+    with pytest.raises(type(error)):
+        trained_translator.translate(texts)

@@ -61,12 +61,16 @@ def _add_verify(commands):
         commands, "verify", _verify, "compare an exported file with its model"
     )
     command.add_argument("model", metavar="MODEL", help="a .keras file")
-    command.add_argument("exported", metavar="FILE.tflite|FOLDER")
+    command.add_argument(
+        "exported",
+        metavar="FILE.tflite|FOLDER",
+        help="a folder's graph is run: only from people you trust",
+    )
     command.add_argument(
         "--source", required=True, metavar="FILE", help="sentences to compare on"
     )
     command.add_argument(
-        "--reference", metavar="FILE", help="their translations, for BLEU"
+        "--reference", metavar="FILE", help="their translations, for BLEU and chrF"
     )
 
 
@@ -80,6 +84,10 @@ def _export(options):
     settings = {name: value for name, value in settings.items() if value is not None}
     if settings.get("quantize") == "none":
         settings["quantize"] = None
+    if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
+        raise ValueError("--length-penalty is for --beam-size above 1.")
+    if "max_bytes" in settings and settings.get("form", "text") != "text":
+        raise ValueError("--max-bytes is for --form text.")
     to_file = options.output.endswith(".tflite")
     if not to_file and (settings or Path(options.output).suffix):
         raise ValueError(

@@ -18,12 +18,13 @@ def saved_model(translator: Translator, folder: PathLike) -> None:
 
     Two signatures, of any batch size and length:
 
-        translate        text string (B,) -> text string (B,)
+        translate        text string (B,) -> text string (B,), too_long bool (B,)
         translate_ids    source_ids int32 (B, S) -> ids int32 (B, L)
 
     It loads with tensorflow and tensorflow-text alone. A text without a piece gives "".
-    A text or a row with more tokens than the model takes, or an id outside the
-    vocabulary, raises `tf.errors.InvalidArgumentError` when it is called.
+    So does a text with more tokens than the model takes, and `too_long` is True for it;
+    the others of its batch are translated. A row of ids that is too long, or an id
+    outside the vocabulary, raises `tf.errors.InvalidArgumentError` when it is called.
 
     Args:
         translator: Translator.
@@ -64,7 +65,7 @@ class _TranslatorGraph(tf.Module):
         )
         self._to_ids = tokenizer.source_graph
         self._to_text = tokenizer.detokenize_graph
-        self._pad_id = model.pad_id
+        self._pad_id, self._end_id = model.pad_id, model.end_id
         self._vocabulary_size = model.source_vocabulary_size
         self._max_length = model.max_length
 
@@ -81,20 +82,23 @@ class _TranslatorGraph(tf.Module):
 
     def _translate(self, text):
         source_ids = self._to_ids(text)
-        lengths = tf.cast(source_ids.row_lengths(), tf.int32)
-        padded = source_ids.to_tensor(self._pad_id)
-        with tf.control_dependencies([self._assert_short(lengths, "A text")]):
-            ids, _ = self._search(tf.identity(padded))
-        only_an_end = lengths <= 1
-        return {"text": tf.where(only_an_end, "", self._to_text(ids))}
+        lengths = source_ids.row_lengths()
+        too_long = lengths > self._max_length
+        padded = source_ids.to_tensor(self._pad_id)[:, : self._max_length]
+        # What is too long is searched for as the shortest source.
+        first = tf.range(tf.shape(padded)[1]) == 0
+        shortest = tf.where(first, self._end_id, self._pad_id)
+        padded = tf.where(too_long[:, tf.newaxis], shortest, padded)
+        text = self._to_text(self._search(padded)[0])
+        return {
+            "text": tf.where(too_long | (lengths <= 1), "", text),
+            "too_long": too_long,
+        }
 
     def _translate_ids(self, source_ids):
         real = tf.cast(source_ids != self._pad_id, tf.int32)
         lengths = tf.reduce_sum(real, axis=1)
-        checks = [
-            self._assert_known(source_ids),
-            self._assert_short(lengths, "A row of source_ids"),
-        ]
+        checks = [self._assert_known(source_ids), self._assert_short(lengths)]
         with tf.control_dependencies(checks):
             return {"ids": self._search(tf.identity(source_ids))[0]}
 
@@ -107,10 +111,10 @@ class _TranslatorGraph(tf.Module):
         unknown = tf.boolean_mask(source_ids, ~known)
         return tf.debugging.Assert(tf.reduce_all(known), [message, unknown])
 
-    def _assert_short(self, lengths, what):
+    def _assert_short(self, lengths):
         longest = tf.reduce_max(tf.concat([[0], lengths], axis=0))
         message = (
-            f"{what} has more tokens than the {self._max_length} that this model "
-            "takes. Received:"
+            f"A row of source_ids has more tokens than the {self._max_length} that "
+            "this model takes. Received:"
         )
         return tf.debugging.Assert(longest <= self._max_length, [message, longest])

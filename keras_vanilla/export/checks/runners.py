@@ -75,17 +75,17 @@ class SavedModelFolder:
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str."""
         source_ids = pad_rows(sources, bucket_width(sources), model.pad_id)
-        ids = self._run("translate_ids", source_ids=source_ids)["ids"].numpy()
-        translations = self._run("translate", text=texts)["text"].numpy()
+        ids = self._run("translate_ids", "ids", source_ids=source_ids)
+        translations = self._run("translate", "text", text=texts)
         return ids, [text.decode() for text in translations]
 
-    def _run(self, signature, **inputs):
+    def _run(self, signature, output, **inputs):
         import tensorflow as tf
 
         inputs = {name: tf.constant(value) for name, value in inputs.items()}
         try:
-            return self._loaded.signatures[signature](**inputs)
-        except tf.errors.OpError as error:
+            return self._loaded.signatures[signature](**inputs)[output].numpy()
+        except (tf.errors.OpError, TypeError, ValueError, KeyError) as error:
             raise _cannot_run(self.path, error) from error
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_vanilla import export
+from keras_vanilla import cli, export
 from keras_vanilla.export import to_tflite
 from keras_vanilla.export.checks import verification
 from keras_vanilla.export.checks.probe_sentences import made_up_sentences
@@ -245,3 +245,16 @@ def test_a_link_to_nothing_is_not_followed(trained_translator, tmp_path):
     with pytest.raises(FileExistsError, match="x.tflite exists already"):
         export.saved_model(trained_translator, path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--length-penalty", "1"], "--length-penalty is for --beam-size above 1."),
+        (["--form", "ids", "--max-bytes", "9"], "--max-bytes is for --form text."),
+    ],
+)
+def test_options_without_a_meaning_are_refused(capfd, tmp_path, options, message):
+    path = tmp_path / "x.tflite"
+    assert cli.main(["export", "no.keras", str(path), *options]) == 1
+    assert capfd.readouterr().err == f"keras-vanilla: {message}\n"

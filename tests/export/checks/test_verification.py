@@ -351,6 +351,17 @@ def test_files_of_something_else_are_refused(trained_translator, tmp_path):
         export.verify(trained_translator, tmp_path / "folder", ["one"])
 
 
+def test_a_folder_with_our_signatures_and_other_inputs_is_refused(
+    trained_translator, tmp_path
+):
+    module = tf.Module()
+    module.run = tf.function(lambda x: {"y": x}, [tf.TensorSpec([2], tf.float32)])
+    names = ("translate", "translate_ids")
+    tf.saved_model.save(module, str(tmp_path), {name: module.run for name in names})
+    with pytest.raises(ValueError, match="cannot run on this translator's ids"):
+        export.verify(trained_translator, tmp_path, ["one"])
+
+
 @pytest.mark.full
 def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path):
     tokenizer = trained_translator.tokenizer

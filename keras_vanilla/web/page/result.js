@@ -19,15 +19,17 @@ export function showPiece(piece, place) {
 export function showAll(pieces, translator) {
   keepFirst(pieces.length);
   const translations = pieces.filter((piece) => piece.text);
-  $('time').textContent = timeOf(translations);
   $('copy').hidden = translations.length === 0;
   $('link').hidden = $('clear').hidden = $('source').value === '';
-  $('too-long').textContent = tooLong(pieces, translator);
-  const problem = pieces.find((piece) => piece.error)?.error;
-  $('problem').hidden = !problem;
-  $('problem').textContent = problem
-    ? `The underlined text is left as it is. ${problem.message}`
-    : '';
+  say('time', timeOf(translations));
+  say('too-long', tooLong(pieces, translator));
+  say('problem', problemOf(pieces));
+  $('problem').hidden = $('problem').textContent === '';
+}
+
+/** Changes a text only if it is another one: a screen reader reads it again each time. */
+function say(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
 }
 
 function keepFirst(count) {
@@ -50,6 +52,11 @@ function timeOf(translations) {
   const sum = translations.reduce((total, { milliseconds }) => total + milliseconds, 0);
   const each = Math.max(1, Math.round(sum / count));
   return count === 1 ? `${each} ms` : `${count} sentences, ${each} ms each`;
+}
+
+function problemOf(pieces) {
+  const error = pieces.find((piece) => piece.error)?.error;
+  return error ? `The underlined text is left as it is. ${error.message}` : '';
 }
 
 /** A sentence about the sentences that are in several pieces. */

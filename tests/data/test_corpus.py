@@ -118,6 +118,15 @@ def test_bytes_that_are_not_utf8_are_refused_with_file_and_line(tmp_path):
         ParallelCorpus.from_files(*paths)
 
 
+def test_lines_can_be_taken_out_of_a_corpus():
+    corpus = ParallelCorpus(["a", " ", "b", "c"], ["1", "2", "3", "4"], origin="text")
+    rest = corpus.without([3, 99])
+    assert list(rest) == [("a", "1"), ("c", "4")] and rest.origin == "text"
+    assert rest.line_numbers.tolist() == [1, 4] and len(corpus) == 3
+    with pytest.raises(ValueError, match="text: none of 0 lines has text"):
+        corpus.without([1, 3, 4])
+
+
 def test_a_corpus_without_text_is_refused(tmp_path):
     with pytest.raises(ValueError, match="none of 0 lines has text"):
         ParallelCorpus.from_files(*files(tmp_path, "", ""))

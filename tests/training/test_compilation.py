@@ -35,3 +35,33 @@ def test_numbers_of_adam_beside_another_optimizer_are_refused(
     with pytest.raises(ValueError, match=f"its own clipping .*: .*{name}={value}"):
         train_translator(corpus, tmp_path / "out", optimizer=optimizer, **settings)
     assert not (tmp_path / "out").exists()
+
+
+class Stop(Exception):
+    """Ends a training once its model is compiled."""
+
+
+@pytest.mark.full
+def test_a_training_compiles_with_the_numbers_of_its_settings(
+    trained_translator, tmp_path, monkeypatch
+):
+    compiled = []
+
+    def compile_and_stop(model, *numbers):
+        compile_for_training(model, *numbers)
+        compiled.append((model.optimizer, model.loss))
+        raise Stop
+
+    monkeypatch.setattr(
+        "keras_vanilla.training.run.compile_for_training", compile_and_stop
+    )
+    corpus, settings = ParallelCorpus(["one"], ["een"]), {"max_tokens": 9}
+    numbers = {"clip_norm": 0.5, "weight_decay": 0.01, "label_smoothing": 0.2}
+    for given in ({}, numbers):
+        settings["translator"] = trained_translator.copy()
+        with pytest.raises(Stop):
+            train_translator(corpus, tmp_path / "out", **settings, **given)
+    (plain, loss), (optimizer, smoother) = compiled
+    assert (plain.global_clipnorm, plain.weight_decay) == (None, None)
+    assert (optimizer.global_clipnorm, optimizer.weight_decay) == (0.5, 0.01)
+    assert (loss.label_smoothing, smoother.label_smoothing) == (0.1, 0.2)

@@ -1,4 +1,5 @@
 import argparse
+import os
 
 import pytest
 
@@ -51,6 +52,24 @@ def test_several_files_are_read_in_order_into_memory_or_a_cache(files, tmp_path)
     ]
     cached = read(training_input(*files, "--cache", str(tmp_path / "ids")), tmp_path)
     assert len(cached.corpus) == len(corpus) == 14
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs paths of pipes")
+def test_pipes_are_read_into_memory_but_not_into_a_cache(tmp_path):
+    words, readers = [], []
+    for option, text in (("--source", b"one\ntwo"), ("--target", b"een\ntwee\n")):
+        reader, writer = os.pipe()
+        os.write(writer, text)
+        os.close(writer)
+        words += [option, f"/dev/fd/{reader}"]
+        readers.append(reader)
+    cached = training_input(*words, "--cache", str(tmp_path / "ids"))
+    with pytest.raises(ValueError, match="must be a file: .* read more than once"):
+        read(cached, tmp_path)
+    corpus = read(training_input(*words), tmp_path).corpus
+    assert list(corpus) == [("one", "een"), ("two", "twee")]
+    for reader in readers:
+        os.close(reader)
 
 
 @pytest.mark.parametrize("separate", [False, True])

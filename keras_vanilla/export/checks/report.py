@@ -66,9 +66,6 @@ class TextDifference:
         return f"{shown}, {why} the segmentations {ours!r} and {theirs!r}"
 
 
-DIFFER = "differ from Keras by more than"
-
-
 @dataclass
 class Report:
     """The result of `verify`; printing it shows all.
@@ -157,7 +154,7 @@ class Report:
     def _of_ids(self):
         if not self.quantized:
             if self.far:
-                yield f"{self.far} of {self.sentences} sentences {DIFFER} a tie."
+                yield f"{self.far} of {self.sentences} sentences differ by more than a tie."
             return
         lower = [metric for metric in self.metrics if metric.is_lower]
         if self.metrics and not lower:
@@ -167,8 +164,8 @@ class Report:
                 yield f"The translations are worse than Keras's: {metric}."
         if self.far > _most_far(self.sentences):
             yield (
-                f"{self.far} of {self.sentences} sentences {DIFFER} a near-tie at 8 "
-                "bits, more than one in twenty."
+                f"{self.far} of {self.sentences} sentences, more than one in twenty, "
+                "differ by more than a near-tie at 8 bits."
             )
 
     def _texts_explained(self):

@@ -154,7 +154,8 @@ class Report:
     def _of_ids(self):
         if not self.quantized:
             if self.far:
-                yield f"{self.far} of {self.sentences} sentences differ by more than a tie."
+                share = f"{self.far} of {self.sentences} sentences"
+                yield f"{share} differ by more than a tie."
             return
         lower = [metric for metric in self.metrics if metric.is_lower]
         if self.metrics and not lower:

@@ -409,7 +409,7 @@ def stopped_in_its_second_epoch(command, output, how):
     while program.poll() is None and "\n1" not in text_of(output / "history.csv"):
         time.sleep(0.1)
     program.send_signal(how)
-    _, err = program.communicate(timeout=60)
+    _, err = program.communicate(timeout=600)
     return program.returncode, err
 
 

@@ -35,7 +35,7 @@ print("keras" in sys.modules, status)
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=600
     )
 
 

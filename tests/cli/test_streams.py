@@ -32,7 +32,7 @@ def run_quiet(statements, **settings):
         env=environment() | settings,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -43,7 +43,7 @@ def in_shell(words, **settings):
         **{"capture_output": True, **settings},
         env=environment(),
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -101,7 +101,7 @@ def test_messages_that_cannot_be_written_end_nothing():
     program = QUIET.format("from keras_vanilla.cli.console import say; say('lost')")
     with open("/dev/full", "w") as full:
         words = [sys.executable, "-c", program]
-        result = subprocess.run(words, env=environment(), stderr=full, timeout=120)
+        result = subprocess.run(words, env=environment(), stderr=full, timeout=600)
     assert result.returncode == 0
 
 

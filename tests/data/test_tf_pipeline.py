@@ -48,7 +48,7 @@ def test_numpy_batches_need_no_tensorflow():
         [sys.executable, "-c", hidden + CORPUS + WITHOUT_TENSORFLOW],
         env=environment,
         check=True,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -80,7 +80,7 @@ def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine(run):
     try:
         for process in busy:
             process.stdout.readline()
-        prefetching.communicate("\n", timeout=120)
+        prefetching.communicate("\n", timeout=600)
         assert prefetching.returncode == 0
     finally:
         for process in (*busy, prefetching):
@@ -107,7 +107,7 @@ except tf.errors.OpError:
     done = subprocess.run(
         [sys.executable, "-c", CORPUS + failing],
         check=True,
-        timeout=120,
+        timeout=600,
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -81,7 +81,7 @@ def run(python, *arguments, **options):
         capture_output=True,
         encoding="utf-8",
         cwd=FOLDER / "python",
-        timeout=120,
+        timeout=600,
         **options,
     )
 

@@ -63,7 +63,7 @@ def _results(folder, runs, environments, devices=1):
     ]
 
 
-def _run_together(commands, environments, folder, timeout=240):
+def _run_together(commands, environments, folder, timeout=900):
     with contextlib.ExitStack() as ended:
         processes = []
         for number, command in enumerate(commands):

@@ -198,7 +198,7 @@ def test_every_answer_has_the_security_headers(server, request_line, status):
 def raw_answer(server, request):
     """All that a server sends to a request, which may be anything."""
     address = ("127.0.0.1", server.server_port)
-    with socket.create_connection(address, timeout=20) as connection:
+    with socket.create_connection(address, timeout=120) as connection:
         connection.sendall(request.encode())
         connection.shutdown(socket.SHUT_WR)
         with connection.makefile("rb") as answer:
@@ -209,7 +209,7 @@ def half_open(server, stack, count):
     """Connections on which half a request was sent."""
     address = ("127.0.0.1", server.server_port)
     for _ in range(count):
-        connection = stack.enter_context(socket.create_connection(address, timeout=20))
+        connection = stack.enter_context(socket.create_connection(address, timeout=120))
         connection.sendall(b"GET / HT")
         yield connection
 
@@ -427,7 +427,7 @@ def test_it_starts_without_keras_and_ctrl_c_ends_it_quietly(model, installed):
         connection.request("GET", "/")
         assert b"<title>Translator</title>" in connection.getresponse().read()
         program.send_signal(signal.SIGINT)
-        out, err = program.communicate(timeout=20)
+        out, err = program.communicate(timeout=120)
     assert (program.returncode, out, err) == (0, "", "")
 
 
@@ -443,4 +443,4 @@ def test_it_opens_a_browser(model, installed, tmp_path):
             time.sleep(0.05)
         assert opened.read_text().strip() == url
         program.send_signal(signal.SIGINT)
-        program.communicate(timeout=20)
+        program.communicate(timeout=120)

@@ -41,7 +41,7 @@ def program(*words):
         capture_output=True,
         text=True,
         env=QUIET,
-        timeout=300,
+        timeout=900,
     )
 
 
@@ -217,7 +217,7 @@ def test_other_backends_resume_exactly(backend, tmp_path):
         capture_output=True,
         text=True,
         env={**QUIET, "KERAS_BACKEND": backend, "JAX_PLATFORMS": "cpu"},
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
 

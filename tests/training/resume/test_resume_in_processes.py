@@ -68,7 +68,7 @@ def test_two_processes_killed_at_once_resume_exactly(tmp_path, backend):
 
     def to_the_end(output):
         with training(backend, files, output) as running:
-            assert [process.wait(300) for process in running] == [0, 0]
+            assert [process.wait(900) for process in running] == [0, 0]
 
     to_the_end(tmp_path / "whole")
     log = tmp_path / "killed" / "history.csv"

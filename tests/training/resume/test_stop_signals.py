@@ -184,7 +184,7 @@ def test_sigterm_ends_the_process_by_that_signal(tmp_path, place):
             capture_output=True,
             text=True,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            timeout=300,
+            timeout=900,
         )
 
     whole, killed = run("whole"), run("run", place)

@@ -146,6 +146,7 @@ def test_a_slow_pipe_is_answered_line_by_line(model):
     assert (program.returncode, out) == (0, "klein\n")
 
 
+@pytest.mark.full
 def test_an_output_leaves_a_users_unfinished_file_alone(loaded_model, tmp_path, capfd):
     names = "out.txt.unfinished", ".out.txt.unfinished", ".out.unfinished.txt"
     for name in names:
@@ -215,6 +216,7 @@ def test_translate_standard_input_as_a_program(model, trained_translator):
     assert err.startswith("Translating: 2 of 2 lines") and err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_the_n_best_of_each_line_with_scores(model, trained_translator, capfd):
     texts = ["one two three", "small house"]
     command = ["translate", model, *texts, "--beam-size", "3", "--n-best", "2"]
@@ -226,6 +228,7 @@ def test_the_n_best_of_each_line_with_scores(model, trained_translator, capfd):
         assert text == found[0] and float(score) == pytest.approx(found[1], abs=1e-4)
 
 
+@pytest.mark.full
 def test_alignments_stand_behind_each_translation(model, trained_translator, capfd):
     texts = ["one two three", "small house", ""]
     assert main(["translate", model, *texts, "--alignments"]) == 0
@@ -339,6 +342,7 @@ def test_evaluate_leaves_out_what_is_too_long_and_says_so(loaded_model, files, c
     assert "Text 2 has" in error
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", ["translator.tflite", pytest.param("saved_model", marks=pytest.mark.full)]
 )
@@ -617,6 +621,7 @@ def test_what_cannot_be_searched_with(options, message, model, capfd):
     assert message in fails(capfd, "translate", model, "one", *options)
 
 
+@pytest.mark.full
 def test_a_reference_file_of_another_length(model, files, tmp_path, capfd):
     (tmp_path / "short").write_text("een\n")
     command = ["evaluate", model, "--source", files[0], "--reference"]

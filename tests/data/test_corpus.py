@@ -172,6 +172,7 @@ def test_numbers_are_what_num2words_and_babel_print(numbers):
     assert numbers.report == {}
 
 
+@pytest.mark.full
 def test_a_language_only_one_package_knows_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="de, en, .*Received: 'tet'"):
         ParallelCorpus.numbers("en", "tet")

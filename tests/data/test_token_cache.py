@@ -180,6 +180,7 @@ def test_a_line_is_placed_in_its_shard(cache):
             cache.place(line)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lines", [1, 7, 1000])
 def test_shards_and_places_of_the_text_change_no_batch(
     cache, files, tokenizer, tmp_path, monkeypatch, lines

@@ -250,6 +250,7 @@ def test_padding_following_rows_and_a_longer_limit_change_nothing(model):
     assert (expected[:, 4:] != PAD).any()
 
 
+@pytest.mark.full
 def test_a_graph_of_unknown_shapes_says_the_same(model):
     if keras.backend.backend() != "tensorflow":
         pytest.skip("TensorFlow's graphs are tested")

@@ -133,6 +133,7 @@ def test_one_device_trains_bit_for_bit_as_without_a_strategy(one_device):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.full
 def test_one_device_trains_bit_for_bit_as_by_the_step_of_keras(one_device):
     keras_own = trained(stock_step=True, validated=False)
     for name, value in keras_own.items():

@@ -182,6 +182,7 @@ def test_each_caller_is_short(name):
     assert len((FOLDER / name).read_text(encoding="utf-8").splitlines()) < 55
 
 
+@pytest.mark.full
 def test_damaged_files_are_refused_in_a_sentence(tmp_path, monkeypatch):
     """Bits changed and ends cut off, of files with a checksum; every place is tried."""
     monkeypatch.syspath_prepend(FOLDER / "python")

@@ -115,6 +115,7 @@ def test_output_is_limited_as_in_keras(trained_translator, tmp_path):
     assert (expected != 0).sum() == 52
 
 
+@pytest.mark.full
 def test_int8_agrees_with_keras_on_19_of_20_sentences(
     trained_translator, int8_file, unseen_sentences
 ):

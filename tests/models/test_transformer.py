@@ -91,6 +91,7 @@ def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
 
 
 # The number of weights is a claim of the paper's; bfloat16 ones take half the memory.
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "count"),
     [
@@ -534,6 +535,7 @@ def test_unknown_arguments_are_refused_with_the_nearest_name():
         Transformer.from_preset("tiny", source_vocabulary_size=11, droput=0.5)
 
 
+@pytest.mark.full
 def test_numpy_integers_are_sizes():
     model = make_model(d_model=np.int64(10), num_heads=np.int32(5))
     assert type(model.d_model) is int

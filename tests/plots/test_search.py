@@ -228,6 +228,7 @@ def test_animations_are_small(translator):
     assert len(decoding_gif(translator, LINES[0], max_length=12)) < 250_000
 
 
+@pytest.mark.full
 def test_stills_begin_with_the_encoder_and_end_with_the_last_token(translator):
     figure = decoding_stills(translator, "Ein Hund rennt.", count=5, max_length=6)
     titles = [axes.get_title() for axes in figure.axes if axes.get_title()]

@@ -25,6 +25,8 @@ def hide_settings():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["KERAS_HOME"] = folder
     os.environ["MPLCONFIGDIR"] = folder
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the processors
+        os.environ["TF_NUM_INTRAOP_THREADS"] = "1"
 
 
 def hide_fonts():

@@ -268,6 +268,7 @@ def assert_ties(model, lines, python, graph):
         assert scores[0] == pytest.approx(scores[1], abs=1e-4)
 
 
+@pytest.mark.full
 def test_the_graph_gives_the_same_ids_but_for_exact_ties(numbers):
     tokenizer, lines = numbers
     lines = [*lines, *strange_lines(), "", " "]

@@ -213,6 +213,7 @@ def test_settings_that_may_differ_are_allowed_by_name(tmp_path):
         assert folder.snapshots.last_step() == 4
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lost", [[], ["last"], ["last", "best"]])
 def test_a_lost_translator_is_replaced_by_the_next_one(tmp_path, trained_file, lost):
     begun(tmp_path)

@@ -193,6 +193,7 @@ def test_another_model_is_refused(tmp_path):
         Translator.load(path)
 
 
+@pytest.mark.full
 def test_a_tokenizer_of_another_size_is_refused(trained_translator):
     model = Transformer.from_preset("tiny", source_vocabulary_size=11)
     with pytest.raises(ValueError, match="vocabulary_size=.*=11"):
@@ -209,6 +210,7 @@ def test_a_tokenizer_with_other_special_ids_is_refused(trained_translator):
 # Beams, scores, many texts
 
 
+@pytest.mark.full
 def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
     texts = unseen_sentences[:40]
     settings = {"length_penalty": 0.0, "n_best": 1}
@@ -220,6 +222,7 @@ def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
     assert [n[0][0] for n in narrow] == trained_translator.translate(texts)
 
 
+@pytest.mark.full
 def test_the_n_best_are_distinct_and_fall(trained_translator):
     (found,) = trained_translator.translate_n_best(["one two three"], 5, 4)
     texts, scores = zip(*found, strict=True)
@@ -229,6 +232,7 @@ def test_the_n_best_are_distinct_and_fall(trained_translator):
     assert [texts[0]] == best
 
 
+@pytest.mark.full
 def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
     model, tokenizer = trained_translator.model, trained_translator.tokenizer
     text = "one two three four"

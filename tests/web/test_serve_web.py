@@ -433,7 +433,9 @@ def test_it_starts_without_keras_and_ctrl_c_ends_it_quietly(model, installed):
 
 def test_it_opens_a_browser(model, installed, tmp_path):
     opened = tmp_path / "opened"
-    environment = os.environ | {"BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 0.5'"}
+    environment = os.environ | {
+        "BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 0.5'"
+    }
     options = ["--port", 0, "--runtime", installed]
     with start(model, *options, env=environment) as program:
         url = program.stdout.readline().split()[0]

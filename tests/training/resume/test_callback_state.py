@@ -49,6 +49,7 @@ def averaging(seed=1):
 ALSO = [(on, at) for on in (False, True) for at in (3, 4, 16)] + [(False, 6)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("on_epoch", "crash"),
     [

@@ -299,6 +299,7 @@ def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path):
     assert Snapshots(tmp_path).last_step() == 2
 
 
+@pytest.mark.full
 def test_a_damaged_last_snapshot_costs_the_steps_since_the_one_before(tmp_path):
     whole, again = compiled(), compiled(seed=2)
     fit(whole, tmp_path / "whole")
@@ -429,6 +430,7 @@ def test_batches_with_a_random_map_are_refused(tmp_path, shuffle):
     assert data.first_step() == 0
 
 
+@pytest.mark.full
 def test_other_batches_than_those_of_fit_are_refused(tmp_path):
     pairs = toy_pairs()
     translator = new_translator(pairs, preset="tiny", vocabulary_size=300)

@@ -190,7 +190,7 @@ def test_numpy_integers_are_accepted(trained_translator):
 def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
     trained_translator, tmp_path, monkeypatch, failing
 ):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError("the disk is full")
 
     settings = {"check": "structure", "max_source_length": 9, "max_length": 9}

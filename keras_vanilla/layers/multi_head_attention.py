@@ -25,7 +25,8 @@ class MultiHeadAttention(keras.layers.Layer):
     AND; explicit ones win over those that Keras finds on the tensors. A query that may
     attend to nothing gets zero weights, with and without returned weights. The softmax
     is computed in float32 at least. Where no weights are returned and none are dropped,
-    JAX and PyTorch compute all of it in their fused attention.
+    JAX and PyTorch compute all of it in their fused attention, if `value_dim` is
+    `key_dim`.
 
     Args:
         num_heads: int. Number of heads (N).
@@ -166,7 +167,8 @@ class MultiHeadAttention(keras.layers.Layer):
             Outputs (B, T, D).
         """
         drops_weights = training and self.dropout > 0
-        if drops_weights or keras.backend.backend() not in FUSED:
+        is_fused = keras.backend.backend() in FUSED and self.value_dim == self.key_dim
+        if drops_weights or not is_fused:  # JAX's needs values as wide as keys
             return self.attend_with_weights(query, key, value, mask, training)[0]
         return self.output_dense(_fused_attention(query, key, value, mask))
 

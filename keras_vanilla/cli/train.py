@@ -147,7 +147,7 @@ def run(options: argparse.Namespace) -> None:
         _train(config, folder, given, options.allow_changed)
 
 
-def _train(config, folder, given, allow_changed=()):
+def _train(config, folder, given, allow_changed):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(

@@ -46,8 +46,7 @@ class DecodingConfig:
         keep("beam_size", beam_size)
         keep("length_penalty", check_number("length_penalty", self.length_penalty, 0.0))
         if self.max_length is not None:
-            length = check_integer("max_length", self.max_length, 1)
-            keep("max_length", length)
+            keep("max_length", check_integer("max_length", self.max_length, 1))
         if self.n_best is not None:
             n_best = check_integer("n_best", self.n_best, 1)
             if n_best > self.beam_size:

@@ -1,12 +1,14 @@
 """Callbacks of a training: averaged weights, saved translators, BLEU."""
 
 import collections
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import keras
 import numpy as np
 
+from keras_vanilla._atomic_write import atomic_write
 from keras_vanilla._checks import check_integer
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.tokenizer import Tokenizer
@@ -99,7 +101,11 @@ class SaveTranslators(keras.callbacks.Callback):
         score = logs.get("val_token_crossentropy", logs["token_crossentropy"])
         if self._best is None or not score >= self._best:  # also if `_best` is NaN
             self._best, self.best_epoch = score, epoch + 1
-            self.translator.save(self.best_path)
+            with (
+                open(self.last_path, "rb") as last,
+                atomic_write(self.best_path) as best,
+            ):
+                shutil.copyfileobj(last, best)
 
 
 class TranslationScore(keras.callbacks.Callback):

@@ -162,12 +162,16 @@ class RunFolder:
         record = self._read()
         if record is None or record["finished"]:
             return False
-        allowed = {each for name in allow_changed for each in SETTINGS_OF.get(name, ())}
-        changed = _differences(record["settings"], settings, allowed)
+        before, now = _complete(record["settings"]), _complete(settings)
+        changed = {n for n in {*before, *now} if before.get(n) != now.get(n)}
+        for name in allow_changed:
+            changed -= set(SETTINGS_OF.get(name, ()))
         if changed and not self.overwrite:
+            before, now = ({n: each.get(n) for n in changed} for each in (before, now))
             raise FileExistsError(
                 f"{self.path} holds an unfinished training with other settings: "
-                f"{'; '.join(changed)}. Nothing was written.{_remedy(changed)}"
+                f"{'; '.join(differences(before, now))}. Nothing was written."
+                f"{_remedy(changed)}"
             )
         return not changed and bool(self.snapshots.paths())
 
@@ -271,18 +275,12 @@ class RunFolder:
 
 def _remedy(changed):
     """How to continue with the new settings, where that is possible."""
-    changed = {re.split(r"[ .\[]", text)[0] for text in changed}
     names = [name for name, own in SETTINGS_OF.items() if changed & set(own)]
     if not changed <= {each for name in names for each in SETTINGS_OF[name]}:
         return ""
     return f" To continue with what is new, allow it: allow_changed={names}."
 
 
-def _differences(before, now, allowed):
-    """A text for each setting that has changed; one that is missing has its default."""
-    defaults = TrainingConfig().to_dict()
-    before, now = (
-        json.loads(json.dumps({**defaults, **settings, **dict.fromkeys(allowed)}))
-        for settings in (before, now)
-    )
-    return differences(before, now)
+def _complete(settings):
+    """Settings as JSON has them; one that is missing has its default."""
+    return json.loads(json.dumps({**TrainingConfig().to_dict(), **settings}))

@@ -38,7 +38,7 @@ def test_a_snapshot_is_announced_unless_it_may_be_overwritten(
     folder = RunFolder(tmp_path, overwrite)
     folder.snapshots.save(4, {})
     folder.results_path.write_text("{}")
-    _train(None, folder, given)
+    _train(None, folder, given, allow_changed=[])
     said = "has a snapshot after step 4" in capfd.readouterr().err
     assert said is not overwrite
 

@@ -417,13 +417,19 @@ def test_a_second_maker_is_told_who_the_first_is(files, tokenizer, tmp_path):
     make(files, tokenizer, tmp_path / "cache")
 
 
-@pytest.mark.full
-def test_of_several_makers_at_once_one_makes_the_whole_cache(tokenizer, tmp_path):
+def making(program, tokenizer, tmp_path):
+    """A command that makes a cache in another process, its text files and folder."""
     files = write_whole(tmp_path, [f"{n} some words" for n in range(5_003)])
     model, folder = tmp_path / "tokenizer.model", tmp_path / "cache"
     model.write_bytes(tokenizer.source_model)
-    program = Path(__file__).parents[1] / "support" / "one_of_several_makings.py"
-    command = [sys.executable, program, *files, model, folder, tmp_path / "go"]
+    program = Path(__file__).parents[1] / "support" / program
+    return [sys.executable, program, *files, model, folder], files, folder
+
+
+@pytest.mark.full
+def test_of_several_makers_at_once_one_makes_the_whole_cache(tokenizer, tmp_path):
+    command, files, folder = making("one_of_several_makings.py", tokenizer, tmp_path)
+    command = [*command, tmp_path / "go"]
     pipes = {"stdout": subprocess.PIPE, "text": True}
     makers = [subprocess.Popen(command, **pipes) for _ in range(3)]
     assert [maker.stdout.readline() for maker in makers] == ["ready\n"] * 3
@@ -440,11 +446,7 @@ def test_of_several_makers_at_once_one_makes_the_whole_cache(tokenizer, tmp_path
 
 @pytest.mark.full
 def test_a_killed_making_continues_after_its_last_whole_shard(tokenizer, tmp_path):
-    files = write_whole(tmp_path, [f"{n} some words" for n in range(5_003)])
-    model, folder = tmp_path / "tokenizer.model", tmp_path / "cache"
-    model.write_bytes(tokenizer.source_model)
-    program = Path(__file__).parents[1] / "support" / "killed_making.py"
-    command = [sys.executable, program, *files, model, folder]
+    command, files, folder = making("killed_making.py", tokenizer, tmp_path)
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     with pytest.raises(FileNotFoundError, match="has no complete token cache"):

@@ -35,8 +35,8 @@ def test_pairs_too_long_or_empty_are_left_out_of_validation_and_counted(
 ):
     sources = ["two small trees", LONG, INVISIBLE, "a large tree", LONG]
     validation = ParallelCorpus(sources, sources, origin="valid.en")
-    run, said = run_with(validation, training_text, trained_translator)
-    assert said == [
+    run, messages = run_with(validation, training_text, trained_translator)
+    assert messages == [
         "valid.en: 1 of 5 pairs have no token on one side and are left out: lines 3.",
         "valid.en: 2 of 5 pairs are longer than 40 tokens and are left out: lines "
         "2, 5.",
@@ -60,8 +60,8 @@ def test_validation_text_that_is_in_the_training_text_is_reported(
     known = training_text.sources
     sources = ["small tree nine", known[7], "large large large", known[3]]
     validation = corpus(*sources, origin="valid.en")
-    _, said = run_with(validation, training_text, trained_translator)
-    assert said == [
+    _, messages = run_with(validation, training_text, trained_translator)
+    assert messages == [
         "valid.en: 2 of 4 pairs have a source sentence that the training text has too, "
         "and make the scores look better than they are: lines 2, 4."
     ]
@@ -73,6 +73,6 @@ def test_filters_are_for_the_training_text_alone(trained_translator):
     )
     twice = corpus("six", "red", "red")
     settings = {"max_length_ratio": 2.0, "drop_duplicates": True}
-    run, said = run_with(uneven, twice, trained_translator, **settings)
-    assert run.batches.report == {"duplicate": [3]} and len(said) == 1
+    run, messages = run_with(uneven, twice, trained_translator, **settings)
+    assert run.batches.report == {"duplicate": [3]} and len(messages) == 1
     assert run.validation_batches.report == {}

@@ -164,8 +164,8 @@ def _as_long(whole, translator, decoding, rows, file_ids):
     ]
     if stopped and not decoding.is_greedy:
         limited = dataclasses.replace(decoding, max_length=length)
-        found = translator.search([rows[place] for place in stopped], limited)
-        keras_ids[stopped] = found[:, : keras_ids.shape[1]]
+        limited_ids = translator.search([rows[place] for place in stopped], limited)
+        keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
     return keras_ids
 
 

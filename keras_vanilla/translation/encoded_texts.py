@@ -29,7 +29,7 @@ class EncodedTexts(Sequence):
         encode: Callable[[Sequence[str]], list[list[int]]],
         first_number: int = 1,
     ):
-        self.texts = checked_texts(texts, encode, first_number)
+        self.texts = checked_texts(texts, first_number)
         self._first_number = first_number
         flat, lengths = [], []
         for start in range(0, len(self.texts), CHUNK):
@@ -65,12 +65,13 @@ class EncodedTexts(Sequence):
             check_length("Text", number, lengths[i], longest, self.texts[i])
 
 
-def checked_texts(
-    texts: Iterable[str], encode: Callable, first_number: int = 1
-) -> list[str]:
+def checked_texts(texts: Iterable[str], first_number: int = 1) -> list[str]:
     """The texts as a list; `EncodedTexts` has the arguments and errors."""
-    if isinstance(texts, str):
-        encode(texts)  # refuses it
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        remedy = f"; give [{texts!r:.40}]" if isinstance(texts, str) else ""
+        raise TypeError(
+            f"`texts` must be a list of str. Received: {texts!r:.40}{remedy}"
+        )
     texts = list(texts)
     for number, text in enumerate(texts, start=first_number):
         check_line(number, text, "Text")

@@ -26,7 +26,7 @@ def stream_sentences(
     Raises:
         TypeError, ValueError: as `EncodedTexts`.
     """
-    texts = checked_texts(texts, translator.tokenizer.encode, first_number)
+    texts = checked_texts(texts, first_number)
     whole = [sentences(text) for text in texts]
     pieces, sources = _cut_and_encode(whole, translator)
     _warn_cut(whole, pieces, translator.model.max_length, first_number)

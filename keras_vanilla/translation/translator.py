@@ -23,6 +23,12 @@ from keras_vanilla.translation.batch_translation import (
 )
 from keras_vanilla.translation.encoded_texts import EncodedTexts, check_length
 from keras_vanilla.translation.long_texts import stream_sentences
+from keras_vanilla.translation.saved_classes import (
+    TRANSFORMER,
+    class_name,
+    class_named,
+)
+from keras_vanilla.translation.target_prefixes import encoded_prefixes
 
 
 def _refusal(method, instead):
@@ -51,6 +57,7 @@ class Translator(keras.Model):
         tokenizer: Tokenizer.
         model: Transformer.
     Raises:
+        TypeError: if `model` is not a Transformer.
         ValueError: if vocabulary sizes or special ids of the two differ.
     Example:
         translator = Translator.load("translator.keras")
@@ -61,6 +68,7 @@ class Translator(keras.Model):
         super().__init__(**kwargs)
         self.model = model
         self.tokenizer = tokenizer
+        _check_model(model, tokenizer)
         if tokenizer is not None:  # when a file is loaded it comes by `load_assets`
             _check_pair(tokenizer, model)
         self._compiled = CompiledSearch(model)
@@ -90,6 +98,8 @@ class Translator(keras.Model):
         length_penalty: float = 0.6,
         max_length: int | None = None,
         on_too_long: str = "refuse",
+        target_prefix: Sequence[str] | None = None,
+        no_repeat_ngram_size: int | None = None,
     ) -> list[str]:
         """Translates each text.
 
@@ -101,16 +111,29 @@ class Translator(keras.Model):
                 means 50 more than the source has.
             on_too_long: "refuse" a text with more tokens than the model takes, or
                 "split" every text into sentences, which are translated one by one.
+            target_prefix: list of str or None. What each translation begins with, ""
+                where it is free; best whole words.
+            no_repeat_ngram_size: int or None. No sequence of so many pieces occurs
+                twice in a translation.
         Returns:
-            List of str, in the order of `texts`. A text without a piece gives "".
+            List of str, in the order of `texts`. A text without a piece gives "",
+            unless it has a prefix.
         Raises:
-            TypeError: if `texts` is one str.
-            ValueError: if a text has more tokens than the model takes, or an argument
-                is out of its range.
+            TypeError: if `texts` or `target_prefix` is one str.
+            ValueError: if a text has more tokens than the model takes, an argument is
+                out of its range, or a prefix is not valid, see `encoded_prefixes`.
         Warns:
             UserWarning: if translations reached their longest length without an end.
         """
-        stream = self.stream(texts, beam_size, length_penalty, max_length, on_too_long)
+        stream = self.stream(
+            texts,
+            beam_size,
+            length_penalty,
+            max_length,
+            on_too_long,
+            target_prefix=target_prefix,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+        )
         best = [hypotheses[0] for hypotheses in stream]
         warn_unfinished([hypothesis.ended for hypothesis in best])
         return [hypothesis.text for hypothesis in best]
@@ -119,18 +142,22 @@ class Translator(keras.Model):
         self,
         texts: Sequence[str],
         beam_size: int = 4,
-        n_best: int = 4,
+        n_best: int | None = None,
         length_penalty: float = 0.6,
         max_length: int | None = None,
+        target_prefix: Sequence[str] | None = None,
+        no_repeat_ngram_size: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """The best translations of each text, with their scores.
 
         Args:
             texts: list of str.
             beam_size: int.
-            n_best: int, at most `beam_size`.
+            n_best: int, at most `beam_size`; None means `beam_size`.
             length_penalty: float, see `DecodingConfig`.
             max_length: int or None, as for `translate`.
+            target_prefix: list of str or None, as for `translate`.
+            no_repeat_ngram_size: int or None, as for `translate`.
         Returns:
             For each text a list of (str, float), best first: at most `n_best`, fewer
             where the search found fewer. The score is the log-probability divided by
@@ -142,7 +169,13 @@ class Translator(keras.Model):
             UserWarning: as `translate`.
         """
         stream = self.stream(
-            texts, beam_size, length_penalty, max_length, n_best=n_best
+            texts,
+            beam_size,
+            length_penalty,
+            max_length,
+            n_best=n_best,
+            target_prefix=target_prefix,
+            no_repeat_ngram_size=no_repeat_ngram_size,
         )
         n_best_lists = list(stream)
         warn_unfinished([hypotheses[0].ended for hypotheses in n_best_lists])
@@ -161,6 +194,8 @@ class Translator(keras.Model):
         n_best: int | None = None,
         progress: Progress | None = None,
         first_number: int = 1,
+        target_prefix: Sequence[str] | None = None,
+        no_repeat_ngram_size: int | None = None,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each text, in order, before all texts are done.
 
@@ -178,6 +213,8 @@ class Translator(keras.Model):
             progress: `Progress` that counts the texts (or the sentences, of texts that
                 are split) that are done, or None.
             first_number: int. The number of the first text, for errors and warnings.
+            target_prefix: list of str or None, as for `translate`.
+            no_repeat_ngram_size: int or None, as for `translate`.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
@@ -188,6 +225,7 @@ class Translator(keras.Model):
             length_penalty=length_penalty,
             max_length=max_length,
             n_best=n_best,
+            no_repeat_ngram_size=no_repeat_ngram_size,
         )
         check_choice("on_too_long", on_too_long, ("refuse", "split"))
         if on_too_long == "split" and n_best is not None:
@@ -195,10 +233,22 @@ class Translator(keras.Model):
                 "`n_best` cannot be combined with on_too_long='split': a text that is "
                 "split has no n-best translations."
             )
+        if on_too_long == "split" and target_prefix is not None:
+            raise ValueError(
+                "`target_prefix` cannot be combined with on_too_long='split': the "
+                "sentences of a text are translated one by one."
+            )
         translator = self._batch_translator(config, progress)
         if on_too_long == "split":
             return stream_sentences(translator, texts, first_number)
-        return translator.stream(self._encoded(texts, first_number))
+        texts = self._encoded(texts, first_number)
+        if target_prefix is None:
+            return translator.stream(texts)
+        longest = translator.longest_output
+        prefixes = encoded_prefixes(
+            target_prefix, len(texts), self.tokenizer, longest, first_number
+        )
+        return translator.stream(texts, prefixes)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Source ids of each text, refusing those that the model cannot take.
@@ -277,7 +327,8 @@ class Translator(keras.Model):
             path: path that ends with ".keras".
             overwrite: bool. Replace an existing file.
         Raises:
-            ValueError: if the path does not end with ".keras".
+            ValueError: if the path does not end with ".keras", or the class of the
+                model or of the translator is not registered with Keras.
             FileExistsError: if the file exists and `overwrite` is False.
         """
         path = Path(path)
@@ -285,6 +336,7 @@ class Translator(keras.Model):
             raise ValueError(f"A translator's file ends with .keras. Received: {path}")
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists already.")
+        class_name(self)  # refused before anything is written
         uncompiled = self.copy() if self.model.compiled else self
         with atomic_path(path, overwrite) as temporary:
             keras.Model.save(uncompiled, temporary)  # an optimizer triples the file
@@ -294,11 +346,17 @@ class Translator(keras.Model):
         """Reads a translator from its archive.
 
         Raises:
+            TypeError: if a model is given instead of a path.
             FileNotFoundError: if there is no such file.
             ValueError: if it is not a Keras archive, is cut short, has parts that
                 unpack to far more than itself, holds another model, or has no tokenizer
                 in it.
         """
+        if isinstance(path, keras.Model):
+            raise TypeError(
+                f"`path` must be a path. Received: a {type(path).__name__}; a model "
+                "that is loaded becomes one by Translator(tokenizer, model)"
+            )
         path = Path(path)
         check_archive(path)
         try:
@@ -309,7 +367,8 @@ class Translator(keras.Model):
             ) from error
         if not isinstance(translator, cls):
             raise ValueError(
-                f"{path} holds a {type(translator).__name__}, not a Translator."
+                f"{path} holds a {type(translator).__name__}, not a Translator"
+                f"{_remedy(translator)}."
             )
         if translator.tokenizer is None:
             raise ValueError(
@@ -355,6 +414,7 @@ class Translator(keras.Model):
         special = ("pad_id", "unknown_id", "start_id", "end_id")
         return {
             "model": self.model.get_config(),
+            "model_class": class_name(self.model),
             "special_ids": {name: getattr(self.tokenizer, name) for name in special},
             "name": self.name,
         }
@@ -364,10 +424,33 @@ class Translator(keras.Model):
         for name in ("model", "special_ids", "name"):
             if name not in config:
                 raise ValueError(f"The configuration of a Translator has no {name!r}.")
-        model = Transformer.from_config(config["model"])
+        model_class = class_named(config.get("model_class", TRANSFORMER))
+        model = model_class.from_config(config["model"])
         translator = cls(None, model, name=config["name"])
         translator._special_ids = config["special_ids"]
         return translator
+
+
+def _check_model(model, tokenizer):
+    if not hasattr(model, "source_vocabulary_size"):
+        remedy = ""
+        if isinstance(model, Translator):
+            remedy = ", which has a tokenizer already: use it as it is"
+        elif isinstance(tokenizer, keras.Model):
+            remedy = "; the tokenizer comes first: Translator(tokenizer, model)"
+        raise TypeError(
+            f"`model` must be a Transformer. Received: a {type(model).__name__}{remedy}"
+        )
+
+
+def _remedy(model):
+    """What makes a translator of a model that was saved without a tokenizer."""
+    if not hasattr(model, "source_vocabulary_size"):
+        return ""
+    return (
+        ", which has no tokenizer: load it with keras.saving.load_model, then make "
+        "Translator(tokenizer, model) with the tokenizer that it was trained with"
+    )
 
 
 def _check_pair(tokenizer, model):

@@ -60,9 +60,13 @@ def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
         trained_translator.translate(["one", long])
 
 
-def test_one_string_instead_of_a_list_is_refused(trained_translator):
-    with pytest.raises(TypeError, match="list"):
-        trained_translator.translate("one two")
+@pytest.mark.parametrize("on_too_long", ["refuse", "split"])
+def test_one_string_instead_of_a_list_is_refused(trained_translator, on_too_long):
+    message = r"`texts` must be a list of str. Received: 'one two'; give \['one two'\]"
+    with pytest.raises(TypeError, match=message):
+        trained_translator.translate("one two", on_too_long=on_too_long)
+    with pytest.raises(TypeError, match="`texts` must be a list of str. Received: 5"):
+        trained_translator.translate(5, on_too_long=on_too_long)
 
 
 @pytest.mark.full
@@ -193,6 +197,29 @@ def test_another_model_is_refused(tmp_path):
         Translator.load(path)
 
 
+def test_a_file_of_a_bare_transformer_says_what_to_do(trained_translator, tmp_path):
+    path = tmp_path / "model.keras"
+    trained_translator.model.save(path)
+    message = r"model.keras holds a Transformer.*no tokenizer.*Translator\(tokenizer, "
+    with pytest.raises(ValueError, match=message):
+        Translator.load(path)
+    model = keras.saving.load_model(path)
+    with pytest.raises(TypeError, match=r"a Transformer.*Translator\(tokenizer, model"):
+        Translator.load(model)
+    translator = Translator(trained_translator.tokenizer, model)
+    assert translator.translate(["one"]) == trained_translator.translate(["one"])
+
+
+def test_what_is_not_a_transformer_is_refused(trained_translator):
+    tokenizer, model = trained_translator.tokenizer, trained_translator.model
+    with pytest.raises(TypeError, match=r"comes first: Translator\(tokenizer, model\)"):
+        Translator(model, tokenizer)
+    with pytest.raises(TypeError, match="Received: a Translator, .*use it as it is"):
+        Translator(tokenizer, trained_translator)
+    with pytest.raises(TypeError, match="must be a Transformer.*a Sequential"):
+        Translator(tokenizer, keras.Sequential())
+
+
 @pytest.mark.full
 def test_a_tokenizer_of_another_size_is_refused(trained_translator):
     model = Transformer.from_preset("tiny", source_vocabulary_size=11)
@@ -319,6 +346,12 @@ def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
     assert [len(batch) for batch in buckets.length_buckets([[4] * 10**6])] == [1]
 
 
+def test_as_many_hypotheses_as_beams_are_the_default(trained_translator):
+    texts = ["one two three"]
+    every = trained_translator.translate_n_best(texts, beam_size=3, n_best=3)
+    assert trained_translator.translate_n_best(texts, beam_size=3) == every
+
+
 def test_more_hypotheses_than_beams_are_refused(trained_translator):
     with pytest.raises(ValueError, match="at most `beam_size`, 2. Received: 3"):
         trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)
@@ -420,11 +453,6 @@ def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
     )
     assert len(parts) > 1 and all(part.endswith(", ") for part in parts)
     assert whole == " ".join(trained_translator.translate(parts))
-
-
-def test_one_string_is_refused_to_be_split_as_well(trained_translator):
-    with pytest.raises(TypeError, match="list"):
-        trained_translator.translate("one two", on_too_long="split")
 
 
 def test_there_are_no_n_best_of_a_split_text(trained_translator):

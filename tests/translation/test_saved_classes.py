@@ -1,0 +1,100 @@
+"""A translator comes back from its file with the classes that it was made of."""
+
+import zipfile
+
+import keras
+import pytest
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.translation import saved_classes
+
+
+@keras.saving.register_keras_serializable("saved_classes_test")
+class HalfLoud(Transformer):
+    """A subclass with an argument of its own, which changes its logits."""
+
+    def __init__(self, *args, loudness=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.loudness = loudness
+
+    def call(self, inputs, training=None, mask=None):
+        return self.loudness * super().call(inputs, training=training, mask=mask)
+
+    def get_config(self):
+        return {**super().get_config(), "loudness": self.loudness}
+
+
+class Unregistered(Transformer):
+    pass
+
+
+class UnregisteredTranslator(Translator):
+    pass
+
+
+@pytest.fixture(scope="module")
+def half_loud(trained_translator):
+    """The trained translator, in a subclass of Transformer."""
+    trained = trained_translator.model
+    model = HalfLoud(**without_name(trained), loudness=0.5)
+    model.set_weights(trained.get_weights())
+    return Translator(trained_translator.tokenizer, model)
+
+
+def without_name(model):
+    return {k: v for k, v in model.get_config().items() if k != "name"}
+
+
+def test_subclass_of_transformer_comes_back_from_its_file(
+    half_loud, trained_translator, tmp_path
+):
+    half_loud.save(tmp_path / "t.keras")
+    for load in (Translator.load, keras.saving.load_model):
+        model = load(tmp_path / "t.keras").model
+        assert type(model) is HalfLoud and model.loudness == 0.5
+    texts = ["one two", "red tree"]
+    assert Translator.load(tmp_path / "t.keras").translate(texts) == (
+        trained_translator.translate(texts)
+    )
+
+
+def test_copies_keep_the_subclass(half_loud):
+    assert type(half_loud.copy().model) is HalfLoud
+    config = {**half_loud.model.get_config(), "dtype": "bfloat16"}
+    low = Translator(half_loud.tokenizer, HalfLoud.from_config(config))
+    in_float32 = low.in_float32().model
+    assert type(in_float32) is HalfLoud and in_float32.loudness == 0.5
+    assert in_float32.compute_dtype == "float32"
+
+
+def test_save_refuses_unregistered_classes(trained_translator, tmp_path):
+    tokenizer, model = trained_translator.tokenizer, trained_translator.model
+    unregistered = Unregistered.from_config(model.get_config())
+    for translator in (
+        Translator(tokenizer, unregistered),
+        UnregisteredTranslator(tokenizer, model),
+    ):
+        with pytest.raises(ValueError, match="Unregistered.*Register.*@keras.saving"):
+            translator.save(tmp_path / "t.keras")
+    assert not list(tmp_path.iterdir())
+
+
+def test_load_names_the_class_whose_module_is_not_imported(
+    half_loud, tmp_path, monkeypatch
+):
+    half_loud.save(tmp_path / "t.keras")
+    registry = keras.saving.get_custom_objects()
+    name = saved_classes.class_name(half_loud.model)
+    monkeypatch.delitem(registry, name)
+    with pytest.raises(ValueError, match=f"{name}.*import the module") as refused:
+        Translator.load(tmp_path / "t.keras")
+    assert "\n" not in str(refused.value)
+
+
+def test_file_that_names_no_class_holds_a_transformer(trained_file, tmp_path):
+    path = tmp_path / "old.keras"
+    with zipfile.ZipFile(trained_file) as new, zipfile.ZipFile(path, "w") as old:
+        for name in new.namelist():
+            content = new.read(name)
+            old.writestr(name, content.replace(b'"model_class"', b'"not_known"'))
+    assert type(Translator.load(path).model) is Transformer

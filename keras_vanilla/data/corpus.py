@@ -1,17 +1,17 @@
 """Parallel text: the same sentences in two languages, line by line."""
 
 import hashlib
+import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
-from keras_vanilla._checks import extra_missing
 from keras_vanilla.data import tfds
 from keras_vanilla.data.id_store import IdStore, encode_corpus
 from keras_vanilla.data.lines import Lines, Packing
+from keras_vanilla.data.numbers_in_words import numbers_and_dates
 from keras_vanilla.data.shards import (
     Paths,
     check_line_counts,
@@ -20,9 +20,6 @@ from keras_vanilla.data.shards import (
 )
 from keras_vanilla.data.splitting import fill_splits, shared_sentences
 from keras_vanilla.tokenizer import Tokenizer
-
-NUMBERS = range(10_000)
-FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
 
 
 def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
@@ -47,8 +44,9 @@ def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
 class ParallelCorpus:
     """Pairs of a source and a target sentence, held as compact bytes.
 
-    Iterating gives `(source, target)`. A pair with only white space on either side is
-    left out and reported.
+    Iterating gives `(source, target)`, and so does an index; a slice is a corpus, and
+    `corpus + other` has the pairs of both. A pair with only white space on either side
+    is left out and reported.
 
     Args:
         sources: iterable of str.
@@ -181,8 +179,50 @@ class ParallelCorpus:
             ImportError: if num2words or babel is missing.
             ValueError: if one of them does not support a language.
         """
-        sides = [_numbers_and_dates(language) for language in (source, target)]
+        sides = [numbers_and_dates(language) for language in (source, target)]
         return cls(*sides, origin=f"The numbers in {source} and {target}")
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Iterable[tuple[str, str]], origin: str = "The corpus"
+    ) -> "ParallelCorpus":
+        """Holds pairs that are in memory; the first has line number 1.
+
+        Args:
+            pairs: iterable of (source, target), both str.
+            origin: str. What to call this text in an error.
+        Raises:
+            TypeError: if a pair is not two str.
+            ValueError: if no pair is left, or a sentence holds an unpaired surrogate.
+        Example:
+            ParallelCorpus.from_pairs([("one", "een"), ("two", "twee")])
+        """
+        pairs = list(pairs)
+        for number, pair in enumerate(pairs, start=1):
+            if isinstance(pair, str) or not _are_two_texts(pair):
+                raise TypeError(
+                    f"Pair {number} must be (source, target), two str. Received: "
+                    f"{pair!r:.60}"
+                )
+        sides = ([pair[side] for pair in pairs] for side in (0, 1))
+        return cls(*sides, origin=origin)
+
+    def filter(self, keep: Callable[[str, str], bool]) -> "ParallelCorpus":
+        """The pairs that a function keeps; its report has the other lines as "filter".
+
+        Args:
+            keep: called with the source and the target of each pair; returns whether
+                to keep it.
+        Raises:
+            ValueError: if no pair is left.
+        Example:
+            corpus.filter(lambda source, target: len(source) < 200)
+        """
+        kept = np.array([bool(keep(*pair)) for pair in self], dtype=bool)
+        filtered = self._pick(kept)
+        left_out = self.line_numbers[~kept].tolist()
+        filtered.report = _joined_reports(self.report, {"filter": left_out})
+        return filtered
 
     def split(self, *sizes: int, seed: int = 0) -> tuple["ParallelCorpus", ...]:
         """Splits off random corpora: `train, test = corpus.split(300)`.
@@ -244,8 +284,49 @@ class ParallelCorpus:
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return zip(self.sources, self.targets, strict=True)
 
+    def __getitem__(self, index: int | slice) -> "tuple[str, str] | ParallelCorpus":
+        if isinstance(index, slice):
+            return self._pick(np.arange(len(self))[index])
+        try:
+            return self.sources[index], self.targets[index]
+        except TypeError:
+            raise TypeError(
+                "A corpus is indexed by an integer or a slice, such as corpus[:1000]. "
+                f"Received: {index!r:.60}"
+            ) from None
+
+    def __add__(self, other: "ParallelCorpus") -> "ParallelCorpus":
+        """The pairs of both corpora; lines of another text follow those of this one."""
+        if not isinstance(other, ParallelCorpus):
+            return NotImplemented
+        origins = list(dict.fromkeys([self.origin, other.origin]))
+        lines_before = self._lines_before(other)
+        later = {
+            reason: [line + lines_before for line in lines]
+            for reason, lines in other.report.items()
+        }
+        return ParallelCorpus(
+            self.sources + other.sources,
+            self.targets + other.targets,
+            [*self.line_numbers, *(other.line_numbers + lines_before)],
+            _joined_reports(self.report, later),
+            " and ".join(origins),
+        )
+
+    def _lines_before(self, other):
+        """0 where both are different lines of one text, else the lines of this one."""
+        ours, theirs = self._lines(), other._lines()
+        if self.origin == other.origin and ours.isdisjoint(theirs):
+            return 0
+        return max(ours)
+
+    def _lines(self):
+        return set(self.line_numbers.tolist()).union(*self.report.values())
+
     def _pick(self, chosen):
-        kept = np.flatnonzero(chosen)
+        kept = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        if not len(kept):
+            raise ValueError(f"{self.origin}: no pair is left of {len(self)}.")
         sides = self.sources.pick(kept), self.targets.pick(kept)
         return ParallelCorpus(*sides, self.line_numbers[kept], origin=self.origin)
 
@@ -263,21 +344,14 @@ class ParallelCorpus:
         self.line_numbers = self.line_numbers[kept]
 
 
-def _numbers_and_dates(language):
-    """Every number in words, then every full date, in one language."""
-    try:
-        from babel.dates import format_date
-        from babel.localedata import locale_identifiers
-        from num2words import CONVERTER_CLASSES, num2words
-    except ImportError as error:
-        raise extra_missing("The numbers", "num2words and babel", "demo") from error
-    # num2words 0.5.14 fails in Amharic from 1,100 on.
-    known = set(CONVERTER_CLASSES) & set(locale_identifiers()) - {"am"}
-    if language not in known:
-        raise ValueError(
-            f"`numbers` expects languages from {', '.join(sorted(known))}. "
-            f"Received: {language!r}"
-        )
-    words = [num2words(number, lang=language) for number in NUMBERS]
-    days = (FIRST_DATE + timedelta(n) for n in range((LAST_DATE - FIRST_DATE).days + 1))
-    return words + [format_date(day, format="full", locale=language) for day in days]
+def _are_two_texts(pair):
+    two = isinstance(pair, Sequence) and len(pair) == 2
+    return two and all(isinstance(text, str) for text in pair)
+
+
+def _joined_reports(*reports):
+    """One report of several; reasons without a line are dropped."""
+    joined = {}
+    for reason, lines in itertools.chain.from_iterable(map(dict.items, reports)):
+        joined[reason] = [*joined.get(reason, []), *lines]
+    return {reason: lines for reason, lines in joined.items() if lines}

@@ -71,7 +71,14 @@ class Lines(Sequence):
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    def __getitem__(self, index: int) -> str:
+    def __add__(self, other: "Lines") -> "Lines":
+        later = other._offsets[1:] + self._offsets[-1]
+        offsets = np.concatenate([self._offsets, later])
+        return Lines(self._block + other._block, offsets)
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
         index = range(len(self))[index]  # negative and out of range, as in a list
         return self._block[self._offsets[index] : self._offsets[index + 1]].decode(
             "utf-8"

@@ -123,8 +123,83 @@ def test_lines_can_be_taken_out_of_a_corpus():
     rest = corpus.without([3, 99])
     assert list(rest) == [("a", "1"), ("c", "4")] and rest.origin == "text"
     assert rest.line_numbers.tolist() == [1, 4] and len(corpus) == 3
-    with pytest.raises(ValueError, match="text: none of 0 lines has text"):
+    with pytest.raises(ValueError, match="text: no pair is left of 3"):
         corpus.without([1, 3, 4])
+
+
+# Slices, filters and sums
+
+
+@pytest.fixture
+def letters():
+    """Lines 1, 3, 4 and 5; line 2 is empty."""
+    return ParallelCorpus(list("a bcd"), list("1x234"), origin="letters")
+
+
+def test_slice_is_a_corpus_with_its_line_numbers_and_origin(letters):
+    part = letters[1:3]
+    assert list(part) == [("b", "2"), ("c", "3")] and part.origin == "letters"
+    assert part.line_numbers.tolist() == [3, 4] and part.report == {}
+    assert list(letters[:6000]) == list(letters)
+    assert list(letters[::-2]) == [("d", "4"), ("b", "2")]
+    assert letters.report == {"empty": [2]}
+
+
+def test_index_gives_one_pair(letters):
+    assert letters[0] == ("a", "1") and letters[np.int64(-1)] == ("d", "4")
+    assert letters.sources[1:] == ["b", "c", "d"]
+    with pytest.raises(IndexError):
+        letters[4]
+    for wrong in ("a", 1.5, [1, 2]):
+        with pytest.raises(TypeError, match="an integer or a slice.* Received: "):
+            letters[wrong]
+    with pytest.raises(ValueError, match="letters: no pair is left of 4"):
+        letters[9:]
+
+
+def test_filter_reports_the_lines_left_out(letters):
+    kept = letters.filter(lambda source, target: source != "b" and target < "4")
+    assert list(kept) == [("a", "1"), ("c", "3")]
+    assert kept.line_numbers.tolist() == [1, 4] and kept.origin == "letters"
+    assert kept.report == {"empty": [2], "filter": [3, 5]}
+    assert kept.filter(lambda *pair: "a" in pair).report["filter"] == [3, 5, 4]
+    with pytest.raises(ValueError, match="no pair is left"):
+        letters.filter(lambda source, target: False)
+
+
+def test_sum_has_the_pairs_of_both_and_one_number_per_line(letters):
+    other = ParallelCorpus(["é", "", "f"], ["6", "7", "8"], origin="more")
+    both = letters + other
+    assert list(both) == [*letters, *other]
+    assert both.line_numbers.tolist() == [1, 3, 4, 5, 6, 8]
+    assert both.report == {"empty": [2, 7]} and both.origin == "letters and more"
+    assert list(both.without([6])) == [*letters, ("f", "8")]
+    assert (letters + letters).line_numbers.tolist() == [1, 3, 4, 5, 6, 8, 9, 10]
+    assert other.report == {"empty": [2]}
+    with pytest.raises(TypeError):
+        letters + [("a", "b")]
+
+
+def test_sum_of_parts_of_one_text_keeps_their_lines(letters):
+    both = letters[2:] + letters[:1]
+    assert list(both) == [("c", "3"), ("d", "4"), ("a", "1")]
+    assert both.line_numbers.tolist() == [4, 5, 1] and both.origin == "letters"
+    rest, part = letters.split(1)
+    together = rest + part
+    assert sorted(together) == list(letters) and together.report == letters.report
+
+
+def test_pairs_in_memory_are_a_corpus():
+    pairs = (pair for pair in [("one", "een"), ["two", "twee"], ("", "drie")])
+    corpus = ParallelCorpus.from_pairs(pairs, origin="mine")
+    assert list(corpus) == [("one", "een"), ("two", "twee")]
+    assert corpus.report == {"empty": [3]} and corpus.origin == "mine"
+
+
+@pytest.mark.parametrize("pair", ["ab", ("a",), ("a", "b", "c"), ("a", 5), None])
+def test_anything_but_two_texts_is_refused_with_its_number(pair):
+    with pytest.raises(TypeError, match=r"Pair 2 must be \(source, target\)"):
+        ParallelCorpus.from_pairs([("a", "b"), pair])
 
 
 def test_a_corpus_without_text_is_refused(tmp_path):

@@ -17,6 +17,13 @@ from keras_vanilla.layers import (
     TokenEmbedding,
 )
 from keras_vanilla.models.assembly import checked, encoder_and_decoder
+from keras_vanilla.models.fit_arguments import (
+    evaluate_arguments,
+    fit_arguments,
+    refuse_fixed_learning_rate,
+    refuse_probabilities,
+    warn_of_many_shapes,
+)
 from keras_vanilla.models.presets import preset_sizes
 
 
@@ -215,19 +222,24 @@ class Transformer(keras.Model):
             x: what `keras.Model.fit` takes, or the `Batches` of `batches`.
             args: as for `keras.Model.fit`.
             kwargs: as for `keras.Model.fit`. `validation_data` may be `Batches`;
-                `steps_per_epoch` follows from endless `Batches`.
+                `steps_per_epoch` and `validation_steps` follow from endless `Batches`.
+        Raises:
+            ValueError: if another dataset never ends and no number of steps is given,
+                the loss expects probabilities, or a callback sets a learning rate that
+                follows a schedule.
         """
-        if getattr(x, "endless", False) and kwargs.get("steps_per_epoch") is None:
-            kwargs["steps_per_epoch"] = x.steps_per_epoch
-        callbacks = args[4] if len(args) > 4 else kwargs.get("callbacks")
-        if "validation_data" in kwargs:
-            kwargs["validation_data"] = _dataset_of(kwargs["validation_data"])
+        given = fit_arguments(x, *args, **kwargs)
+        callbacks = given.get("callbacks")
+        if self.compiled:
+            refuse_probabilities(self.loss)
+            refuse_fixed_learning_rate(callbacks, self.optimizer)
+            warn_of_many_shapes(x, self.jit_compile)
         with contextlib.ExitStack() as stack:
             for callback in keras.tree.flatten(callbacks):
                 if hasattr(callback, "during_fit"):  # `ExactResume`
                     stack.enter_context(callback.during_fit(x))
             stack.enter_context(steps.replica_overrides(self))
-            return super().fit(_dataset_of(x), *args, **kwargs)
+            return super().fit(**given)
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
         """The loss and metrics, as `keras.Model.evaluate` gives them.
@@ -235,10 +247,13 @@ class Transformer(keras.Model):
         Args:
             x: what `keras.Model.evaluate` takes, or the `Batches` of `batches`.
             args: as for `keras.Model.evaluate`.
-            kwargs: as for `keras.Model.evaluate`.
+            kwargs: as for `keras.Model.evaluate`; `steps` follows from endless
+                `Batches`.
+        Raises:
+            ValueError: if another dataset never ends and no number of steps is given.
         """
         with steps.replica_overrides(self):
-            return super().evaluate(_dataset_of(x), *args, **kwargs)
+            return super().evaluate(**evaluate_arguments(x, *args, **kwargs))
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one in micro-batches or on several devices."""
@@ -329,11 +344,6 @@ class Transformer(keras.Model):
                 f"Each {side} id must be at least 0 and below the {side} vocabulary's "
                 f"size, {size}. Received: {outside}"
             )
-
-
-def _dataset_of(data):
-    """The `tf.data.Dataset` of `Batches`; anything else as it is."""
-    return data.dataset() if callable(getattr(data, "dataset", None)) else data
 
 
 CONFIG = tuple(

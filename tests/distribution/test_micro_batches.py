@@ -86,7 +86,9 @@ def test_weights_of_any_scale_give_the_same_gradient(scale, oracle):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
+@pytest.mark.parametrize(
+    "reduction", ["sum", "sum_over_batch_size", "mean_with_sample_weight"]
+)
 def test_a_loss_of_keras_gives_its_gradient_in_micro_batches(reduction):
     feed, labels, mask = batch()
     moved = {}

@@ -20,6 +20,7 @@ TRAINED = {
     },
     "weights of 0.9": {"weights_times": 0.9, "validated": False},
     "no weights": {"weights_times": None, "validated": False},
+    "loss of Keras": {"reduction": "mean_with_sample_weight", "validated": False},
     "clipped": {**CLIPPED, "micro_batches": 3, "outside": ["data"]},
     "clipped by Keras": {**CLIPPED, "stock_step": True, "validated": False},
 }
@@ -104,6 +105,12 @@ def test_two_devices_train_what_one_trains(two_devices, one_device):
 def test_two_devices_train_the_same_by_any_weights_and_step(run, two_devices):
     expected = two_devices["mirrored"]
     assert distance(two_devices[run], expected) <= 1e-6
+
+
+@pytest.mark.full
+def test_a_loss_of_keras_is_per_token_of_the_whole_batch(two_devices):
+    expected = trained(**TRAINED["loss of Keras"])
+    assert distance(two_devices["loss of Keras"], expected) <= 1e-3
 
 
 @pytest.mark.full

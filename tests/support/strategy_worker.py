@@ -35,6 +35,7 @@ DEFAULTS = {
     "micro_batches": 1,
     "stock_step": False,
     "own_share": True,
+    "reduction": None,  # of a loss of Keras instead of ours
     "stock": None,
     "plain_model": False,
     "validated": True,
@@ -119,13 +120,19 @@ def optimizer(options):
 MAKERS = {"data": data, "model": model, "optimizer": optimizer}
 
 
+def loss(reduction):
+    if reduction is None:
+        return training.SmoothedCrossentropy(0.1)
+    return keras.losses.SparseCategoricalCrossentropy(True, reduction=reduction)
+
+
 def fitted(options, data, model, optimizer):
     settings = {"jit_compile": False, **options["compile"]}
     if options["micro_batches"] > 1:
         settings["micro_batches"] = options["micro_batches"]
     model.compile(
         optimizer,
-        training.SmoothedCrossentropy(0.1),
+        loss(options["reduction"]),
         metrics=[training.TokenCrossentropy(), training.TokenAccuracy()],
         **settings,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vanilla.models.fit_arguments import INFINITE, cardinality
 from keras_vanilla.training.resume import model_state
 
 
@@ -152,7 +153,7 @@ def _first_batch(data):
             f"A {type(data).__name__} can be read only once, so that a training cannot "
             f"be resumed exactly. {WHAT_TO_DO}"
         )
-    if _is_endless_dataset(data):
+    if cardinality(data) == INFINITE:
         raise ValueError(
             "An endless dataset does not say where an epoch begins, so that a training "
             "cannot be resumed exactly. Give `Batches` themselves (with `Batches.map` "
@@ -161,12 +162,8 @@ def _first_batch(data):
     return next(iterator)
 
 
-def _is_endless_dataset(data):
-    return _cardinality(data) == -1  # tf.data's INFINITE
-
-
 def _number_of_batches(data):
-    count = _cardinality(data)
+    count = cardinality(data)
     if count is not None:
         return count if count >= 0 else None
     if hasattr(data, "steps_per_epoch"):
@@ -175,14 +172,6 @@ def _number_of_batches(data):
         return len(data)
     except TypeError:
         return None
-
-
-def _cardinality(data):
-    """The number of batches as tf.data counts them; None if the data do not say it."""
-    cardinality = getattr(data, "cardinality", None)
-    if callable(cardinality):  # a property of a distributed dataset
-        cardinality = cardinality()
-    return None if cardinality is None else int(cardinality)
 
 
 def _digest(batch):

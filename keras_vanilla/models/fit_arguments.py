@@ -1,0 +1,152 @@
+"""The arguments of `fit` and `evaluate`, as Keras takes them, or an error."""
+
+import inspect
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import keras
+
+INFINITE = -1  # as tf.data counts
+
+
+def fit_arguments(*args, **kwargs) -> dict[str, Any]:
+    """The arguments of a `fit` by name, with datasets in place of `Batches`.
+
+    Args:
+        args: as for `keras.Model.fit`.
+        kwargs: as for `keras.Model.fit`.
+    Raises:
+        ValueError: if data never end, and no number of steps says where an epoch does.
+    """
+    given = _by_name(keras.Model.fit, args, kwargs)
+    if _is_batches(given.get("x")):
+        given.setdefault("shuffle", False)  # else Keras warns that it cannot
+    _use_dataset(given, "x", "steps_per_epoch")
+    _use_dataset(given, "validation_data", "validation_steps")
+    return given
+
+
+def evaluate_arguments(*args, **kwargs) -> dict[str, Any]:
+    """As `fit_arguments`, of an `evaluate`."""
+    given = _by_name(keras.Model.evaluate, args, kwargs)
+    _use_dataset(given, "x", "steps")
+    return given
+
+
+def cardinality(data: Any) -> int | None:
+    """The number of batches as tf.data counts them; None if the data do not say it."""
+    count = getattr(data, "cardinality", None)
+    if callable(count):  # a property of a distributed dataset
+        count = count()
+    return None if count is None else int(count)
+
+
+def refuse_probabilities(loss: Any) -> None:
+    """Refuses a loss that expects probabilities, for a model that returns logits.
+
+    Keras computes such a loss without an error: it clips logits to [0, 1].
+
+    Args:
+        loss: what the model was compiled with.
+    Raises:
+        ValueError: if it does.
+    """
+    for each in keras.tree.flatten(loss):
+        if _takes_probabilities(keras.losses.get(each)):
+            raise ValueError(
+                "A Transformer returns logits, and this loss expects probabilities: "
+                "compile with `keras.losses.SparseCategoricalCrossentropy("
+                "from_logits=True)` or `SmoothedCrossentropy()`. Received: "
+                f"loss={each!r}"
+            )
+
+
+def refuse_fixed_learning_rate(
+    callbacks: Iterable[keras.callbacks.Callback], optimizer: keras.Optimizer | None
+) -> None:
+    """Refuses callbacks that set a learning rate which follows a schedule.
+
+    Keras fails when such a callback sets it for the first time, perhaps after hours.
+
+    Args:
+        callbacks: those of `fit`, and lists of them.
+        optimizer: the model's.
+    Raises:
+        ValueError: if there is one.
+    """
+    fixed = [
+        each
+        for each in getattr(optimizer, "optimizers", [optimizer])
+        if each is not None and not isinstance(each.learning_rate, keras.Variable)
+    ]
+    for callback in _flat(callbacks):
+        if fixed and isinstance(callback, _SET_THE_LEARNING_RATE):
+            raise ValueError(
+                f"{type(callback).__name__} sets the learning rate, which here follows "
+                "a schedule: leave it out, or choose a number, such as "
+                "`keras.optimizers.Adam(1e-4)`, or `learning_rate=1e-4` of "
+                "`train_translator` and `compile_for_training`."
+            )
+
+
+def warn_of_many_shapes(data: Any, jit_compile: bool) -> None:
+    """Warns of `Batches` of many shapes, each of which XLA would compile.
+
+    Args:
+        data: what `fit` was given.
+        jit_compile: bool. Whether TensorFlow compiles the step by XLA.
+    """
+    if jit_compile and not getattr(data, "static_shapes", True):
+        warnings.warn(
+            "XLA compiles the training step for every shape of a batch, and these "
+            "`Batches` have many: make them with `static_shapes=True`, or compile the "
+            "model with `jit_compile=False`.",
+            stacklevel=3,
+        )
+
+
+_SET_THE_LEARNING_RATE = (
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ReduceLROnPlateau,
+)
+
+
+def _by_name(method, args, kwargs):
+    given = inspect.signature(method).bind(None, *args, **kwargs).arguments
+    del given["self"]
+    others = given.pop("kwargs", {})  # `fit` gives `evaluate` one of Keras's own
+    return {**given, **others}
+
+
+def _is_batches(data):
+    return callable(getattr(data, "dataset", None))
+
+
+def _use_dataset(given, data, steps):
+    value = given.get(data)
+    if given.get(steps) is None and getattr(value, "endless", False):
+        given[steps] = value.steps_per_epoch
+    if _is_batches(value):
+        value = given[data] = value.dataset()
+    if given.get(steps) is None and cardinality(value) == INFINITE:
+        raise ValueError(
+            f"`{data}` never ends: say with `{steps}` after how many batches an epoch "
+            "does, or give a dataset without `.repeat()`, or `Batches` themselves "
+            f"instead of their `dataset()`. Received: {steps}=None"
+        )
+
+
+def _takes_probabilities(loss):
+    from_logits = getattr(loss, "from_logits", None)
+    if inspect.isfunction(loss):
+        parameter = inspect.signature(loss).parameters.get("from_logits")
+        from_logits = parameter and parameter.default
+    return from_logits is False
+
+
+def _flat(callbacks) -> Iterator[keras.callbacks.Callback]:
+    """Each callback, also those that a list of callbacks such as `ExactResume` has."""
+    for each in keras.tree.flatten(callbacks):
+        yield each
+        yield from _flat(getattr(each, "callbacks", []))

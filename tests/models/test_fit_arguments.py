@@ -1,0 +1,136 @@
+"""What `Transformer.fit` and `evaluate` are given: taken as it is, or refused."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from micro_batch_worker import ONE_LAYER
+from models import make_model
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training import (
+    ExactResume,
+    SmoothedCrossentropy,
+    transformer_optimizer,
+)
+
+V = 318
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Endless batches, two for an epoch."""
+    sources = english_sentences(60, seed=0)
+    targets = [dutch(source) for source in sources]
+    tokenizer = Tokenizer.train([*sources, *targets], vocabulary_size=V)
+    corpus = ParallelCorpus(sources[:5], targets[:5])
+    return batches(corpus, tokenizer, 96, max_tokens=32, widths=[32])
+
+
+@pytest.fixture(scope="module")
+def one_model():
+    return make_model(source_vocabulary_size=V, **ONE_LAYER)
+
+
+@pytest.fixture
+def compiled(one_model):
+    """Compiles the model of this file with an optimizer."""
+
+    def compile_with(optimizer="sgd"):
+        one_model.compile(optimizer, SmoothedCrossentropy(), run_eagerly=True)
+        return one_model
+
+    return compile_with
+
+
+def user_dataset():
+    """Rows of a `tf.data` pipeline of the user's own, repeated without end."""
+    ids = np.array([[5, 3, 0]])
+    inputs = {"source_ids": ids, "target_ids": ids}
+    return tf.data.Dataset.from_tensors((inputs, ids)).repeat()
+
+
+@pytest.mark.full
+def test_endless_batches_end_an_epoch_and_a_validation(data, compiled):
+    model = compiled()
+    assert data.endless and data.steps_per_epoch == 2
+    model.fit(data, validation_data=data, verbose=0)
+    assert int(model.optimizer.iterations) == 2
+    assert np.isfinite(model.evaluate(data, verbose=0))
+
+
+@pytest.mark.parametrize(
+    ("endless", "remedy"),
+    [
+        (lambda data: data.dataset(), r"or `Batches` themselves instead"),
+        (lambda data: user_dataset(), r"or give a dataset without `.repeat\(\)`"),
+    ],
+    ids=["dataset of batches", "dataset of the user"],
+)
+def test_an_endless_dataset_without_steps_is_refused(endless, remedy, data, compiled):
+    model, dataset = compiled(), endless(data)
+    with pytest.raises(ValueError, match=f"`x` never ends.*{remedy}"):
+        model.fit(dataset)
+    with pytest.raises(ValueError, match="`validation_data` never ends.*validation_st"):
+        model.fit(data, validation_data=dataset)
+    with pytest.raises(ValueError, match="`x` never ends: say with `steps` after"):
+        model.evaluate(dataset)
+    assert int(model.optimizer.iterations) == 0
+
+
+@pytest.mark.full
+def test_an_endless_dataset_with_steps_trains(compiled):
+    model = compiled()
+    model.fit(user_dataset(), steps_per_epoch=3, verbose=0)
+    assert int(model.optimizer.iterations) == 3
+    model.evaluate(user_dataset(), steps=1, verbose=0)
+
+
+def scheduler():
+    return keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2)
+
+
+@pytest.mark.parametrize(
+    "make", [keras.callbacks.ReduceLROnPlateau, scheduler], ids=["plateau", "scheduler"]
+)
+@pytest.mark.parametrize("inside", [False, True], ids=["of fit", "of ExactResume"])
+def test_a_callback_cannot_set_the_rate_of_a_schedule(
+    make, inside, data, tmp_path, compiled
+):
+    callback = make()
+    model = compiled(transformer_optimizer(10))
+    given = [ExactResume(tmp_path / "run", data, [callback])] if inside else [callback]
+    message = f"{type(callback).__name__} sets the learning rate, which .*a schedule"
+    with pytest.raises(ValueError, match=message):
+        model.fit(data, callbacks=given)
+    assert int(model.optimizer.iterations) == 0 and not (tmp_path / "run").exists()
+
+
+@pytest.mark.full
+def test_a_callback_sets_the_rate_of_a_number(data, compiled):
+    model = compiled(keras.optimizers.SGD(0.5))
+    model.fit(data, verbose=0, callbacks=[scheduler()])
+    assert float(model.optimizer.learning_rate) == 0.25
+    plateau = keras.callbacks.ReduceLROnPlateau("loss", 0.1, patience=1, min_delta=9)
+    model.fit(data, epochs=2, verbose=0, callbacks=[plateau])
+    assert float(model.optimizer.learning_rate) == np.float32(0.025)
+
+
+def test_an_unknown_argument_is_refused_as_keras_does(data, compiled):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch'"):
+        compiled().fit(data, epoch=3)
+
+
+def test_many_shapes_under_xla_are_named_in_a_warning(data, compiled, recwarn):
+    model = compiled()
+    model.jit_compile = True
+    with pytest.warns(
+        UserWarning, match="XLA compiles .* every shape .*static_shapes=T"
+    ):
+        model.fit(data, epochs=0, verbose=0)
+    model.jit_compile = False
+    recwarn.clear()
+    model.fit(data, epochs=0, verbose=0)
+    assert not recwarn.list

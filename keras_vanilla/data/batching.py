@@ -33,7 +33,7 @@ def batches(
     widths: Sequence[int] | None = None,
     shuffle: bool = True,
     seed: int = 0,
-    static_shapes: bool = False,
+    static_shapes: bool | None = None,
     drop_remainder: bool = False,
     first_step: int = 0,
     max_length_ratio: float | None = None,
@@ -62,11 +62,12 @@ def batches(
             replicas of the `tf.distribute` or `keras.distribution` in force.
         max_tokens: int. Longest sequence, including its end, on either side.
         widths: rising ints, the longest sequence of each bucket; None means 8, 12, 16,
-            24, 32, ... up to `max_tokens`.
+            24, 32, ... up to `max_tokens`; under a `TPUStrategy`, `max_tokens` alone.
         shuffle: bool. Whether every epoch has a new order, without end.
         seed: int. Seed of that order.
         static_shapes: bool. Pad to the bucket's width, and to its number of rows with
-            rows of weight 0, so that each bucket has one shape; for XLA and TPUs.
+            rows of weight 0, so that each bucket has one shape. None means where every
+            shape is compiled: on the JAX backend and under a `TPUStrategy`.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
         first_step: int. The step to start at, to resume a run.
         max_length_ratio: float. Leave out pairs of which one side has more than this
@@ -85,11 +86,13 @@ def batches(
         model.fit(train, epochs=10)
     """
     from keras_vanilla.distribution.replicas import replicas_in_force
+    from keras_vanilla.distribution.strategies import default_shapes
 
     tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)
     max_tokens = check_integer("max_tokens", max_tokens, 2)
     seed = check_integer("seed", seed, 0)
     first_step = check_integer("first_step", first_step, 0)
+    static_shapes, widths = default_shapes(static_shapes, widths, max_tokens)
     widths = bucket_widths(widths, max_tokens)
     filters = PairFilters(max_tokens, max_length_ratio, drop_duplicates)
 
@@ -124,7 +127,7 @@ def batches(
             max_tokens,
             [int(width) for width in widths],
             seed if shuffle else None,
-            bool(static_shapes),
+            static_shapes,
             bool(drop_remainder),
             *filters.settings(),
         ),
@@ -151,6 +154,7 @@ class Batches:
         steps_per_epoch: int. Number of batches that hold every pair once.
         tokens_per_epoch: int. Number of labels in an epoch, padding excluded.
         report: dict of reason -> line numbers of the pairs left out.
+        static_shapes: bool. Whether each bucket has one shape.
         endless: bool. Whether epoch follows epoch, each in a new order.
         digest: str. SHA-256 of everything that decides the batches: text, tokenizer,
             sizes, seed, and the names of functions given to `map`.
@@ -169,6 +173,7 @@ class Batches:
     ):
         self.steps_per_epoch = padder.plan.steps_per_epoch
         self.tokens_per_epoch, self.report = tokens_per_epoch, report
+        self.static_shapes = padder.static_shapes
         self.endless, self.digest = seed is not None, digest
         self._padder, self._seed, self._first_step = padder, seed, first_step
         self._replicas, self._functions = replicas, ()

@@ -32,7 +32,7 @@ class BatchPadder:
         replicas: "Replicas",
     ):
         self.plan, self.store = plan, store
-        self._static, self._replicas = static_shapes, replicas
+        self.static_shapes, self._replicas = static_shapes, replicas
         self.pad_id, self._start_id = tokenizer.pad_id, tokenizer.start_id
 
     def arrays(
@@ -42,9 +42,9 @@ class BatchPadder:
         pairs, rows, width = self.plan.batch(int(step), seed)
         lengths = self.store.lengths(pairs)  # (B, 2)
         source_width, target_width = lengths.max(axis=0)
-        if self._static:
+        if self.static_shapes:
             source_width = target_width = width
-        here = self._rows_here(rows if self._static else len(pairs))
+        here = self._rows_here(rows if self.static_shapes else len(pairs))
         source_flat, target_flat = self.store.read(pairs[here])
         source_lengths, target_lengths = lengths[here].T
         height = here.stop - here.start
@@ -55,7 +55,7 @@ class BatchPadder:
     @property
     def shape(self) -> tuple[int | None, int | None]:
         """(rows, width) if all batches have the same, else (None, None)."""
-        shapes = self.plan.shapes if self._static else ()
+        shapes = self.plan.shapes if self.static_shapes else ()
         if len(shapes) != 1:
             return None, None
         ((rows, width),) = shapes

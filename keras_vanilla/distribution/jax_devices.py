@@ -26,8 +26,8 @@ def distribution(
     `batches`, model and optimizer inside the scope, and `fit` there.
 
     JAX compiles one step for all devices: loss, clipping, metrics and dropout are those
-    of one device with the whole batch. It compiles every shape again, so use
-    `batches(static_shapes=True)`.
+    of one device with the whole batch. It compiles every shape again, so that `batches`
+    have static shapes there.
 
     Args:
         name: str, from the table, or "auto".
@@ -41,7 +41,7 @@ def distribution(
             if weights or rows cannot be split evenly.
     Example:
         with distribution("mirrored"):
-            train = batches(corpus, tokenizer, static_shapes=True)
+            train = batches(corpus, tokenizer)
             model = Transformer.from_preset("base", source_vocabulary_size=32_000)
             compile_for_training(model)
             model.fit(train, epochs=10)

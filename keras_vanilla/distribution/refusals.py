@@ -101,8 +101,8 @@ def refuse_unknown_shapes_on_tpu(model: keras.Model, data: Any) -> None:
     for tensor in tf.nest.flatten(data):
         if not tensor.shape.is_fully_defined():
             raise ValueError(
-                "A TPU needs batches of one shape: make them by "
-                "`batches(max_tokens=n, widths=[n], static_shapes=True)`. "
+                "A TPU needs batches of one shape: make them by `batches(...)` inside "
+                "the strategy's scope, which then have one. "
                 f"Received: shape={tensor.shape}"
             )
 

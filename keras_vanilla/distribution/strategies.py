@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+from collections.abc import Sequence
 
 import keras
 
@@ -34,7 +35,7 @@ def strategy(name: str = "auto") -> contextlib.AbstractContextManager:
     "model-parallel". PyTorch has "single" only.
 
     "tpu" is written to TensorFlow's rules but has never been run. It needs batches of
-    one shape: `batches(max_tokens=n, widths=[n], static_shapes=True)`.
+    one shape, as `batches` makes them inside its scope.
 
     Args:
         name: "auto": "tpu" if the environment names one, "multi-worker" if it names
@@ -206,20 +207,31 @@ def _tpu():
 _SCOPES = {"tensorflow": _of_tensorflow, "jax": _of_jax, "torch": _of_torch}
 
 
-def batch_shapes(max_tokens: int) -> dict:
-    """Arguments of `batches` that keep the number of shapes small for XLA.
+def default_shapes(
+    static_shapes: bool | None, widths: Sequence[int] | None, max_tokens: int
+) -> tuple[bool, Sequence[int] | None]:
+    """What keeps the number of shapes of batches small where each one is compiled.
 
     On JAX every bucket has one shape; on a TPU under TensorFlow all batches have one.
 
     Args:
+        static_shapes: bool, or None to choose.
+        widths: the longest sequence of each bucket, or None to choose.
         max_tokens: int. The longest sequence.
     Returns:
-        Dict of arguments.
+        Whether shapes are static, and the widths, where None means several buckets.
     """
+    on_tpu = _under_tpu_strategy()
+    if static_shapes is None:
+        static_shapes = on_tpu or keras.backend.backend() == "jax"
+    if widths is None and on_tpu:
+        widths = (max_tokens,)
+    return bool(static_shapes), widths
+
+
+def _under_tpu_strategy():
     if keras.backend.backend() != "tensorflow":
-        return {"static_shapes": keras.backend.backend() == "jax"}
+        return False
     import tensorflow as tf
 
-    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy):
-        return {"static_shapes": True, "widths": (max_tokens,)}
-    return {}
+    return isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)

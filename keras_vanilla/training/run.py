@@ -13,7 +13,6 @@ from keras_vanilla._checks import some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution.replicas import replicas_in_force
-from keras_vanilla.distribution.strategies import batch_shapes
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.callbacks import TrainingCallbacks
 from keras_vanilla.training.compilation import compile_for_training
@@ -139,7 +138,6 @@ class TrainingRun:
         sizes = {
             "tokens_per_batch": config.tokens_per_batch,
             "max_tokens": config.max_tokens,
-            **batch_shapes(config.max_tokens),
         }
         self.batches = batches(
             self.corpus,

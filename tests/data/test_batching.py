@@ -5,6 +5,7 @@ import warnings
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -396,6 +397,45 @@ def test_static_shapes_are_one_for_each_bucket(corpus, tokenizer):
     assert shapes == {(331 // width, width) for width in widths}
     assert all(len({array.shape for array in batch}) == 1 for batch in found)
     assert any(not weights[-1].any() for *_, weights in found), "some row is padding"
+
+
+@pytest.fixture
+def on_jax(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+
+
+@pytest.fixture
+def on_a_tpu(monkeypatch):
+    in_force = type(tf.distribute.get_strategy())
+    monkeypatch.setattr(tf.distribute, "TPUStrategy", in_force)
+
+
+def test_shapes_vary_where_none_is_compiled(corpus, tokenizer):
+    default, chosen = (
+        batches(corpus, tokenizer, 331, **each)
+        for each in ({}, {"static_shapes": False})
+    )
+    assert not default.static_shapes and default.digest == chosen.digest
+
+
+def test_jax_compiles_one_shape_for_each_bucket(corpus, tokenizer, on_jax):
+    default, chosen, varying = (
+        batches(corpus, tokenizer, 331, **each)
+        for each in ({}, {"static_shapes": True}, {"static_shapes": False})
+    )
+    assert default.static_shapes and default.digest == chosen.digest != varying.digest
+    found = epoch(default)
+    shapes, others = ({b[2].shape for b in each} for each in (found, epoch(varying)))
+    assert len(shapes) < len(others)
+    assert all_pairs(found) == all_pairs(epoch(varying))
+    assert any(not weights[-1].any() for *_, weights in found), "some row is padding"
+
+
+def test_a_tpu_compiles_one_shape(corpus, tokenizer, on_a_tpu):
+    default = batches(corpus, tokenizer, 700)
+    one = batches(corpus, tokenizer, 700, static_shapes=True, widths=[256])
+    assert default.digest == one.digest
+    assert {labels.shape for _, _, labels, _ in epoch(default)} == {(2, 256)}
 
 
 def test_the_element_says_its_shape_where_there_is_one(corpus, tokenizer):

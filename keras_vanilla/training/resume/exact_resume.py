@@ -72,8 +72,9 @@ class ExactResume(keras.callbacks.CallbackList):
         every: int. Steps between snapshots; None means five minutes, and 500 steps
             where several processes train one model.
         allow_changed: names of what may differ from the snapshots, from which the
-            training then continues with the new: "epochs", "loss", "micro_batches",
-            "model", "optimizer" (also its learning rate), "versions".
+            training then continues with the new: "epochs", "loss", "metrics" (those of
+            the running epoch begin anew), "micro_batches", "model", "optimizer" (also
+            its learning rate), "versions".
     Raises:
         ValueError: if `every` is below 1, `allow_changed` has another name, a callback
             cannot be resumed, or the data cannot be rewound; in `fit`, if it is not in
@@ -254,6 +255,7 @@ class ExactResume(keras.callbacks.CallbackList):
             "identity": self._identity,
             "learning_rate": learning_rates(self.model.optimizer),
             "variables": values,
+            "metrics": model_state.metric_values(self.model),
             "epoch": epoch,
             "batch": batch,
             "step": self._step,
@@ -303,7 +305,8 @@ class ExactResume(keras.callbacks.CallbackList):
         if not self._snapshot["batch"]:
             model_state.restore_random_state(self._snapshot["random"])
             return  # metrics in the snapshot are of the epoch before
-        model_state.restore_metrics(self.model, self._snapshot["variables"])
+        if self._snapshot["identity"]["metrics"] == self._identity["metrics"]:
+            model_state.restore_metrics(self.model, self._snapshot["metrics"])
         self.model.stop_training = self._stopped  # in the middle of the epoch
 
     def _place(self, epoch, batch, offset):

@@ -13,7 +13,15 @@ from keras_vanilla._version import __version__
 from keras_vanilla.training.resume.rewindable_data import RewindableData
 
 # What `ExactResume(allow_changed=...)` lets differ from the snapshots.
-CHANGEABLE = ("epochs", "loss", "micro_batches", "model", "optimizer", "versions")
+CHANGEABLE = (
+    "epochs",
+    "loss",
+    "metrics",
+    "micro_batches",
+    "model",
+    "optimizer",
+    "versions",
+)
 
 
 def check_changeable(names: str | Collection[str]) -> frozenset[str]:
@@ -50,6 +58,8 @@ def identity_of(
         "data": data.digest,
         "model": _settings_of(model),
         "loss": {name: compiled.get(name) for name in ("loss", "loss_weights")},
+        "metrics": {n: compiled.get(n) for n in ("metrics", "weighted_metrics")},
+        "trainable": [weight.trainable for weight in model.weights],
         "micro_batches": compiled.get("micro_batches", 1),
         # Keras's "auto" also depends on whether operations were deterministic before.
         "jit_compile": bool(model.jit_compile),
@@ -150,7 +160,8 @@ def _compiled(model):
     try:
         return _plain(model.get_compile_config())
     except Exception:  # a loss or metric of the user's
-        return {"loss": _text(model.loss)}
+        shapes = [list(variable.shape) for variable in model.metrics_variables]
+        return {"loss": _text(model.loss), "metrics": shapes}
 
 
 def _versions():

@@ -91,6 +91,7 @@ _PARTS = {
     "identity": dict,
     "learning_rate": list,
     "variables": list,
+    "metrics": list,
     "epoch": int,
     "batch": int,
     "step": int,

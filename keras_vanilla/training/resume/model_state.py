@@ -16,14 +16,17 @@ def replicas_of(model: keras.Model) -> Replicas:
 
 
 def values(model: keras.Model) -> list[np.ndarray]:
-    """The value of every variable: weights, seeds, optimizer, and metrics last.
+    """The value of every variable but the metrics': weights, seeds and optimizer.
 
     They are copies. Each of several processes must call this: a value may be spread
     over all of them.
     """
-    if keras.backend.backend() == "jax":
-        model.jax_state_sync()  # during a step the values are not in the variables
-    return [_copy(each) for each in _variables(model)]
+    return _copies(model, _variables(model))
+
+
+def metric_values(model: keras.Model) -> list[np.ndarray]:
+    """The value of every variable of a metric, as `values` returns the others."""
+    return _copies(model, model.metrics_variables)
 
 
 def shapes(model: keras.Model) -> list[tuple[int, ...]]:
@@ -38,9 +41,8 @@ def restore(model: keras.Model, saved: list[np.ndarray]) -> None:
 
 
 def restore_metrics(model: keras.Model, saved: list[np.ndarray]) -> None:
-    """Gives only the metrics their values back."""
-    metrics = model.metrics_variables
-    for variable, value in zip(metrics, saved[-len(metrics) :], strict=True):
+    """Gives every metric its values of `metric_values` back."""
+    for variable, value in zip(model.metrics_variables, saved, strict=True):
         variable.assign(value)
 
 
@@ -77,10 +79,16 @@ def restore_random_state(saved: list[np.ndarray] | None) -> None:
     torch.cuda.set_rng_state_all(of_gpus)
 
 
+def _copies(model, variables):
+    if keras.backend.backend() == "jax":
+        model.jax_state_sync()  # during a step the values are not in the variables
+    return [_copy(each) for each in variables]
+
+
 def _copy(variable):
     value = ops.convert_to_numpy(variable)
     return value if value.flags.owndata else value.copy()  # PyTorch's is the variable
 
 
 def _variables(model):
-    return [*model.variables, *model.optimizer.variables, *model.metrics_variables]
+    return [*model.variables, *model.optimizer.variables]

@@ -57,7 +57,21 @@ OTHERS = {
         lambda: compiled(dropout=0.3),
         r"model.layers\[1\].config.rate was 0.4 and is 0.3",
     ),
+    "metrics": (
+        lambda: compiled(metrics=["mae", "mse"]),
+        r"metrics.metrics was \['mae'\] and is \['mae', 'mse'\]. .*\['metrics'\]",
+    ),
+    "frozen": (
+        lambda: with_frozen_bias(),
+        r"trainable\[1\] was True and is False. .*or another folder",
+    ),
 }
+
+
+def with_frozen_bias():
+    model = compiled()
+    model.weights[1].trainable = False
+    return model
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -121,6 +135,17 @@ def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path
     allowed = {"allow_changed": ["epochs"]}
     again = fit(compiled(), tmp_path, stopping(), epochs=20, **allowed)
     assert again.epoch == first.epoch and len(again.epoch) < 9
+
+
+def test_allowed_metrics_begin_in_the_epoch_that_was_stopped(stopped, tmp_path):
+    whole, again = compiled(), compiled(seed=2, metrics=["mae", "mse"])
+    expected = fit(whole, tmp_path / "whole").history
+    history = fit(again, stopped, allow_changed=["metrics"]).history
+    assert weights_of(again) == weights_of(whole)
+    assert len(history["mse"]) == 3
+    for name, values in expected.items():
+        assert history[name][2:] == values[2:]
+        assert history[name][0] == values[0] and history[name][1] != values[1]
 
 
 @pytest.mark.full

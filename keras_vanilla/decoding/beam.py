@@ -6,7 +6,8 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.config import DecodingConfig
-from keras_vanilla.decoding.hypothesis_end import ends_here, row_limits
+from keras_vanilla.decoding.constraints import Constraints
+from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.loop import run_loop
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
@@ -22,6 +23,8 @@ def beam_search(
     length_normalization: str = "gnmt",
     max_length: int | None = None,
     n_best: int | None = None,
+    target_prefix: Tensor | None = None,
+    no_repeat_ngram_size: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
 
@@ -44,12 +47,15 @@ def beam_search(
         max_length: int or None, as in `greedy_search`.
         n_best: int or None. Hypotheses returned per row; None means all K. With fewer
             the search can end sooner.
+        target_prefix: int tensor (B, P) or None, as in `greedy_search`.
+        no_repeat_ngram_size: int or None, as in `greedy_search`.
     Returns:
         Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
         row has fewer hypotheses, the last have the score -inf and only pads.
     Raises:
-        ValueError: as `DecodingConfig`; also if `max_length` is above the model's, or
-            an id that can be read is outside the vocabulary.
+        ValueError: as `DecodingConfig`; also if `max_length` is above the model's, an
+            id that can be read is outside the vocabulary, or `target_prefix` is not
+            valid, see `Constraints`.
     Source: Wu et al. 2016, section 7 for "gnmt"; Vaswani et al. 2017, section 6.1.
     """
     config = DecodingConfig(
@@ -58,9 +64,11 @@ def beam_search(
         max_length=max_length,
         n_best=beam_size if n_best is None else n_best,
         length_normalization=length_normalization,
+        no_repeat_ngram_size=no_repeat_ngram_size,
     )
+    constraints = Constraints(model, target_prefix, config.no_repeat_ngram_size)
     memory, memory_mask = model.encode(source_ids)
-    length, limits = row_limits(model, memory_mask, config.max_length)
+    length, limits = constraints.row_limits(memory_mask, config.max_length)
 
     def score(log_probs, lengths):
         return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
@@ -76,7 +84,7 @@ def beam_search(
     state = run_loop(
         model,
         unfinished,
-        lambda state: _step(model, state, limits),
+        lambda state: _step(model, state, limits, constraints),
         _start(model, memory, memory_mask, config.beam_size, length),
     )
     scores, order = ops.top_k(
@@ -107,12 +115,14 @@ def _start(model, memory, memory_mask, beam_size, length):
     }
 
 
-def _step(model, state, limits):
+def _step(model, state, limits, constraints):
     """Extends every live beam by one token and keeps the K best hypotheses."""
     logits, cache = model.decode_step(
         ops.reshape(state["last"], (-1,)), state["index"], state["cache"]
     )
-    parents, tokens, log_probs, ended_before = _best_continuations(state, logits)
+    parents, tokens, log_probs, ended_before = _best_continuations(
+        state, logits, constraints
+    )
     tokens = ops.where(ended_before, model.pad_id, tokens)
     count = state["index"] + 1
     ends = ends_here(tokens, count, limits, model.end_id)
@@ -132,7 +142,7 @@ def _step(model, state, limits):
     }
 
 
-def _best_continuations(state, logits):
+def _best_continuations(state, logits, constraints):
     """The K best continuations: parent beams, tokens, log-probabilities, `kept`.
 
     A finished hypothesis has one continuation, itself, which ranks before all others;
@@ -143,6 +153,7 @@ def _best_continuations(state, logits):
     finished = ops.expand_dims(state["finished"], 2)
     itself = ops.where(ops.equal(ops.arange(size), 0), FIRST, NOTHING)
     added = ops.reshape(_log_softmax(logits), (batch, beam_size, size))
+    added = constraints(added, state["ids"], state["index"])
     ranks = ops.where(finished, itself, ops.expand_dims(state["log_probs"], 2) + added)
     ranks = ops.reshape(ranks, (batch, beam_size * size))
     best, places = blockwise_top_k(ranks, beam_size)  # (B, K * V) -> (B, K)

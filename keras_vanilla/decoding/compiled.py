@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.constraints import checked_prefix
 from keras_vanilla.decoding.sampling import check_seed
 
 MOST_KEPT = 16  # compiled searches per model
@@ -27,15 +28,23 @@ class CompiledSearch:
         self._model = model
         self._searches = {}
 
-    def __call__(self, search: Callable, source_ids: Tensor, **settings) -> Any:
+    def __call__(
+        self,
+        search: Callable,
+        source_ids: Tensor,
+        target_prefix: Tensor | None = None,
+        **settings,
+    ) -> Any:
         """The result of `search(model, source_ids, **settings)`, as NumPy arrays.
 
         Args:
             search: function such as `greedy_search`.
             source_ids: int32 array (B, S).
+            target_prefix: int32 array (B, P) or None, an argument of the search.
             settings: the search's other arguments; they must be hashable.
         Raises:
-            ValueError: if the search takes a `seed` and it is not valid, see `sample`.
+            ValueError: if the search takes a `seed` and it is not valid, see `sample`;
+                if `target_prefix` is not valid, see `Constraints`.
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
@@ -47,7 +56,10 @@ class CompiledSearch:
         compiled = self._searches[key]
         if seeded:
             compiled.start_from(seed)
-        return compiled.predict_on_batch(source_ids)
+        inputs = {"source_ids": source_ids}
+        if target_prefix is not None:
+            inputs["target_prefix"] = checked_prefix(self._model, target_prefix)
+        return compiled.predict_on_batch(inputs)
 
 
 class _SearchModel(keras.Model):
@@ -59,7 +71,7 @@ class _SearchModel(keras.Model):
             settings = {**settings, "seed": self.seed_generator}
         if keras.backend.backend() == "tensorflow":
             self.compile(jit_compile=False)  # XLA would compile each shape again
-        self._run = lambda source_ids: search(model, source_ids, **settings)
+        self._run = lambda inputs: search(model, **inputs, **settings)
 
     def start_from(self, seed):
         """Makes the next call draw what an uncompiled search draws with this seed."""
@@ -68,5 +80,5 @@ class _SearchModel(keras.Model):
             seed = keras.random.SeedGenerator(seed)
         self.seed_generator.state.assign(seed.next())
 
-    def call(self, source_ids):
-        return self._run(source_ids)
+    def call(self, inputs):
+        return self._run(inputs)

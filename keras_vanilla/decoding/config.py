@@ -23,11 +23,14 @@ class DecodingConfig:
         n_best: int or None. Hypotheses returned per row, with scores. None means the
             best one alone.
         length_normalization: "gnmt" or "power", see `apply_length_penalty`.
+        no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
+            a hypothesis. A target prefix is not a setting: it differs from row to row,
+            and is an argument of the searches.
     Raises:
-        ValueError: if `beam_size`, `max_length` or `n_best` is not an integer of at
-            least 1, `beam_size` is above 1000, `max_length` is above 2**31 - 1,
-            `n_best` is above `beam_size`, `length_penalty` is negative or not finite,
-            or `length_normalization` is unknown.
+        ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
+            not an integer of at least 1, `beam_size` is above 1000, `max_length` is
+            above 2**31 - 1, `n_best` is above `beam_size`, `length_penalty` is negative
+            or not finite, or `length_normalization` is unknown.
     Example:
         DecodingConfig(beam_size=4, length_penalty=0.6)
     """
@@ -37,6 +40,7 @@ class DecodingConfig:
     max_length: int | None = None
     n_best: int | None = None
     length_normalization: str = "gnmt"
+    no_repeat_ngram_size: int | None = None
 
     def __post_init__(self):
         def keep(name, value):  # NumPy's numbers become Python's
@@ -45,8 +49,10 @@ class DecodingConfig:
         beam_size = check_integer("beam_size", self.beam_size, 1, MOST_BEAMS)
         keep("beam_size", beam_size)
         keep("length_penalty", check_number("length_penalty", self.length_penalty, 0.0))
-        if self.max_length is not None:
-            keep("max_length", check_integer("max_length", self.max_length, 1))
+        for name in ("max_length", "no_repeat_ngram_size"):
+            value = getattr(self, name)
+            if value is not None:
+                keep(name, check_integer(name, value, 1))
         if self.n_best is not None:
             n_best = check_integer("n_best", self.n_best, 1)
             if n_best > self.beam_size:

@@ -5,6 +5,7 @@ from typing import Any
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.loop import decode_token_by_token
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
@@ -14,6 +15,8 @@ def greedy_search(
     source_ids: Tensor,
     max_length: int | None = None,
     return_scores: bool = False,
+    target_prefix: Tensor | None = None,
+    no_repeat_ngram_size: int | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Maps source ids to target ids, taking the most likely token at each step.
 
@@ -23,24 +26,37 @@ def greedy_search(
 
     Args:
         model: has `encode`, `start_cache`, `decode_step`, `start_id`, `end_id`,
-            `pad_id` and `max_length`, as `Transformer` has.
+            `pad_id` and `max_length`, as `Transformer` has; for a prefix also
+            `target_vocabulary_size`.
         source_ids: int tensor (B, S).
         max_length: int or None. Longest output in tokens, the end included. None means
-            50 more than the row's own source has, whatever its padding, and never more
-            than the model's `max_length`.
+            50 more than the row's own source has, whatever its padding, or as many as
+            its prefix if that is longer; never more than the model's `max_length`.
         return_scores: bool. Return the log-probabilities of the outputs as well.
+        target_prefix: int tensor (B, P) or None. The tokens that each output begins
+            with, without start and end, pads after shorter ones. They are scored as the
+            model scores them, and count in the length.
+        no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
+            an output, except where the prefix repeats one.
     Returns:
         Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
-        length was reached first), then `pad_id`. L is `max_length`, or S + 50. With
-        `return_scores` also a float32 tensor (B,).
+        length was reached first), then `pad_id`. L is `max_length`, or S + 50 (P if
+        that is more). With `return_scores` also a float32 tensor (B,).
     Raises:
-        ValueError: if `max_length` is below 1 or above the model's, or an id that can
-            be read is outside the vocabulary.
+        ValueError: if `max_length` is below 1 or above the model's, an id that can be
+            read is outside the vocabulary, or `target_prefix` or `no_repeat_ngram_size`
+            is not valid, see `Constraints`.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
-    log_prob = _highest_log_prob if return_scores else None
+    constraints = Constraints(model, target_prefix, no_repeat_ngram_size)
+    log_prob = _log_prob_of if constraints else _highest_log_prob
     ids, scores = decode_token_by_token(
-        model, source_ids, _most_likely, max_length, log_prob
+        model,
+        source_ids,
+        _most_likely,
+        max_length,
+        log_prob if return_scores else None,
+        constraints,
     )
     return (ids, scores) if return_scores else ids
 
@@ -49,6 +65,11 @@ def _most_likely(logits, index):
     return blockwise_top_k(logits, k=1)[1][:, 0]  # (B, V) -> (B,)
 
 
-def _highest_log_prob(logits):
+def _highest_log_prob(logits, chosen):
     # The highest probability is at least 1 / V: it cannot underflow.
     return ops.log(ops.max(ops.softmax(logits), axis=1))  # (B, V) -> (B,)
+
+
+def _log_prob_of(logits, chosen):
+    log_probs = ops.log_softmax(logits)
+    return ops.take_along_axis(log_probs, ops.expand_dims(chosen, 1), axis=1)[:, 0]

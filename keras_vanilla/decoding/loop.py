@@ -6,7 +6,8 @@ from typing import Any
 from keras import ops
 
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.hypothesis_end import ends_here, row_limits
+from keras_vanilla.decoding.constraints import Constraints
+from keras_vanilla.decoding.hypothesis_end import ends_here
 
 
 def decode_token_by_token(
@@ -15,6 +16,7 @@ def decode_token_by_token(
     choose: Callable,
     max_length: int | None = None,
     log_prob: Callable | None = None,
+    constraints: Constraints | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Maps source ids to target ids, one token after another.
 
@@ -27,8 +29,10 @@ def decode_token_by_token(
         choose: maps float32 logits (B, V) and the step, an int32 scalar that counts
             from 0, to int32 ids (B,).
         max_length: as for `greedy_search`.
-        log_prob: maps logits (B, V) to the log-probabilities (B,) of the chosen tokens,
-            which are summed; or None.
+        log_prob: maps logits (B, V) and the chosen ids (B,) to the log-probabilities
+            (B,) of these, which are summed; or None.
+        constraints: Constraints, or None for none. `choose` gets the logits -inf where
+            a token may not follow; `log_prob` gets the model's own.
     Returns:
         Int32 ids (B, L), and float32 sums (B,) or None.
     Raises:
@@ -36,7 +40,8 @@ def decode_token_by_token(
     """
     memory, memory_mask = model.encode(source_ids)
     batch = ops.shape(memory)[0]
-    length, limits = row_limits(model, memory_mask, max_length)
+    constraints = constraints or Constraints(model)
+    length, limits = constraints.row_limits(memory_mask, max_length)
     state = {
         "index": ops.convert_to_tensor(0, dtype="int32"),
         "last": ops.full((batch,), model.start_id, dtype="int32"),
@@ -55,8 +60,9 @@ def decode_token_by_token(
     def step(state):
         index = state["index"]
         logits, cache = model.decode_step(state["last"], index, state["cache"])
-        chosen = ops.where(state["finished"], model.pad_id, choose(logits, index))
-        added = 0.0 if log_prob is None else log_prob(logits)
+        allowed = constraints(logits, state["ids"], index)
+        chosen = ops.where(state["finished"], model.pad_id, choose(allowed, index))
+        added = 0.0 if log_prob is None else log_prob(logits, chosen)
         return {
             "index": index + 1,
             "last": chosen,

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_vanilla._checks import check_integer
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.loop import decode_token_by_token
 
 
@@ -19,6 +20,8 @@ def sample(
     top_p: float | None = None,
     seed: int | keras.random.SeedGenerator | None = None,
     max_length: int | None = None,
+    target_prefix: Tensor | None = None,
+    no_repeat_ngram_size: int | None = None,
 ) -> Tensor:
     """Maps source ids to target ids, drawing each token from the model's distribution.
 
@@ -44,13 +47,15 @@ def sample(
             at each call, the others a new one. A compiled graph of your own needs a
             generator for new draws; `CompiledSearch` has one.
         max_length: int or None, as for `greedy_search`.
+        target_prefix: int tensor (B, P) or None, as for `greedy_search`.
+        no_repeat_ngram_size: int or None, as for `greedy_search`. The tokens that may
+            follow are drawn with their probabilities renormalised.
     Returns:
         Int32 tensor (B, L), as `greedy_search` gives.
     Raises:
         ValueError: if `temperature` is not finite or not above 0, `top_k` is not an
             integer of at least 1, `top_p` is not above 0 and at most 1, `seed` is of
-            another type or an int outside [0, 2**31), `max_length` is below 1 or above
-            the model's, or an id that can be read is outside the vocabulary.
+            another type or an int outside [0, 2**31); also as `greedy_search`.
     Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
     section 3.1, for the nucleus; Fan et al. 2018 for the k best.
     """
@@ -75,7 +80,10 @@ def sample(
         place = ops.expand_dims(_place(probabilities, draw), 1)
         return ops.cast(ops.take_along_axis(ids, place, axis=1)[:, 0], "int32")
 
-    return decode_token_by_token(model, source_ids, choose, max_length)[0]
+    constraints = Constraints(model, target_prefix, no_repeat_ngram_size)
+    return decode_token_by_token(
+        model, source_ids, choose, max_length, constraints=constraints
+    )[0]
 
 
 def check_seed(seed: Any) -> Any:

@@ -9,7 +9,11 @@ from keras_vanilla.decoding.greedy import greedy_search
 
 
 def run_search(
-    model: Any, source_ids: Tensor, config: DecodingConfig, return_scores: bool = False
+    model: Any,
+    source_ids: Tensor,
+    config: DecodingConfig,
+    return_scores: bool = False,
+    target_prefix: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Maps source ids to target ids, by greedy or beam search.
 
@@ -19,16 +23,23 @@ def run_search(
         config: DecodingConfig.
         return_scores: bool. Return the scores of the best hypotheses as well. With
             `n_best` they are always returned.
+        target_prefix: int tensor (B, P) or None, as for `greedy_search`.
     Returns:
         Int32 ids (B, L) of the best hypotheses; with `return_scores` also float32
         scores (B,). With `n_best` ids (B, n_best, L), best first, and scores
         (B, n_best). The score of greedy search is the log-probability.
     Raises:
-        ValueError: if `max_length` is above the model's, or an id that can be read is
-            outside the vocabulary.
+        ValueError: as the search.
     """
     if config.is_greedy:
-        return greedy_search(model, source_ids, config.max_length, return_scores)
+        return greedy_search(
+            model,
+            source_ids,
+            config.max_length,
+            return_scores,
+            target_prefix,
+            config.no_repeat_ngram_size,
+        )
     ids, scores = beam_search(
         model,
         source_ids,
@@ -37,6 +48,8 @@ def run_search(
         length_normalization=config.length_normalization,
         max_length=config.max_length,
         n_best=config.n_best or 1,
+        target_prefix=target_prefix,
+        no_repeat_ngram_size=config.no_repeat_ngram_size,
     )
     if config.n_best is not None:
         return ids, scores

@@ -10,7 +10,7 @@ from keras_vanilla._checks import some_of
 from keras_vanilla._out_of_memory import is_out_of_memory
 from keras_vanilla._progress import Progress
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
-from keras_vanilla.decoding.hypothesis_end import until_end
+from keras_vanilla.decoding.hypothesis_end import output_length, until_end
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation.buckets import (
@@ -66,53 +66,78 @@ class BatchTranslator:
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self._compiled, self._progress = compiled, progress
 
-    def stream(self, sources: Sequence) -> Iterator[list[Hypothesis]]:
+    @property
+    def longest_output(self) -> int:
+        """The length of the longest output in tokens, the end included."""
+        longest = self.model.max_length
+        return output_length(self.model, longest, self.config.max_length)
+
+    def stream(
+        self, sources: Sequence, prefixes: Sequence[Sequence[int]] | None = None
+    ) -> Iterator[list[Hypothesis]]:
         """Yields a list of hypotheses, best first, for each row of source ids.
 
         Args:
             sources: EncodedTexts, or lists of ids, each with its end.
+            prefixes: lists of target ids without an end, one for each source, which the
+                hypotheses begin with; or None.
         Raises:
             ValueError: if the model's logits are not numbers.
         """
         for start in range(0, len(sources), WINDOW):
-            stop = min(start + WINDOW, len(sources))
-            yield from self._window([sources[i] for i in range(start, stop)])
+            numbers = range(start, min(start + WINDOW, len(sources)))
+            yield from self._window(
+                [sources[i] for i in numbers],
+                [[] if prefixes is None else prefixes[i] for i in numbers],
+            )
 
-    def search_batch(self, sources: Sequence) -> tuple[np.ndarray, np.ndarray | None]:
+    def search_batch(
+        self, sources: Sequence, prefixes: Sequence[Sequence[int]] = ()
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Target ids (B, n, L) and scores (B, n), or None, of one batch."""
-        width = min(bucket_width(sources), self.model.max_length)
-        # Few shapes to compile: the number of rows is a power of two.
-        rows = [*sources, *[sources[-1]] * (_power_of_two(len(sources)) - len(sources))]
-        source_ids = pad_rows(rows, width, self.model.pad_id)
+        inputs = {"source_ids": self._padded(sources, self.model.max_length)}
+        if any(map(len, prefixes)):
+            inputs["target_prefix"] = self._padded(prefixes, self.longest_output)
         if self.config.is_greedy:
-            ids = self._compiled(run_search, source_ids, config=self.config)
+            ids = self._compiled(run_search, **inputs, config=self.config)
             return ids[: len(sources), None], None
         ids, scores = self._compiled(
-            run_search, source_ids, config=self.config, return_scores=True
+            run_search, **inputs, config=self.config, return_scores=True
         )
         if self.config.n_best is None:
             ids, scores = ids[:, None], scores[:, None]
         return ids[: len(sources)], scores[: len(sources)]
 
-    def _window(self, sources):
+    def _padded(self, rows, longest):
+        """An array of few shapes to compile: the number of rows is a power of two."""
+        width = min(bucket_width(rows), longest)
+        rows = [*rows, *[rows[-1]] * (_power_of_two(len(rows)) - len(rows))]
+        return pad_rows(rows, width, self.model.pad_id)
+
+    def _window(self, sources, prefixes):
         score = None if self.config.is_greedy else 0.0
         results = [[Hypothesis("", score, [], True)] for _ in sources]
-        # A text without a piece, which is an end alone, has the empty translation.
-        searched = {i: ids for i, ids in enumerate(sources) if len(ids) > 1}
+        # A text without a piece, which is an end alone, has the empty translation,
+        # unless that is to begin with something.
+        searched = {
+            i: ids for i, ids in enumerate(sources) if len(ids) > 1 or prefixes[i]
+        }
         self._count(len(sources) - len(searched))
         for numbers in length_buckets(searched, self.config.beam_size):
-            for i, hypotheses in self._search(searched, numbers):
+            for i, hypotheses in self._search(searched, prefixes, numbers):
                 results[i] = hypotheses
             self._count(len(numbers))
         return results
 
-    def _search(self, sources, numbers):
+    def _search(self, sources, prefixes, numbers):
         """Yields number and hypotheses of the rows of a batch.
 
         A batch that memory cannot hold is halved.
         """
         try:
-            ids, scores = self.search_batch([sources[i] for i in numbers])
+            ids, scores = self.search_batch(
+                [sources[i] for i in numbers], [prefixes[i] for i in numbers]
+            )
         except Exception as error:
             if len(numbers) == 1 or not is_out_of_memory(error):
                 raise
@@ -120,8 +145,8 @@ class BatchTranslator:
             yield from zip(numbers, self._read(ids, scores), strict=True)
             return
         middle = len(numbers) // 2
-        yield from self._search(sources, numbers[:middle])
-        yield from self._search(sources, numbers[middle:])
+        yield from self._search(sources, prefixes, numbers[:middle])
+        yield from self._search(sources, prefixes, numbers[middle:])
 
     def _count(self, number):
         if self._progress is not None and number:

@@ -29,6 +29,8 @@ SOURCE = np.array([[5, 3, 0], [2, 7, 4]], "int32")
         ({"beam_size": 2, "n_best": 3}, "`n_best` .* `beam_size`, 2. Received: 3"),
         ({"n_best": 0}, "`n_best` .* Received: 0"),
         ({"max_length": 0}, "`max_length` .* Received: 0"),
+        ({"no_repeat_ngram_size": 0}, "`no_repeat_ngram_size` .* Received: 0"),
+        ({"no_repeat_ngram_size": 1.5}, "`no_repeat_ngram_size` .* Received: 1.5"),
         ({"length_penalty": -1}, "`length_penalty` .* Received: -1"),
         ({"length_penalty": math.nan}, "`length_penalty` .* Received: nan"),
         ({"length_penalty": "0.6"}, "`length_penalty` .* Received: '0.6'"),
@@ -47,12 +49,17 @@ def test_numpy_numbers_become_pythons():
         n_best=np.int32(2),
         max_length=np.int16(9),
         length_penalty=np.float32(1),
+        no_repeat_ngram_size=np.uint8(3),
     )
     assert config == DecodingConfig(
-        beam_size=5, n_best=2, max_length=9, length_penalty=1.0
+        beam_size=5,
+        n_best=2,
+        max_length=9,
+        length_penalty=1.0,
+        no_repeat_ngram_size=3,
     )
     types = [type(value) for value in dataclasses.astuple(config)]
-    assert types == [int, float, int, int, str]
+    assert types == [int, float, int, int, str, int]
     assert hash(config) == hash(dataclasses.replace(config))
 
 

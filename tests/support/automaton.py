@@ -25,6 +25,7 @@ class Automaton:
         self.logits = ops.convert_to_tensor(self.truth[0])
         self.transitions = ops.convert_to_tensor(np.ravel(transitions), dtype="int32")
         self.states, self.vocabulary_size = self.truth[0].shape
+        self.target_vocabulary_size = self.vocabulary_size
         self.max_length = max_length
         self.encoded = self.stepped = 0  # in a compiled graph: how often it was traced
 

@@ -123,6 +123,30 @@ def assert_found(found, expected):
         np.testing.assert_array_equal(row, [tokens for _, tokens in said])
 
 
+# What a hypothesis must begin with, and may not repeat
+
+
+def repeats_ngram(said, size):
+    """Whether the last `size` tokens stand somewhere before, as they are."""
+    ngrams = [said[i : i + size] for i in range(len(said) - size + 1)]
+    return bool(ngrams) and ngrams[-1] in ngrams[:-1]
+
+
+def constrained(log_probs, prefix=(), ngram_size=None, repeats=repeats_ngram):
+    """The log-probabilities, -inf for what may not follow."""
+
+    def allowed(said):
+        every = np.asarray(log_probs(said))
+        if len(said) < len(prefix):
+            possible = [token == prefix[len(said)] for token in range(len(every))]
+        else:
+            longer = [(*said, token) for token in range(len(every))]
+            possible = [not (ngram_size and repeats(one, ngram_size)) for one in longer]
+        return np.where(possible, every, -np.inf)
+
+    return allowed
+
+
 # The mistakes: each is somebody's beam search, or nearly
 
 

@@ -473,10 +473,10 @@ def test_a_batch_that_memory_cannot_hold_is_halved(
 ):
     search_batch, most = BatchTranslator.search_batch, 2
 
-    def search_small_batch(self, sources):
+    def search_small_batch(self, sources, prefixes=()):
         if len(sources) > most:
             raise error
-        return search_batch(self, sources)
+        return search_batch(self, sources, prefixes)
 
     monkeypatch.setattr(BatchTranslator, "search_batch", search_small_batch)
     texts = ["one", "two", "", "three", "four", "five"]

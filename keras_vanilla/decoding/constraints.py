@@ -1,0 +1,187 @@
+"""What a hypothesis must begin with, and which n-grams it may not repeat."""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_vanilla._checks import check_integer
+from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
+
+FORBIDDEN = float("-inf")  # the score of a token that may not follow
+
+
+class Constraints:
+    """Which tokens may follow a hypothesis.
+
+    The tokens of a prefix go through the search like any others, one per step: each
+    step writes one position of the cache, and scores its token as the model does.
+
+    Args:
+        model: has `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix also
+            `target_vocabulary_size`.
+        target_prefix: int array (B, P) or None. What each row's hypotheses begin with,
+            without start and end; shorter rows have pads after their tokens.
+        no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
+            a hypothesis; only the prefix may repeat one. `end_id` always may follow.
+    Call arguments:
+        scores: float tensor (B, V) or (B, K, V). Of the next token.
+        ids: int32 tensor (B, L) or (B, K, L). The tokens so far, then anything.
+        index: int32 scalar. Number of tokens so far.
+    Returns:
+        The scores, -inf where a token may not follow.
+    Raises:
+        ValueError: if `no_repeat_ngram_size` is not an integer from 1 to the model's
+            `max_length`, or `target_prefix` is not an integer array (B, P); if its ids
+            can be read and one is outside the vocabulary, a start or an end, or follows
+            a pad.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        target_prefix: Tensor | None = None,
+        no_repeat_ngram_size: int | None = None,
+    ):
+        self._model, self._prefix = model, None
+        self._ngram_size = no_repeat_ngram_size
+        if no_repeat_ngram_size is not None:
+            self._ngram_size = check_integer(
+                "no_repeat_ngram_size", no_repeat_ngram_size, 1, model.max_length
+            )
+        if target_prefix is not None:
+            prefix = checked_prefix(model, target_prefix)
+            self._prefix = ops.convert_to_tensor(prefix, dtype="int32")
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return self._prefix is not None or self._ngram_size is not None
+
+    def row_limits(
+        self, memory_mask: Tensor, max_length: int | None = None
+    ) -> tuple[Tensor | int, Tensor]:
+        """As `hypothesis_end.row_limits`; no row's limit is below its prefix.
+
+        Raises:
+            ValueError: as there; also if the prefix is longer than `max_length`, or has
+                another number of rows.
+        """
+        length, limits = row_limits(self._model, memory_mask, max_length)
+        if self._prefix is None:
+            return length, limits
+        self._check_shape(memory_mask.shape[0], max_length)
+        real = ops.cast(ops.not_equal(self._prefix, self._model.pad_id), "int32")
+        width = ops.shape(self._prefix)[1]
+        known = isinstance(length, int) and isinstance(width, int)
+        length = max(length, width) if known else ops.maximum(length, width)
+        return length, ops.maximum(limits, ops.sum(real, axis=1))
+
+    def __call__(self, scores: Tensor, ids: Tensor, index: Tensor) -> Tensor:
+        allowed = scores
+        if self._ngram_size is not None:
+            allowed = _without_repeats(scores, ids, index, self._ngram_size)
+        if self._prefix is None:
+            return allowed
+        forced = _token_at(self._prefix, index, self._model.pad_id)  # (B,)
+        for _ in scores.shape[1:]:
+            forced = ops.expand_dims(forced, -1)
+        is_forced = ops.equal(ops.arange(ops.shape(scores)[-1]), forced)
+        return ops.where(
+            ops.equal(forced, self._model.pad_id),
+            allowed,
+            ops.where(is_forced, scores, FORBIDDEN),
+        )
+
+    def _check_shape(self, batch, max_length):
+        rows, width = self._prefix.shape  # None in a graph of unknown shapes
+        if None not in (rows, batch) and rows != batch:
+            raise ValueError(
+                f"`target_prefix` must have one row for each of the {batch} rows of "
+                f"`source_ids`. Received: {rows} rows"
+            )
+        longest = output_length(self._model, self._model.max_length, max_length)
+        if width is not None and width > longest:
+            raise ValueError(
+                f"`target_prefix` must have at most {longest} tokens, the longest "
+                f"output. Received: {width}"
+            )
+
+
+def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
+    """The prefix, as an array or tensor of integers (B, P).
+
+    Args:
+        model: as of `Constraints`.
+        target_prefix: the same.
+    Raises:
+        ValueError: as `Constraints`.
+    """
+    ids = target_prefix
+    try:
+        ids = ids if hasattr(ids, "dtype") else np.asarray(ids)
+    except ValueError:  # rows of different lengths
+        ids = np.zeros(())
+    is_integer = "int" in str(ids.dtype) or 0 in ids.shape
+    if len(ids.shape) != 2 or not is_integer:
+        raise ValueError(
+            "`target_prefix` must be an integer array (B, P), its shorter rows padded "
+            f"with pad_id={model.pad_id}. Received: {target_prefix!r:.80}"
+        )
+    try:
+        values = ops.convert_to_numpy(ids)
+    except (NotImplementedError, TypeError, ValueError):
+        return ids  # symbolic: there is no value to read
+    _check_prefix_ids(model, values)
+    return ids
+
+
+def _check_prefix_ids(model, ids):
+    real = ids != model.pad_id
+    size = model.target_vocabulary_size
+    for wrong, expected in (
+        (real & ((ids < 0) | (ids >= size)), f"must be from 0 to {size - 1}"),
+        (real & (ids == model.start_id), "are given without the start"),
+        (real & (ids == model.end_id), "are given without an end"),
+        (real[:, 1:] & ~real[:, :-1], "come before the pads of their row"),
+    ):
+        if wrong.any():
+            row = int(np.flatnonzero(wrong.any(axis=1))[0])
+            raise ValueError(
+                f"The ids of `target_prefix` {expected}. Received: row {row}, "
+                f"{ids[row].tolist()}"
+            )
+
+
+def _token_at(prefix, index, pad_id):
+    """(B,): the prefix's token at a position, `pad_id` after its last one."""
+    padded = ops.pad(prefix, ((0, 0), (0, 1)), constant_values=pad_id)
+    last = ops.shape(padded)[1] - 1
+    return ops.take(padded, ops.minimum(index, last), axis=1)
+
+
+def _without_repeats(scores, ids, index, size):
+    """The scores, -inf for tokens that would complete an n-gram for a second time."""
+    shape = ops.shape(scores)
+    scores = ops.reshape(scores, (-1, shape[-1]))  # (R, V)
+    ids = ops.reshape(ids, (-1, ops.shape(ids)[-1]))  # (R, L)
+    repeats = _ends_same_ngram(ids, index, size)
+    rows = ops.expand_dims(ops.arange(ops.shape(ids)[0], dtype="int32"), 1)
+    places = ops.stack([ops.broadcast_to(rows, ops.shape(ids)), ids], axis=-1)
+    added = ops.cast(ops.where(repeats, FORBIDDEN, 0.0), scores.dtype)
+    scores = ops.scatter_update(
+        scores, ops.reshape(places, (-1, 2)), ops.reshape(added, (-1,)), "add"
+    )
+    return ops.reshape(scores, shape)
+
+
+def _ends_same_ngram(ids, index, size):
+    """(R, L): whether the size - 1 tokens before a token are a row's newest ones."""
+    places = ops.arange(ops.shape(ids)[1], dtype="int32")
+    same = (places >= size - 1) & (places < index)  # (L,)
+    same = ops.broadcast_to(same, ops.shape(ids))
+    for back in range(1, size):
+        newest = ops.take(ids, ops.maximum(index - back, 0), axis=1)  # (R,)
+        before = ops.pad(ids, ((0, 0), (back, 0)))[:, :-back]
+        same = same & ops.equal(before, ops.expand_dims(newest, 1))
+    return same

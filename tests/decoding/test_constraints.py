@@ -1,0 +1,403 @@
+"""Target prefixes and n-grams that may not repeat, in every search."""
+
+import beam_reference as reference
+import keras
+import numpy as np
+import pytest
+from automaton import END, PAD, START, Automaton
+from beam_reference import NEAR_TIE, assert_found, constrained, gnmt, told
+from checks import array
+from models import ids, make_model
+from word_reversal import padded
+
+from keras_vanilla.decoding import (
+    CompiledSearch,
+    DecodingConfig,
+    beam_search,
+    greedy_search,
+    run_search,
+    sample,
+)
+
+LENGTH, BEAMS, EXPONENT = 8, 3, 1.5
+SCORE = gnmt(EXPONENT)
+PREFIXES = [(5, 3), (), (4,), (3, 5, 3, 5), (5, 5, 5)]
+SETTINGS = {
+    "prefix": (PREFIXES, None),
+    "no token twice": (None, 1),
+    "no bigram twice": (None, 2),
+    "no trigram twice": (None, 3),
+    "prefix, no bigram twice": (PREFIXES, 2),
+}
+
+
+def searched(model, sources, prefixes, ngram_size, **changed):
+    """What the definition finds for each source."""
+    found = []
+    for source, prefix in zip(sources, prefixes, strict=True):
+        log_probs = model.next_log_probs(source)
+        log_probs = constrained(log_probs, prefix, ngram_size, **changed)
+        found.append(reference.beam(log_probs, LENGTH, BEAMS, SCORE))
+    return found
+
+
+def case(prefixes, ngram_size, count=40):
+    """A model, and sources and their prefixes in whose search nothing is a near-tie."""
+    model = Automaton.random(6, seed=3, end_logit=-1.0)
+    clear = []
+    for source in range(1, model.states):
+        prefix = prefixes[source % len(prefixes)] if prefixes else ()
+        log_probs = constrained(model.next_log_probs(source), prefix, ngram_size)
+        if reference.margin(log_probs, LENGTH, BEAMS, SCORE) > NEAR_TIE:
+            clear.append((source, prefix))
+        if len(clear) == count:
+            break
+    sources, prefixes = zip(*clear, strict=True)
+    assert len(clear) == count
+    return model, np.array(sources), prefixes
+
+
+def arguments(prefixes, ngram_size):
+    given = {"max_length": LENGTH, "no_repeat_ngram_size": ngram_size}
+    return {**given, "target_prefix": padded(prefixes)} if any(prefixes) else given
+
+
+def found_by_beam_search(model, sources, prefixes, ngram_size):
+    settings = arguments(prefixes, ngram_size)
+    return beam_search(model, sources[:, None], BEAMS, EXPONENT, **settings)
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def one(request):
+    """A case, and what beam search finds there."""
+    prefixes, ngram_size = SETTINGS[request.param]
+    model, sources, prefixes = case(prefixes, ngram_size)
+    found = found_by_beam_search(model, sources, prefixes, ngram_size)
+    return model, sources, prefixes, ngram_size, found
+
+
+def test_beam_search_finds_what_the_definition_does(one):
+    model, sources, prefixes, ngram_size, found = one
+    assert_found(found, searched(model, sources, prefixes, ngram_size))
+
+
+def test_constraints_change_what_is_found(one):
+    model, sources, _, _, found = one
+    free = beam_search(model, sources[:, None], BEAMS, EXPONENT, max_length=LENGTH)
+    changed = (array(free[0]) != array(found[0])).any(axis=(1, 2))
+    assert changed.sum() > 5
+
+
+def test_greedy_search_takes_the_best_that_may_follow(one):
+    model, sources, prefixes, ngram_size, _ = one
+    settings = arguments(prefixes, ngram_size)
+    said, scores = greedy_search(
+        model, sources[:, None], return_scores=True, **settings
+    )
+    for source, prefix, row, score in zip(
+        sources, prefixes, array(said, "int32"), array(scores), strict=True
+    ):
+        log_probs = constrained(model.next_log_probs(source), prefix, ngram_size)
+        [(total, tokens)] = reference.beam(log_probs, LENGTH, 1, gnmt(0))
+        np.testing.assert_array_equal(row, told(tokens, LENGTH))
+        assert score == pytest.approx(total, rel=1e-5)
+
+
+def test_the_single_best_sample_is_greedy_search(one):
+    model, sources, prefixes, ngram_size, _ = one
+    settings = arguments(prefixes, ngram_size)
+    np.testing.assert_array_equal(
+        sample(model, sources[:, None], top_k=1, seed=1, **settings),
+        greedy_search(model, sources[:, None], **settings),
+    )
+
+
+@pytest.mark.parametrize("ngram_size", [None, 1, 2])
+def test_a_wide_beam_finds_everything_that_is_allowed(ngram_size):
+    """By brute force: of all hypotheses there are, those that keep the rules."""
+    model, limit = Automaton.random(5, seed=1, max_length=4), 4
+    sources, prefixes = [[7, 5, 90], [11], [3, 150]], [(4,), (), (3, 4)]
+    truth = [
+        {
+            said: score
+            for said, score in reference.everything(
+                model.next_log_probs(source), limit, SCORE
+            ).items()
+            if said[: len(prefix)] == prefix
+            and not (ngram_size and repeats_after(said, len(prefix), ngram_size))
+        }
+        for source, prefix in zip(sources, prefixes, strict=True)
+    ]
+    beams = max(map(len, truth))
+    found = beam_search(
+        model,
+        padded(sources),
+        beams,
+        EXPONENT,
+        target_prefix=padded(prefixes),
+        no_repeat_ngram_size=ngram_size,
+    )
+    expected = [sorted(((s, said) for said, s in row.items()))[::-1] for row in truth]
+    assert_found(found, expected)
+
+
+def repeats_after(said, start, size):
+    """Whether a token after the first `start` completes an n-gram a second time."""
+    return any(
+        said[n - size : n] in [said[i : i + size] for i in range(n - size)]
+        for n in range(max(start + 1, size), len(said) + 1)
+    )
+
+
+# Mistakes made on purpose
+
+
+def not_scored(log_probs, prefix):
+    """The prefix costs nothing."""
+    return lambda said: np.zeros(6) if len(said) < len(prefix) else log_probs(said)
+
+
+def repeats_next_to_each_other(said, size):
+    return len(said) >= 2 * size and said[-size:] == said[-2 * size : -size]
+
+
+def repeats_with_the_start(said, size):
+    return reference.repeats_ngram((START, *said), size)
+
+
+def repeats_one_longer(said, size):
+    return reference.repeats_ngram(said, size + 1)
+
+
+def repeats_after_the_first(count):
+    return lambda said, size: reference.repeats_ngram(said[count:], size)
+
+
+def without_the_first(count):
+    return lambda log_prob, n: SCORE(log_prob, n - count)
+
+
+def mistaken_prefixes(mistake, prefixes):
+    width = max(map(len, prefixes))
+    return {
+        "pads of the prefix are forced": [told(p, width) if p else p for p in prefixes],
+        "the last token of the prefix is free": [p[:-1] for p in prefixes],
+        "the prefix is shifted by the start": [(START, *p) for p in prefixes],
+        "the first row's prefix for all": [prefixes[0]] * len(prefixes),
+    }[mistake]
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        "pads of the prefix are forced",
+        "the last token of the prefix is free",
+        "the prefix is shifted by the start",
+        "the first row's prefix for all",
+    ],
+)
+def test_the_check_sees_a_wrong_prefix(mistake):
+    model, sources, prefixes = case(PREFIXES, None)
+    found = found_by_beam_search(model, sources, prefixes, None)
+    wrong = mistaken_prefixes(mistake, prefixes)
+    with pytest.raises(AssertionError):
+        assert_found(found, searched(model, sources, wrong, None))
+
+
+def test_the_check_sees_a_prefix_that_is_not_scored_or_not_counted():
+    model, sources, prefixes = case(PREFIXES, None)
+    found = found_by_beam_search(model, sources, prefixes, None)
+    unscored, uncounted = [], []
+    for source, prefix in zip(sources, prefixes, strict=True):
+        log_probs = model.next_log_probs(source)
+        free = constrained(not_scored(log_probs, prefix), prefix)
+        unscored.append(reference.beam(free, LENGTH, BEAMS, SCORE))
+        bound, score = constrained(log_probs, prefix), without_the_first(len(prefix))
+        uncounted.append(reference.beam(bound, LENGTH, BEAMS, score))
+    for wrong in (unscored, uncounted):
+        with pytest.raises(AssertionError):
+            assert_found(found, wrong)
+
+
+@pytest.mark.parametrize(
+    "ngram_size, repeats",
+    [
+        (2, repeats_next_to_each_other),
+        (2, repeats_one_longer),
+        (1, repeats_with_the_start),
+    ],
+)
+def test_the_check_sees_a_wrong_rule_of_repeats(ngram_size, repeats):
+    model, sources, prefixes = case(None, ngram_size)
+    found = found_by_beam_search(model, sources, prefixes, ngram_size)
+    wrong = searched(model, sources, prefixes, ngram_size, repeats=repeats)
+    with pytest.raises(AssertionError):
+        assert_found(found, wrong)
+
+
+def test_the_check_sees_ngrams_of_the_prefix_that_do_not_count():
+    model, sources, prefixes = case(PREFIXES, 2)
+    found = found_by_beam_search(model, sources, prefixes, 2)
+    wrong = []
+    for source, prefix in zip(sources, prefixes, strict=True):
+        repeats = repeats_after_the_first(len(prefix))
+        log_probs = constrained(model.next_log_probs(source), prefix, 2, repeats)
+        wrong.append(reference.beam(log_probs, LENGTH, BEAMS, SCORE))
+    with pytest.raises(AssertionError):
+        assert_found(found, wrong)
+
+
+# Draws
+
+
+def test_what_may_follow_is_drawn_with_renormalised_probabilities():
+    logits = np.array([[-9.0, -9.0, -0.5, 1.3, 0.9, -0.2, 1.1]])
+    model = Automaton(logits, np.zeros((1, 7), int), max_length=2)
+    rows = 20_000
+    said = sample(
+        model,
+        np.ones((rows, 1), "int32"),
+        seed=5,
+        target_prefix=np.full((rows, 1), 3),
+        no_repeat_ngram_size=1,
+    )
+    said = array(said, "int32")
+    assert (said[:, 0] == 3).all()
+    odds = np.exp(logits[0])
+    odds[3] = 0
+    expected = rows * odds / odds.sum()
+    counts = np.bincount(said[:, 1], minlength=7)
+    assert counts[3] == 0
+    likely = expected > 5
+    misfit = ((counts - expected) ** 2 / np.maximum(expected, 1e-9))[likely].sum()
+    assert misfit < 30.0  # as in test_sampling
+
+
+# Lengths
+
+
+def test_a_prefix_counts_in_the_longest_length():
+    model = Automaton.random(6, seed=3, end_logit=-99.0)
+    said = greedy_search(
+        model, np.array([[1], [2]]), 4, target_prefix=[[3, 4, 5], [5, 0, 0]]
+    )
+    said = array(said, "int32")
+    assert said.shape == (2, 4)
+    assert said[0, :3].tolist() == [3, 4, 5] and said[1, 0] == 5
+
+
+def test_a_prefix_longer_than_the_default_length_is_the_whole_output():
+    model = Automaton.random(6, seed=3, end_logit=-99.0)
+    prefix = np.full((2, 60), PAD)
+    prefix[0, :60] = np.resize([3, 4, 5, 4], 60)
+    prefix[1, 0] = 4
+    source = np.array([[7], [9]])
+    said = array(greedy_search(model, source, target_prefix=prefix), "int32")
+    np.testing.assert_array_equal(said[0], prefix[0])
+    assert (said[1, :51] != PAD).any() and not said[1, 51:].any()
+
+
+def test_an_empty_prefix_is_none():
+    model = Automaton.random(6, seed=3)
+    source = np.arange(1, 9)[:, None]
+    expected = greedy_search(model, source, LENGTH)
+    for prefix in (np.zeros((8, 3), int), np.zeros((8, 0), int), [[]] * 8):
+        found = greedy_search(model, source, LENGTH, target_prefix=prefix)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_end_may_follow_when_every_token_was_said():
+    logits = np.array([[4.0, 3.0, -50.0, 1.0, 2.0]])
+    model = Automaton(logits, np.zeros((1, 5), int))
+    for search in (greedy_search, sample):
+        said = array(search(model, [[1]], no_repeat_ngram_size=1), "int32")[0]
+        assert sorted(said[:4]) == [PAD, START, 3, 4] and said[4] == END
+        assert not said[5:].any()
+
+
+# A real model, and its cache
+
+
+def test_cached_steps_after_a_prefix_equal_the_whole_model():
+    model = make_model(seed=4)
+    source, prefix = ids((5, 3), 5), np.array([[7, 9, 11], [6, 0, 0]])
+    settings = {"max_length": 5, "target_prefix": prefix}
+    said, scores = greedy_search(model, source, return_scores=True, **settings)
+    said = array(said, "int32")
+    assert (said[0, :3] == [7, 9, 11]).all() and said[1, 0] == 6
+    shifted = np.pad(said[:, :-1], ((0, 0), (1, 0)), constant_values=model.start_id)
+    logits = array(model({"source_ids": source, "target_ids": shifted}), "float64")
+    log_probs = logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    own = np.take_along_axis(log_probs, said[:, :, None], axis=2)[:, :, 0]
+    np.testing.assert_allclose(scores, (own * (said != PAD)).sum(axis=1), atol=1e-4)
+    free = np.arange(5) >= (prefix != PAD).sum(axis=1)[:, None]
+    best = log_probs.max(axis=2)
+    np.testing.assert_allclose(own[free], best[free], atol=1e-4)
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_compiled_finds_the_same(search):
+    model, eager = (Automaton.random(6, seed=4, end_logit=-0.5) for _ in range(2))
+    compiled, source = CompiledSearch(model), np.array([[7], [50], [90]], "int32")
+    settings = {"max_length": 7, "no_repeat_ngram_size": 2}
+    counts = []
+    for prefix in (padded(PREFIXES[:3]), padded(PREFIXES[:3])[::-1]):
+        found = compiled(search, source, target_prefix=prefix, **settings)
+        counts.append(model.encoded)
+        expected = search(eager, source, target_prefix=prefix, **settings)
+        for ours, theirs in zip(
+            keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
+        ):
+            np.testing.assert_allclose(ours, array(theirs), rtol=1e-6)
+    if keras.backend.backend() != "torch":  # which traces nothing
+        assert len(set(counts)) == 1
+
+
+def test_run_search_hands_prefix_and_size_to_both_searches():
+    model, source = Automaton.random(6, seed=0), np.array([[5], [9]], "int32")
+    settings = {"max_length": 7, "no_repeat_ngram_size": 1}
+    prefix = np.array([[3, 4], [5, 0]])
+    np.testing.assert_array_equal(
+        run_search(model, source, DecodingConfig(**settings), target_prefix=prefix),
+        greedy_search(model, source, target_prefix=prefix, **settings),
+    )
+    config = DecodingConfig(beam_size=3, n_best=3, **settings)
+    np.testing.assert_array_equal(
+        run_search(model, source, config, target_prefix=prefix)[0],
+        beam_search(model, source, 3, target_prefix=prefix, **settings)[0],
+    )
+
+
+# What is refused
+
+WRONG_PREFIXES = [
+    ([[3, 6], [4, 0]], "must be from 0 to 5. Received: row 0, .3, 6."),
+    ([[3, 4], [-1, 0]], "must be from 0 to 5. Received: row 1, .-1, 0."),
+    ([[3, END], [4, 0]], "without an end. Received: row 0"),
+    ([[START, 3], [4, 0]], "without the start. Received: row 0"),
+    ([[0, 3], [4, 0]], "before the pads of their row. Received: row 0, .0, 3."),
+    ([[3, 4]], "one row for each of the 2 rows of `source_ids`. Received: 1 rows"),
+    ([[3] * 9, [4] * 9], "at most 8 tokens, the longest output. Received: 9"),
+    ([[3, 4], [4]], "integer array .B, P., its shorter rows padded with pad_id=0"),
+    ([3, 4], "integer array .B, P.*Received: .3, 4."),
+    ([[3.0], [4.0]], "integer array .B, P.*Received: ..3.0., .4.0.."),
+    ("Guten", "integer array .B, P.*Received: 'Guten'"),
+]
+
+
+@pytest.mark.parametrize("prefix, message", WRONG_PREFIXES)
+def test_bad_prefixes_are_refused(prefix, message):
+    model, source = Automaton.random(6, seed=0), np.array([[5], [9]], "int32")
+    for search in (greedy_search, beam_search, sample, CompiledSearch(model)):
+        arguments = (model, source)
+        if isinstance(search, CompiledSearch):
+            arguments = (greedy_search, source)
+        with pytest.raises(ValueError, match=message):
+            search(*arguments, max_length=LENGTH, target_prefix=prefix)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, True, 98])
+@pytest.mark.parametrize("search", [greedy_search, beam_search, sample])
+def test_bad_ngram_sizes_are_refused(search, size):
+    with pytest.raises(ValueError, match=f"`no_repeat_ngram_size` .* {size}"):
+        search(Automaton.random(6, seed=0), [[5]], no_repeat_ngram_size=size)

@@ -17,7 +17,8 @@ from keras_vanilla.data.filters import PairFilters
 from keras_vanilla.data.padding import BatchPadder
 from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.token_cache import TokenCache
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.protocol import check_tokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -27,7 +28,7 @@ NumpyBatch = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]
 
 def batches(
     corpus: ParallelCorpus | TokenCache,
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerProtocol,
     tokens_per_batch: int = 4096,
     max_tokens: int = 256,
     widths: Sequence[int] | None = None,
@@ -55,7 +56,7 @@ def batches(
 
     Args:
         corpus: ParallelCorpus or TokenCache.
-        tokenizer: Tokenizer. For a cache, the one that it was made with.
+        tokenizer: TokenizerProtocol. For a cache, the one that it was made with.
         tokens_per_batch: int. Target positions of a batch over all devices, padding
             included; a batch has `max(1, tokens_per_batch // width)` pairs. Rows of
             weight 0 after them make the number of rows a multiple of the number of
@@ -77,6 +78,7 @@ def batches(
     Returns:
         Batches.
     Raises:
+        TypeError: if `tokenizer` is not one.
         ValueError: if a number is out of its range or above a cache's, `widths` do not
             rise to `max_tokens`, no pair or no batch is left, an id is outside the
             tokenizer's vocabulary, a cache was made with another tokenizer, or replicas
@@ -88,6 +90,7 @@ def batches(
     from keras_vanilla.distribution.replicas import replicas_in_force
     from keras_vanilla.distribution.strategies import default_shapes
 
+    check_tokenizer(tokenizer)
     tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)
     max_tokens = check_integer("max_tokens", max_tokens, 2)
     seed = check_integer("seed", seed, 0)

@@ -15,7 +15,7 @@ from keras_vanilla.data.id_file import write_shard
 from keras_vanilla.data.id_store import FlatIds, IdShard
 from keras_vanilla.data.lines import lines_of
 from keras_vanilla.data.shards import names_of
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 
 LINES_AT_ONCE = 4_096
 LINES_PER_SHARD = 500_000  # their ids are in memory while the shard is made
@@ -42,7 +42,7 @@ def make_cache(
     folder: Path,
     paths: list[tuple[str, str]],
     files: list[dict],
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerProtocol,
     max_tokens: int,
     before: dict | None,
     stream: TextIO | None,
@@ -53,7 +53,7 @@ def make_cache(
         folder: path of the cache.
         paths: path of each source file and its translation.
         files: their `text_files`, source and target in turn.
-        tokenizer: Tokenizer.
+        tokenizer: TokenizerProtocol.
         max_tokens: int. Longer pairs are left out.
         before: dict or None. The manifest of the cache that is in the folder.
         stream: text file to show the progress on, or None.
@@ -177,7 +177,7 @@ class _ShardMaker:
     """Encodes lines; SentencePiece uses all processor cores for it."""
 
     def __init__(
-        self, tokenizer: Tokenizer, max_tokens: int, progress: Progress | None
+        self, tokenizer: TokenizerProtocol, max_tokens: int, progress: Progress | None
     ):
         self._tokenizer, self._max_tokens = tokenizer, max_tokens
         self._progress = progress

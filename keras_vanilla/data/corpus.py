@@ -19,7 +19,7 @@ from keras_vanilla.data.shards import (
     paired_paths,
 )
 from keras_vanilla.data.splitting import fill_splits, shared_sentences
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 
 
 def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
@@ -266,7 +266,7 @@ class ParallelCorpus:
         chosen = ~np.isin(self.line_numbers, list(line_numbers))
         return self._pick(chosen)
 
-    def id_store(self, tokenizer: Tokenizer) -> IdStore:
+    def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
         """The ids of every pair, for `batches`; they stay in memory."""
         return encode_corpus(self, tokenizer)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 
 if TYPE_CHECKING:
     from keras_vanilla.data.corpus import ParallelCorpus
@@ -167,7 +167,7 @@ class IdStore:
             yield self._shards[number], pairs[where] - self._first[number], where
 
 
-def encode_corpus(corpus: "ParallelCorpus", tokenizer: Tokenizer) -> IdStore:
+def encode_corpus(corpus: "ParallelCorpus", tokenizer: TokenizerProtocol) -> IdStore:
     """The ids of every pair of a corpus, in memory.
 
     Raises:

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_vanilla.data.bucketing import Plan
 from keras_vanilla.data.id_store import IdStore
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 
 if TYPE_CHECKING:
     from keras_vanilla.distribution.replicas import Replicas
@@ -18,7 +18,7 @@ class BatchPadder:
     Args:
         plan: Plan, which pairs are in the batch of each step.
         store: IdStore, the ids of the pairs.
-        tokenizer: Tokenizer, for its special ids.
+        tokenizer: TokenizerProtocol, for its special ids.
         static_shapes: bool. Pad to the bucket's width and number of rows.
         replicas: Replicas that share each batch.
     """
@@ -27,7 +27,7 @@ class BatchPadder:
         self,
         plan: Plan,
         store: IdStore,
-        tokenizer: Tokenizer,
+        tokenizer: TokenizerProtocol,
         static_shapes: bool,
         replicas: "Replicas",
     ):

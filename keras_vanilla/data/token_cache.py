@@ -15,7 +15,8 @@ from keras_vanilla.data.cache_making import make_cache
 from keras_vanilla.data.id_file import ShardFile
 from keras_vanilla.data.id_store import IdStore
 from keras_vanilla.data.shards import Paths, check_line_counts, names_of, paired_paths
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.protocol import check_tokenizer
 
 
 class TokenCache:
@@ -78,7 +79,7 @@ class TokenCache:
         cls,
         source: Paths,
         target: Paths,
-        tokenizer: Tokenizer,
+        tokenizer: TokenizerProtocol,
         folder: str | os.PathLike,
         max_tokens: int = 256,
         progress: TextIO | None = None,
@@ -101,7 +102,7 @@ class TokenCache:
             source: path of UTF-8 text, one sentence per line, decompressed if it ends
                 in ".gz", ".xz" or ".zst". Or a list of paths.
             target: path of its translation, line by line; or a list of as many.
-            tokenizer: Tokenizer.
+            tokenizer: TokenizerProtocol.
             folder: path of a folder, which is made if it does not exist.
             max_tokens: int. Longest sequence, including its end, on either side.
             progress: text file, such as `sys.stderr`, to show the progress on; None
@@ -109,6 +110,7 @@ class TokenCache:
         Returns:
             TokenCache.
         Raises:
+            TypeError: if `tokenizer` is not one.
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             FolderInUse: if another process makes a cache in the folder.
             ValueError: if a number is out of its range, there is no file, a path is a
@@ -118,6 +120,7 @@ class TokenCache:
                 no pair is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         """
+        check_tokenizer(tokenizer)
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
         wanted = (paths, tokenizer, max_tokens)
@@ -142,13 +145,13 @@ class TokenCache:
         cache._warn()
         return cache
 
-    def id_store(self, tokenizer: Tokenizer) -> IdStore:
+    def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
         """The ids of every pair, for `batches`; they stay in the files.
 
         The first call reads all files once to compare their checksums.
 
         Args:
-            tokenizer: Tokenizer that the cache was made with.
+            tokenizer: TokenizerProtocol that the cache was made with.
         Raises:
             ValueError: if the tokenizer is another one, or a file is damaged.
         """

@@ -10,6 +10,7 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
 from keras_vanilla.export.search_graph import SearchGraph
+from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 from keras_vanilla.translation import Translator
 
 
@@ -33,6 +34,7 @@ def saved_model(translator: Translator, folder: PathLike) -> None:
         FileExistsError: if `folder` exists.
         FileNotFoundError: if the folder around it does not.
         RuntimeError: if Keras does not run on TensorFlow.
+        ValueError: if the tokenizer is not SentencePiece's.
     """
     folder = Path(folder)
     check_target(folder)
@@ -56,6 +58,7 @@ class _TranslatorGraph(tf.Module):
     def __init__(self, translator):
         super().__init__()
         tokenizer, model = translator.tokenizer, translator.model
+        require_sentencepiece("A SavedModel", tokenizer)
         self.search = SearchGraph(model, DecodingConfig())
         # One function, so that the file has the search once and not per signature.
         self._search = tf.function(

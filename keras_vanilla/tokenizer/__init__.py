@@ -1,5 +1,17 @@
-"""SentencePiece tokenizers: text to ids and back."""
+"""Tokenizers: text to ids and back, by SentencePiece, by characters or by words."""
 
+from keras_vanilla.tokenizer.id_rows import pad_ids
+from keras_vanilla.tokenizer.protocol import TokenizerProtocol
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
+from keras_vanilla.tokenizer.vocabulary_tokenizer import (
+    CharacterTokenizer,
+    WordTokenizer,
+)
 
-__all__ = ["Tokenizer"]
+__all__ = [
+    "CharacterTokenizer",
+    "Tokenizer",
+    "TokenizerProtocol",
+    "WordTokenizer",
+    "pad_ids",
+]

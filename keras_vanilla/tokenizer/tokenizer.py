@@ -11,6 +11,12 @@ import numpy as np
 
 from keras_vanilla._checks import check_line
 from keras_vanilla.tokenizer import tf_text
+from keras_vanilla.tokenizer.id_rows import (
+    check_iterable,
+    checked_lines,
+    checked_rows,
+    ids_of_text,
+)
 from keras_vanilla.tokenizer.special_ids import SpecialIds, load_model, special_ids
 from keras_vanilla.tokenizer.training import learn_vocabulary
 
@@ -107,7 +113,7 @@ class Tokenizer:
             Translation", for small vocabularies where there is little text.
         """
         model = learn_vocabulary(
-            _check_iterable("lines", lines), vocabulary_size, model_type
+            check_iterable("lines", lines), vocabulary_size, model_type
         )
         tokenizer = cls(model)
         _warn_if_lowered("text", tokenizer.vocabulary_size, vocabulary_size)
@@ -134,7 +140,7 @@ class Tokenizer:
         """
         texts = {"source_lines": source_lines, "target_lines": target_lines}
         for name, text in texts.items():
-            _check_iterable(name, text)
+            check_iterable(name, text)
         tokenizer = cls(
             *(
                 learn_vocabulary(text, vocabulary_size, model_type)
@@ -179,6 +185,11 @@ class Tokenizer:
         return self._size(self._target)
 
     @property
+    def shares_vocabulary(self) -> bool:
+        """Whether source and target have the same model."""
+        return self.source_model == self.target_model
+
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that decides the ids of a text."""
         models = self.source_model, self.target_model
@@ -210,7 +221,7 @@ class Tokenizer:
             TypeError: if `ids` is not a list of sequences of int.
             ValueError: if an id is outside the target vocabulary.
         """
-        pieces = [self._pieces(row) for row in _rows(ids)]
+        pieces = [self._pieces(row) for row in checked_rows(ids)]
         return self._target.decode(pieces) if pieces else []
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
@@ -249,17 +260,15 @@ class Tokenizer:
         """
         return tf_text.decode(self.target_model, ids, self._special_ids)
 
+    def get_config(self) -> dict[str, int]:
+        """The arguments that make this tokenizer, beside the models."""
+        return self._special_ids._asdict()
+
     def _size(self, processor):
         return max(processor.get_piece_size(), max(self._special_ids) + 1)
 
     def _encode(self, processor, lines):
-        lines = list(_check_iterable("lines", lines))
-        for number, line in enumerate(lines, start=1):
-            if not isinstance(line, str):
-                raise TypeError(
-                    f"`lines` must hold str. Received: {type(line).__name__} at line "
-                    f"{number}"
-                )
+        lines = checked_lines(lines)
         try:
             rows = processor.encode(lines)
         except TypeError:
@@ -271,17 +280,10 @@ class Tokenizer:
         return rows
 
     def _pieces(self, row):
-        size = self.target_vocabulary_size
-        for id_ in row[(row < 0) | (row >= size)]:
-            raise ValueError(
-                f"Id {id_} is outside the target vocabulary of {size} ids."
-            )
+        row = ids_of_text(row, self.target_vocabulary_size, self)
         # The smaller of two models has unused ids before the added special ids.
-        has_no_piece = row >= self._target.get_piece_size()
-        unused = has_no_piece & ~np.isin(row, self._special_ids)
-        row = np.where(unused, self.unknown_id, row)
-        ended = np.cumsum(row == self.end_id) > 0
-        return row[~ended & (row != self.pad_id) & (row != self.start_id)].tolist()
+        unused = row >= self._target.get_piece_size()
+        return np.where(unused, self.unknown_id, row).tolist()
 
 
 def _warn_if_lowered(text, size, wanted):
@@ -293,21 +295,18 @@ def _warn_if_lowered(text, size, wanted):
         )
 
 
-def _check_iterable(name, values):
-    """The values; one str would be read letter by letter."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"`{name}` must be a list. Received: {values!r:.60}")
-    return values
+def require_sentencepiece(what: str, tokenizer: object) -> None:
+    """Refuses a tokenizer that is not a `Tokenizer`, where SentencePiece is needed.
 
-
-def _rows(ids):
-    """Each sequence of ids as an int64 array."""
-    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
-        raise TypeError(f"`ids` must be a list of lists of int. Received: {ids!r:.60}")
-    for row in ids if isinstance(ids, (list, tuple)) else np.asarray(ids):
-        row = np.asarray(row)
-        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
-            raise TypeError(
-                f"`ids` must be a list of lists of int. Received a row: {row!r:.60}"
-            )
-        yield row.astype(np.int64)
+    Args:
+        what: str. What needs it, for the error.
+        tokenizer: what was received.
+    Raises:
+        ValueError: if it is another tokenizer.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        raise ValueError(
+            f"{what} needs a SentencePiece tokenizer, because the tokenizer is a part "
+            f"of it. Received: a {type(tokenizer).__name__}; export a .tflite of the "
+            "form 'ids' and tokenize outside it"
+        )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.translation.buckets import (
     bucket_width,
     length_buckets,
@@ -17,7 +17,10 @@ WORD_START = "▁"  # SentencePiece's mark for the space before a word
 
 
 def align(
-    model: Transformer, tokenizer: Tokenizer, sources: Sequence, targets: Sequence
+    model: Transformer,
+    tokenizer: TokenizerProtocol,
+    sources: Sequence,
+    targets: Sequence,
 ) -> list[list[tuple[int, int]]]:
     """Links every target word to the source word it attends to most.
 
@@ -29,7 +32,7 @@ def align(
 
     Args:
         model: Transformer.
-        tokenizer: Tokenizer.
+        tokenizer: TokenizerProtocol.
         sources: list of lists of source ids, each with its end.
         targets: list of lists of target ids, one for each source; an end, if there is
             one, is last.

@@ -12,7 +12,7 @@ from keras_vanilla._progress import Progress
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
 from keras_vanilla.decoding.hypothesis_end import output_length, until_end
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.translation.buckets import (
     ROWS,
     bucket_width,
@@ -45,7 +45,7 @@ class BatchTranslator:
 
     Args:
         model: Transformer.
-        tokenizer: Tokenizer.
+        tokenizer: TokenizerProtocol.
         compiled: CompiledSearch of the model.
         config: DecodingConfig. With `n_best` each text has as many hypotheses, with
             scores; without it one.
@@ -57,7 +57,7 @@ class BatchTranslator:
     def __init__(
         self,
         model: Transformer,
-        tokenizer: Tokenizer,
+        tokenizer: TokenizerProtocol,
         compiled: CompiledSearch,
         config: DecodingConfig,
         progress: Progress | None = None,

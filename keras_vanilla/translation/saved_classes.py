@@ -2,8 +2,15 @@
 
 import keras
 
+from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer, WordTokenizer
+
 REGISTER = "@keras.saving.register_keras_serializable()"
-TRANSFORMER = "keras_vanilla>Transformer"  # of files that name no class
+# Of files that name no class.
+TRANSFORMER, TOKENIZER = "keras_vanilla>Transformer", "keras_vanilla>Tokenizer"
+
+for _class in (CharacterTokenizer, Tokenizer, WordTokenizer):
+    # Here, because `tokenizer` opens without Keras.
+    keras.saving.register_keras_serializable("keras_vanilla")(_class)
 
 
 def class_name(part: object) -> str:
@@ -39,3 +46,23 @@ def class_named(name: str) -> type:
             f"defines it with {REGISTER} before loading."
         )
     return cls
+
+
+def tokenizer_config(tokenizer: object) -> dict:
+    """What a translator's configuration says of its tokenizer.
+
+    SentencePiece's models are files of the archive; any other tokenizer is a Keras
+    object with a configuration of its own.
+
+    Raises:
+        ValueError: if its class is not registered with Keras, or has no `from_config`.
+    """
+    name = class_name(tokenizer)
+    if isinstance(tokenizer, Tokenizer):
+        return {"tokenizer_class": name, "special_ids": tokenizer.get_config()}
+    if not hasattr(tokenizer, "from_config"):
+        raise ValueError(
+            f"{type(tokenizer).__name__} cannot be saved: it has no `from_config`. "
+            "Give it `get_config` and `from_config`, as a Keras layer has them."
+        )
+    return {"tokenizer": keras.saving.serialize_keras_object(tokenizer)}

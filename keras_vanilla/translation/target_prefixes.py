@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from keras_vanilla._checks import check_line
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import TokenizerProtocol
 
 
 def encoded_prefixes(
     prefixes: Sequence[str],
     count: int,
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerProtocol,
     longest: int,
     first_number: int = 1,
 ) -> list[list[int]]:
@@ -18,7 +18,7 @@ def encoded_prefixes(
     Args:
         prefixes: list of str, one for each text; "" is none.
         count: int. Number of texts.
-        tokenizer: Tokenizer.
+        tokenizer: TokenizerProtocol.
         longest: int. The longest output in tokens.
         first_number: int. The number of the first text, for errors.
     Raises:

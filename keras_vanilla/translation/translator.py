@@ -13,7 +13,8 @@ from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.tokenizer.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
+from keras_vanilla.tokenizer.protocol import check_tokenizer
 from keras_vanilla.translation.alignment import align
 from keras_vanilla.translation.archive import check_archive
 from keras_vanilla.translation.batch_translation import (
@@ -24,9 +25,11 @@ from keras_vanilla.translation.batch_translation import (
 from keras_vanilla.translation.encoded_texts import EncodedTexts, check_length
 from keras_vanilla.translation.long_texts import stream_sentences
 from keras_vanilla.translation.saved_classes import (
+    TOKENIZER,
     TRANSFORMER,
     class_name,
     class_named,
+    tokenizer_config,
 )
 from keras_vanilla.translation.target_prefixes import encoded_prefixes
 
@@ -54,22 +57,23 @@ class Translator(keras.Model):
     the function to use.
 
     Args:
-        tokenizer: Tokenizer.
+        tokenizer: Tokenizer, or any other `TokenizerProtocol`.
         model: Transformer.
     Raises:
-        TypeError: if `model` is not a Transformer.
+        TypeError: if they are not a tokenizer and a Transformer.
         ValueError: if vocabulary sizes or special ids of the two differ.
     Example:
         translator = Translator.load("translator.keras")
         translator.translate(["Good morning."])
     """
 
-    def __init__(self, tokenizer: Tokenizer, model: Transformer, **kwargs):
+    def __init__(self, tokenizer: TokenizerProtocol, model: Transformer, **kwargs):
         super().__init__(**kwargs)
         self.model = model
         self.tokenizer = tokenizer
         _check_model(model, tokenizer)
         if tokenizer is not None:  # when a file is loaded it comes by `load_assets`
+            check_tokenizer(tokenizer)
             _check_pair(tokenizer, model)
         self._compiled = CompiledSearch(model)
         self.built = True
@@ -328,7 +332,7 @@ class Translator(keras.Model):
             overwrite: bool. Replace an existing file.
         Raises:
             ValueError: if the path does not end with ".keras", or the class of the
-                model or of the translator is not registered with Keras.
+                model, the tokenizer or the translator is not registered with Keras.
             FileExistsError: if the file exists and `overwrite` is False.
         """
         path = Path(path)
@@ -397,13 +401,17 @@ class Translator(keras.Model):
 
     def save_assets(self, folder):
         tokenizer = self.tokenizer
+        if not isinstance(tokenizer, Tokenizer):
+            return  # it is in the configuration
         Path(folder, "source.model").write_bytes(tokenizer.source_model)
         if tokenizer.target_model != tokenizer.source_model:
             Path(folder, "target.model").write_bytes(tokenizer.target_model)
 
     def load_assets(self, folder):
+        if self.tokenizer is not None:
+            return
         target = Path(folder, "target.model")
-        self.tokenizer = Tokenizer(
+        self.tokenizer = self._tokenizer_class(
             Path(folder, "source.model").read_bytes(),
             target.read_bytes() if target.exists() else None,
             **self._special_ids,
@@ -411,22 +419,28 @@ class Translator(keras.Model):
         _check_pair(self.tokenizer, self.model)
 
     def get_config(self):
-        special = ("pad_id", "unknown_id", "start_id", "end_id")
         return {
             "model": self.model.get_config(),
             "model_class": class_name(self.model),
-            "special_ids": {name: getattr(self.tokenizer, name) for name in special},
+            **tokenizer_config(self.tokenizer),
             "name": self.name,
         }
 
     @classmethod
     def from_config(cls, config):
-        for name in ("model", "special_ids", "name"):
+        of_tokenizer = "tokenizer" if "tokenizer" in config else "special_ids"
+        for name in ("model", of_tokenizer, "name"):
             if name not in config:
                 raise ValueError(f"The configuration of a Translator has no {name!r}.")
         model_class = class_named(config.get("model_class", TRANSFORMER))
         model = model_class.from_config(config["model"])
+        if "tokenizer" in config:
+            tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
+            return cls(tokenizer, model, name=config["name"])
         translator = cls(None, model, name=config["name"])
+        translator._tokenizer_class = class_named(
+            config.get("tokenizer_class", TOKENIZER)
+        )
         translator._special_ids = config["special_ids"]
         return translator
 

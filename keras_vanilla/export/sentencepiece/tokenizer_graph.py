@@ -12,6 +12,7 @@ from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import LONGEST_CHARACTER
 from keras_vanilla.export.sentencepiece.viterbi import Segmenter
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 
 
 class TokenizerGraph:
@@ -26,8 +27,8 @@ class TokenizerGraph:
         encode: TextEncoder.
         decode: TextDecoder.
     Raises:
-        ValueError: if a tokenizer is not a unigram model that becomes operators, see
-            `UnigramModel`.
+        ValueError: if the tokenizer is not SentencePiece's, or not a unigram model that
+            becomes operators, see `UnigramModel`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class TokenizerGraph:
         max_source_ids: int = 1,
         max_target_ids: int = 1,
     ):
+        require_sentencepiece("A file that takes text", tokenizer)
         source = UnigramModel(tokenizer.source_model)
         target = source
         if tokenizer.target_model != tokenizer.source_model:

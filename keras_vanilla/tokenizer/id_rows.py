@@ -1,0 +1,98 @@
+"""Rows of ids, and the lines they are made of: checked, cut at the end, padded."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def pad_ids(
+    rows: Sequence[Sequence[int]], pad_id: int, length: int | None = None
+) -> np.ndarray:
+    """Ids as a model takes them: an int32 array (B, S), pads after each row.
+
+    Args:
+        rows: list of lists of int, as a tokenizer's `encode` returns them.
+        pad_id: int. The tokenizer's `pad_id`.
+        length: int. The width S; None means that of the longest row.
+    Raises:
+        TypeError: if `rows` is not a list of sequences of int.
+        ValueError: if a row is longer than `length`.
+    Example:
+        source_ids = pad_ids(tokenizer.encode(["Good morning."]), tokenizer.pad_id)
+        target_ids = greedy_search(model, source_ids)
+        tokenizer.decode(target_ids)
+    """
+    rows = list(checked_rows(rows))
+    longest = max(map(len, rows), default=0)
+    length = longest if length is None else length
+    if longest > length:
+        raise ValueError(
+            f"A row has {longest} ids, more than `length`. Received: length={length}"
+        )
+    ids = np.full((len(rows), length), pad_id, dtype=np.int32)
+    for padded, row in zip(ids, rows, strict=True):
+        padded[: len(row)] = row
+    return ids
+
+
+def check_iterable(name: str, values: Any) -> Iterable:
+    """The values; one str would be read letter by letter.
+
+    Raises:
+        TypeError: if it is one str, or cannot be iterated over.
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"`{name}` must be a list. Received: {values!r:.60}")
+    return values
+
+
+def checked_lines(lines: Iterable[str]) -> list[str]:
+    """The lines as a list.
+
+    Raises:
+        TypeError: if it is one str, or holds anything but str.
+    """
+    lines = list(check_iterable("lines", lines))
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise TypeError(
+                f"`lines` must hold str. Received: {type(line).__name__} at line "
+                f"{number}"
+            )
+    return lines
+
+
+def checked_rows(ids: Any) -> Iterator[np.ndarray]:
+    """Yields each sequence of ids as an int64 array.
+
+    Raises:
+        TypeError: if `ids` is not a list of sequences of int.
+    """
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
+        raise TypeError(f"`ids` must be a list of lists of int. Received: {ids!r:.60}")
+    for row in ids if isinstance(ids, (list, tuple)) else np.asarray(ids):
+        row = np.asarray(row)
+        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+            best = "; of a beam search's ids, decode ids[:, 0]" if row.ndim > 1 else ""
+            raise TypeError(
+                f"`ids` must be a list of lists of int. Received a row: {row!r:.60}"
+                f"{best}"
+            )
+        yield row.astype(np.int64)
+
+
+def ids_of_text(row: np.ndarray, size: int, special: Any) -> np.ndarray:
+    """The ids of a row that stand for text: those before its first end.
+
+    Args:
+        row: int64 array (T,).
+        size: int. All ids are below it.
+        special: has `pad_id`, `start_id` and `end_id`, which stand for no text.
+    Raises:
+        ValueError: if an id is outside the vocabulary.
+    """
+    for id_ in row[(row < 0) | (row >= size)]:
+        raise ValueError(f"Id {id_} is outside the target vocabulary of {size} ids.")
+    ended = np.cumsum(row == special.end_id) > 0
+    return row[~ended & (row != special.pad_id) & (row != special.start_id)]

@@ -1,0 +1,191 @@
+"""A tokenizer that nobody here wrote goes the whole road, as a user would take it."""
+
+import keras
+import numpy as np
+import pytest
+import word_reversal
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.data import ParallelCorpus, TokenCache, batches
+from keras_vanilla.tokenizer import (
+    CharacterTokenizer,
+    Tokenizer,
+    TokenizerProtocol,
+    WordTokenizer,
+)
+from keras_vanilla.tokenizer.protocol import MEMBERS
+
+LINES = ["ab ba", "aab", "b a b"]
+
+
+class Letters:
+    """Written from the documentation alone: "a" is 4, "b" is 5, a space is 6."""
+
+    pad_id, unknown_id, start_id, end_id = 0, 1, 2, 3
+    vocabulary_size = target_vocabulary_size = 7
+    shares_vocabulary = True
+    digest = "letters"
+
+    def encode(self, lines):
+        return [[4 + "ab ".index(letter) for letter in line] + [3] for line in lines]
+
+    encode_target = encode
+
+    def decode(self, ids):
+        rows = (list(row) + [3] for row in np.asarray(ids).tolist())
+        rows = (row[: row.index(3)] for row in rows)
+        return ["".join("ab "[id_ - 4] for id_ in row if id_ > 3) for row in rows]
+
+    def source_pieces(self, ids):
+        return ["....ab▁"[id_] for id_ in ids]
+
+    target_pieces = source_pieces
+
+
+@keras.saving.register_keras_serializable("protocol_test")
+class SavedLetters(Letters):
+    def get_config(self):
+        return {}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+@keras.saving.register_keras_serializable("protocol_test")
+class LowerCase(Tokenizer):
+    """SentencePiece after `str.lower`."""
+
+    def encode(self, lines):
+        return super().encode([line.lower() for line in lines])
+
+
+def translator_of(tokenizer):
+    keras.utils.set_random_seed(3)
+    model = Transformer(
+        source_vocabulary_size=tokenizer.vocabulary_size,
+        target_vocabulary_size=tokenizer.target_vocabulary_size,
+        share_embeddings=tokenizer.shares_vocabulary,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        d_model=8,
+        num_heads=2,
+        d_ff=16,
+        dropout=0.0,
+        max_length=20,
+    )
+    return Translator(tokenizer, model)
+
+
+def best(translator, texts):
+    return [found[0] for found in translator.stream(texts, max_length=4)]
+
+
+def test_the_protocol_lists_what_is_asked_for():
+    documented = TokenizerProtocol.__doc__
+    assert {"encode", "decode", "digest", "end_id", "source_pieces"} <= set(MEMBERS)
+    attributes = [name for name in MEMBERS if name.endswith(("_id", "size", "digest"))]
+    assert len(attributes) == 7 and all(name in documented for name in attributes)
+    for tokenizer in (Letters(), WordTokenizer(["a"]), CharacterTokenizer(["a"])):
+        assert all(hasattr(tokenizer, name) for name in MEMBERS)
+
+
+def test_another_tokenizer_makes_batches_caches_and_alignments(tmp_path):
+    tokenizer = Letters()
+    corpus = ParallelCorpus(LINES, LINES[::-1])
+    ((inputs, labels, _),) = batches(corpus, tokenizer, shuffle=False)
+    assert sorted(tokenizer.decode(labels)) == sorted(LINES)
+    (tmp_path / "a").write_text("\n".join(LINES))
+    cache = TokenCache.make(tmp_path / "a", tmp_path / "a", tokenizer, tmp_path / "c")
+    ((cached, _, _),) = batches(cache, tokenizer, shuffle=False)
+    assert sorted(tokenizer.decode(cached["source_ids"])) == sorted(LINES)
+    (links,) = translator_of(tokenizer).align(["ab a"], ["b ba"])
+    assert [target for _, target in links] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        SavedLetters(),
+        CharacterTokenizer.train(LINES),
+        WordTokenizer.train_separate(LINES, ["x y"]),
+    ],
+    ids=lambda tokenizer: type(tokenizer).__name__,
+)
+def test_a_translator_of_another_tokenizer_is_saved(tokenizer, tmp_path):
+    translator = translator_of(tokenizer)
+    translator.save(tmp_path / "t.keras")
+    for load in (Translator.load, keras.saving.load_model):
+        loaded = load(tmp_path / "t.keras")
+        assert type(loaded.tokenizer) is type(tokenizer)
+        assert loaded.tokenizer.digest == tokenizer.digest
+        assert best(loaded, LINES) == best(translator, LINES)
+
+
+def test_a_subclass_of_sentencepieces_tokenizer_is_saved(tmp_path):
+    plain = Tokenizer.train(LINES, vocabulary_size=266)
+    translator = translator_of(LowerCase(plain.source_model))
+    translator.save(tmp_path / "t.keras")
+    loaded = Translator.load(tmp_path / "t.keras").tokenizer
+    assert type(loaded) is LowerCase and loaded.encode(["AB"]) == plain.encode(["ab"])
+
+
+def test_a_tokenizer_that_cannot_be_saved_is_refused_at_save(tmp_path):
+    with pytest.raises(ValueError, match="Letters cannot be saved.* Register"):
+        translator_of(Letters()).save(tmp_path / "t.keras")
+    half = type("HalfSaved", (Letters,), {"get_config": lambda self: {}})
+    half = keras.saving.register_keras_serializable("protocol_test")(half)
+    with pytest.raises(ValueError, match="HalfSaved cannot.*no `from_config`"):
+        translator_of(half()).save(tmp_path / "t.keras")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_a_tokenizer_is_refused(tmp_path):
+    translator, corpus = translator_of(Letters()), ParallelCorpus(LINES, LINES)
+    message = "`tokenizer` must have.* Received: a Translator without .*vocabulary_size"
+    with pytest.raises(TypeError, match=message):
+        batches(corpus, translator)
+    with pytest.raises(TypeError, match="Received: a str without"):
+        Translator("tokenizer.model", translator.model)
+    with pytest.raises(TypeError, match="Received: a NoneType without"):
+        TokenCache.make("a", "b", None, tmp_path)
+
+
+def test_files_that_take_text_need_sentencepiece(tmp_path):
+    from keras_vanilla import export
+
+    translator = translator_of(WordTokenizer.train(LINES))
+    for make, name in ((export.tflite, "t.tflite"), (export.saved_model, "saved")):
+        with pytest.raises(ValueError, match="needs a SentencePiece.*a WordTokenizer"):
+            make(translator, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+def test_phones_take_ids_of_any_tokenizer(tmp_path):
+    from keras_vanilla import export
+
+    translator = translator_of(WordTokenizer.train(LINES))
+    path = tmp_path / "t.tflite"
+    export.tflite(translator, path, form="ids", quantize=None, check="structure")
+    report = export.verify(translator, path, LINES)
+    assert report.sentences == 3 and not report.faults
+    assert report.equal + report.near_ties == report.sentences
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", [CharacterTokenizer, WordTokenizer])
+def test_a_translator_of_characters_or_words_is_trained(kind, tmp_path):
+    from keras_vanilla.training import train_translator
+
+    sources = word_reversal.english_sentences(40, seed=0, lengths=range(1, 3))
+    corpus = ParallelCorpus(sources, map(word_reversal.dutch, sources))
+    tokenizer = kind.train([*corpus.sources, *corpus.targets])
+    trained = train_translator(
+        corpus, tmp_path / "out", tokenizer=tokenizer, preset="tiny", epochs=2
+    )
+    saved = Translator.load(tmp_path / "out" / "translator.keras")
+    assert type(saved.tokenizer) is kind
+    assert saved.tokenizer.digest == trained.tokenizer.digest == tokenizer.digest
+    found = [each[0].ids for each in saved.stream(sources[:3], max_length=6)]
+    assert found == [each[0].ids for each in trained.stream(sources[:3], max_length=6)]

@@ -1,0 +1,69 @@
+import json
+
+import numpy as np
+import pytest
+
+from keras_vanilla.tokenizer import CharacterTokenizer, WordTokenizer
+
+LINES = ["a cab", "ab", "", "b"]
+
+
+@pytest.mark.parametrize(
+    "tokenizer, ids, pieces",
+    [
+        (CharacterTokenizer, [4, 6, 7, 4, 5, 3], ["a", "▁", "c", "a", "b"]),
+        (WordTokenizer, [4, 7, 3], ["▁a", "▁cab"]),
+    ],
+)
+def test_frequent_symbols_come_first_and_text_comes_back(tokenizer, ids, pieces):
+    tokenizer = tokenizer.train(iter(LINES))
+    assert tokenizer.encode(LINES[:1]) == [ids]
+    assert tokenizer.source_pieces(ids[:-1]) == pieces
+    assert tokenizer.target_pieces([0, 1, 2, 3]) == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert tokenizer.encode(["", "a"])[0] == [3]
+    assert tokenizer.decode(tokenizer.encode_target(LINES)) == LINES
+    assert tokenizer.shares_vocabulary
+    assert tokenizer.vocabulary_size == tokenizer.target_vocabulary_size == 8
+
+
+@pytest.mark.parametrize("tokenizer", [CharacterTokenizer, WordTokenizer])
+def test_each_side_has_its_own_symbols(tokenizer):
+    tokenizer = tokenizer.train_separate(["a b c"], ["x a"])
+    assert not tokenizer.shares_vocabulary
+    assert tokenizer.target_vocabulary_size < tokenizer.vocabulary_size
+    assert tokenizer.decode(tokenizer.encode_target(["a x"])) == ["a x"]
+    assert tokenizer.encode(["x"]) == [[1, 3]]
+    again = type(tokenizer).from_config(json.loads(json.dumps(tokenizer.get_config())))
+    assert again.encode_target(["a x"]) == tokenizer.encode_target(["a x"])
+    assert again.digest == tokenizer.digest
+    assert again.digest != type(tokenizer).train(["a b c"]).digest
+
+
+def test_same_symbols_split_otherwise_have_another_digest():
+    symbols = ["a", "b"]
+    assert CharacterTokenizer(symbols).digest != WordTokenizer(symbols).digest
+
+
+def test_unknown_text_is_decoded_as_a_mark():
+    tokenizer = WordTokenizer.train(["one two two"], vocabulary_size=5)
+    assert tokenizer.encode(["two one"]) == [[4, 1, 3]]
+    rows = np.array([[2, 4, 1, 4, 3, 4], [4, 0, 0, 0, 0, 0]])
+    assert tokenizer.decode(rows) == ["two ⁇ two", "two"]
+
+
+@pytest.mark.parametrize("tokenizer", [CharacterTokenizer, WordTokenizer])
+def test_mistakes_are_refused(tokenizer):
+    with pytest.raises(ValueError, match="no text"):
+        tokenizer.train(["", ""])
+    with pytest.raises(TypeError, match="`lines` must be a list"):
+        tokenizer.train("abc")
+    with pytest.raises(ValueError, match="`vocabulary_size`.*at least 5. Received: 4"):
+        tokenizer.train(LINES, vocabulary_size=4)
+    with pytest.raises(ValueError, match="must occur once. Received: .*'a', 2"):
+        tokenizer(["b", "a", "a"])
+    with pytest.raises(TypeError, match="Received: int at line 2"):
+        tokenizer(["b", 5])
+    with pytest.raises(TypeError, match="`lines` must be a list"):
+        tokenizer(["a"]).encode("a")
+    with pytest.raises(ValueError, match="Id 5 is outside the target vocabulary of 5"):
+        tokenizer(["a"]).decode([[5]])

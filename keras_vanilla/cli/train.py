@@ -85,6 +85,13 @@ def _add_numbers(command):
     add("--tokens-per-batch", type=int, metavar="N", help="padding included")
     add("--warmup-steps", type=int, metavar="N", help="to the highest learning rate")
     add("--dropout", type=float, metavar="P")
+    add("--learning-rate", type=float, metavar="X", help="constant, without warm-up")
+    add(
+        "--freeze",
+        nargs="+",
+        metavar="PART",
+        help="with --from, leave as they are: embeddings, encoder or decoder",
+    )
     add("--label-smoothing", type=float, metavar="P", help="0.1")
     add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
     add("--weight-decay", type=float, metavar="X", help="as of AdamW")

@@ -10,18 +10,19 @@ from keras_vanilla.training.schedule import transformer_optimizer
 
 def compile_for_training(
     model: Transformer,
-    warmup_steps: int = 4000,
+    warmup_steps: int | None = None,
     label_smoothing: float = 0.1,
     micro_batches: int = 1,
     optimizer: keras.optimizers.Optimizer | None = None,
     clip_norm: float = 0.0,
     weight_decay: float = 0.0,
+    learning_rate: float | None = None,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
 
     Args:
         model: Transformer.
-        warmup_steps: int. Steps until the highest learning rate.
+        warmup_steps: int. Steps until the highest learning rate; None means 4000.
         label_smoothing: float.
         micro_batches: int. Number of parts of each batch that are computed one after
             the other; more need less memory.
@@ -29,14 +30,19 @@ def compile_for_training(
             `warmup_steps`.
         clip_norm: float. Largest norm of all gradients together; 0 means any.
         weight_decay: float. See `transformer_optimizer`.
+        learning_rate: float. A constant rate instead of the paper's schedule.
     Raises:
-        ValueError: if a number is out of its range, or `clip_norm` or `weight_decay` is
-            given beside an optimizer.
+        ValueError: if a number is out of its range, `clip_norm`, `weight_decay` or
+            `learning_rate` is given beside an optimizer, or `warmup_steps` beside
+            `learning_rate`.
     """
-    refuse_both(optimizer, clip_norm, weight_decay)
+    refuse_both(optimizer, clip_norm, weight_decay, learning_rate)
+    if optimizer is None:
+        optimizer = transformer_optimizer(
+            model.d_model, warmup_steps, clip_norm, weight_decay, learning_rate
+        )
     model.compile(
-        optimizer=optimizer
-        or transformer_optimizer(model.d_model, warmup_steps, clip_norm, weight_decay),
+        optimizer=optimizer,
         loss=SmoothedCrossentropy(label_smoothing, pad_id=model.pad_id),
         metrics=[
             TokenCrossentropy(pad_id=model.pad_id),
@@ -51,16 +57,23 @@ def compile_for_training(
 
 
 def refuse_both(
-    optimizer: keras.optimizers.Optimizer | None, clip_norm: float, weight_decay: float
+    optimizer: keras.optimizers.Optimizer | None,
+    clip_norm: float,
+    weight_decay: float,
+    learning_rate: float | None,
 ) -> None:
     """Refuses numbers of `transformer_optimizer` beside another optimizer.
 
     Raises:
         ValueError: if there are such.
     """
-    if optimizer is not None and (clip_norm or weight_decay):
+    numbers = {"clip_norm": clip_norm, "weight_decay": weight_decay}
+    given = {name: value for name, value in numbers.items() if value}
+    if learning_rate is not None:
+        given["learning_rate"] = learning_rate
+    if optimizer is not None and given:
+        texts = (f"{name}={value}" for name, value in given.items())
         raise ValueError(
-            "An optimizer has its own clipping and weight decay: give them to it. "
-            f"Received: clip_norm={clip_norm}, weight_decay={weight_decay} and an "
-            "optimizer"
+            "An optimizer has its own learning rate, clipping and weight decay: give "
+            f"them to it. Received: {', '.join(texts)} and an optimizer"
         )

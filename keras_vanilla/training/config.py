@@ -14,6 +14,8 @@ from keras_vanilla._checks import (
 )
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.training.freezing import checked_parts
+from keras_vanilla.training.schedule import refuse_warmup_of_constant
 
 # Section 5 of the paper; 20 epochs of its corpus are its 100,000 steps.
 PAPER = {"tokens_per_batch": 25_000, "warmup_steps": 4000, "epochs": 20}
@@ -55,7 +57,12 @@ _LOWEST = {
 }
 _HIGHEST = {"seed": 2**32 - 1}  # NumPy's
 _PROBABILITIES = ("dropout", "label_smoothing")
-_LOWEST_NUMBER = {"clip_norm": 0, "weight_decay": 0, "max_length_ratio": 1}
+_LOWEST_NUMBER = {
+    "clip_norm": 0,
+    "weight_decay": 0,
+    "learning_rate": 0,
+    "max_length_ratio": 1,
+}
 _CHOICES = {
     "preset": list(PRESETS),
     "recipe": ["auto", "paper"],
@@ -63,7 +70,8 @@ _CHOICES = {
     "drop_duplicates": [False, True],
 }
 _MAX_TOKENS = 256
-_DEFAULT_MAX_LENGTH = inspect.signature(Transformer).parameters["max_length"].default
+_ARGUMENTS = inspect.signature(Transformer.__init__).parameters
+_DEFAULT_MAX_LENGTH = _ARGUMENTS["max_length"].default
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,6 +101,10 @@ class TrainingConfig:
         dropout: float.
         tokens_per_batch: int. Target positions of one batch, padding included.
         warmup_steps: int. Steps until the highest learning rate.
+        learning_rate: float. A constant rate, without warm-up, instead of the paper's
+            schedule; for a translator that is trained further.
+        freeze: "embeddings", "encoder", "decoder", or two of them: what is not trained
+            of a translator that is trained further.
         epochs: int.
         label_smoothing: float.
         clip_norm: float. Largest norm of all gradients together; 0 means any.
@@ -111,7 +123,8 @@ class TrainingConfig:
         micro_batches: int. Number of micro-batches of one batch; more need less memory.
         recipe: "auto" or "paper".
     Raises:
-        ValueError: if a value is out of its range.
+        ValueError: if a value is out of its range, `warmup_steps` is given beside
+            `learning_rate`, or everything is frozen.
     Example:
         >>> config = TrainingConfig(epochs=3).resolve(pairs=50_000)
         >>> config.epochs, config.warmup_steps, config.preset
@@ -128,6 +141,8 @@ class TrainingConfig:
     dropout: float | None = None
     tokens_per_batch: int | None = None
     warmup_steps: int | None = None
+    learning_rate: float | None = None
+    freeze: tuple[str, ...] = ()
     epochs: int | None = None
     label_smoothing: float = 0.1
     clip_norm: float = 0.0
@@ -151,6 +166,7 @@ class TrainingConfig:
             longest = checked.get("max_length", _MAX_TOKENS)
             checked["max_tokens"] = min(longest, _MAX_TOKENS)
         vars(self).update(checked)  # frozen for everybody else
+        refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
 
     @classmethod
     def names(cls) -> list[str]:
@@ -165,7 +181,8 @@ class TrainingConfig:
             tokenizer: Tokenizer of a new translator, or None to train one.
         Raises:
             ValueError: if one of them already has what this config or the other one
-                gives, or `max_tokens` is above the model's `max_length`.
+                gives, `max_tokens` is above the model's `max_length`, or parts of a new
+                translator are frozen.
         """
         if translator is not None:
             given = self._given(OF_THE_TRANSLATOR) + ["tokenizer"] * bool(tokenizer)
@@ -178,6 +195,11 @@ class TrainingConfig:
             raise ValueError(
                 "A tokenizer has its own vocabularies: give it, or `vocabulary_size` "
                 "and `separate_vocabularies`, not both."
+            )
+        if translator is None and self.freeze:
+            raise ValueError(
+                "`freeze` is for a translator to train further: parts of a new one "
+                f"have learned nothing. Received: freeze={self.freeze}"
             )
         if translator is not None:
             longest = translator.model.max_length
@@ -207,6 +229,8 @@ class TrainingConfig:
         else:
             own = {"dropout": model.dropout, "dtype": model.dtype_policy.name}
             chosen = {**recipe, **own}
+        if self.learning_rate is not None:
+            del chosen["warmup_steps"]
         missing = {name for name in chosen if getattr(self, name) is None}
         return dataclasses.replace(self, **{name: chosen[name] for name in missing})
 
@@ -215,10 +239,15 @@ class TrainingConfig:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
+        if self.learning_rate is None:
+            rate = f"{self.warmup_steps:,} warm-up steps"
+        else:
+            rate = f"learning rate {self.learning_rate:g}"
+        frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
         return (
             f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "
-            f"{self.tokens_per_batch:,} tokens per batch, "
-            f"{self.warmup_steps:,} warm-up steps, {self.epochs} epochs"
+            f"{self.tokens_per_batch:,} tokens per batch, {rate}, "
+            f"{self.epochs} epochs{frozen}"
         )
 
     def _given(self, names):
@@ -228,7 +257,7 @@ class TrainingConfig:
 
 
 def _checked(name, value):
-    """The value as a plain int, float, bool or str."""
+    """The value as a plain int, float, bool, str or tuple of them."""
     if name in _LOWEST:
         return check_integer(name, value, _LOWEST[name], _HIGHEST.get(name))
     if name in _PROBABILITIES:
@@ -238,6 +267,8 @@ def _checked(name, value):
     if name in _CHOICES:
         choices = _CHOICES[name]
         return choices[choices.index(check_choice(name, value, choices))]
+    if name == "freeze":
+        return checked_parts(value)
     return _policy_name(value)
 
 

@@ -13,10 +13,12 @@ from keras_vanilla._checks import some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution.replicas import replicas_in_force
+from keras_vanilla.models.fit_arguments import refuse_fixed_learning_rate
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.callbacks import TrainingCallbacks
 from keras_vanilla.training.compilation import compile_for_training
 from keras_vanilla.training.config import TrainingConfig
+from keras_vanilla.training.freezing import frozen
 from keras_vanilla.training.resume.exact_resume import ExactResume
 from keras_vanilla.training.resume.identity import (
     check_changeable,
@@ -84,7 +86,8 @@ class TrainingRun:
 
         Raises:
             FileExistsError: if the folder holds a training with other settings.
-            ValueError: if no pair is left to train on or to validate on.
+            ValueError: if no pair is left to train on or to validate on, or a callback
+                sets a learning rate that follows a schedule.
             Diverged: if the loss is not a number.
             Interrupted: on Ctrl-C, after `last.keras` is written.
         """
@@ -92,22 +95,29 @@ class TrainingRun:
         resumes = self.folder.resumes(settings, self.allow_changed)
         self.translator = self._start(resumes)
         self._make_batches()
-        compile_for_training(
-            self.translator.model,
-            self.config.warmup_steps,
-            self.config.label_smoothing,
-            self.config.micro_batches,
-            self.optimizer,
-            self.config.clip_norm,
-            self.config.weight_decay,
-        )
-        if resumes:
-            self.folder.resume(settings)
-        else:
-            self.folder.begin(settings, self.translator)
-        chosen = self._fit()
+        with frozen(self.translator.model, self.config.freeze):
+            self._compile()
+            if resumes:
+                self.folder.resume(settings)
+            else:
+                self.folder.begin(settings, self.translator)
+            chosen = self._fit()
         self.folder.finish()
         return chosen
+
+    def _compile(self):
+        config, model = self.config, self.translator.model
+        compile_for_training(
+            model,
+            config.warmup_steps,
+            config.label_smoothing,
+            config.micro_batches,
+            self.optimizer,
+            config.clip_norm,
+            config.weight_decay,
+            config.learning_rate,
+        )
+        refuse_fixed_learning_rate(self.callbacks, model.optimizer)
 
     def _settings(self):
         """All that decides the result, for the folder's record."""

@@ -39,7 +39,13 @@ SETTINGS_OF = {
     "epochs": ("epochs",),
     "loss": ("label_smoothing",),
     "micro_batches": ("micro_batches",),
-    "optimizer": ("optimizer", "warmup_steps", "clip_norm", "weight_decay"),
+    "optimizer": (
+        "optimizer",
+        "learning_rate",
+        "warmup_steps",
+        "clip_norm",
+        "weight_decay",
+    ),
 }
 WRITTEN_WHOLE = re.compile(r"(last|best|translator)\.keras|(run|results)\.json")
 ON_WINDOWS = os.name == "nt"

@@ -49,7 +49,7 @@ def train_translator(
         callbacks: more callbacks. Those with `get_state()` and `set_state(state)`, and
             Keras's own, continue where they were when a training is resumed.
         optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
-            clipping and weight decay.
+            learning rate, clipping and weight decay.
         overwrite: bool. Replace another training in `output`. Only files that it lists
             as its own are deleted.
         allow_changed: names of what may differ from an unfinished training in `output`,
@@ -66,7 +66,8 @@ def train_translator(
         FolderInUse: if another process trains into `output`.
         OSError: if `output` cannot be written.
         ValueError: if a value is out of its range or does not fit `translator` or
-            `optimizer`, or no pair is left to train on or to validate on.
+            `optimizer`, a callback sets a learning rate that follows a schedule, or no
+            pair is left to train on or to validate on.
         Diverged: if the loss is not a number.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Example:
@@ -76,7 +77,8 @@ def train_translator(
     refuse_unknown("train_translator", settings, [*TrainingConfig.names(), *_OWN])
     config = TrainingConfig(**settings)
     config.check_start(translator, tokenizer)
-    refuse_both(optimizer, config.clip_norm, config.weight_decay)
+    numbers = (config.clip_norm, config.weight_decay, config.learning_rate)
+    refuse_both(optimizer, *numbers)
     with RunFolder(output, overwrite) as folder:
         return TrainingRun(
             config,

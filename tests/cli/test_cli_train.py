@@ -61,6 +61,8 @@ def test_a_command_without_options_has_the_settings_of_a_config():
         (["--average-last", "3"], {"average_last": 3}),
         (["--patience", "4"], {"patience": 4}),
         (["--max-length", "100"], {"max_length": 100}),
+        (["--learning-rate", "1e-4"], {"learning_rate": 1e-4}),
+        (["--freeze", "encoder", "embeddings"], {"freeze": ("embeddings", "encoder")}),
         (["--clip-norm", "0.5"], {"clip_norm": 0.5}),
         (["--weight-decay", "1e-4"], {"weight_decay": 1e-4}),
         (["--max-length-ratio", "3"], {"max_length_ratio": 3.0}),

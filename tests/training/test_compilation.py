@@ -24,15 +24,28 @@ def test_clipping_and_weight_decay_reach_the_optimizer(model):
     assert (optimizer.weight_decay, optimizer.global_clipnorm) == (0.01, 0.5)
 
 
-@pytest.mark.parametrize("settings", [{"clip_norm": 0.5}, {"weight_decay": 0.01}])
+def test_a_learning_rate_is_constant_and_may_be_changed(model):
+    compile_for_training(model, learning_rate=0.25)
+    model.optimizer.learning_rate = float(model.optimizer.learning_rate) / 2
+    assert float(model.optimizer.learning_rate) == 0.125
+
+
+def test_warmup_steps_of_a_constant_rate_are_refused(model):
+    with pytest.raises(ValueError, match="learning_rate=0.1, warmup_steps=9"):
+        compile_for_training(model, warmup_steps=9, learning_rate=0.1)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"clip_norm": 0.5}, {"weight_decay": 0.01}, {"learning_rate": 0.1}]
+)
 def test_numbers_of_adam_beside_another_optimizer_are_refused(
     model, settings, tmp_path
 ):
     ((name, value),) = settings.items()
     optimizer, corpus = keras.optimizers.SGD(), ParallelCorpus(["a"], ["b"])
-    with pytest.raises(ValueError, match=f"its own clipping .*: .*{name}={value}"):
+    with pytest.raises(ValueError, match=f"its own learning .*: .*{name}={value}"):
         compile_for_training(model, optimizer=optimizer, **settings)
-    with pytest.raises(ValueError, match=f"its own clipping .*: .*{name}={value}"):
+    with pytest.raises(ValueError, match=f"its own learning .*: .*{name}={value}"):
         train_translator(corpus, tmp_path / "out", optimizer=optimizer, **settings)
     assert not (tmp_path / "out").exists()
 

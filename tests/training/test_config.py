@@ -39,7 +39,7 @@ def test_what_is_given_is_not_replaced():
 def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off():
     values = TrainingConfig().resolve(pairs=50_000).to_dict()
     missing = {name for name, value in values.items() if value is None}
-    off = {"max_length", "max_length_ratio", "patience"}
+    off = {"learning_rate", "max_length", "max_length_ratio", "patience"}
     assert missing == {"vocabulary_size", *off}
     assert values["preset"] == "small" and values["dtype"] == "float32"
 
@@ -69,6 +69,9 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off
         {"clip_norm": -1},
         {"clip_norm": None},
         {"weight_decay": float("inf")},
+        {"learning_rate": -0.1},
+        {"learning_rate": "fast"},
+        {"freeze": "everything"},
         {"patience": 0},
         {"average_last": 0},
         {"preset": "huge"},
@@ -115,7 +118,39 @@ def test_numpy_integers_and_policy_objects_become_plain_values():
     )
     assert config == plain
     kinds = {type(value) for value in config.to_dict().values()}
-    assert kinds == {int, float, str, bool, type(None)}
+    assert kinds == {int, float, str, bool, tuple, type(None)}
+
+
+def test_a_constant_learning_rate_has_no_warmup_steps():
+    config = TrainingConfig(learning_rate=1e-4).resolve(pairs=50_000)
+    assert config.warmup_steps is None and config.epochs == 20
+    assert "learning rate 0.0001" in str(config) and "warm-up" not in str(config)
+    with pytest.raises(ValueError, match="learning_rate=0.1, warmup_steps=9"):
+        TrainingConfig(learning_rate=0.1, warmup_steps=9)
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        ("encoder", ("encoder",)),
+        (["encoder", "embeddings", "encoder"], ("embeddings", "encoder")),
+        ([], ()),
+    ],
+)
+def test_frozen_parts_have_one_order(given, parts):
+    config = TrainingConfig(freeze=given)
+    assert config.freeze == parts
+    assert str(config.resolve(9)).endswith("frozen") is bool(parts)
+
+
+def test_something_is_left_to_train():
+    with pytest.raises(ValueError, match="leave something to train. Received: all"):
+        TrainingConfig(freeze=["encoder", "decoder", "embeddings"])
+
+
+def test_parts_of_a_new_translator_are_not_frozen():
+    with pytest.raises(ValueError, match=r"learned nothing. .*freeze=\('encoder',\)"):
+        TrainingConfig(freeze="encoder").check_start()
 
 
 def test_a_config_cannot_be_changed():

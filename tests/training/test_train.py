@@ -233,24 +233,73 @@ class Steps(keras.callbacks.Callback):
         self.count = state["count"]
 
 
+def of_the_user():
+    return {"optimizer": keras.optimizers.SGD(0.1, momentum=0.5)}
+
+
+def constant():
+    return {"learning_rate": 1e-3, "warmup_steps": None}
+
+
+def halving():
+    """The rate is halved after each epoch but the first."""
+    return keras.callbacks.ReduceLROnPlateau(
+        "token_crossentropy", 0.5, patience=1, min_delta=1e9
+    )
+
+
 @pytest.mark.full
-def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path):
-    pairs = corpus(60, 3)
+@pytest.mark.parametrize("settings", [of_the_user, constant])
+def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path, settings):
+    pairs, validation = corpus(60, 3), corpus(9, 4)
 
     def run(folder, stop=0):
         steps = Steps()
-        callbacks = [steps, AfterBatches(stop)]
-        settings = {"optimizer": keras.optimizers.SGD(0.1, momentum=0.5), "epochs": 2}
-        translator = train(pairs, tmp_path / folder, callbacks=callbacks, **settings)
-        return steps.count, translator.model.get_weights()
+        callbacks = [steps, halving(), AfterBatches(stop)]
+        given = {**settings(), "epochs": 3, "average_last": 2, "callbacks": callbacks}
+        translator = train(pairs, tmp_path / folder, validation, **given)
+        results = json.loads((tmp_path / folder / "results.json").read_text())
+        return steps.count, results, translator.model.get_weights()
 
-    count, whole = run("whole")
+    count, results, whole = run("whole")
     with pytest.raises(Crash):
         run("stopped", stop=count - 1)
-    again, weights = run("stopped")
-    assert again == count > 2
+    again, resumed, weights = run("stopped")
+    assert again == count > 3
+    assert resumed == results and results["chosen"] in ("average", "best")
+    assert {"best_epoch", "average_val_bleu", "best_val_bleu"} < results.keys()
+    rates = [float(row["learning_rate"]) for row in history(tmp_path / "stopped")]
+    assert rates == pytest.approx([rates[0], rates[0], rates[0] / 2])
     for one, other in zip(whole, weights, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.full
+def test_a_callback_that_sets_the_rate_of_a_schedule_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="ReduceLROnPlateau sets the learning rate"):
+        train(corpus(40, 3), tmp_path / "out", epochs=1, callbacks=[halving()])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.full
+def test_frozen_parts_stay_and_are_trained_again_after(tmp_path):
+    pairs, output = corpus(60, 3), tmp_path / "out"
+    start = new_translator(pairs, preset="tiny", vocabulary_size=320, **ONE_LAYER)
+    before = start.copy()
+    given = {**constant(), "epochs": 2, "freeze": ["encoder", "embeddings"]}
+    with pytest.raises(Crash):
+        train(pairs, output, translator=start, callbacks=[AfterBatches(2)], **given)
+    assert all(weight.trainable for weight in start.model.weights)
+    with pytest.raises(FileExistsError, match=r"freeze was \['embeddings', 'enc"):
+        other = {**given, "freeze": ["encoder"]}
+        train(pairs, output, translator=before.copy(), **other)
+    trained = train(pairs, output, translator=before.copy(), **given)
+    names = {"last.keras", "best.keras", "translator.keras"}
+    for translator in (trained, *(Translator.load(output / name) for name in names)):
+        assert all(weight.trainable for weight in translator.model.weights)
+        both = zip(before.model.weights, translator.model.weights, strict=True)
+        changed = [new.path for old, new in both if not np.array_equal(old, new)]
+        assert changed and all(path.startswith("decoder") for path in changed)
 
 
 @pytest.mark.full

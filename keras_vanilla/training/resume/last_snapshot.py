@@ -117,8 +117,8 @@ def _refuse_other_parts(snapshot, folder):
 def _refuse_other_shapes(values, path, shapes):
     if shapes != [value.shape for value in values]:
         raise ValueError(
-            f"{path} is of another model: its {len(values)} variables have other "
-            f"shapes than the {len(shapes)} of this one."
+            f"{path} is of another model or optimizer: its {len(values)} variables "
+            f"have other shapes than the {len(shapes)} of this one."
         )
 
 

@@ -1,0 +1,56 @@
+"""Parts of a Transformer that a training leaves as they are."""
+
+import contextlib
+from collections.abc import Collection, Iterator
+
+from keras_vanilla._checks import check_choice
+from keras_vanilla.models.transformer import Transformer
+
+PARTS = ("decoder", "embeddings", "encoder")
+
+
+def checked_parts(parts: str | Collection[str]) -> tuple[str, ...]:
+    """The parts, sorted, each once.
+
+    Args:
+        parts: collection of names, or one of them alone.
+    Raises:
+        ValueError: if one is not among `PARTS`, or all of them are there.
+    """
+    names = [parts] if isinstance(parts, str) else list(parts)
+    chosen = tuple(sorted({check_choice("freeze", name, PARTS) for name in names}))
+    if chosen == PARTS:
+        raise ValueError(
+            "`freeze` must leave something to train. Received: all parts, "
+            f"{', '.join(PARTS)}"
+        )
+    return chosen
+
+
+@contextlib.contextmanager
+def frozen(model: Transformer, parts: Collection[str]) -> Iterator[None]:
+    """While open, the weights of some parts of a model are not trained.
+
+    Args:
+        model: Transformer. Compile it inside.
+        parts: names among `PARTS`. The encoder and the decoder are their layers and
+            last normalisations; the output projection is the target's embedding.
+    """
+    layers = [layer for part in parts for layer in _layers(model, part)]
+    weights = [w for layer in layers if layer is not None for w in layer.weights]
+    weights = [weight for weight in weights if weight.trainable]
+    for weight in weights:
+        weight.trainable = False
+    try:
+        yield
+    finally:
+        for weight in weights:
+            weight.trainable = True
+
+
+def _layers(model, part):
+    if part == "embeddings":
+        return [model.source_embedding, model.target_embedding]
+    if part == "encoder":
+        return [*model.encoder_layers, model.encoder_norm]
+    return [*model.decoder_layers, model.decoder_norm, model.logits_bias]

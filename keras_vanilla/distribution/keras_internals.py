@@ -84,6 +84,14 @@ def build_metrics_and_optimizer(model: keras.Model, data: Any) -> None:
         model._symbolic_build(data_batch=next(iter(data)))
 
 
+def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
+    """Says whether a metric gets better "up" or "down" (`Metric._direction`).
+
+    Without it, callbacks that monitor the metric by its name alone fail after an epoch.
+    """
+    metric._direction = direction
+
+
 def set_initial_epoch(model: keras.Model, epoch: int | None) -> None:
     """The epoch at which the running `fit` begins (`Trainer._initial_epoch`)."""
     model._initial_epoch = epoch

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.distribution import keras_internals
 
 
 class _TokenMean(keras.metrics.Metric):
@@ -12,8 +13,11 @@ class _TokenMean(keras.metrics.Metric):
     Tokens are real where the label is not `pad_id`; sample weights are ignored.
     """
 
+    direction = "down"
+
     def __init__(self, name, pad_id=0):
         super().__init__(name=name, dtype="float32")
+        keras_internals.set_direction(self, self.direction)
         self.pad_id = pad_id
         self.total = self.add_variable((), initializer="zeros", name="total")
         self.count = self.add_variable((), initializer="zeros", name="count")
@@ -76,6 +80,8 @@ class TokenAccuracy(_TokenMean):
     Args:
         pad_id: int. Labels that do not count.
     """
+
+    direction = "up"
 
     def __init__(self, name: str = "token_accuracy", pad_id: int = 0):
         super().__init__(name, pad_id)

@@ -108,3 +108,19 @@ def test_another_pad_id_is_left_out():
 
 def test_nothing_seen_is_zero_not_nan():
     assert float(TokenAccuracy().result()) == 0.0
+
+
+@pytest.mark.parametrize("better", [-1, 1])
+@pytest.mark.parametrize("metric", [TokenCrossentropy, Perplexity, TokenAccuracy])
+def test_a_callback_knows_which_way_a_metric_gets_better(metric, better):
+    """Without being told by `mode`; Keras knows it of its own metrics."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(V)])
+    model.compile("sgd", "mse", metrics=[metric()])
+    model._compile_metrics.build(np.zeros((1, 1)), np.zeros((1, 1, V)))
+    name = f"val_{metric().name}"
+    callback = keras.callbacks.EarlyStopping(name, patience=0)
+    callback.set_model(model)
+    callback.on_train_begin()
+    for epoch in range(2):
+        callback.on_epoch_end(epoch, {name: 1 + epoch * better})
+    assert model.stop_training is ((better == 1) != (metric is TokenAccuracy))

@@ -18,6 +18,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         pictures, "search", _search, "beam search and greedy search, step by step"
     )
     search.add_argument("--beam-size", type=int, default=4, metavar="K")
+    search.add_argument("--translation", metavar="TEXT", help="draw its path as well")
     training = add_command(
         pictures,
         "training",
@@ -40,6 +41,7 @@ def _add_attention(pictures):
     )
     add("--layer", type=int, metavar="L", help="1 is the first (the last)")
     add("--head", type=int, metavar="N", help="1 is the first (the mean of all)")
+    add("--translation", metavar="TEXT", help="given to the model (the model's own)")
 
 
 def _add_picture(pictures, name, draw, description):
@@ -69,6 +71,7 @@ def _attention(options):
         kind=options.kind,
         layer=options.layer,
         head=options.head,
+        translation=options.translation,
     )
 
 
@@ -81,7 +84,12 @@ def _positions(options):
 def _search(options):
     from keras_vanilla.plots.search import search_tree
 
-    _draw_text(options, search_tree, beam_size=options.beam_size)
+    _draw_text(
+        options,
+        search_tree,
+        beam_size=options.beam_size,
+        translation=options.translation,
+    )
 
 
 def _training(options):

@@ -1,4 +1,4 @@
-"""The tree of the hypotheses of a beam search, and the greedy path below it."""
+"""The tree of the hypotheses of a beam search, and other paths below it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,8 +9,15 @@ from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.plots.canvas import canvas, cut, name_picture, shown, title_inches
 from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
-from keras_vanilla.plots.pieces import START, source_of, target_names
+from keras_vanilla.plots.pieces import START, source_of, target_names, target_of
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
+from keras_vanilla.plots.search_paths import (
+    GIVEN,
+    GREEDY,
+    Path,
+    given_path,
+    greedy_path,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,13 +28,14 @@ MOST_BEAMS = 16
 COLUMN, ROW = 1.12, 0.5  # inches from box to box
 WIDTH, HEIGHT = 0.92, 0.38  # of a box
 LONGEST = 11  # characters of a piece in a box
-GREEDY = "greedy"
+ENTRY, LINE = 1.75, 0.25  # inches of an entry of the legend
 STYLES = {  # of a box: fill, edge, width of the edge, dashes, writing
     "best": (DARK, "black", 1.0, "-", "white"),
     KEPT: ("white", "black", 1.0, "-", "black"),
     DROPPED: ("white", "#666666", 0.9, (0, (4, 2)), "#444444"),
     FINISHED: ("white", "black", 2.6, "-", "black"),
     GREEDY: ("#dddddd", "black", 1.0, "-", "black"),
+    GIVEN: ("white", "black", 1.6, (0, (1, 1)), "black"),
 }
 MEANINGS = {
     "best": "the result",
@@ -35,6 +43,7 @@ MEANINGS = {
     DROPPED: "kept once, then dropped",
     FINISHED: "ended",
     GREEDY: "greedy search",
+    GIVEN: "the given translation",
 }
 
 
@@ -45,8 +54,13 @@ def search_tree(
     length_penalty: float = 0.6,
     max_length: int | None = None,
     steps: int = 12,
+    translation: str | None = None,
 ) -> "Figure":
     """Draws a beam search for one text as a tree, and the greedy path below it.
+
+    A given translation is a path of its own, with the log-probabilities and the score
+    that the model gives it: where its score is above the result's, the search missed
+    it; where it is below, the model prefers the result.
 
     Args:
         translator: Translator.
@@ -55,14 +69,16 @@ def search_tree(
         length_penalty: float, see `beam_search`.
         max_length: int or None, see `beam_search`.
         steps: int. Later steps are not drawn, and the title says so.
+        translation: str or None.
     Returns:
         A matplotlib Figure, as `beam_tree` draws it.
     Raises:
-        ValueError: if the text has no piece or more pieces than the model takes, an
-            argument is out of its range, or there are more than 16 beams.
+        ValueError: if text or translation has no piece or more pieces than the model
+            takes, an argument is out of its range, or there are more than 16 beams.
     """
     _check_beams(beam_size)
     model, source_ids = translator.model, np.array([source_of(translator, text)])
+    target = None if translation is None else target_of(translator, translation)
     result, states = trace_search(
         beam_search,
         model,
@@ -79,6 +95,7 @@ def search_tree(
         states,
         target_names(translator.tokenizer),
         greedy=greedy,
+        given=target and given_path(model, source_ids, target, length_penalty),
         steps=steps,
         title=f"Beam search with {beam_size} beams: {cut(text, 60)}",
     )
@@ -90,6 +107,7 @@ def beam_tree(
     names: Callable[[int], str],
     *,
     greedy: list[dict] | None = None,
+    given: Path | None = None,
     steps: int = 12,
     title: str = "Beam search",
 ) -> "Figure":
@@ -105,6 +123,8 @@ def beam_tree(
         names: function from an id to its name.
         greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
+        given: Path or None, of another translation, as `search_paths.given_path` makes
+            it.
         steps: int. Later steps are not drawn, and the title says so.
         title: str.
     Returns:
@@ -118,21 +138,21 @@ def beam_tree(
     start = tree(states, result, steps)
     nodes = list(walk(start))
     lowest = 1 + max(node.row for node in nodes)
-    paths = [] if greedy is None else _greedy_path(greedy, steps)
-    last = max([node.step for node in nodes] + [len(paths)])
-    drawn = max(len(states), len(greedy or ())) - 1
-    if drawn > steps:
-        title += f" (the first {steps} of {drawn} steps)"
-    axes = _plane(title, last + 1, lowest + bool(paths))
+    paths = [] if greedy is None else [greedy_path(greedy)]
+    paths += [] if given is None else [given]
+    longest = max([len(states) - 1, *(len(path.tokens) for path in paths)])
+    if longest > steps:
+        title += f" (the first {steps} of {longest} steps)"
+    kinds = {"best", *(node.kind for node in nodes), *(path.kind for path in paths)}
+    columns, rows = _columns(nodes, paths, steps), lowest + len(paths)
+    axes = _plane(title, columns, rows, len(kinds))
     for node in nodes:
         _draw_node(axes, node, names)
         for child in node.children:
             _link(axes, node, child)
-    for step, (token, log_prob) in enumerate(paths, start=1):
-        _box(axes, step, lowest + 0.3, names(token), log_prob, GREEDY)
-    if paths:
-        axes.text(0, -(lowest + 0.3) * ROW, "greedy:", ha="center", va="center")
-    _explain(axes, nodes, paths)
+    for row, path in enumerate(paths, start=lowest):
+        _draw_path(axes, path, row + 0.3, names, steps)
+    _explain(axes, kinds)
     return axes.figure
 
 
@@ -143,21 +163,18 @@ def _check_beams(count):
         )
 
 
-def _greedy_path(states, steps):
-    """(token, log-probability up to it) of each step until the first row's end."""
-    path = []
-    for step, state in enumerate(states[1 : steps + 1]):
-        path.append((int(state["ids"][0, step]), float(state["sums"][0])))
-        if state["finished"][0]:
-            break
-    return path
+def _columns(nodes, paths, steps):
+    """The number of columns, one of them for the start, with room for scores."""
+    scored = [min(steps, len(path.tokens)) + (path.score is not None) for path in paths]
+    return 1 + max([node.step for node in nodes] + scored)
 
 
-def _plane(title, columns, rows):
+def _plane(title, columns, rows, entries):
     """Axes in inches: column c is at x = c * COLUMN, row r at y = -r * ROW."""
     width, height = (columns + 0.6) * COLUMN, (rows + 0.6) * ROW
     width = max(6.0, width, title_inches(title))
-    axes = canvas(width=width, height=height + 0.9)[1][0, 0]
+    height += 0.65 + LINE * _legend_lines(width, entries)
+    axes = canvas(width=width, height=height)[1][0, 0]
     axes.set_axis_off()
     axes.set(xlim=(-0.6 * COLUMN, columns * COLUMN), ylim=(-rows * ROW, 0.6 * ROW))
     name_picture(axes, title)
@@ -173,9 +190,22 @@ def _draw_node(axes, node, names):
     ended = node.kind is FINISHED
     _box(axes, node.step, node.row, names(node.tokens[-1]), node.log_prob, style, ended)
     if node.score is not None:
-        x, y = node.step * COLUMN + WIDTH / 2 + 0.08, -node.row * ROW
-        text = f"score\n{node.score:.2f}"
-        axes.text(x, y, text, ha="left", va="center", fontsize=8, gid="score")
+        _write_score(axes, node.step, node.row, node.score)
+
+
+def _draw_path(axes, path, row, names, steps):
+    axes.text(0, -row * ROW, f"{path.kind}:", ha="center", va="center")
+    pairs = zip(path.tokens[:steps], path.log_probs, strict=False)
+    for step, (token, log_prob) in enumerate(pairs, start=1):
+        _box(axes, step, row, names(token), log_prob, path.kind)
+    if path.score is not None and len(path.tokens) <= steps:
+        _write_score(axes, len(path.tokens), row, path.score)
+
+
+def _write_score(axes, column, row, score):
+    x, y = column * COLUMN + WIDTH / 2 + 0.08, -row * ROW
+    text = f"score\n{score:.2f}"
+    axes.text(x, y, text, ha="left", va="center", fontsize=8, gid="score")
 
 
 def _box(axes, column, row, name, log_prob, style, ended=False):
@@ -206,10 +236,13 @@ def _link(axes, node, child):
     )
 
 
-def _explain(axes, nodes, paths):
+def _legend_lines(width, entries):
+    return -(-entries // max(1, int(width / ENTRY)))
+
+
+def _explain(axes, kinds):
     from matplotlib.patches import Patch
 
-    kinds = {node.kind for node in nodes} | {"best"} | ({GREEDY} if paths else set())
     handles = []
     for kind, meaning in MEANINGS.items():
         if kind in kinds:
@@ -223,10 +256,11 @@ def _explain(axes, nodes, paths):
                     label=meaning,
                 )
             )
+    lines = _legend_lines(axes.figure.get_figwidth(), len(handles))
     axes.figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=len(handles),
+        ncols=-(-len(handles) // lines),
         fontsize="small",
         title="a number is the log-probability of all tokens up to there",
         title_fontsize="small",

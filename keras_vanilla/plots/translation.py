@@ -5,8 +5,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from keras import ops
 
+from keras_vanilla._checks import check_choice
 from keras_vanilla.plots.attention import attention_map
-from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
+from keras_vanilla.plots.pieces import (
+    START,
+    source_names,
+    source_of,
+    target_names,
+    target_of,
+)
 from keras_vanilla.plots.positions import position_map
 
 if TYPE_CHECKING:
@@ -27,11 +34,14 @@ def translation_attention(
     kind: str = "cross",
     layer: int | None = None,
     head: int | None = None,
+    translation: str | None = None,
 ) -> "Figure":
-    """Draws the attention weights while a text is translated by greedy search.
+    """Draws the attention weights while a text is translated.
 
-    The rows of the decoder's attention have the names of the pieces that are predicted
-    there, the columns of its self-attention those of the pieces that it reads.
+    By greedy search, or with a translation that is given: then the model reads its
+    pieces, whatever it would have predicted. The rows of the decoder's attention have
+    the names of the pieces that are predicted (or given) there, the columns of its
+    self-attention those of the pieces that it reads.
 
     Args:
         translator: Translator.
@@ -40,17 +50,26 @@ def translation_attention(
             (translation to translation).
         layer: int or None. 1 is the first; None means the last.
         head: int or None. 1 is the first; None means the mean of all.
+        translation: str or None, which means the model's own.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the text has no piece or more pieces than the model takes, or
-            there is no such kind, layer or head.
+        ValueError: if text or translation has no piece or more pieces than the model
+            takes, there is no such kind, layer or head, or a translation is given for
+            the encoder, which does not read it.
     """
-    if kind not in KINDS:
-        raise ValueError(f"`kind` must be one of {tuple(KINDS)}. Received: {kind!r}")
+    check_choice("kind", kind, tuple(KINDS))
+    if kind == "encoder" and translation is not None:
+        raise ValueError(
+            "The encoder does not read the translation: `translation` cannot be "
+            f"combined with kind='encoder'. Received: {translation!r:.60}"
+        )
     model = translator.model
     source = source_of(translator, text)
-    target = next(translator.stream([text]))[0].ids
+    if translation is None:
+        target, piece = next(translator.stream([text]))[0].ids, "piece predicted"
+    else:
+        target, piece = target_of(translator, translation), "piece given"
     shifted = [model.start_id, *target[:-1]]
     inputs = {"source_ids": np.array([source]), "target_ids": np.array([shifted])}
     weights = model.attention_weights(inputs)
@@ -64,7 +83,7 @@ def translation_attention(
         *_rows_and_columns(kind, translator.tokenizer, source, target),
         title=f"{KINDS[kind]}, layer {layer} of {depth}, {of_heads}",
         x_axis="piece read" if kind == "decoder" else "source piece",
-        y_axis="source piece" if kind == "encoder" else "piece predicted",
+        y_axis="source piece" if kind == "encoder" else piece,
     )
 
 

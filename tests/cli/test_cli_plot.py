@@ -50,6 +50,8 @@ def test_pictures_of_a_text(model, tmp_path, ending):
         ("attention", [], "Cross-attention, layer 2 of 2, mean of the heads"),
         ("search", ["--beam-size", "2"], f"Beam search with 2 beams: {TEXT}"),
         ("search", [], f"Beam search with 4 beams: {TEXT}"),
+        ("attention", ["--translation", "drie huis groen"], "piece given"),
+        ("search", ["--translation", "drie huis groen"], "the given translation"),
     ],
 )
 def test_the_options_choose_what_is_drawn(model, tmp_path, picture, choice, title):

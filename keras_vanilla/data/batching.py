@@ -16,6 +16,7 @@ from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.filters import PairFilters
 from keras_vanilla.data.padding import BatchPadder
 from keras_vanilla.data.repeats import shared_sources
+from keras_vanilla.data.sampled_ids import SampledIds
 from keras_vanilla.data.token_cache import TokenCache
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import check_tokenizer
@@ -39,6 +40,7 @@ def batches(
     first_step: int = 0,
     max_length_ratio: float | None = None,
     drop_duplicates: bool = False,
+    sampling: float | None = None,
 ) -> "Batches":
     """Batches of a corpus, as `Transformer.fit` takes them.
 
@@ -75,14 +77,18 @@ def batches(
             many times the tokens of the other, with a warning; None means keep them.
         drop_duplicates: bool. Leave out pairs that have the ids of an earlier pair,
             with a warning.
+        sampling: float. Draw the segmentation of each text anew in every epoch, from
+            (seed, step): `alpha` of `Tokenizer.samplers`. None means the best one.
+            Pairs are left out, counted and bucketed by their best segmentation.
     Returns:
         Batches.
     Raises:
         TypeError: if `tokenizer` is not one.
         ValueError: if a number is out of its range or above a cache's, `widths` do not
             rise to `max_tokens`, no pair or no batch is left, an id is outside the
-            tokenizer's vocabulary, a cache was made with another tokenizer, or replicas
-            cannot be split evenly over processes.
+            tokenizer's vocabulary, a cache was made with another tokenizer, replicas
+            cannot be split evenly over processes, or `sampling` is asked of a tokenizer
+            without `samplers`.
     Example:
         train = batches(corpus, tokenizer)
         model.fit(train, epochs=10)
@@ -115,10 +121,14 @@ def batches(
     report = {reason: list(lines) for reason, lines in corpus.report.items()}
     for reason, lines in survey.left_out.items():
         report[reason] = sorted(report.get(reason, []) + lines)
-    plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder)
+    sampled, growth = None, 1.0
+    if sampling is not None:
+        sampled = SampledIds(store, tokenizer, sampling, seed, max_tokens)
+        growth = sampled.growth
+    plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder, growth)
     replicas = replicas_in_force()
     return Batches(
-        BatchPadder(plan, store, tokenizer, static_shapes, replicas),
+        BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled),
         seed=seed if shuffle else None,
         first_step=first_step,
         tokens_per_epoch=survey.target_tokens,
@@ -133,6 +143,7 @@ def batches(
             static_shapes,
             bool(drop_remainder),
             *filters.settings(),
+            *([] if sampling is None else ["sampling", float(sampling)]),
         ),
         replicas=replicas,
     )

@@ -1,6 +1,7 @@
 """Which pairs are in which batch, in a few bytes per pair."""
 
 import itertools
+import math
 import threading
 import warnings
 from collections.abc import Sequence
@@ -86,6 +87,8 @@ class Plan:
         widths: rising ints, the longest sequence of each bucket.
         tokens_per_batch: int. Largest number of positions of a batch.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
+        growth: float, at least 1. How many times as long as in the store the sequences
+            of a batch may be; its rows are fewer in proportion.
     Raises:
         ValueError: if no batch is left.
     """
@@ -97,12 +100,14 @@ class Plan:
         widths: Sequence[int],
         tokens_per_batch: int,
         drop_remainder: bool,
+        growth: float = 1.0,
     ):
         self._by_length = _longest_first(store, survey)
         self._buckets, left_out = [], 0
         self.steps_per_epoch = stop = 0
         for width, pairs in _pairs_of_widths(widths, survey.counts):
             start, stop = stop, stop + pairs
+            width = min(math.ceil(width * growth), widths[-1])
             rows = max(1, tokens_per_batch // width)
             dropped = pairs % rows if drop_remainder else 0
             left_out += dropped
@@ -115,7 +120,7 @@ class Plan:
         self._shuffled_for = None
 
     def batch(self, step: int, seed: int | None) -> tuple[np.ndarray, int, int]:
-        """The pairs of a step, and the number of rows and width of its bucket."""
+        """The pairs of a step, and the most rows and the width of its batch."""
         epoch, number = divmod(step, self.steps_per_epoch)
         with self._lock:  # another iterator may read another epoch
             if seed is not None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_vanilla.data.bucketing import Plan
 from keras_vanilla.data.id_store import IdStore
+from keras_vanilla.data.sampled_ids import SampledIds
 from keras_vanilla.tokenizer import TokenizerProtocol
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class BatchPadder:
         tokenizer: TokenizerProtocol, for its special ids.
         static_shapes: bool. Pad to the bucket's width and number of rows.
         replicas: Replicas that share each batch.
+        sampled: SampledIds of the store; None means the ids of the store themselves.
     """
 
     def __init__(
@@ -30,8 +32,9 @@ class BatchPadder:
         tokenizer: TokenizerProtocol,
         static_shapes: bool,
         replicas: "Replicas",
+        sampled: SampledIds | None = None,
     ):
-        self.plan, self.store = plan, store
+        self.plan, self.store, self._sampled = plan, store, sampled
         self.static_shapes, self._replicas = static_shapes, replicas
         self.pad_id, self._start_id = tokenizer.pad_id, tokenizer.start_id
 
@@ -40,12 +43,16 @@ class BatchPadder:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Source ids (B, S), target ids (B, T) and labels (B, T) of a step, int32."""
         pairs, rows, width = self.plan.batch(int(step), seed)
-        lengths = self.store.lengths(pairs)  # (B, 2)
+        store = self.store
+        if self._sampled is not None:
+            store = self._sampled.draw(pairs, int(step), width)
+            pairs = np.arange(len(pairs))
+        lengths = store.lengths(pairs)  # (B, 2)
         source_width, target_width = lengths.max(axis=0)
         if self.static_shapes:
             source_width = target_width = width
         here = self._rows_here(rows if self.static_shapes else len(pairs))
-        source_flat, target_flat = self.store.read(pairs[here])
+        source_flat, target_flat = store.read(pairs[here])
         source_lengths, target_lengths = lengths[here].T
         height = here.stop - here.start
         source_ids, _ = self._padded(source_flat, source_lengths, height, source_width)

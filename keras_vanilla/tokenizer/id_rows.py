@@ -47,17 +47,17 @@ def check_iterable(name: str, values: Any) -> Iterable:
     return values
 
 
-def checked_lines(lines: Iterable[str]) -> list[str]:
-    """The lines as a list.
+def checked_lines(lines: Iterable[str], name: str = "lines") -> list[str]:
+    """The lines as a list; `name` is the argument's name, for errors.
 
     Raises:
         TypeError: if it is one str, or holds anything but str.
     """
-    lines = list(check_iterable("lines", lines))
+    lines = list(check_iterable(name, lines))
     for number, line in enumerate(lines, start=1):
         if not isinstance(line, str):
             raise TypeError(
-                f"`lines` must hold str. Received: {type(line).__name__} at line "
+                f"`{name}` must hold str. Received: {type(line).__name__} at line "
                 f"{number}"
             )
     return lines

@@ -17,6 +17,7 @@ from keras_vanilla.tokenizer.id_rows import (
     checked_rows,
     ids_of_text,
 )
+from keras_vanilla.tokenizer.sampling import SegmentationSampler
 from keras_vanilla.tokenizer.special_ids import SpecialIds, load_model, special_ids
 from keras_vanilla.tokenizer.training import learn_vocabulary
 
@@ -79,6 +80,7 @@ class Tokenizer:
         lines: Iterable[str],
         vocabulary_size: int | None = None,
         model_type: str = "unigram",
+        user_defined_symbols: Sequence[str] = (),
     ) -> "Tokenizer":
         """Learns one vocabulary for both languages from text.
 
@@ -104,16 +106,22 @@ class Tokenizer:
                 the size of the table, or less if the text cannot fill that.
             model_type: "unigram" or "bpe". Only unigram models can be exported to
                 mobile.
+            user_defined_symbols: list of str without white space, such as the language
+                tags ["<2fr>", "<2de>"]. Each is one piece wherever it is in a text.
         Raises:
-            TypeError: if `lines` is one str, or holds anything but str.
+            TypeError: if `lines` or the symbols are one str, or hold anything but str.
             ValueError: if there is no text; if a line holds an unpaired surrogate; if
-                the model type is another; if the vocabulary is too small for the byte
-                pieces and the characters (the error names the required size).
+                the model type is another; if a symbol is empty, has white space, or
+                occurs twice; if the vocabulary is too small for the byte pieces, the
+                symbols and the characters (the error names the required size).
         Source: Sennrich & Zhang 2019, "Revisiting Low-Resource Neural Machine
             Translation", for small vocabularies where there is little text.
         """
         model = learn_vocabulary(
-            check_iterable("lines", lines), vocabulary_size, model_type
+            check_iterable("lines", lines),
+            vocabulary_size,
+            model_type,
+            user_defined_symbols,
         )
         tokenizer = cls(model)
         _warn_if_lowered("text", tokenizer.vocabulary_size, vocabulary_size)
@@ -223,6 +231,24 @@ class Tokenizer:
         """
         pieces = [self._pieces(row) for row in checked_rows(ids)]
         return self._target.decode(pieces) if pieces else []
+
+    def samplers(self, alpha: float) -> tuple[SegmentationSampler, SegmentationSampler]:
+        """What draws other segmentations of source ids, and of target ids.
+
+        Args:
+            alpha: float, as of `SegmentationSampler`.
+        Raises:
+            ValueError: if a model is neither unigram nor BPE, or `alpha` is out of its
+                range.
+        Example:
+            source_sampler, _ = tokenizer.samplers(0.2)
+            source_sampler(ids, random.Random(7))
+        """
+        source, target = (
+            SegmentationSampler(model, alpha)
+            for model in (self.source_model, self.target_model)
+        )
+        return source, target
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces of source ids as SentencePiece writes them: "▁" begins a word.

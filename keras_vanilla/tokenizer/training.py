@@ -4,11 +4,12 @@ import bisect
 import io
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
 
 from keras_vanilla._checks import check_choice, check_line
+from keras_vanilla.tokenizer.id_rows import checked_lines
 
 MODEL_TYPES = ("unigram", "bpe")
 NORMALIZATION = "nmt_nfkc"
@@ -18,7 +19,8 @@ SHORT_LINE = re.compile(r".{1,1000}(?=\s|$)|.{1,1000}", re.DOTALL)
 # It also drops, without a warning, every line that holds its own mark for unknowns.
 UNKNOWN_MARK = "\u2585"
 SPACE_MARK = "▁"
-SMALLEST_SIZE = 4 + 256  # special and byte pieces
+SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
+SMALLEST_SIZE = len(SPECIAL_PIECES) + 256  # and byte pieces
 # A text of fewer lines than each number gets the size beside it; else the last size.
 LINES = (40_000, 2_000_000, 20_000_000)
 SIZES = (4_000, 8_000, 16_000, 32_000)
@@ -39,7 +41,10 @@ def fitting_size(num_lines: int, num_characters: int) -> int:
 
 
 def learn_vocabulary(
-    lines: Iterable[str], vocabulary_size: int | None, model_type: str
+    lines: Iterable[str],
+    vocabulary_size: int | None,
+    model_type: str,
+    user_defined_symbols: Sequence[str] = (),
 ) -> bytes:
     """A SentencePiece model of at most `vocabulary_size` pieces.
 
@@ -52,17 +57,20 @@ def learn_vocabulary(
         vocabulary_size: int. Lowered when the text cannot fill it; None means the
             `fitting_size`.
         model_type: "unigram" or "bpe".
+        user_defined_symbols: list of str, each of which becomes one piece.
     Raises:
-        TypeError: if a line is not a str.
+        TypeError: if a line or a symbol is not a str.
         ValueError: if the type is another, there is no text, a line holds an unpaired
-            surrogate, or the size is too small for the special pieces, the byte pieces
-            and the characters.
+            surrogate, a symbol cannot be one piece, or the size is too small for the
+            special pieces, the byte pieces, the symbols and the characters.
     """
     check_choice("model_type", model_type, MODEL_TYPES)
+    symbols = _checked_symbols(user_defined_symbols)
     lines = list(lines) if isinstance(lines, Iterator) else lines
     num_lines = _checked_length(lines)
     if vocabulary_size is None:
-        vocabulary_size = fitting_size(num_lines, len(_characters(lines)))
+        num_characters = len(_characters(lines))
+        vocabulary_size = fitting_size(num_lines, num_characters) + len(symbols)
     every = -(-num_lines // MOST_LINES)
     characters = sorted(_characters(lines) - {SPACE_MARK}) if every > 1 else []
     model = io.BytesIO()
@@ -72,7 +80,8 @@ def learn_vocabulary(
             required_chars="".join(characters),
             model_writer=model,
             # For a smaller size the error would not name the required one.
-            vocab_size=max(SMALLEST_SIZE, vocabulary_size),
+            vocab_size=max(SMALLEST_SIZE + len(symbols), vocabulary_size),
+            user_defined_symbols=symbols,
             hard_vocab_limit=False,  # lower a size that the text cannot fill
             model_type=model_type,
             normalization_rule_name=NORMALIZATION,
@@ -86,8 +95,21 @@ def learn_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise ValueError(_explanation(str(error), vocabulary_size)) from None
+        raise ValueError(_explanation(str(error), vocabulary_size, symbols)) from None
     return model.getvalue()
+
+
+def _checked_symbols(symbols):
+    """The symbols as a list, each of which SentencePiece keeps in one piece."""
+    symbols = checked_lines(symbols, "user_defined_symbols")
+    for symbol in symbols:
+        has_space = symbol.split() != [symbol] or SPACE_MARK in symbol
+        if has_space or symbol in SPECIAL_PIECES or symbols.count(symbol) > 1:
+            raise ValueError(
+                "`user_defined_symbols` must be different texts without white space, "
+                f"other than {', '.join(SPECIAL_PIECES)}. Received: {symbol!r}"
+            )
+    return symbols
 
 
 def _checked_length(lines):
@@ -117,11 +139,13 @@ def _characters(lines):
     return characters
 
 
-def _explanation(error, vocabulary_size):
+def _explanation(error, vocabulary_size, symbols):
     required = REQUIRED_SIZE.search(error)
     if required is None:
         return f"SentencePiece cannot learn {vocabulary_size} pieces from this text."
+    own = f", {len(symbols)} user-defined symbols" if symbols else ""
     return (
-        "`vocabulary_size` must hold 4 special pieces, 256 byte pieces and every "
-        f"character of the text: at least {required[1]}. Received: {vocabulary_size}"
+        f"`vocabulary_size` must hold 4 special pieces, 256 byte pieces{own} and "
+        f"every character of the text: at least {required[1]}. Received: "
+        f"{vocabulary_size}"
     )

@@ -131,3 +131,42 @@ def test_of_a_very_large_text_every_nth_line_is_read_and_every_character_kept(
     assert [len(row) for row in ids[:99]] == [
         len(row) for row in third.encode(lines)[:99]
     ]
+
+
+# Symbols of the user's own
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_language_tags_are_one_piece_wherever_they_are(model_type):
+    tags = ["<2fr>", "<2de>", "a,b"]
+    tokenizer = Tokenizer.train(LINES, 310, model_type, user_defined_symbols=tags)
+    line = "<2fr> the cat<2de> a,b"
+    (ids,) = tokenizer.encode([line])
+    pieces = tokenizer.source_pieces(ids)
+    assert [piece for piece in pieces if piece in tags] == tags
+    assert tokenizer.decode([ids]) == [line]
+    assert tokenizer.source_graph([line]).to_list() == [ids]
+    plain = Tokenizer.train(LINES, 310, model_type)
+    (ids,) = plain.encode([line])
+    assert not set(tags) & set(plain.source_pieces(ids))
+
+
+def test_symbols_have_room_beside_the_text():
+    lines = chinese_lines()
+    with_tags = Tokenizer.train(lines, user_defined_symbols=["<2fr>", "<2de>"])
+    assert with_tags.vocabulary_size == Tokenizer.train(lines).vocabulary_size + 2
+    message = "256 byte pieces, 1 user-defined symbols and every.*Received: 270"
+    with pytest.raises(ValueError, match=message):
+        Tokenizer.train(LINES, 270, user_defined_symbols=["<2fr>"])
+
+
+@pytest.mark.parametrize("symbols", [["<s>"], ["a b"], [""], ["x", "x"], ["▁x"]])
+def test_symbols_that_cannot_be_one_piece_are_refused(symbols):
+    with pytest.raises(ValueError, match="different texts without white space.*Rece"):
+        Tokenizer.train(LINES, 310, user_defined_symbols=symbols)
+
+
+@pytest.mark.parametrize("symbols", ["<2fr>", [5]])
+def test_symbols_are_a_list_of_str(symbols):
+    with pytest.raises(TypeError, match="`user_defined_symbols` must"):
+        Tokenizer.train(LINES, 310, user_defined_symbols=symbols)

@@ -1,0 +1,81 @@
+"""The ids of a batch in segmentations that are drawn anew for each step."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from keras_vanilla.data.id_store import FlatIds, IdShard, IdStore
+from keras_vanilla.tokenizer import TokenizerProtocol
+
+MEASURED = 500  # pairs, to learn how much longer segmentations become
+ROOM = 90  # percent of the pairs that fit into the width that is planned
+
+
+class SampledIds:
+    """Draws other segmentations of the pairs of a step, from (seed, step) alone.
+
+    A segmentation that does not fit into its batch gives way to the ids of the store.
+
+    Args:
+        store: IdStore, the ids of the pairs.
+        tokenizer: Tokenizer, or another one that has `samplers`.
+        alpha: float, as of `Tokenizer.samplers`.
+        seed: int.
+        max_tokens: int. Longest sequence.
+    Attributes:
+        growth: float. How many times as long as in the store a pair becomes, except
+            for one pair in ten, which becomes longer.
+    Raises:
+        ValueError: if `alpha` is out of its range, or the tokenizer has one
+            segmentation of each text.
+    """
+
+    def __init__(
+        self,
+        store: IdStore,
+        tokenizer: TokenizerProtocol,
+        alpha: float,
+        seed: int,
+        max_tokens: int,
+    ):
+        if not hasattr(tokenizer, "samplers"):
+            raise ValueError(
+                "`sampling` needs a tokenizer with several segmentations of a text, "
+                f"such as SentencePiece's. Received: a {type(tokenizer).__name__}"
+            )
+        self._store, self._samplers = store, tokenizer.samplers(alpha)
+        self._seed, self._max_tokens = seed, max_tokens
+        self._sizes = tokenizer.vocabulary_size, tokenizer.target_vocabulary_size
+        self.growth = self._measured_growth()
+
+    def draw(self, pairs: np.ndarray, step: int, width: int) -> IdStore:
+        """The pairs of a step, each of at most `width` ids, as pairs 0, 1, 2, ..."""
+        chance = random.Random(f"{self._seed} {step}")
+        most = min(width, self._max_tokens)
+        sides = [
+            FlatIds.of([_sampled(row, sampler, chance, most) for row in rows], size)
+            for rows, sampler, size in zip(
+                self._rows(pairs), self._samplers, self._sizes, strict=True
+            )
+        ]
+        return IdStore([IdShard(*sides, np.arange(len(pairs)))], longest=width)
+
+    def _rows(self, pairs) -> list[Sequence[np.ndarray]]:
+        """The ids of each pair in the store, of source and target."""
+        ends = np.cumsum(self._store.lengths(pairs), axis=0)
+        flats = self._store.read(pairs)
+        return [np.split(ids, ends[:-1, side]) for side, ids in enumerate(flats)]
+
+    def _measured_growth(self):
+        pairs = np.unique(np.linspace(0, len(self._store) - 1, MEASURED).astype(int))
+        before = self._store.lengths(pairs).max(axis=1)
+        drawn = self.draw(pairs, step=-1, width=self._max_tokens)
+        after = drawn.lengths(np.arange(len(pairs))).max(axis=1)
+        return max(1.0, float(np.percentile(after / before, ROOM)))
+
+
+def _sampled(row, sampler, chance, most):
+    *ids, end = row.tolist()
+    ids = [*sampler(ids, chance), end]
+    return ids if len(ids) <= most else row

@@ -1,0 +1,144 @@
+import collections
+import io
+import itertools
+import math
+import random
+
+import pytest
+import sentencepiece
+
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer.sampling import SegmentationSampler
+
+CHANCE = random.Random(2)
+SYLLABLES = ["ka", "to", "mi", "ran", "sel", "du", "pona", "list"]
+WORDS = ["".join(CHANCE.choices(SYLLABLES, k=CHANCE.randint(1, 4))) for _ in range(199)]
+LINES = [" ".join(CHANCE.choices(WORDS, k=7)) for _ in range(307)]
+
+
+def trained(model_type, **settings):
+    return Tokenizer.train(LINES, 320, model_type, **settings)
+
+
+@pytest.fixture(scope="module", params=["unigram", "bpe"])
+def tokenizer(request):
+    return trained(request.param, user_defined_symbols=["<2fr>"])
+
+
+@pytest.fixture(scope="module")
+def unigram():
+    return trained("unigram")
+
+
+def processor(tokenizer):
+    return sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+
+
+def best(tokenizer, lines):
+    return [ids[:-1] for ids in tokenizer.encode(lines)]
+
+
+def test_text_and_whatever_is_no_piece_stay(tokenizer):
+    lines = [*LINES, "<2fr> kato mi", "du<2fr>ka ж!", ""]
+    sampler, _ = tokenizer.samplers(0.3)
+    chance = random.Random(5)
+    peer = processor(tokenizer)
+    changed = 0
+    for ids in best(tokenizer, lines):
+        sampled = sampler(ids, chance)
+        assert peer.decode(sampled) == peer.decode(ids)
+        kept = [id_ for id_ in ids if id_ < 261]  # bytes, and the symbol
+        assert [id_ for id_ in sampled if id_ < 261] == kept
+        changed += sampled != ids
+    assert changed > 100
+
+
+def test_the_random_numbers_decide(tokenizer):
+    (ids,) = best(tokenizer, LINES[:1])
+    one, other = (
+        [sampler(ids, chance) for _ in range(9)]
+        for sampler, chance in (
+            (tokenizer.samplers(0.3)[0], random.Random(5)),
+            (SegmentationSampler(tokenizer.source_model, 0.3), random.Random(5)),
+        )
+    )
+    assert one == other and len(set(map(tuple, one))) > 1
+
+
+@pytest.mark.parametrize("model_type, alpha", [("unigram", 500.0), ("bpe", 0.0)])
+def test_without_chance_it_is_the_best_segmentation(model_type, alpha):
+    tokenizer, chance = trained(model_type), random.Random(1)
+    sampler, _ = tokenizer.samplers(alpha)
+    for ids in best(tokenizer, LINES):
+        assert sampler(ids, chance) == ids
+
+
+def segmentations(peer, word):
+    """Every way to cut a word into pieces, each a tuple of ids."""
+    for cuts in itertools.product([False, True], repeat=len(word) - 1):
+        places = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), len(word)]
+        pieces = [word[a:b] for a, b in itertools.pairwise(places)]
+        ids = tuple(map(peer.piece_to_id, pieces))
+        if peer.unk_id() not in ids:
+            yield ids
+
+
+def test_probabilities_are_those_of_the_formula(unigram):
+    peer, alpha, count = processor(unigram), 0.2, 6_000
+    word = max(WORDS, key=lambda word: len(best(unigram, [word])[0]) == 2)
+    (ids,) = best(unigram, [word])
+    weights = {
+        each: math.exp(alpha * sum(map(peer.get_score, each)))
+        for each in segmentations(peer, f"▁{word}")
+    }
+    assert len(weights) > 5
+    sampler, chance = unigram.samplers(alpha)[0], random.Random(3)
+    found = collections.Counter(tuple(sampler(ids, chance)) for _ in range(count))
+    assert set(found) <= set(weights)
+    total = sum(weights.values())
+    for each, weight in weights.items():
+        expected = weight / total
+        deviation = math.sqrt(expected * (1 - expected) / count)
+        assert abs(found[each] / count - expected) < 5 * deviation + 1e-9
+
+
+def test_bpe_leaves_out_merges_with_the_probability():
+    tokenizer = Tokenizer.train(["ab ab ab ab"], 266, "bpe")
+    peer = processor(tokenizer)
+    assert "▁ab" in {peer.id_to_piece(i) for i in range(266)}
+    (ids,) = best(tokenizer, ["ab"])
+    chance, count = random.Random(3), 5_000
+    plain, often = (tokenizer.samplers(alpha)[0] for alpha in (0.0, 0.4))
+    assert plain(ids, chance) == ids
+    lengths = collections.Counter(len(often(ids, chance)) for _ in range(count))
+    # Whole: each of its two merges is taken when its turn comes.
+    merges = [i for i in range(266) if peer.id_to_piece(i) in ("▁a", "ab", "▁ab")]
+    first = 1 - 0.4 ** (len(merges) - 1)  # one of the pairs that are pieces
+    assert lengths[3] / count == pytest.approx(1 - first, abs=0.03)
+    assert lengths[1] / count == pytest.approx(first * 0.6, abs=0.03)
+
+
+def test_what_cannot_be_sampled_is_refused(unigram):
+    with pytest.raises(ValueError, match="`sampling` must be a finite.*Received: -1"):
+        unigram.samplers(-1)
+    with pytest.raises(ValueError, match="`sampling`.*below 1. Received: 1.0"):
+        trained("bpe").samplers(1.0)
+    with pytest.raises(ValueError, match="type UNIGRAM or BPE. Received: WORD"):
+        Tokenizer(word_model()).samplers(0.1)
+
+
+def word_model():
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES),
+        model_writer=model,
+        vocab_size=50,
+        model_type="word",
+        hard_vocab_limit=False,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+    )
+    return model.getvalue()

@@ -34,7 +34,7 @@ def new_translator(
     Example:
         translator = new_translator(corpus, preset="tiny", max_length=60)
     """
-    shape = set(inspect.signature(Transformer).parameters) - {"kwargs"}
+    shape = set(inspect.signature(Transformer.__init__).parameters) - {"self", "kwargs"}
     names = TrainingConfig.names()
     refuse_unknown("new_translator", settings, ["tokenizer", *names, *sorted(shape)])
     config = TrainingConfig(**{k: v for k, v in settings.items() if k in names})
@@ -65,7 +65,7 @@ def untrained(
     arguments = {
         "source_vocabulary_size": tokenizer.vocabulary_size,
         "target_vocabulary_size": tokenizer.target_vocabulary_size,
-        "share_embeddings": tokenizer.source_model == tokenizer.target_model,
+        "share_embeddings": tokenizer.shares_vocabulary,
         "pad_id": tokenizer.pad_id,
         "start_id": tokenizer.start_id,
         "end_id": tokenizer.end_id,

@@ -88,6 +88,24 @@ def check_choice(name: str, value: Any, choices: Sequence) -> Any:
     return value
 
 
+def check_ids(what: str, ids: Any, size: int) -> None:
+    """Refuses ids that a vocabulary does not have.
+
+    Args:
+        what: str. What an id is, for the error, such as "source id".
+        ids: NumPy array of numbers.
+        size: int. The vocabulary's size.
+    Raises:
+        ValueError: if one is not a whole number, negative, or at least `size`.
+    """
+    outside = ids[(ids < 0) | (ids >= size) | (ids % 1 != 0)]
+    if len(outside):
+        raise ValueError(
+            f"Each {what} must be a whole number of at least 0 and below the "
+            f"vocabulary's size, {size}. Received: {outside[0]}"
+        )
+
+
 def check_line(number: int, line: Any, name: str = "Line") -> bytes:
     """The UTF-8 form of a line of text.
 

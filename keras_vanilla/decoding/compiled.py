@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
+from keras_vanilla._checks import check_ids
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import checked_prefix
 from keras_vanilla.decoding.sampling import check_seed
@@ -21,7 +23,8 @@ class CompiledSearch:
     seeds. The model's weights are read at each call: it may be trained in between.
 
     Args:
-        model: a Keras model with what `greedy_search` needs.
+        model: a Keras model with what `greedy_search` needs. If it has a
+            `source_vocabulary_size`, other source ids are refused.
     """
 
     def __init__(self, model: keras.Model):
@@ -44,7 +47,8 @@ class CompiledSearch:
             settings: the search's other arguments; they must be hashable.
         Raises:
             ValueError: if the search takes a `seed` and it is not valid, see `sample`;
-                if `target_prefix` is not valid, see `Constraints`.
+                if a source id is outside the vocabulary, or `target_prefix` is not
+                valid, see `Constraints`.
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
@@ -56,6 +60,9 @@ class CompiledSearch:
         compiled = self._searches[key]
         if seeded:
             compiled.start_from(seed)
+        if hasattr(self._model, "source_vocabulary_size"):  # no graph can check it
+            size = self._model.source_vocabulary_size
+            check_ids("source id", np.asarray(source_ids), size)
         inputs = {"source_ids": source_ids}
         if target_prefix is not None:
             inputs["target_prefix"] = checked_prefix(self._model, target_prefix)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
 
@@ -138,9 +138,8 @@ def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
 
 def _check_prefix_ids(model, ids):
     real = ids != model.pad_id
-    size = model.target_vocabulary_size
+    check_ids("id of `target_prefix`", ids[real], model.target_vocabulary_size)
     for wrong, expected in (
-        (real & ((ids < 0) | (ids >= size)), f"must be from 0 to {size - 1}"),
         (real & (ids == model.start_id), "are given without the start"),
         (real & (ids == model.end_id), "are given without an end"),
         (real[:, 1:] & ~real[:, :-1], "come before the pads of their row"),

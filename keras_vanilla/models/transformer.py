@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer, refuse_unknown
+from keras_vanilla._checks import check_ids, check_integer, refuse_unknown
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import steps
 from keras_vanilla.layers import (
@@ -334,16 +334,7 @@ class Transformer(keras.Model):
             ids = ops.convert_to_numpy(ids)
         except (NotImplementedError, TypeError, ValueError):
             return  # symbolic: there is no value to read
-        if (
-            ids.dtype.kind in "iu"
-            and ids.size
-            and not 0 <= ids.min() <= ids.max() < size
-        ):
-            outside = ids[(ids < 0) | (ids >= size)][0]
-            raise ValueError(
-                f"Each {side} id must be at least 0 and below the {side} vocabulary's "
-                f"size, {size}. Received: {outside}"
-            )
+        check_ids(f"{side} id", ids, size)
 
 
 CONFIG = tuple(

@@ -371,8 +371,8 @@ def test_run_search_hands_prefix_and_size_to_both_searches():
 # What is refused
 
 WRONG_PREFIXES = [
-    ([[3, 6], [4, 0]], "must be from 0 to 5. Received: row 0, .3, 6."),
-    ([[3, 4], [-1, 0]], "must be from 0 to 5. Received: row 1, .-1, 0."),
+    ([[3, 6], [4, 0]], "Each id of `target_prefix` .* below .* 6. Received: 6"),
+    ([[3, 4], [-1, 0]], "Each id of `target_prefix` .* at least 0 .* Received: -1"),
     ([[3, END], [4, 0]], "without an end. Received: row 0"),
     ([[START, 3], [4, 0]], "without the start. Received: row 0"),
     ([[0, 3], [4, 0]], "before the pads of their row. Received: row 0, .0, 3."),

@@ -8,7 +8,7 @@ from keras import ops
 from models import ids
 from word_reversal import padded
 
-from keras_vanilla.decoding import CompiledSearch, greedy_search
+from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
 from keras_vanilla.decoding.hypothesis_end import output_length
 
 PAD, START, END = 0, 2, 3
@@ -186,9 +186,14 @@ def test_a_row_says_the_same_alone_and_among_others(model, source):
         np.testing.assert_array_equal(alone[0], row)
 
 
-def test_ids_outside_the_vocabulary_are_refused(model):
-    with pytest.raises(ValueError, match="source id .* 324. Received: 324"):
-        greedy_search(model, np.array([[5, 324]]))
+@pytest.mark.parametrize("wrong", [324, -1, 5.5, np.nan])
+def test_ids_outside_the_vocabulary_are_refused(model, wrong):
+    source, message = np.array([[5, wrong]]), f"source id .* 324. Received: {wrong}"
+    for search in (greedy_search, beam_search, sample):
+        with pytest.raises(ValueError, match=message):
+            search(model, source)
+        with pytest.raises(ValueError, match=message):
+            CompiledSearch(model)(search, source)
 
 
 def test_compiled_search_says_the_same_and_follows_the_weights(

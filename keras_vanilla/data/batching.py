@@ -19,7 +19,7 @@ from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.sampled_ids import SampledIds
 from keras_vanilla.data.token_cache import TokenCache
 from keras_vanilla.tokenizer import TokenizerProtocol
-from keras_vanilla.tokenizer.protocol import check_tokenizer
+from keras_vanilla.tokenizer.protocol import OF_BATCHES, check_tokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -96,7 +96,7 @@ def batches(
     from keras_vanilla.distribution.replicas import replicas_in_force
     from keras_vanilla.distribution.strategies import default_shapes
 
-    check_tokenizer(tokenizer)
+    check_tokenizer(tokenizer, OF_BATCHES)
     tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)
     max_tokens = check_integer("max_tokens", max_tokens, 2)
     seed = check_integer("seed", seed, 0)

@@ -16,7 +16,7 @@ from keras_vanilla.data.id_file import ShardFile
 from keras_vanilla.data.id_store import IdStore
 from keras_vanilla.data.shards import Paths, check_line_counts, names_of, paired_paths
 from keras_vanilla.tokenizer import TokenizerProtocol
-from keras_vanilla.tokenizer.protocol import check_tokenizer
+from keras_vanilla.tokenizer.protocol import OF_BATCHES, check_tokenizer
 
 
 class TokenCache:
@@ -120,7 +120,7 @@ class TokenCache:
                 no pair is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         """
-        check_tokenizer(tokenizer)
+        check_tokenizer(tokenizer, OF_BATCHES)
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
         wanted = (paths, tokenizer, max_tokens)

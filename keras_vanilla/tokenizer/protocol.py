@@ -69,15 +69,20 @@ class TokenizerProtocol(Protocol):
 
 MEMBERS = (*TokenizerProtocol.__annotations__, *vars(TokenizerProtocol))
 MEMBERS = tuple(name for name in MEMBERS if not name.startswith("_"))
+OF_BATCHES = ("pad_id", "start_id", "vocabulary_size", "target_vocabulary_size")
+OF_BATCHES += ("digest", "encode", "encode_target")
 
 
-def check_tokenizer(tokenizer: Any) -> None:
+def check_tokenizer(tokenizer: Any, members: Sequence[str] = MEMBERS) -> None:
     """Refuses what is not a tokenizer.
 
+    Args:
+        tokenizer: what was received.
+        members: the names that are needed.
     Raises:
-        TypeError: if a member of `TokenizerProtocol` is missing.
+        TypeError: if one of them is missing.
     """
-    missing = [name for name in MEMBERS if not hasattr(tokenizer, name)]
+    missing = [name for name in members if not hasattr(tokenizer, name)]
     if missing:
         raise TypeError(
             "`tokenizer` must have the members of keras_vanilla.tokenizer."

@@ -1,12 +1,35 @@
 """Checks of arguments, and how errors name what they received."""
 
 import difflib
+import inspect
 import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 LARGEST_INT32 = 2**31 - 1  # ids, sizes and lengths are int32 in every graph
+NAMES_ELSEWHERE = {  # in KerasHub, PyTorch and Hugging Face: (our names)
+    "dim_feedforward": ("d_ff",),
+    "dropout_rate": ("dropout",),
+    "embed_dim": ("d_model",),
+    "embedding_dim": ("d_model",),
+    "ffn_dim": ("d_ff",),
+    "hidden_dim": ("d_model", "d_ff"),
+    "hidden_size": ("d_model",),
+    "input_dim": ("vocabulary_size",),
+    "intermediate_dim": ("d_ff",),
+    "layer_norm_eps": ("layer_norm_epsilon",),
+    "max_sequence_length": ("max_length",),
+    "mask_zero": ("pad_id",),
+    "nhead": ("num_heads",),
+    "norm_first": ("normalize_first",),
+    "num_decoder_blocks": ("num_decoder_layers",),
+    "num_layers": ("num_encoder_layers",),
+    "output_dim": ("d_model",),
+    "rate": ("dropout",),
+    "sequence_length": ("max_length",),
+    "vocab_size": ("vocabulary_size", "source_vocabulary_size"),
+}
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
@@ -32,6 +55,15 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
     return number
 
 
+def check_seed(seed: Any) -> int | None:
+    """The `seed` as a Python int, or None.
+
+    Raises:
+        ValueError: if it is neither None nor an integer of at least 0.
+    """
+    return None if seed is None else check_integer("seed", seed, 0)
+
+
 def check_probability(name: str, value: Any) -> float:
     """The value as a Python float that is at least 0 and below 1.
 
@@ -45,7 +77,11 @@ def check_probability(name: str, value: Any) -> float:
 
 
 def check_number(
-    name: str, value: Any, least: float = -math.inf, below: float = math.inf
+    name: str,
+    value: Any,
+    least: float = -math.inf,
+    below: float = math.inf,
+    above: float = -math.inf,
 ) -> float:
     """The value as a finite Python float.
 
@@ -54,6 +90,7 @@ def check_number(
         value: a number.
         least: float. Lowest value allowed.
         below: float. All values allowed are below it.
+        above: float. All values allowed are above it.
     Raises:
         ValueError: if it is not a number, not finite, or out of range.
     """
@@ -61,9 +98,9 @@ def check_number(
         number = math.nan if isinstance(value, (bool, str)) else float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not (math.isfinite(number) and least <= number < below):
-        limits = [f"at least {least:g}"] if math.isfinite(least) else []
-        limits += [f"below {below:g}"] if math.isfinite(below) else []
+    if not (math.isfinite(number) and least <= number < below and number > above):
+        bounds = {"at least": least, "above": above, "below": below}
+        limits = [f"{name} {b:g}" for name, b in bounds.items() if math.isfinite(b)]
         text = f", {' and '.join(limits)}" if limits else ""
         raise ValueError(f"`{name}` must be a finite number{text}. Received: {value!r}")
     return number
@@ -128,6 +165,46 @@ def check_line(number: int, line: Any, name: str = "Line") -> bytes:
         ) from None
 
 
+class CheckedArguments:
+    """A layer or model whose constructor names, in an error, the argument at fault.
+
+    The errors, of type TypeError, name the class that was called and what is missing,
+    is not known, or should be given by name.
+    """
+
+    def __new__(cls, *args, **kwargs):
+        if args or kwargs:  # Keras makes one without any when it looks at a class
+            _check_arguments(cls, args, kwargs)
+        return super().__new__(cls, *args, **kwargs)
+
+
+def _check_arguments(owner, args, kwargs):
+    refuse_unknown(owner.__name__, kwargs, _argument_names(owner))
+    signature = inspect.signature(owner.__init__)
+    try:
+        signature.bind(None, *args, **kwargs)
+    except TypeError as error:
+        own = [
+            each.replace(annotation=each.empty)
+            for name, each in signature.parameters.items()
+            if name != "self" and each.kind != each.VAR_KEYWORD
+        ]
+        expected = inspect.Signature(own)
+        raise TypeError(
+            f"{owner.__name__}: {error}. Expected: {owner.__name__}{expected}"
+        ) from None
+
+
+def _argument_names(owner):
+    """The names that a class and its own bases take, and those of every Keras layer."""
+    names = {"input_shape", "input_dim", "batch_shape", "batch_input_shape"}
+    for each in owner.__mro__:
+        kerass = each.__module__.startswith("keras.")
+        if "__init__" in vars(each) and not (kerass and each.__name__ != "Layer"):
+            names |= inspect.signature(each.__init__).parameters.keys()
+    return names - {"self", "args", "kwargs"}
+
+
 def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Refuses argument names that are not known.
 
@@ -176,5 +253,6 @@ def first_line(error: BaseException) -> str:
 
 def _nearest(value, choices):
     texts = [choice for choice in choices if isinstance(choice, str)]
-    near = difflib.get_close_matches(str(value), texts, n=1)
+    near = [name for name in NAMES_ELSEWHERE.get(str(value), ()) if name in texts]
+    near = near or difflib.get_close_matches(str(value), texts, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

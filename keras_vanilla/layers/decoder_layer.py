@@ -1,9 +1,13 @@
 """One layer of the decoder, for whole sequences and for one token at a time."""
 
+import operator
+
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.layers.attention_masks import padding_mask
 from keras_vanilla.layers.transformer_layer import TransformerLayer
 
 
@@ -18,7 +22,8 @@ class DecoderLayer(TransformerLayer):
     with dropout on each sub-layer's output before the addition. Position t sees
     positions 0..t, and no padding of either sequence; the mask of `inputs` goes
     through. `call` takes the whole target; `start_cache` and `step` compute the same
-    one position at a time. Arguments as in `EncoderLayer`.
+    one position at a time. Arguments as in `EncoderLayer`, which with `use_causal_mask`
+    is the layer for a decoder without an encoder.
 
     Args:
         num_heads: int. Number of heads (N).
@@ -29,6 +34,8 @@ class DecoderLayer(TransformerLayer):
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+        kernel_initializer: name or Initializer, of every kernel.
+        kernel_regularizer: name, Regularizer or None, of every kernel.
         seed: int or None. Of all its dropouts, each of which draws its own numbers.
     Call arguments:
         inputs: float tensor (B, T, D).
@@ -40,9 +47,10 @@ class DecoderLayer(TransformerLayer):
         Float tensor (B, T, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, T, T) and (B, N, T, S).
     Raises:
-        ValueError: if a size is not positive; when built, if `key_dim` is None and
-            d_model is not divisible by `num_heads`; if a step's index is past the
-            cache.
+        TypeError: if there is no such argument, or `d_ff` is missing.
+        ValueError: if a size is not positive, or there is no memory; when built, if
+            `key_dim` is None and d_model is not divisible by `num_heads`; if a step has
+            more than one position, or an index past the cache.
     Example:
         >>> layer = DecoderLayer(num_heads=2, d_ff=16)
         >>> target = np.ones((1, 3, 8), "float32")
@@ -55,7 +63,13 @@ class DecoderLayer(TransformerLayer):
 
     CACHE_NAMES = ("self_key", "self_value", "cross_key", "cross_value")
 
-    def build(self, inputs_shape, memory_shape):
+    def build(self, inputs_shape, memory_shape=None):
+        if memory_shape is None:
+            raise ValueError(
+                "DecoderLayer attends to an encoder's output: call it as "
+                "layer(inputs, memory). Without an encoder use "
+                "EncoderLayer(...)(inputs, use_causal_mask=True)."
+            )
         self.self_attention, self.self_attention_residual = self._build_attention(
             "self_attention", inputs_shape, inputs_shape
         )
@@ -69,22 +83,19 @@ class DecoderLayer(TransformerLayer):
     def call(
         self,
         inputs,
-        memory,
+        memory=None,
         inputs_mask=None,
         memory_mask=None,
         return_attention_scores=False,
         training=None,
     ):
-        settings = {
-            "query_mask": inputs_mask,
-            "return_attention_scores": return_attention_scores,
-            "training": training,
-        }
+        settings = {"query_mask": inputs_mask, "training": training}
         query = self.self_attention_residual.before(inputs)
         outputs, self_weights = self._attend(
             self.self_attention,
             query,
             query,
+            return_attention_scores,
             value_mask=inputs_mask,
             use_causal_mask=True,
             **settings,
@@ -93,7 +104,12 @@ class DecoderLayer(TransformerLayer):
 
         query = self.cross_attention_residual.before(x)
         outputs, cross_weights = self._attend(
-            self.cross_attention, query, memory, value_mask=memory_mask, **settings
+            self.cross_attention,
+            query,
+            memory,
+            return_attention_scores,
+            value_mask=memory_mask,
+            **settings,
         )
         x = self.cross_attention_residual.after(x, outputs, training=training)
 
@@ -110,18 +126,13 @@ class DecoderLayer(TransformerLayer):
             Dict of tensors: "self_key", "self_value" (B, N, L, H), all zeros, and
             "cross_key", "cross_value" (B, N, S, H).
         """
-        batch = ops.shape(memory)[0]
-        attention = self.self_attention
-        sizes = {"self_key": attention.key_dim, "self_value": attention.value_dim}
-        cache = {
-            name: ops.zeros(
-                (batch, self.num_heads, max_length, size), dtype=self.compute_dtype
-            )
-            for name, size in sizes.items()
+        past = self.self_attention.start_cache(ops.shape(memory)[0], max_length)
+        return {
+            "self_key": past["key"],
+            "self_value": past["value"],
+            "cross_key": self.cross_attention.project_key(memory),
+            "cross_value": self.cross_attention.project_value(memory),
         }
-        cache["cross_key"] = self.cross_attention.project_key(memory)
-        cache["cross_value"] = self.cross_attention.project_value(memory)
-        return cache
 
     def step(
         self,
@@ -140,14 +151,10 @@ class DecoderLayer(TransformerLayer):
         Returns:
             Outputs (B, 1, D), and the cache with this position in it.
         Raises:
-            ValueError: if `index` is a Python int past the end of the cache.
+            ValueError: if there is more than one position, or `index` is an int, of
+                Python or NumPy, past the end of the cache.
         """
-        length = cache["self_key"].shape[2]
-        if isinstance(index, int) and length is not None and not 0 <= index < length:
-            raise ValueError(
-                f"`index` must be a position of the cache, which holds {length}. "
-                f"Received: index={index}"
-            )
+        _check_step(inputs, index, cache["self_key"].shape[2])
         x, attention = inputs, self.self_attention
         query = self.self_attention_residual.before(x)
         place = (0, 0, index, 0)
@@ -161,24 +168,44 @@ class DecoderLayer(TransformerLayer):
             attention.project_query(query),
             cache["self_key"],
             cache["self_value"],
-            _up_to(index, ops.shape(cache["self_key"])[2]),  # (1, 1, L)
+            _up_to(index, ops.shape(cache["self_key"])[2]),
             training=False,
+            index=index,
         )
         x = self.self_attention_residual.after(x, outputs)
 
-        attention = self.cross_attention
+        attention, key = self.cross_attention, cache["cross_key"]
+        memory_shape = key.shape[0], key.shape[2]
         outputs = attention.attend(
             attention.project_query(self.cross_attention_residual.before(x)),
-            cache["cross_key"],
+            key,
             cache["cross_value"],
-            None if memory_mask is None else ops.expand_dims(memory_mask, 1),
+            padding_mask("memory_mask", memory_mask, memory_shape, axes=(1, 2)),
             training=False,
+            index=index,
         )
         x = self.cross_attention_residual.after(x, outputs)
         return self._apply_feed_forward(x), cache
 
 
+def _check_step(inputs, index, length):
+    if inputs.shape[1] not in (None, 1):
+        raise ValueError(
+            "A step takes one position, (B, 1, D). Received inputs of shape "
+            f"{tuple(inputs.shape)}; `layer(inputs, memory)` takes whole sequences."
+        )
+    if length is None or not isinstance(index, (int, np.integer, np.ndarray)):
+        return
+    if not 0 <= operator.index(index) < length:
+        raise ValueError(
+            f"`index` must be a position of the cache, which holds {length}. "
+            f"Received: index={index}"
+        )
+
+
 def _up_to(index, length):
-    """(1, 1, L) mask of the positions 0..index."""
-    positions = ops.expand_dims(ops.expand_dims(ops.arange(length), 0), 0)
+    """(1, 1, 1, L) mask of the positions 0..index."""
+    positions = ops.arange(length)
+    for _ in range(3):
+        positions = ops.expand_dims(positions, 0)
     return ops.less_equal(positions, index)

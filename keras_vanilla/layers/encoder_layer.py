@@ -15,6 +15,8 @@ class EncoderLayer(TransformerLayer):
     with dropout on each sub-layer's output before the addition. `normalize_first`
     moves each LayerNorm in front of its sub-layer; a stack of such layers wants one
     more LayerNorm at its end. Padding is never attended to; the mask goes through.
+    With `use_causal_mask` it is the layer of a language model, which has no memory. To
+    replace a sub-layer, override `make_attention` or `make_feed_forward`.
 
     Args:
         num_heads: int. Number of heads (N).
@@ -25,17 +27,23 @@ class EncoderLayer(TransformerLayer):
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+        kernel_initializer: name or Initializer, of every kernel.
+        kernel_regularizer: name, Regularizer or None, of every kernel.
         seed: int or None. Of all its dropouts, each of which draws its own numbers.
     Call arguments:
         inputs: float tensor (B, S, D).
         mask: bool tensor (B, S). True = a real token. Keras fills it from the inputs.
+        attention_mask: bool tensor (S, S), (B, S, S) or (B, N, S, S). True = may
+            attend.
+        use_causal_mask: bool. Position s sees positions 0..s.
         return_attention_scores: bool. Return the attention weights as well.
     Returns:
         Float tensor (B, S, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, S, S).
     Raises:
+        TypeError: if there is no such argument, or `d_ff` is missing.
         ValueError: if a size is not positive; when built, if `key_dim` is None and
-            d_model is not divisible by `num_heads`.
+            d_model is not divisible by `num_heads`; if a mask has another shape.
     Example:
         >>> layer = EncoderLayer(num_heads=2, d_ff=16)
         >>> tuple(layer(np.ones((1, 3, 8), "float32")).shape)
@@ -52,15 +60,27 @@ class EncoderLayer(TransformerLayer):
             inputs_shape
         )
 
-    def call(self, inputs, mask=None, return_attention_scores=False, training=None):
+    def call(
+        self,
+        inputs,
+        mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        return_attention_scores=False,
+        training=None,
+        inputs_mask=None,  # `mask`, as Keras names it beside an `attention_mask`
+    ):
+        mask = inputs_mask if mask is None else mask
         query = self.self_attention_residual.before(inputs)
         outputs, weights = self._attend(
             self.self_attention,
             query,
             query,
+            return_attention_scores,
             query_mask=mask,
             value_mask=mask,
-            return_attention_scores=return_attention_scores,
+            attention_mask=attention_mask,
+            use_causal_mask=use_causal_mask,
             training=training,
         )
         x = self.self_attention_residual.after(inputs, outputs, training=training)

@@ -1,14 +1,20 @@
 """The position-wise feed-forward network."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
-from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla._checks import check_integer, check_probability, check_seed
+from keras_vanilla.layers.layer import (
+    Layer,
+    kernel_settings,
+    serialized_kernel_settings,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class FeedForward(keras.layers.Layer):
+class FeedForward(Layer):
     """Maps each position through the same two-layer network.
 
         FFN(x) = max(0, x W1 + b1) W2 + b2
@@ -19,6 +25,8 @@ class FeedForward(keras.layers.Layer):
         d_ff: int. Width of the inner layer (F).
         activation: name or function between the two; the paper's is "relu".
         dropout: float. After the activation; the paper has none here.
+        kernel_initializer: name or Initializer, of both kernels.
+        kernel_regularizer: name, Regularizer or None, of both kernels.
         seed: int or None. Of the dropout.
     Call arguments:
         inputs: float tensor (B, T, D).
@@ -36,8 +44,11 @@ class FeedForward(keras.layers.Layer):
     def __init__(
         self,
         d_ff: int,
+        *,
         activation: str | Callable = "relu",
         dropout: float = 0.0,
+        kernel_initializer: str | Callable = "glorot_uniform",
+        kernel_regularizer: Any = None,
         seed: int | None = None,
         **kwargs,
     ):
@@ -45,20 +56,24 @@ class FeedForward(keras.layers.Layer):
         self.d_ff = check_integer("d_ff", d_ff, 1)
         self.activation = keras.activations.get(activation)
         self.dropout = check_probability("dropout", dropout)
-        self.seed = seed
+        self.kernel_initializer = kernel_initializer
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.seed = check_seed(seed)
         self.supports_masking = True
 
     def build(self, input_shape):
-        self.inner = keras.layers.Dense(
-            self.d_ff, self.activation, name="inner", dtype=self.dtype_policy
-        )
+        self.inner = self._dense("inner", self.d_ff, self.activation)
         self.inner.build(input_shape)
-        self.outer = keras.layers.Dense(
-            input_shape[-1], name="outer", dtype=self.dtype_policy
-        )
+        self.outer = self._dense("outer", input_shape[-1])
         self.outer.build((*input_shape[:-1], self.d_ff))
         self._dropout_layer = keras.layers.Dropout(
             self.dropout, seed=self.seed, dtype=self.dtype_policy
+        )
+
+    def _dense(self, name, units, activation=None):
+        settings = kernel_settings(self.kernel_initializer, self.kernel_regularizer)
+        return keras.layers.Dense(
+            units, activation, **settings, name=name, dtype=self.dtype_policy
         )
 
     def call(self, inputs, training=None):
@@ -71,5 +86,6 @@ class FeedForward(keras.layers.Layer):
             "d_ff": self.d_ff,
             "activation": keras.activations.serialize(self.activation),
             "dropout": self.dropout,
+            **serialized_kernel_settings(self),
             "seed": self.seed,
         }

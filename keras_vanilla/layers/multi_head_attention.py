@@ -1,18 +1,32 @@
 """Scaled dot-product attention with several heads."""
 
-import math
+from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla._checks import check_integer, check_probability, check_seed
 from keras_vanilla._types import Tensor
+from keras_vanilla.layers.attention_masks import (
+    causal_mask,
+    checked_mask,
+    joined,
+    masked_softmax,
+    padding_mask,
+)
+from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.layers.layer import (
+    Layer,
+    kernel_settings,
+    serialized_kernel_settings,
+)
 
 FUSED = ("jax", "torch")  # backends whose fused attention is faster than its parts
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(Layer):
     """Maps each query to a weighted mean of values, in several heads at once.
 
         Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V
@@ -28,12 +42,18 @@ class MultiHeadAttention(keras.layers.Layer):
     JAX and PyTorch compute all of it in their fused attention, if `value_dim` is
     `key_dim`.
 
+    To change how scores are computed, override `scores`; the number or the form of the
+    projections, `make_projection`. LoRA and quantisation are those of
+    `keras.layers.EinsumDense`: `layer.query_dense.enable_lora(4)`.
+
     Args:
         num_heads: int. Number of heads (N).
         key_dim: int. Size of each head's query and key (d_k).
         value_dim: int or None. Size of each head's value (d_v); None means `key_dim`.
         dropout: float. Dropout on the weights.
         use_bias: bool. Whether the four projections have biases.
+        kernel_initializer: name or Initializer, of the four kernels.
+        kernel_regularizer: name, Regularizer or None, of the four kernels.
         seed: int or None. Of the dropout.
     Call arguments:
         query: float tensor (B, T, D).
@@ -42,14 +62,16 @@ class MultiHeadAttention(keras.layers.Layer):
         query_mask: bool tensor (B, T). False rows attend to nothing.
         value_mask: bool tensor (B, S). True = may be attended to.
         key_mask: bool tensor (B, S), joined with `value_mask`.
-        attention_mask: bool tensor (B, T, S). True = may attend.
+        attention_mask: bool tensor, or one of 0 and 1, of shape (T, S), (B, T, S) or
+            (B, N, T, S). True = may attend.
         return_attention_scores: bool. Return the weights as well.
         use_causal_mask: bool. Position t sees positions 0..t.
     Returns:
         Float tensor (B, T, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, T, S), before dropout.
     Raises:
-        ValueError: if a size is not positive, or an input is not of rank 3.
+        ValueError: if a size is not positive, an input is not of rank 3, or a mask has
+            another shape or other values than the above.
     Example:
         >>> attention = MultiHeadAttention(num_heads=2, key_dim=3)
         >>> query, value = np.ones((1, 4, 6), "float32"), np.ones((1, 5, 6), "float32")
@@ -67,6 +89,9 @@ class MultiHeadAttention(keras.layers.Layer):
         value_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = True,
+        *,
+        kernel_initializer: str | Callable = "glorot_uniform",
+        kernel_regularizer: Any = None,
         seed: int | None = None,
         **kwargs,
     ):
@@ -77,10 +102,12 @@ class MultiHeadAttention(keras.layers.Layer):
         self.value_dim = check_integer("value_dim", value_dim, 1)
         self.dropout = check_probability("dropout", dropout)
         self.use_bias = use_bias
-        self.seed = seed
+        self.kernel_initializer = kernel_initializer
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.seed = check_seed(seed)
         self.supports_masking = True
         self._dropout_layer = keras.layers.Dropout(
-            dropout, seed=seed, dtype=self.dtype_policy
+            dropout, seed=self.seed, dtype=self.dtype_policy
         )
 
     def build(self, query_shape, value_shape, key_shape=None):
@@ -93,17 +120,30 @@ class MultiHeadAttention(keras.layers.Layer):
                     f"Received: {tuple(shape)}"
                 )
         heads, width = self.num_heads, query_shape[-1]
-        self.query_dense = self._projection("query", (heads, self.key_dim))
+        self.query_dense = self.make_projection("query", (heads, self.key_dim))
         self.query_dense.build(query_shape)
-        self.key_dense = self._projection("key", (heads, self.key_dim))
+        self.key_dense = self.make_projection("key", (heads, self.key_dim))
         self.key_dense.build(key_shape)
-        self.value_dense = self._projection("value", (heads, self.value_dim))
+        self.value_dense = self.make_projection("value", (heads, self.value_dim))
         self.value_dense.build(value_shape)
-        self.output_dense = self._projection("attention_output", (width,))
+        self.output_dense = self.make_projection("attention_output", (width,))
         self.output_dense.build((None, None, heads, self.value_dim))
 
-    def _projection(self, name, units):
-        return _Projection(units, self.use_bias, name=name, dtype=self.dtype_policy)
+    def make_projection(self, name: str, units: tuple[int, ...]) -> keras.layers.Layer:
+        """The layer that computes one of the four projections.
+
+        Args:
+            name: "query", "key", "value" or "attention_output".
+            units: (N, H) of the first three, which map (B, T, D) to (B, T, N, H);
+                (D,) of the last one, which maps back.
+        """
+        return HeadProjection(
+            units,
+            self.use_bias,
+            **kernel_settings(self.kernel_initializer, self.kernel_regularizer),
+            name=name,
+            dtype=self.dtype_policy,
+        )
 
     def call(
         self,
@@ -119,33 +159,63 @@ class MultiHeadAttention(keras.layers.Layer):
         use_causal_mask=False,
     ):
         key = value if key is None else key
-        masks = [
-            None if query_mask is None else ops.expand_dims(query_mask, 2),
-            None if value_mask is None else ops.expand_dims(value_mask, 1),
-            None if key_mask is None else ops.expand_dims(key_mask, 1),
-            attention_mask,
-            _causal_mask(query, value) if use_causal_mask else None,
-        ]
+        mask = joined(
+            padding_mask("query_mask", query_mask, query.shape[:2], axes=(1, 3)),
+            padding_mask("value_mask", value_mask, value.shape[:2], axes=(1, 2)),
+            padding_mask("key_mask", key_mask, key.shape[:2], axes=(1, 2)),
+            checked_mask(attention_mask, query, key, self.num_heads),
+            causal_mask(query, value) if use_causal_mask else None,
+        )
         heads = (
             self.project_query(query),
             self.project_key(key),
             self.project_value(value),
         )
         if return_attention_scores:
-            return self.attend_with_weights(*heads, _all_of(masks), training=training)
-        return self.attend(*heads, _all_of(masks), training=training)
+            return self.attend_with_weights(*heads, mask, training=training)
+        return self.attend(*heads, mask, training=training)
 
     def project_query(self, query: Tensor) -> Tensor:
         """Queries of all heads: (B, T, D) -> (B, N, T, H)."""
-        return self._split_heads(self.query_dense(query), self.key_dim)
+        return _heads_first(self.query_dense(query))
 
     def project_key(self, key: Tensor) -> Tensor:
         """Keys of all heads: (B, S, D) -> (B, N, S, H)."""
-        return self._split_heads(self.key_dense(key), self.key_dim)
+        return _heads_first(self.key_dense(key))
 
     def project_value(self, value: Tensor) -> Tensor:
         """Values of all heads: (B, S, D) -> (B, N, S, H)."""
-        return self._split_heads(self.value_dense(value), self.value_dim)
+        return _heads_first(self.value_dense(value))
+
+    def start_cache(self, batch: Tensor | int, length: Tensor | int) -> dict:
+        """Room for the projected keys and values of a sequence that is to come.
+
+        Args:
+            batch: int or int32 scalar (B).
+            length: int or int32 scalar. Number of positions (L).
+        Returns:
+            Dict of zeros "key" and "value", (B, N, L, H).
+        """
+        return {
+            name: ops.zeros((batch, heads, length, size), dtype=self.compute_dtype)
+            for name, (heads, size) in {
+                "key": self.key_dense.units,
+                "value": self.value_dense.units,
+            }.items()
+        }
+
+    def scores(self, query: Tensor, key: Tensor, index: Tensor | int = 0) -> Tensor:
+        """How well each key fits each query: Q K^T / sqrt(d_k).
+
+        Args:
+            query: float tensor (B, N, T, H).
+            key: float tensor (B, N, S, H).
+            index: int or int32 scalar. The position of the first query: 0 for whole
+                sequences, the step's when one token follows the other.
+        Returns:
+            Float tensor (B, N, T, S).
+        """
+        return ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
 
     def attend(
         self,
@@ -154,6 +224,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value: Tensor,
         mask: Tensor | None = None,
         training: bool | None = None,
+        index: Tensor | int = 0,
     ) -> Tensor:
         """Attention between projected heads, joined and projected back.
 
@@ -161,15 +232,15 @@ class MultiHeadAttention(keras.layers.Layer):
             query: float tensor (B, N, T, H).
             key: float tensor (B, N, S, H).
             value: float tensor (B, N, S, H).
-            mask: bool tensor that broadcasts to (B, T, S), or None.
+            mask: bool tensor that broadcasts to (B, N, T, S), or None.
             training: bool or None. Whether dropout is active.
+            index: as for `scores`.
         Returns:
             Outputs (B, T, D).
         """
         drops_weights = training and self.dropout > 0
-        is_fused = keras.backend.backend() in FUSED and self.value_dim == self.key_dim
-        if drops_weights or not is_fused:  # JAX's needs values as wide as keys
-            return self.attend_with_weights(query, key, value, mask, training)[0]
+        if drops_weights or not self._is_fused():
+            return self.attend_with_weights(query, key, value, mask, training, index)[0]
         return self.output_dense(_fused_attention(query, key, value, mask))
 
     def attend_with_weights(
@@ -179,22 +250,28 @@ class MultiHeadAttention(keras.layers.Layer):
         value: Tensor,
         mask: Tensor | None = None,
         training: bool | None = None,
+        index: Tensor | int = 0,
     ) -> tuple[Tensor, Tensor]:
         """`attend`, with the weights; arguments as there.
 
         Returns:
             Outputs (B, T, D), and the weights (B, N, T, S) before dropout.
         """
-        scores = ops.matmul(query * self.key_dim**-0.5, ops.swapaxes(key, -1, -2))
-        weights = ops.cast(_masked_softmax(scores, mask), self.compute_dtype)
+        scores = self.scores(query, key, index)
+        weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
         dropped = self._dropout_layer(weights, training=training)
         heads = ops.matmul(dropped, value)  # (B, N, T, S) -> (B, N, T, H)
-        return self.output_dense(_join_heads(heads)), weights
+        return self.output_dense(_heads_first(heads)), weights
 
-    def _split_heads(self, x, size):
-        batch, length = ops.shape(x)[:2]
-        x = ops.reshape(x, (batch, length, self.num_heads, size))
-        return ops.transpose(x, (0, 2, 1, 3))  # (B, T, N, H) -> (B, N, T, H)
+    def _is_fused(self):
+        """Whether the backend computes all of it; a subclass may compute otherwise."""
+        own = MultiHeadAttention
+        is_extended = (
+            type(self).scores is not own.scores
+            or type(self).attend_with_weights is not own.attend_with_weights
+        )
+        same_size = self.value_dim == self.key_dim  # JAX's needs that
+        return keras.backend.backend() in FUSED and same_size and not is_extended
 
     def get_config(self) -> dict:
         return {
@@ -204,94 +281,26 @@ class MultiHeadAttention(keras.layers.Layer):
             "value_dim": self.value_dim,
             "dropout": self.dropout,
             "use_bias": self.use_bias,
+            **serialized_kernel_settings(self),
             "seed": self.seed,
         }
 
 
-class _Projection(keras.layers.Layer):
-    """x W + b, with W kept in Keras's per-head shape and used as one matrix."""
-
-    def __init__(self, units, use_bias, **kwargs):
-        super().__init__(**kwargs)
-        self.units = units
-        self.use_bias = use_bias
-        self.supports_masking = True
-
-    def build(self, input_shape):
-        inputs = tuple(input_shape[2:])
-        self._matrix_shape = (math.prod(inputs), math.prod(self.units))
-        self.kernel = self.add_weight(
-            name="kernel",
-            shape=inputs + self.units,
-            initializer=self._glorot_of_the_matrix,
-        )
-        self.bias = None
-        if self.use_bias:
-            self.bias = self.add_weight(
-                name="bias", shape=self.units, initializer="zeros"
-            )
-
-    def _glorot_of_the_matrix(self, shape, dtype=None):
-        # Glorot of a rank-3 shape would take the width for a convolution's window.
-        matrix = keras.initializers.GlorotUniform()(self._matrix_shape, dtype=dtype)
-        return ops.reshape(matrix, shape)
-
-    def call(self, inputs):
-        outputs = ops.matmul(inputs, ops.reshape(self.kernel, self._matrix_shape))
-        if self.bias is None:
-            return outputs
-        return outputs + ops.reshape(self.bias, self._matrix_shape[1:])
-
-
-def _join_heads(x):
-    batch, heads, length, size = ops.shape(x)
-    x = ops.transpose(x, (0, 2, 1, 3))  # (B, N, T, H) -> (B, T, N, H)
-    return ops.reshape(x, (batch, length, heads * size))
+def _heads_first(x):
+    """(B, T, N, H) -> (B, N, T, H), or back."""
+    return ops.transpose(x, (0, 2, 1, 3))
 
 
 def _fused_attention(query, key, value, mask):
-    """Joined heads (B, T, N * H) of `keras.ops.dot_product_attention`.
+    """Heads (B, T, N, H) of `keras.ops.dot_product_attention`.
 
     Backends differ on a row with nothing to attend to: it sees all, and is zeroed.
     """
     if mask is not None:
-        mask = ops.expand_dims(mask, 1)  # (B, T, S) -> (B, 1, T, S)
         some = ops.any(mask, axis=-1, keepdims=True)
         mask = ops.logical_or(mask, ops.logical_not(some))
-    rows = [ops.transpose(x, (0, 2, 1, 3)) for x in (query, key, value)]
+    rows = [_heads_first(x) for x in (query, key, value)]
     heads = ops.dot_product_attention(*rows, mask=mask)  # (B, T, N, H)
-    if mask is not None:
-        heads = heads * ops.cast(ops.transpose(some, (0, 2, 1, 3)), heads.dtype)
-    batch, length, count, size = ops.shape(heads)
-    return ops.reshape(heads, (batch, length, count * size))
-
-
-def _causal_mask(query, value):
-    rows = ops.expand_dims(ops.arange(ops.shape(query)[1]), 1)
-    columns = ops.expand_dims(ops.arange(ops.shape(value)[1]), 0)
-    return ops.expand_dims(ops.greater_equal(rows, columns), 0)  # (1, T, S)
-
-
-def _all_of(masks):
-    """The masks that are there, joined by AND; None when there are none."""
-    joined = None
-    for mask in masks:
-        if mask is not None:
-            mask = ops.cast(mask, "bool")
-            joined = mask if joined is None else ops.logical_and(joined, mask)
-    return joined
-
-
-def _masked_softmax(scores, mask):
-    """Softmax over what may be attended to; zeros where that is nothing.
-
-    A finite bias, because -inf gives NaN on a row with nothing to attend to.
-    """
-    dtype = keras.backend.result_type(scores.dtype, "float32")
-    scores = ops.cast(scores, dtype)
     if mask is None:
-        return ops.softmax(scores)
-    mask = ops.expand_dims(mask, 1)  # (B, T, S) -> (B, 1, T, S)
-    bias = ops.cast(ops.logical_not(mask), dtype) * -1e9
-    some = ops.cast(ops.any(mask, axis=-1, keepdims=True), dtype)
-    return ops.softmax(scores + bias) * some
+        return heads
+    return heads * ops.cast(_heads_first(some), heads.dtype)

@@ -4,13 +4,19 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vanilla._checks import check_choice, check_probability
+from keras_vanilla._checks import (
+    check_choice,
+    check_number,
+    check_probability,
+    check_seed,
+)
+from keras_vanilla.layers.layer import Layer
 
 LAYOUTS = ("interleaved", "concatenated")
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class PositionalEncoding(keras.layers.Layer):
+class PositionalEncoding(Layer):
     """Adds the sinusoid of each position to the vector at that position.
 
         PE(pos, 2i) = sin(pos / 10000^(2i / d_model))
@@ -34,7 +40,8 @@ class PositionalEncoding(keras.layers.Layer):
     Returns:
         Float tensor (B, T, D) in the layer's compute dtype.
     Raises:
-        ValueError: if the layout is unknown or D is odd.
+        ValueError: if the layout is unknown, `max_wavelength` is not above 0, D is odd,
+            or the inputs are not of rank 3.
     Example:
         >>> outputs = PositionalEncoding()(np.zeros((1, 2, 4), "float32"))
         >>> [round(float(number), 2) for number in outputs[0, 0]]
@@ -45,6 +52,7 @@ class PositionalEncoding(keras.layers.Layer):
 
     def __init__(
         self,
+        *,
         max_wavelength: float = 10_000,
         layout: str = "interleaved",
         dropout: float = 0.0,
@@ -52,16 +60,22 @@ class PositionalEncoding(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_number("max_wavelength", max_wavelength, above=0.0)
         self.max_wavelength = max_wavelength
         self.layout = check_choice("layout", layout, LAYOUTS)
         self.dropout = check_probability("dropout", dropout)
-        self.seed = seed
+        self.seed = check_seed(seed)
         self.supports_masking = True
         self._dropout_layer = keras.layers.Dropout(
-            dropout, seed=seed, dtype=self.dtype_policy
+            dropout, seed=self.seed, dtype=self.dtype_policy
         )
 
     def build(self, input_shape):
+        if len(input_shape) != 3:
+            raise ValueError(
+                "PositionalEncoding needs inputs of shape (batch, length, width). "
+                f"Received: {tuple(input_shape)}"
+            )
         if input_shape[-1] % 2:
             raise ValueError(
                 "PositionalEncoding needs an even width, one sine and one cosine for "

@@ -1,23 +1,26 @@
 """Ids to vectors, and back to logits with the same table."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._types import Tensor
+from keras_vanilla.layers.layer import Layer
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(Layer, keras.layers.Embedding):
     """Maps ids to vectors, and hidden states to logits, with one table E.
 
         forward: E[ids] * sqrt(d_model)          reverse: hidden E^T
 
     The paper shares one table between both embeddings and the layer before the
     softmax. Some texts multiply by d_model; the paper's factor is sqrt(d_model). The
-    implicit mask is `ids != pad_id`; the reverse direction has none. Not a subclass of
-    `keras.layers.ReversibleEmbedding`: quantised, that one calls methods of its own
-    instead of `call`, without the scale, the float32 logits and the exporters' seam.
+    implicit mask is `ids != pad_id`; the reverse direction has none. LoRA and its
+    saving are those of `keras.layers.Embedding`. Quantised to int8, the rows that are
+    looked up, and the logits, are scaled back; nothing else is rounded.
 
     Args:
         vocabulary_size: int. Number of ids (V).
@@ -27,14 +30,15 @@ class TokenEmbedding(keras.layers.Layer):
         embeddings: array (V, D) or None. Initial value of the table; the one
             argument that is not kept in the config. None draws N(0, 1 / d_model).
     Call arguments:
-        inputs: int tensor (B, T) of ids; with `reverse`, float tensor (B, T, D).
+        inputs: tensor (B, T) of ids, of any integer dtype, or of whole numbers as
+            `keras.Sequential` gives them; with `reverse`, float tensor (B, T, D).
         reverse: bool. Map hidden states to logits with the transposed table.
     Returns:
         Float tensor (B, T, D) in the layer's compute dtype; with `reverse`, float32
         logits (B, T, V).
     Raises:
         ValueError: if a size is not positive, `embeddings` has another shape than
-            (V, D), or the ids are not integers.
+            (V, D), or an id that can be read is not a whole number from 0 to V - 1.
     Example:
         >>> embed = TokenEmbedding(vocabulary_size=11, d_model=6)
         >>> hidden = embed(np.array([[2, 7, 0]]))
@@ -50,19 +54,21 @@ class TokenEmbedding(keras.layers.Layer):
         self,
         vocabulary_size: int,
         d_model: int,
+        *,
         pad_id: int = 0,
         scale: bool = True,
         embeddings: Tensor | None = None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        vocabulary_size = check_integer("vocabulary_size", vocabulary_size, 1)
+        d_model = check_integer("d_model", d_model, 1)
+        super().__init__(vocabulary_size, d_model, **kwargs)
         if embeddings is not None and embeddings.shape != (vocabulary_size, d_model):
             raise ValueError(
                 "`embeddings` must have shape (vocabulary_size, d_model) = "
                 f"({vocabulary_size}, {d_model}). Received: {embeddings.shape}"
             )
-        self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, 1)
-        self.d_model = check_integer("d_model", d_model, 1)
+        self.vocabulary_size, self.d_model = vocabulary_size, d_model
         self.pad_id = check_integer("pad_id", pad_id, -1)
         self.scale = scale
         self._initial_value = embeddings
@@ -77,28 +83,31 @@ class TokenEmbedding(keras.layers.Layer):
             def initializer(shape, dtype=None):
                 return ops.convert_to_tensor(value, dtype=dtype)
 
-        self.embeddings = self.add_weight(
-            name="embeddings",
-            shape=(self.vocabulary_size, self.d_model),
-            initializer=initializer,
-            autocast=False,  # look up first, cast these few rows
-        )
-        self._initial_value = None  # a second copy of the table is not kept alive
+        self.embeddings_initializer = initializer
+        super().build(input_shape)
+        self.embeddings_initializer = None  # nor a second copy of the table kept alive
+        self._initial_value = None
 
     def call(self, inputs, reverse=False):
         if reverse:
-            table = ops.cast(self.embeddings, self.compute_dtype)
-            logits = ops.matmul(inputs, ops.transpose(table))  # (B, T, D) -> (B, T, V)
-            return ops.cast(logits, "float32")
-        if not keras.backend.is_int_dtype(inputs.dtype):
-            raise ValueError(
-                "TokenEmbedding expects integer ids. Received: dtype="
-                f"{keras.backend.standardize_dtype(inputs.dtype)}"
-            )
-        vectors = self.lookup(self.embeddings, inputs)  # (B, T) -> (B, T, D)
+            return self._logits(inputs)
+        ids = _checked_ids(inputs, self.vocabulary_size)
+        vectors = self.lookup(self.embeddings, ids)  # (B, T) -> (B, T, D)
+        if self.quantization_mode:
+            scale = ops.expand_dims(ops.take(self.embeddings_scale, ids), -1)
+            vectors = ops.cast(vectors, scale.dtype) / scale
         if self.scale:
             vectors = vectors * self.d_model**0.5
         return ops.cast(vectors, self.compute_dtype)
+
+    def _logits(self, hidden):
+        """(B, T, D) -> (B, T, V), in float32."""
+        table = ops.cast(self.embeddings, self.compute_dtype)
+        hidden = ops.cast(hidden, self.compute_dtype)
+        logits = ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
+        if self.quantization_mode:
+            logits = logits / ops.cast(self.embeddings_scale, "float32")
+        return logits
 
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
         """The rows of `table` (V, D) that `ids` (B, T) name: (B, T, D).
@@ -108,15 +117,71 @@ class TokenEmbedding(keras.layers.Layer):
         return ops.take(table, ids, axis=0)
 
     def compute_mask(self, inputs, mask=None):
-        if keras.backend.is_int_dtype(inputs.dtype):
-            return ops.not_equal(inputs, self.pad_id)
-        return None
+        is_int = keras.backend.is_int_dtype(inputs.dtype)
+        if not is_int and len(inputs.shape) > 2:  # vectors, with `reverse`
+            return None
+        return ops.not_equal(ops.cast(inputs, "int32"), self.pad_id)
+
+    def compute_output_shape(self, input_shape: tuple, reverse: bool = False) -> tuple:
+        """(B, T, D) for ids (B, T); with `reverse`, (B, T, V) for (B, T, D)."""
+        if reverse:
+            return (*input_shape[:-1], self.vocabulary_size)
+        return (*input_shape, self.d_model)
+
+    @property
+    def input_dtype(self) -> str:
+        """What `keras.Sequential` makes its inputs of."""
+        return "int32"
+
+    def quantize(
+        self, mode: str | None = None, type_check: bool = True, config: Any = None
+    ) -> None:
+        """Rounds the table to 8 bits, with one scale per row.
+
+        Raises:
+            NotImplementedError: if the mode is not "int8", or LoRA is enabled.
+        """
+        if mode != "int8" or self.lora_enabled:
+            raise NotImplementedError(
+                "TokenEmbedding can be quantised to int8, without LoRA. Received: "
+                f"mode={mode!r}, lora_enabled={self.lora_enabled}"
+            )
+        super().quantize(mode, type_check=False, config=config)
+
+    def quantized_call(self, *args, **kwargs) -> Tensor:
+        return self.call(*args, **kwargs)
+
+    def enable_lora(self, rank: int, *args, **kwargs) -> None:
+        """Trains a product of two thin matrices beside the table, which is frozen.
+
+        Raises:
+            NotImplementedError: if the table is quantised.
+        """
+        if self.quantization_mode:
+            raise NotImplementedError("A quantised TokenEmbedding has no LoRA.")
+        super().enable_lora(rank, *args, **kwargs)
+
+    @classmethod
+    def from_config(cls, config: dict) -> "TokenEmbedding":
+        return super(keras.layers.Embedding, cls).from_config(config)
 
     def get_config(self) -> dict:
+        config = super().get_config()
+        own = keras.layers.Layer.get_config(self)
         return {
-            **super().get_config(),
+            **{name: config[name] for name in own},
             "vocabulary_size": self.vocabulary_size,
             "d_model": self.d_model,
             "pad_id": self.pad_id,
             "scale": self.scale,
         }
+
+
+def _checked_ids(ids, size):
+    """Ids as int32; those that can be read must be in the vocabulary."""
+    try:
+        values = ops.convert_to_numpy(ids)
+    except (NotImplementedError, TypeError, ValueError):
+        return ops.cast(ids, "int32")  # symbolic: there is no value to read
+    check_ids("id", values, size)
+    return ops.cast(ids, "int32")

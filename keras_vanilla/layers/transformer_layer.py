@@ -1,17 +1,31 @@
 """What the encoder's and the decoder's layer have in common."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
 
-from keras_vanilla._checks import check_integer, check_number, check_probability
+from keras_vanilla._checks import (
+    check_integer,
+    check_number,
+    check_probability,
+    check_seed,
+)
 from keras_vanilla.layers.feed_forward import FeedForward
+from keras_vanilla.layers.layer import (
+    Layer,
+    kernel_settings,
+    serialized_kernel_settings,
+)
 from keras_vanilla.layers.multi_head_attention import MultiHeadAttention
 from keras_vanilla.layers.residual import Residual
 
 
-class TransformerLayer(keras.layers.Layer):
+class TransformerLayer(Layer):
     """The arguments of `EncoderLayer` and `DecoderLayer`, and their sub-layers.
+
+    A subclass that overrides `make_attention` or `make_feed_forward` has other
+    sub-layers, in the same frame.
 
     Args:
         num_heads: int. Number of heads (N).
@@ -22,6 +36,8 @@ class TransformerLayer(keras.layers.Layer):
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
+        kernel_initializer: name or Initializer, of every kernel.
+        kernel_regularizer: name, Regularizer or None, of every kernel.
         seed: int or None. Of all its dropouts, each of which draws its own numbers.
     Raises:
         ValueError: if a size is not positive; when built, if `key_dim` is None and
@@ -31,6 +47,7 @@ class TransformerLayer(keras.layers.Layer):
     def __init__(
         self,
         num_heads: int,
+        *,
         d_ff: int,
         key_dim: int | None = None,
         dropout: float = 0.1,
@@ -38,6 +55,8 @@ class TransformerLayer(keras.layers.Layer):
         activation: str | Callable = "relu",
         normalize_first: bool = False,
         layer_norm_epsilon: float = 1e-5,
+        kernel_initializer: str | Callable = "glorot_uniform",
+        kernel_regularizer: Any = None,
         seed: int | None = None,
         **kwargs,
     ):
@@ -48,67 +67,90 @@ class TransformerLayer(keras.layers.Layer):
             key_dim if key_dim is None else check_integer("key_dim", key_dim, 1)
         )
         self.dropout = check_probability("dropout", dropout)
-        self.attention_dropout = attention_dropout
+        self.attention_dropout = (
+            attention_dropout
+            if attention_dropout is None
+            else check_probability("attention_dropout", attention_dropout)
+        )
         self.activation = keras.activations.get(activation)
         self.normalize_first = normalize_first
         self.layer_norm_epsilon = check_number(
             "layer_norm_epsilon", layer_norm_epsilon, least=0.0
         )
-        self.seed = seed
+        self.kernel_initializer = kernel_initializer
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.seed = check_seed(seed)
         self._dropouts = 0
         self.supports_masking = True
 
-    def _build_attention(self, name, shape, value_shape):
-        """A `MultiHeadAttention` and the residual around it."""
-        attention = MultiHeadAttention(
+    def make_attention(self, name: str, d_model: int) -> keras.layers.Layer:
+        """The attention that is built as one sub-layer; override it for another one.
+
+        Args:
+            name: "self_attention" or "cross_attention", the layer's name.
+            d_model: int. Width of the queries (D).
+        Returns:
+            `MultiHeadAttention`, or a layer that is built and called like it.
+        """
+        rate = self.attention_dropout
+        return MultiHeadAttention(
             self.num_heads,
-            self._head_size(shape[-1]),
-            dropout=self.dropout
-            if self.attention_dropout is None
-            else self.attention_dropout,
+            self._head_size(d_model),
+            dropout=self.dropout if rate is None else rate,
+            **kernel_settings(self.kernel_initializer, self.kernel_regularizer),
             seed=self._next_seed(),
             name=name,
             dtype=self.dtype_policy,
         )
+
+    def make_feed_forward(self, d_model: int) -> keras.layers.Layer:
+        """The feed-forward network that is built; override it for another one.
+
+        Args:
+            d_model: int. Width of its inputs and outputs (D).
+        Returns:
+            A layer that maps (B, T, D) to (B, T, D).
+        """
+        return FeedForward(
+            self.d_ff,
+            activation=self.activation,
+            **kernel_settings(self.kernel_initializer, self.kernel_regularizer),
+            name="feed_forward",
+            dtype=self.dtype_policy,
+        )
+
+    def _build_attention(self, name, shape, value_shape):
+        """An attention and the residual around it."""
+        if len(shape) != 3:
+            raise ValueError(
+                f"{type(self).__name__} needs inputs of shape (batch, length, width). "
+                f"Received: {tuple(shape)}"
+            )
+        attention = self.make_attention(name, shape[-1])
         attention.build(shape, value_shape)
         return attention, self._build_residual(name, shape)
 
     def _build_feed_forward(self, shape):
-        """A `FeedForward` and the residual around it."""
-        feed_forward = FeedForward(
-            self.d_ff, self.activation, name="feed_forward", dtype=self.dtype_policy
-        )
-        feed_forward.build(shape)
+        """A feed-forward network and the residual around it."""
+        feed_forward = self.make_feed_forward(shape[-1])
+        if not feed_forward.built:
+            feed_forward.build(shape)
         return feed_forward, self._build_residual("feed_forward", shape)
 
-    def _attend(
-        self,
-        attention,
-        query,
-        value,
-        query_mask=None,
-        value_mask=None,
-        return_attention_scores=False,
-        training=None,
-        use_causal_mask=False,
-    ):
+    def _attend(self, attention, query, value, return_attention_scores, **settings):
         """The outputs of an attention, and its weights if they are asked for."""
         result = attention(
             query=query,
             value=value,
-            query_mask=query_mask,
-            value_mask=value_mask,
             return_attention_scores=return_attention_scores,
-            training=training,
-            use_causal_mask=use_causal_mask,
+            **settings,
         )
         return result if return_attention_scores else (result, None)
 
     def _apply_feed_forward(self, x, training=None):
         """The layer's last sub-layer, with the residual around it."""
-        outputs = self.feed_forward(
-            self.feed_forward_residual.before(x), training=training
-        )
+        # Keras hands `training` on, also to a network that has no such argument.
+        outputs = self.feed_forward(self.feed_forward_residual.before(x))
         return self.feed_forward_residual.after(x, outputs, training=training)
 
     def _build_residual(self, name, shape):
@@ -149,5 +191,6 @@ class TransformerLayer(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "normalize_first": self.normalize_first,
             "layer_norm_epsilon": self.layer_norm_epsilon,
+            **serialized_kernel_settings(self),
             "seed": self.seed,
         }

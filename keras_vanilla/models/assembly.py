@@ -31,6 +31,7 @@ COUNTS = (
     "max_length",
 )
 IDS = ("pad_id", "start_id", "end_id")
+MAKERS = ("encoder_layer", "decoder_layer")
 
 
 def checked(config: dict) -> dict:
@@ -58,6 +59,8 @@ def checked(config: dict) -> dict:
         config["attention_dropout"] = rate
     check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
     check_choice("position_layout", config["position_layout"], LAYOUTS)
+    for name in MAKERS:
+        config[name] = _registered(name, config[name])
     if config["d_model"] % config["num_heads"]:
         raise ValueError(
             "`d_model` must be divisible by `num_heads`. Received: "
@@ -70,6 +73,36 @@ def checked(config: dict) -> dict:
             f"source_vocabulary_size={sizes[0]}, target_vocabulary_size={sizes[1]}"
         )
     return config
+
+
+def _registered(name, maker):
+    """A class or function that makes layers; a config has its registered name."""
+    if maker is None:
+        return None
+    if isinstance(maker, str):
+        found = keras.saving.get_registered_object(maker)
+        if found is None:
+            raise ValueError(
+                f"`{name}` is registered nowhere: import the module that defines it. "
+                f"Received: {maker!r}"
+            )
+        return found
+    if not callable(maker):
+        raise ValueError(
+            f"`{name}` must be a class or function that makes a layer. "
+            f"Received: {maker!r}"
+        )
+    if keras.saving.get_registered_object(registered_name(maker)) is not maker:
+        raise ValueError(
+            f"`{name}` could not be loaded again: decorate {maker.__qualname__} with "
+            "@keras.saving.register_keras_serializable()."
+        )
+    return maker
+
+
+def registered_name(maker: Any) -> str | None:
+    """The name under which Keras knows a class or function; None for None."""
+    return None if maker is None else keras.saving.get_registered_name(maker)
 
 
 def encoder_and_decoder(
@@ -93,13 +126,13 @@ def encoder_and_decoder(
     encoder = Encoder(
         source,
         positions,
-        _layers(EncoderLayer, "encoder_layer", "num_encoder_layers", config, policy),
+        _layers("encoder", EncoderLayer, config, policy),
         _last_norm("encoder_norm", config, policy),
     )
     decoder = Decoder(
         target,
         positions,
-        _layers(DecoderLayer, "decoder_layer", "num_decoder_layers", config, policy),
+        _layers("decoder", DecoderLayer, config, policy),
         _last_norm("decoder_norm", config, policy),
         bias if config["output_bias"] else None,
     )
@@ -130,20 +163,22 @@ def _embeddings(config, values, policy):
     )
 
 
-def _layers(layer_class, name, count, config, policy):
+def _layers(side, default, config, policy):
+    """The layers of one side, each made by the Transformer's argument for it."""
+    make = config[f"{side}_layer"] or default
     return [
-        layer_class(
-            config["num_heads"],
-            config["d_ff"],
+        make(
+            num_heads=config["num_heads"],
+            d_ff=config["d_ff"],
             dropout=config["dropout"],
             attention_dropout=config["attention_dropout"],
             activation=config["activation"],
             normalize_first=config["normalize_first"],
             layer_norm_epsilon=config["layer_norm_epsilon"],
-            name=f"{name}_{i}",
+            name=f"{side}_layer_{i}",
             dtype=policy,
         )
-        for i in range(config[count])
+        for i in range(config[f"num_{side}_layers"])
     ]
 
 

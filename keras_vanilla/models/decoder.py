@@ -50,8 +50,8 @@ class Decoder:
         self.norm = norm
         self.bias = bias
         self._cache_names = [
-            {name: f"decoder/{i}/{name}" for name in DecoderLayer.CACHE_NAMES}
-            for i in range(len(layers))
+            {name: f"decoder/{i}/{name}" for name in layer.CACHE_NAMES}
+            for i, layer in enumerate(layers)
         ]
 
     def __call__(

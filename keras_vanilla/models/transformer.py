@@ -2,21 +2,29 @@
 
 import contextlib
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_ids, check_integer, refuse_unknown
+from keras_vanilla._checks import CheckedArguments, check_ids, check_integer
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import steps
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
+    MultiHeadAttention,
     PositionalEncoding,
     TokenEmbedding,
 )
-from keras_vanilla.models.assembly import checked, encoder_and_decoder
+from keras_vanilla.layers.layer import saved_policy
+from keras_vanilla.models.assembly import (
+    MAKERS,
+    checked,
+    encoder_and_decoder,
+    registered_name,
+)
 from keras_vanilla.models.fit_arguments import (
     evaluate_arguments,
     fit_arguments,
@@ -28,7 +36,7 @@ from keras_vanilla.models.presets import preset_sizes
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class Transformer(keras.Model):
+class Transformer(CheckedArguments, keras.Model):
     """Maps a source sequence and the target so far to logits of each next token.
 
         memory = Encoder(embed(source) + PE)
@@ -58,6 +66,12 @@ class Transformer(keras.Model):
         share_embeddings: bool. One table for source and target. The output projection
             always uses the target's.
         output_bias: bool. Add a bias to the logits.
+        encoder_layer: class or function, registered with Keras, that makes the layers
+            of the encoder; None means `EncoderLayer`. It is called with the arguments
+            `num_heads`, `d_ff`, `dropout`, `attention_dropout`, `activation`,
+            `normalize_first`, `layer_norm_epsilon`, `name` and `dtype`.
+        decoder_layer: the same for the decoder; None means `DecoderLayer`, whose
+            `start_cache` and `step` the searches need.
         pad_id: int.
         start_id: int. The target's first id.
         end_id: int. The id after the last real one.
@@ -86,6 +100,7 @@ class Transformer(keras.Model):
         self,
         source_vocabulary_size: int,
         target_vocabulary_size: int | None = None,
+        *,
         d_model: int = 512,
         num_heads: int = 8,
         d_ff: int = 2048,
@@ -100,6 +115,8 @@ class Transformer(keras.Model):
         scale_embeddings: bool = True,
         share_embeddings: bool = True,
         output_bias: bool = False,
+        encoder_layer: Callable | str | None = None,
+        decoder_layer: Callable | str | None = None,
         pad_id: int = 0,
         start_id: int = 2,
         end_id: int = 3,
@@ -110,7 +127,6 @@ class Transformer(keras.Model):
     ):
         given = {name: value for name, value in locals().items() if name in CONFIG}
         config = checked(given)
-        refuse_unknown("Transformer", kwargs, [*CONFIG, "name", "trainable"])
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
         # Layers
@@ -276,6 +292,26 @@ class Transformer(keras.Model):
         self._check_ids(source_ids, "source")
         return self.encoder(ops.convert_to_tensor(source_ids, dtype="int32"))
 
+    def enable_lora(self, rank: int) -> None:
+        """Trains two thin matrices beside each query and value kernel, and no others.
+
+        Compile the model after it. In a saved model their product is added to the
+        kernels, and it has no LoRA.
+
+        Args:
+            rank: int. Rank of that product.
+        Raises:
+            ValueError: if `rank` is below 1, or LoRA is enabled already.
+        Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models".
+        """
+        check_integer("rank", rank, 1)
+        for weight in self.weights:
+            weight.trainable = False
+        for layer in self._flatten_layers():
+            if isinstance(layer, MultiHeadAttention):
+                layer.query_dense.enable_lora(rank)
+                layer.value_dense.enable_lora(rank)
+
     def start_cache(
         self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
     ) -> dict:
@@ -321,11 +357,13 @@ class Transformer(keras.Model):
 
     def get_config(self) -> dict:
         config = {name: getattr(self, name) for name in CONFIG}
+        makers = {name: registered_name(config[name]) for name in MAKERS}
         return {
             **config,
+            **makers,
             "name": self.name,
             "trainable": self.trainable,
-            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
+            "dtype": keras.dtype_policies.serialize(saved_policy(self, None)),
         }
 
     def _check_ids(self, ids, side):

@@ -23,7 +23,7 @@ MASKS = {"inputs_mask": MASK, "memory_mask": MEMORY_MASK}
 
 
 def make_layer(memory=MEMORY, **arguments):
-    layer = DecoderLayer(N, F, **{"dropout": 0.0, **arguments})
+    layer = DecoderLayer(N, d_ff=F, **{"dropout": 0.0, **arguments})
     layer(INPUTS, memory)
     return randomize(layer)
 
@@ -196,12 +196,25 @@ def test_each_dropout_is_active_in_training_alone(rates):
     assert np.abs(layer(INPUTS, MEMORY, training=True) - expected).max() > 0.01
 
 
-@pytest.mark.parametrize("index", [-1, T])
+@pytest.mark.parametrize("index", [-1, T, np.int64(T), np.array(T, "int32")])
 def test_a_step_outside_the_cache_is_refused(index):
     layer = make_layer()
     cache = layer.start_cache(MEMORY, max_length=T)
     with pytest.raises(ValueError, match=f"holds {T}. Received: index={index}"):
         layer.step(INPUTS[:, :1], cache, index)
+
+
+def test_a_step_of_two_tokens_is_refused():
+    layer = make_layer()
+    cache = layer.start_cache(MEMORY, max_length=T)
+    with pytest.raises(ValueError, match=rf"\(B, 1, D\). Received .* \({B}, 2, {D}\)"):
+        layer.step(INPUTS[:, :2], cache, 0)
+
+
+def test_without_memory_it_names_the_layer_for_that():
+    for call in (lambda layer: layer(INPUTS), lambda layer: layer(keras.Input((T, D)))):
+        with pytest.raises(ValueError, match=r"EncoderLayer\(.*use_causal_mask=True"):
+            call(DecoderLayer(N, d_ff=F))
 
 
 @pytest.mark.parametrize("name", ["num_heads", "d_ff"])

@@ -20,7 +20,7 @@ INPUTS = np.random.default_rng(0).normal(size=(B, S, D)).astype("float32")
 
 
 def make_layer(inputs=INPUTS, **arguments):
-    layer = EncoderLayer(N, F, **{"dropout": 0.0, **arguments})
+    layer = EncoderLayer(N, d_ff=F, **{"dropout": 0.0, **arguments})
     layer(inputs)
     return randomize(layer)
 

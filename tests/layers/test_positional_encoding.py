@@ -121,3 +121,15 @@ def test_odd_width_is_refused():
 def test_unknown_layout_is_refused():
     with pytest.raises(ValueError, match="'interleaved', 'concatenated'.*'sideways'"):
         PositionalEncoding(layout="sideways")
+
+
+@pytest.mark.parametrize("wavelength", [0, -1, float("nan"), float("inf"), "10"])
+def test_wavelengths_that_are_not_positive_numbers_are_refused(wavelength):
+    with pytest.raises(ValueError, match="`max_wavelength` must be a finite number"):
+        PositionalEncoding(max_wavelength=wavelength)
+
+
+@pytest.mark.parametrize("shape", [(T, D), (B, 2, T, D)])
+def test_inputs_of_another_rank_are_refused(shape):
+    with pytest.raises(ValueError, match=r"shape \(batch, length, width\). Received"):
+        PositionalEncoding()(np.zeros(shape, "float32"))

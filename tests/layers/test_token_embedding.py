@@ -81,6 +81,81 @@ def test_table_of_another_shape_is_refused():
         TokenEmbedding(V, D, embeddings=TABLE.T)
 
 
-def test_ids_that_are_not_integers_are_refused():
-    with pytest.raises(ValueError, match="integer ids. Received: dtype=float32"):
-        TokenEmbedding(V, D)(IDS.astype("float32"))
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int8", "int16", "uint16", "int32", "uint32", "int64"]
+)
+def test_ids_of_every_integer_dtype(dtype):
+    layer = TokenEmbedding(V, D, embeddings=TABLE)
+    outputs = layer(IDS.astype(dtype))
+    np.testing.assert_array_equal(outputs, layer(IDS))
+    np.testing.assert_array_equal(mask_of(outputs), mask_of(layer(IDS)))
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_a_sequential_model_takes_ids(policy):
+    """`keras.Sequential` makes float inputs of what its first layer computes in."""
+    layer = TokenEmbedding(4099, D, dtype=policy)
+    model = keras.Sequential([layer, keras.layers.Dense(3, dtype=policy)])
+    ids = np.array([[4098, 2049, 0]])
+    outputs = array(model(ids))
+    assert outputs.shape == (1, 3, 3)
+    np.testing.assert_array_equal(model.predict(ids, verbose=0), outputs)
+    expected = array(layer.embeddings)[ids] * np.sqrt(D)
+    assert_close(array(layer(ids)), expected, 2**-10)
+    assert_close(array(layer(ids.astype("float32"))), expected, 2**-10)
+
+
+@pytest.mark.parametrize("bad", [-1, V, 2.5, np.nan])
+def test_what_is_not_an_id_is_refused(bad):
+    ids = np.array([[1, bad]])
+    with pytest.raises(ValueError, match=f"size, {V}. Received: {bad}"):
+        TokenEmbedding(V, D)(ids)
+
+
+def test_shapes_follow_from_shapes():
+    layer = TokenEmbedding(V, D)
+    assert layer.compute_output_shape((7, None)) == (7, None, D)
+    assert layer.compute_output_shape((7, None, D), reverse=True) == (7, None, V)
+    several = keras.layers.TimeDistributed(layer)(np.ones((2, 3, 5), "int32"))
+    assert tuple(several.shape) == (2, 3, 5, D)
+
+
+def test_lora_trains_beside_the_table():
+    layer = TokenEmbedding(V, D, embeddings=TABLE)
+    before = array(layer(IDS))
+    layer.enable_lora(2)
+    np.testing.assert_array_equal(array(layer(IDS)), before)
+    assert [weight.name for weight in layer.trainable_weights] == [
+        "lora_embeddings_a",
+        "lora_embeddings_b",
+    ]
+    layer.lora_embeddings_b.assign(np.ones((2, D)))
+    table = TABLE + array(layer.lora_embeddings_a) @ np.ones((2, D))
+    assert_close(layer(IDS), table[IDS] * np.sqrt(D), 1e-6)
+    with pytest.raises(NotImplementedError, match="without LoRA. Received"):
+        layer.quantize("int8")
+
+
+def test_quantised_it_rounds_the_table_alone(tmp_path):
+    layer = TokenEmbedding(V, D, embeddings=TABLE)
+    model = keras.Sequential([keras.Input((None,), dtype="int32"), layer])
+    model.quantize("int8")
+    steps = np.abs(TABLE).max(axis=1, keepdims=True) / 127
+    rounded = np.round(TABLE / steps) * steps
+    assert_close(layer(IDS), rounded[IDS] * np.sqrt(D), 1e-6)
+    hidden = np.random.default_rng(0).normal(size=(2, 3, D)).astype("float32")
+    logits = layer(hidden, reverse=True)
+    assert_close(logits, hidden @ rounded.T, 1e-6)
+    model.save(tmp_path / "embedding.keras")
+    loaded = keras.saving.load_model(tmp_path / "embedding.keras")
+    assert loaded.layers[-1].quantization_mode == "int8"
+    np.testing.assert_array_equal(loaded(IDS), model(IDS))
+    with pytest.raises(NotImplementedError, match="has no LoRA"):
+        layer.enable_lora(2)
+
+
+def test_only_eight_bits():
+    layer = TokenEmbedding(V, D)
+    layer.build()
+    with pytest.raises(NotImplementedError, match="to int8.* Received: mode='int4'"):
+        layer.quantize("int4")

@@ -114,6 +114,8 @@ def check_shapes(layer, inputs, shape):
         for name, x in inputs.items()
     }
     assert tuple(layer(**unknown).shape) == (None, None, *shape[2:])
+    shapes = [x.shape for x in inputs.values()]
+    assert layer.compute_output_shape(*shapes) == shape
 
 
 def functional(layer, inputs):

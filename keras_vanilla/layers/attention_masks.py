@@ -1,0 +1,146 @@
+"""Masks of an attention: checked, joined, and applied to its scores.
+
+Boolean, True = may attend; all of them broadcast to (B, N, T, S).
+"""
+
+from collections.abc import Sequence
+
+import keras
+from keras import ops
+
+from keras_vanilla._types import Tensor
+
+MARGIN = 50.0  # e^-50 is below the rounding of a sum in float64
+
+
+def padding_mask(
+    name: str, mask: Tensor | None, shape: tuple, axes: Sequence[int]
+) -> Tensor | None:
+    """The mask of a sequence's real tokens, for queries or for what they attend to.
+
+    Args:
+        name: str. The argument's name, for errors.
+        mask: bool tensor (B, L), or one of 0 and 1; or None.
+        shape: (B, L), None where it is not known.
+        axes: the two axes of (B, N, T, S) that it does not have.
+    Raises:
+        ValueError: if it has another shape, or other numbers than 0 and 1.
+    """
+    if mask is None:
+        return None
+    mask = _as_bool(name, mask)
+    _check_shape(name, mask, "(B, L)", [shape])
+    for axis in axes:
+        mask = ops.expand_dims(mask, axis)
+    return mask
+
+
+def checked_mask(
+    mask: Tensor | None, query: Tensor, key: Tensor, num_heads: int
+) -> Tensor | None:
+    """An `attention_mask` in four dimensions, as Keras's attention reads its ranks.
+
+    Args:
+        mask: bool tensor, or one of 0 and 1: (T, S), (B, T, S) or (B, N, T, S); or
+            None.
+        query: tensor (B, T, D).
+        key: tensor (B, S, D).
+        num_heads: int (N).
+    Raises:
+        ValueError: if it has another shape, or other numbers than 0 and 1.
+    """
+    if mask is None:
+        return None
+    mask = _as_bool("attention_mask", mask)
+    batch, rows, columns = query.shape[0], query.shape[1], key.shape[1]
+    _check_shape(
+        "attention_mask",
+        mask,
+        "(T, S), (B, T, S) or (B, N, T, S)",
+        [
+            (rows, columns),
+            (batch, rows, columns),
+            (batch, num_heads, rows, columns),
+        ],
+    )
+    for _ in range(4 - len(mask.shape)):
+        mask = ops.expand_dims(mask, -3)
+    return mask
+
+
+def causal_mask(query: Tensor, value: Tensor) -> Tensor:
+    """(1, 1, T, S) mask: position t sees positions 0..t."""
+    rows = ops.expand_dims(ops.arange(ops.shape(query)[1]), 1)
+    columns = ops.expand_dims(ops.arange(ops.shape(value)[1]), 0)
+    mask = ops.greater_equal(rows, columns)
+    return ops.expand_dims(ops.expand_dims(mask, 0), 0)
+
+
+def joined(*masks: Tensor | None) -> Tensor | None:
+    """What all the masks that are there allow; None when there are none."""
+    result = None
+    for mask in masks:
+        if mask is not None:
+            result = mask if result is None else ops.logical_and(result, mask)
+    return result
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over what may be attended to; zeros where that is nothing.
+
+    What is masked gets a score `MARGIN` below the lowest of its row, not -1e9: too low
+    to change a sum, but in the range of the others, so that an 8-bit conversion keeps
+    its resolution for them.
+
+    Args:
+        scores: float tensor (B, N, T, S).
+        mask: bool tensor that broadcasts to it, or None.
+    Returns:
+        Weights of the same shape, in float32 at least.
+    """
+    dtype = keras.backend.result_type(scores.dtype, "float32")
+    scores = ops.cast(scores, dtype)
+    if mask is None:
+        return ops.softmax(scores)
+    lowest = ops.stop_gradient(ops.min(scores, axis=-1, keepdims=True))
+    weights = ops.softmax(ops.where(mask, scores, lowest - MARGIN))
+    return weights * ops.cast(mask, dtype)
+
+
+def _as_bool(name, mask):
+    """A mask as booleans; anything but 0 and 1 would be read as it is not meant."""
+    mask = ops.convert_to_tensor(mask)
+    dtype = keras.backend.standardize_dtype(mask.dtype)
+    if dtype == "bool":
+        return mask
+    try:
+        values = ops.convert_to_numpy(mask)
+    except (NotImplementedError, TypeError, ValueError):  # symbolic: nothing to read
+        if "float" not in dtype:
+            return ops.cast(mask, "bool")
+        raise ValueError(
+            f"`{name}` must be boolean (True = may attend) where its values cannot be "
+            f"read, as in a model: cast it to bool. Received: dtype={dtype}"
+        ) from None
+    other = values[(values != 0) & (values != 1)]
+    if other.size:
+        raise ValueError(
+            f"`{name}` must be boolean or of 0 and 1 (1 = may attend); a mask that is "
+            f"added to scores is not. Received: {other[0]!r}"
+        )
+    return ops.cast(mask, "bool")
+
+
+def _check_shape(name, mask, expected, shapes):
+    """Refuses a shape that none of the allowed ones broadcasts to."""
+    for shape in shapes:
+        if len(mask.shape) == len(shape) and all(
+            size in (None, 1) or whole is None or size == whole
+            for size, whole in zip(mask.shape, shape, strict=True)
+        ):
+            return
+    sizes = " or ".join(str(tuple(shape)) for shape in shapes)
+    raise ValueError(
+        f"`{name}` must have shape {expected}, here {sizes}. "
+        f"Received: {tuple(mask.shape)}"
+    )

@@ -1,0 +1,153 @@
+import keras
+import numpy as np
+import pytest
+from checks import array, assert_close, randomize, with_mask
+
+from keras_vanilla.layers import EncoderLayer, MultiHeadAttention
+from keras_vanilla.layers.attention_masks import masked_softmax
+
+B, T, N, H = 2, 4, 4, 2  # as many queries as heads, so that ranks can be confused
+D = N * H
+RANDOM = np.random.default_rng(0)
+INPUTS = RANDOM.normal(size=(B, T, D)).astype("float32")
+MASKS = {
+    "(T, S)": np.tril(np.ones((T, T), bool)),
+    "(1, S)": np.arange(T)[None] < 3,
+    "(B, T, S)": RANDOM.random((B, T, T)) < 0.6,
+    "(B, 1, S)": np.arange(T)[None, None] < np.array([[[3]], [[4]]]),
+    "(B, N, T, S)": RANDOM.random((B, N, T, T)) < 0.6,
+    "(B, 1, T, S)": RANDOM.random((B, 1, T, T)) < 0.6,
+    "(1, N, T, S)": RANDOM.random((1, N, T, T)) < 0.6,
+}
+
+
+def attention_and_kerass():
+    theirs, ours = keras.layers.MultiHeadAttention(N, H), MultiHeadAttention(N, H)
+    theirs(INPUTS, INPUTS)
+    ours(INPUTS, INPUTS)
+    ours.set_weights(randomize(theirs).get_weights())
+    return ours, theirs
+
+
+@pytest.mark.parametrize("rank", MASKS)
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
+def test_masks_are_read_as_keras_reads_them(rank, dtype):
+    ours, theirs = attention_and_kerass()
+    mask = MASKS[rank] | np.eye(T, dtype=bool)  # a row without any has our own answer
+    expected = theirs(INPUTS, INPUTS, attention_mask=mask, return_attention_scores=True)
+    outputs = ours(
+        INPUTS, INPUTS, attention_mask=mask.astype(dtype), return_attention_scores=True
+    )
+    for actual, other in zip(outputs, expected, strict=True):
+        assert_close(actual, other, 1e-6)
+    assert_close(
+        ours(INPUTS, INPUTS, attention_mask=mask.astype(dtype)), expected[0], 1e-6
+    )
+
+
+def test_a_causal_matrix_hides_the_future():
+    ours, _ = attention_and_kerass()
+    causal = np.tril(np.ones((T, T), bool))
+    before = array(ours(INPUTS, INPUTS, attention_mask=causal))
+    later = INPUTS.copy()
+    later[:, -1] += 5
+    after = array(ours(later, later, attention_mask=causal))
+    np.testing.assert_array_equal(after[:, :-1], before[:, :-1])
+    assert np.abs(after[:, -1] - before[:, -1]).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "shape", [(B, T), (T,), (B, T, T + 1), (B, 3, T, T), (5, T, T)]
+)
+def test_masks_of_other_shapes_are_refused(shape):
+    ours, _ = attention_and_kerass()
+    with pytest.raises(ValueError) as error:
+        ours(INPUTS, INPUTS, attention_mask=np.ones(shape, bool))
+    assert "`attention_mask` must have shape (T, S), (B, T, S) or" in str(error.value)
+    assert f"(2, 4, 4, 4). Received: {shape}" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["query_mask", "value_mask", "key_mask"])
+def test_padding_masks_of_other_lengths_are_refused(name):
+    ours, _ = attention_and_kerass()
+    with pytest.raises(ValueError, match=rf"`{name}`.*\(2, 4\). Received: \(2, 5\)"):
+        ours(INPUTS, INPUTS, **{name: np.ones((B, T + 1), bool)})
+
+
+@pytest.mark.parametrize("name", ["attention_mask", "value_mask"])
+def test_masks_that_are_added_to_scores_are_refused(name):
+    ours, _ = attention_and_kerass()
+    shape = (B, T) if name == "value_mask" else (T, T)
+    added = np.where(np.ones(shape), 0.0, -1e9)
+    added[0, -1] = -1e9
+    with pytest.raises(ValueError, match=f"`{name}` must be boolean.*Received: .*-1"):
+        ours(INPUTS, INPUTS, **{name: added.astype("float32")})
+
+
+def test_float_masks_whose_values_cannot_be_read_are_refused():
+    inputs, mask = keras.Input((T, D)), keras.Input((T, T))
+    with pytest.raises(ValueError, match="cast it to bool. Received: dtype=float32"):
+        MultiHeadAttention(N, H)(inputs, inputs, attention_mask=mask)
+    numbers = keras.Input((T, T), dtype="int32")
+    outputs = MultiHeadAttention(N, H)(inputs, inputs, attention_mask=numbers)
+    assert tuple(outputs.shape) == (None, T, D)
+
+
+def test_a_classifier_with_a_mask_of_its_own_is_saved(tmp_path):
+    inputs, mask = keras.Input((None, D)), keras.Input((None, None), dtype="bool")
+    outputs = EncoderLayer(N, d_ff=3)(inputs, attention_mask=mask)
+    model = keras.Model([inputs, mask], outputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    data = [INPUTS, MASKS["(B, T, S)"]]
+    np.testing.assert_array_equal(loaded(data), model(data))
+
+
+def test_an_encoder_layer_joins_padding_and_the_mask_it_is_given():
+    layer = EncoderLayer(N, d_ff=3, dropout=0.0)
+    padding = np.arange(T) < np.array([[3], [2]])
+    layer(INPUTS)
+    randomize(layer)
+    causal = np.tril(np.ones((T, T), bool))
+    both = causal & padding[:, None] & padding[:, :, None]
+    _, expected = layer(INPUTS, attention_mask=both, return_attention_scores=True)
+    carried = with_mask(INPUTS, padding)
+    for arguments in (
+        {"attention_mask": causal},
+        {"use_causal_mask": True},
+    ):
+        _, weights = layer(carried, **arguments, return_attention_scores=True)
+        np.testing.assert_array_equal(weights, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("offset", [0.0, -3e3, 3e3])
+def test_masked_softmax_is_the_softmax_of_what_is_left(dtype, offset):
+    """To the last bit; also where every score that is left is far below the others."""
+    random = np.random.default_rng(1)
+    scores = (30 * random.normal(size=(B, N, T, 29))).astype(dtype)
+    mask = random.random((B, 1, T, 29)) < 0.5
+    scores = np.where(mask, scores + np.asarray(offset, dtype), scores)
+    mask[0, :, 1] = False
+    weights = array(
+        masked_softmax(keras.ops.convert_to_tensor(scores), mask), "float64"
+    )
+    assert not weights[np.broadcast_to(~mask, weights.shape)].any()
+    computed = "float64" if dtype == "float64" else "float32"
+    infinite = np.where(mask, scores, -np.inf).astype(computed)
+    expected = array(keras.ops.softmax(infinite), "float64")
+    expected[0, :, 1] = 0  # NaN: nothing to attend to
+    np.testing.assert_array_equal(weights, expected)
+
+
+def test_masked_scores_stay_near_the_others(monkeypatch):
+    """What 8 bits can tell apart is a share of the range from lowest to highest."""
+    given = []
+
+    def softmax(x):
+        given.append(array(x))
+        return x
+
+    monkeypatch.setattr(keras.ops, "softmax", softmax)
+    masked_softmax(keras.ops.ones((1, 1, 2, 3)), np.array([[[[True, False, True]]]]))
+    assert 0 < np.ptp(given[0]) <= 100

@@ -1,0 +1,196 @@
+"""Layers that users make of ours, through documented methods alone."""
+
+import keras
+import numpy as np
+import pytest
+from checks import array, assert_close, randomize
+from keras import ops
+
+from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
+
+B, T, S, N, D, F = 2, 7, 5, 4, 8, 13
+INPUTS = np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
+MEMORY = np.random.default_rng(1).normal(size=(B, S, D)).astype("float32")
+
+
+@keras.saving.register_keras_serializable("tests")
+class GatedFeedForward(keras.layers.Layer):
+    """W3 (silu(x W1) * x W2), of Shazeer 2020."""
+
+    def __init__(self, d_ff, **kwargs):
+        super().__init__(**kwargs)
+        self.d_ff, self.supports_masking = d_ff, True
+
+    def build(self, input_shape):
+        self.gate, self.inner = (
+            keras.layers.Dense(self.d_ff),
+            keras.layers.Dense(self.d_ff),
+        )
+        self.outer = keras.layers.Dense(input_shape[-1])
+        for layer in (self.gate, self.inner):
+            layer.build(input_shape)
+        self.outer.build((*input_shape[:-1], self.d_ff))
+
+    def call(self, x):
+        return self.outer(ops.silu(self.gate(x)) * self.inner(x))
+
+
+class Gated:
+    def make_feed_forward(self, d_model):
+        return GatedFeedForward(self.d_ff, name="feed_forward", dtype=self.dtype_policy)
+
+
+@keras.saving.register_keras_serializable("tests")
+class GatedEncoderLayer(Gated, EncoderLayer):
+    pass
+
+
+@keras.saving.register_keras_serializable("tests")
+class GatedDecoderLayer(Gated, DecoderLayer):
+    pass
+
+
+@keras.saving.register_keras_serializable("tests")
+class RelativeAttention(MultiHeadAttention):
+    """Adds a trained number per head and distance to the scores (T5's bias)."""
+
+    def build(self, *shapes):
+        super().build(*shapes)
+        self.far = 3
+        self.distances = self.add_weight(shape=(2 * self.far + 1, self.num_heads))
+
+    def scores(self, query, key, index=0):
+        rows = ops.arange(ops.shape(query)[2])[:, None] + index
+        distance = ops.arange(ops.shape(key)[2])[None] - rows  # (T, S)
+        distance = ops.clip(distance, -self.far, self.far) + self.far
+        bias = ops.transpose(ops.take(self.distances, distance, axis=0), (2, 0, 1))
+        return super().scores(query, key) + bias
+
+
+@keras.saving.register_keras_serializable("tests")
+class GroupedAttention(MultiHeadAttention):
+    """Two heads of queries share each head of keys and values (Ainslie et al. 2023)."""
+
+    def make_projection(self, name, units):
+        if name in ("key", "value"):
+            units = (units[0] // 2, units[1])
+        return super().make_projection(name, units)
+
+    def attend_with_weights(self, query, key, value, *args, **kwargs):
+        key, value = (ops.repeat(heads, 2, axis=1) for heads in (key, value))
+        return super().attend_with_weights(query, key, value, *args, **kwargs)
+
+
+class Attending:
+    """Self-attention of another kind."""
+
+    kind = None
+
+    def make_attention(self, name, d_model):
+        if name == "cross_attention":
+            return super().make_attention(name, d_model)
+        size = d_model // self.num_heads
+        return self.kind(self.num_heads, size, name=name, dtype=self.dtype_policy)
+
+
+def layer_with(kind, base):
+    return type(f"{kind.__name__}Layer", (Attending, base), {"kind": kind})
+
+
+VARIANTS = {
+    "gated": (GatedEncoderLayer, GatedDecoderLayer),
+    "relative": tuple(
+        layer_with(RelativeAttention, base) for base in (EncoderLayer, DecoderLayer)
+    ),
+    "grouped": tuple(
+        layer_with(GroupedAttention, base) for base in (EncoderLayer, DecoderLayer)
+    ),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_step_of_an_extended_layer_equals_its_whole_sequence(variant):
+    layer = VARIANTS[variant][1](N, d_ff=F, dropout=0.0)
+    layer(INPUTS, MEMORY)
+    randomize(layer)
+    whole, cache = layer(INPUTS, MEMORY), layer.start_cache(MEMORY, max_length=T)
+    for index in range(T):
+        outputs, cache = layer.step(INPUTS[:, index : index + 1], cache, index)
+        assert_close(outputs[:, 0], whole[:, index], 2e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_extended_layer_is_another_function_without_dead_weights(variant):
+    tf = pytest.importorskip("tensorflow", reason="takes gradients with TensorFlow")
+    layer = VARIANTS[variant][0](N, d_ff=F, dropout=0.0)
+    layer(INPUTS)
+    randomize(layer)
+    with tf.GradientTape() as tape:
+        loss = ops.sum(layer(INPUTS, use_causal_mask=True) * INPUTS)
+    gradients = tape.gradient(loss, [w.value for w in layer.trainable_weights])
+    for weight, gradient in zip(layer.trainable_weights, gradients, strict=True):
+        assert gradient is not None, weight.path
+        dead = not np.abs(array(ops.convert_to_tensor(gradient))).max() > 1e-6
+        assert not dead or weight.path.endswith("key/bias"), weight.path
+
+
+def test_a_gated_network_is_what_is_computed():
+    layer = GatedEncoderLayer(N, d_ff=F, dropout=0.0, normalize_first=True)
+    layer(INPUTS)
+    randomize(layer)
+    attended = layer.self_attention_residual.norm(INPUTS)
+    x = INPUTS + layer.self_attention(attended, attended)
+    expected = x + layer.feed_forward(layer.feed_forward_residual.norm(x))
+    assert_close(layer(INPUTS), expected, 1e-6)
+
+
+def test_grouped_keys_have_half_the_weights_and_half_the_cache():
+    layer = VARIANTS["grouped"][1](N, d_ff=F)
+    layer(INPUTS, MEMORY)
+    assert tuple(layer.self_attention.key_dense.kernel.shape) == (D, N // 2, D // N)
+    cache = layer.start_cache(MEMORY, max_length=3)
+    assert tuple(cache["self_key"].shape) == (B, N // 2, 3, D // N)
+    assert tuple(cache["cross_key"].shape) == (B, N, S, D // N)
+
+
+def test_kerass_own_attention_can_take_the_place_of_ours():
+    class WithKerass(EncoderLayer):
+        def make_attention(self, name, d_model):
+            return keras.layers.MultiHeadAttention(
+                self.num_heads, d_model // self.num_heads, name=name
+            )
+
+    theirs = WithKerass(N, d_ff=F, dropout=0.0)
+    ours = EncoderLayer(N, d_ff=F, dropout=0.0)
+    theirs(INPUTS)
+    ours(INPUTS)
+    ours.set_weights(randomize(theirs).get_weights())
+    mask = np.arange(T) < np.array([[T], [4]])
+    for arguments in ({}, {"use_causal_mask": True}):
+        expected = theirs(INPUTS, mask=mask, **arguments)
+        actual = ours(INPUTS, mask=mask, **arguments)
+        assert_close(actual[0], expected[0], 1e-6)
+        assert_close(actual[1, :4], expected[1, :4], 1e-6)
+
+
+def test_a_block_of_a_language_model_sees_no_future():
+    layer = EncoderLayer(N, d_ff=F, dropout=0.0)
+    before = array(layer(INPUTS, use_causal_mask=True))
+    later = INPUTS.copy()
+    later[:, 4:] += 1
+    after = array(layer(later, use_causal_mask=True))
+    np.testing.assert_array_equal(after[:, :4], before[:, :4])
+    assert np.abs(after[:, 4:] - before[:, 4:]).max() > 0.1
+
+
+@pytest.mark.parametrize("variant", ["gated", "relative"])
+def test_extended_layers_are_saved_in_a_model(variant, tmp_path):
+    layer = VARIANTS[variant][0]
+    if variant == "relative":
+        layer = keras.saving.register_keras_serializable("tests")(layer)
+    inputs = keras.Input((None, D))
+    model = keras.Model(inputs, layer(N, d_ff=F)(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded.layers[-1]) is layer
+    np.testing.assert_array_equal(loaded(INPUTS), model(INPUTS))

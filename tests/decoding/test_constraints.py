@@ -353,6 +353,31 @@ def test_compiled_finds_the_same(search):
         assert len(set(counts)) == 1
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("jit_compile, max_length", [(False, None), (True, 7)])
+def test_a_graph_of_unknown_shapes_finds_the_same(jit_compile, max_length):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("TensorFlow's graphs are tested")
+    import tensorflow as tf
+
+    model = Automaton.random(6, seed=6, end_logit=-0.5)
+    settings = {"max_length": max_length, "no_repeat_ngram_size": 2}
+    search = tf.function(
+        lambda source, prefix: beam_search(
+            model, source, target_prefix=prefix, **settings
+        ),
+        input_signature=[tf.TensorSpec([None, None], "int32")] * 2,
+        jit_compile=jit_compile,
+    )
+    for rows in (3, 5):
+        source = np.arange(1, rows + 1, dtype="int32")[:, None]
+        prefix = padded(PREFIXES[:rows])
+        ids, scores = beam_search(model, source, target_prefix=prefix, **settings)
+        found = search(source, prefix)
+        np.testing.assert_array_equal(found[0], ids)
+        np.testing.assert_allclose(found[1], scores, rtol=1e-6)
+
+
 def test_run_search_hands_prefix_and_size_to_both_searches():
     model, source = Automaton.random(6, seed=0), np.array([[5], [9]], "int32")
     settings = {"max_length": 7, "no_repeat_ngram_size": 1}

@@ -92,6 +92,10 @@ def searches(model):
     }.items():
         yield f"ids/beam/{way}", said
         yield f"scores/beam/{way}", scores
+    prefix = np.array([[7, 9], [5, 0]])
+    settings |= {"target_prefix": prefix, "no_repeat_ngram_size": 2}
+    yield "ids/prefix", beam_search(model, source, **settings)[0]
+    yield "ids/prefix/compiled", compiled(beam_search, source, **settings)[0]
     yield "ids/sample", sampled_by_the_same_numbers(model, source)
     yield "ids/seeds", what_seeds_do(model, source, compiled)
 

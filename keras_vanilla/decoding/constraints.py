@@ -103,8 +103,8 @@ class Constraints:
         longest = output_length(self._model, self._model.max_length, max_length)
         if width is not None and width > longest:
             raise ValueError(
-                f"`target_prefix` must have at most {longest} tokens, the longest "
-                f"output. Received: {width}"
+                f"`target_prefix` must have at most {longest} columns, the tokens of "
+                f"the longest output. Received: {width}"
             )
 
 
@@ -167,6 +167,7 @@ def _without_repeats(scores, ids, index, size):
     repeats = _ends_same_ngram(ids, index, size)
     rows = ops.expand_dims(ops.arange(ops.shape(ids)[0], dtype="int32"), 1)
     places = ops.stack([ops.broadcast_to(rows, ops.shape(ids)), ids], axis=-1)
+    # Added, so that the order of equal places is of no account.
     added = ops.cast(ops.where(repeats, FORBIDDEN, 0.0), scores.dtype)
     scores = ops.scatter_update(
         scores, ops.reshape(places, (-1, 2)), ops.reshape(added, (-1,)), "add"

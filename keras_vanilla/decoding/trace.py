@@ -43,7 +43,8 @@ def trace_search(
             "ids"        (B, L)    the tokens chosen so far, then pads
             "finished"   (B,)      whether a row has ended
             "sums"       (B,)      log-probabilities; zeros unless they are returned
-            "logits"     (B, V)    the next token's logits; the last state has none
+            "logits"     (B, V)    the next token's logits, also of tokens that may not
+                                   follow; the last state has none
 
         In a beam search all but "index" have one more axis (K) after the first, and
         instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache is

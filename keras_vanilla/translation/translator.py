@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_path
-from keras_vanilla._checks import check_choice, first_line
+from keras_vanilla._checks import check_choice, check_ids, first_line
 from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
@@ -274,11 +274,13 @@ class Translator(keras.Model):
             sources: lists of ids, each with its end; at least one.
             config: DecodingConfig, or None for greedy search.
         Raises:
-            ValueError: if a source has more tokens than the model takes, or
-                `max_length` is above the model's.
+            ValueError: if a source has more tokens than the model takes, or an id that
+                is not in the vocabulary, or `max_length` is above the model's.
         """
         translator = self._batch_translator(config or DecodingConfig())
         self._check_lengths("Source", sources, sources)
+        for ids in sources:
+            check_ids("source id", np.asarray(ids), self.model.source_vocabulary_size)
         return translator.search_batch(sources)[0][:, 0]
 
     def align(

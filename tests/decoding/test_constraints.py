@@ -402,7 +402,7 @@ WRONG_PREFIXES = [
     ([[START, 3], [4, 0]], "without the start. Received: row 0"),
     ([[0, 3], [4, 0]], "before the pads of their row. Received: row 0, .0, 3."),
     ([[3, 4]], "one row for each of the 2 rows of `source_ids`. Received: 1 rows"),
-    ([[3] * 9, [4] * 9], "at most 8 tokens, the longest output. Received: 9"),
+    ([[3] * 9, [4] * 9], "at most 8 columns, the tokens of the longest.*: 9"),
     ([[3, 4], [4]], "integer array .B, P., its shorter rows padded with pad_id=0"),
     ([3, 4], "integer array .B, P.*Received: .3, 4."),
     ([[3.0], [4.0]], "integer array .B, P.*Received: ..3.0., .4.0.."),

@@ -311,6 +311,8 @@ def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypat
         ("a.tflite", {"max_source_length": 61}, ValueError, "model's.* 60. .*: 61"),
         ("a.tflite", {"max_length": 0}, ValueError, "`max_length` must.*: 0"),
         ("a.tflite", {"max_length": 61}, ValueError, "`max_length` must.* 60. .*: 61"),
+        ("a.tflite", {"target_prefix": ["een"]}, TypeError, "no argument 'target_pre"),
+        ("a.tflite", {"no_repeat_ngram_size": 2}, TypeError, "no argument 'no_rep"),
         ("a.keras", {}, ValueError, "ends with .tflite. Received: .*a.keras"),
         ("no/a.tflite", {}, FileNotFoundError, "There is no folder .*no to write"),
     ],

@@ -357,6 +357,12 @@ def test_more_hypotheses_than_beams_are_refused(trained_translator):
         trained_translator.translate_n_best(["one"], beam_size=2, n_best=3)
 
 
+@pytest.mark.parametrize("wrong", [-1, 324, 5.5, 2**40])
+def test_searches_refuse_ids_outside_the_vocabulary(trained_translator, wrong):
+    with pytest.raises(ValueError, match=f"Each source id .* Received: {wrong}"):
+        trained_translator.search([[5, 3], [wrong, 3]])
+
+
 # What is not for a translator
 
 

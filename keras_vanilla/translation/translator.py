@@ -177,7 +177,7 @@ class Translator(keras.Model):
             beam_size,
             length_penalty,
             max_length,
-            n_best=n_best,
+            n_best=beam_size if n_best is None else n_best,
             target_prefix=target_prefix,
             no_repeat_ngram_size=no_repeat_ngram_size,
         )

@@ -58,6 +58,7 @@ def test_subclass_of_transformer_comes_back_from_its_file(
     )
 
 
+@pytest.mark.full
 def test_copies_keep_the_subclass(half_loud):
     assert type(half_loud.copy().model) is HalfLoud
     config = {**half_loud.model.get_config(), "dtype": "bfloat16"}

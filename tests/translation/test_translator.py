@@ -197,6 +197,7 @@ def test_another_model_is_refused(tmp_path):
         Translator.load(path)
 
 
+@pytest.mark.full
 def test_a_file_of_a_bare_transformer_says_what_to_do(trained_translator, tmp_path):
     path = tmp_path / "model.keras"
     trained_translator.model.save(path)

@@ -9,6 +9,7 @@ from keras_vanilla._checks import check_integer, check_probability, check_seed
 from keras_vanilla.layers.layer import (
     Layer,
     kernel_settings,
+    policy_for,
     serialized_kernel_settings,
 )
 
@@ -73,7 +74,7 @@ class FeedForward(Layer):
     def _dense(self, name, units, activation=None):
         settings = kernel_settings(self.kernel_initializer, self.kernel_regularizer)
         return keras.layers.Dense(
-            units, activation, **settings, name=name, dtype=self.dtype_policy
+            units, activation, **settings, name=name, dtype=policy_for(self, name)
         )
 
     def call(self, inputs, training=None):

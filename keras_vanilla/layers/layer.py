@@ -29,6 +29,21 @@ class Layer(CheckedArguments, keras.layers.Layer):
         return {**config, "dtype": policy}
 
 
+def policy_for(owner: keras.layers.Layer, name: str) -> keras.DTypePolicy:
+    """The policy of a new sub-layer, which may have been quantised when it was saved.
+
+    A sub-layer that looked it up in the map itself could not be saved again: Keras 3.15
+    asks the map as a whole whether the layer is quantised.
+
+    Args:
+        owner: the layer that is built.
+        name: str. The sub-layer's name.
+    """
+    policy = owner.dtype_policy
+    is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
+    return policy[f"{owner.path}/{name}"] if is_map else policy
+
+
 def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePolicy:
     """A policy that gives each quantised sub-layer its own again when it is loaded.
 

@@ -19,6 +19,7 @@ from keras_vanilla.layers.head_projection import HeadProjection
 from keras_vanilla.layers.layer import (
     Layer,
     kernel_settings,
+    policy_for,
     serialized_kernel_settings,
 )
 
@@ -142,7 +143,7 @@ class MultiHeadAttention(Layer):
             self.use_bias,
             **kernel_settings(self.kernel_initializer, self.kernel_regularizer),
             name=name,
-            dtype=self.dtype_policy,
+            dtype=policy_for(self, name),
         )
 
     def call(

@@ -141,6 +141,7 @@ def encoder_and_decoder(
 
 def _embeddings(config, values, policy):
     """The table of the source and that of the target, which may be one."""
+    is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
 
     def table(side, value, name):
         return TokenEmbedding(
@@ -150,7 +151,7 @@ def _embeddings(config, values, policy):
             scale=config["scale_embeddings"],
             embeddings=value,
             name=name,
-            dtype=policy,
+            dtype=policy[name] if is_map else policy,
         )
 
     if config["share_embeddings"]:

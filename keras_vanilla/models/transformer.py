@@ -2,7 +2,9 @@
 
 import contextlib
 import inspect
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -312,6 +314,42 @@ class Transformer(CheckedArguments, keras.Model):
                 layer.query_dense.enable_lora(rank)
                 layer.value_dense.enable_lora(rank)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all layers have their usual weights: neither quantised nor LoRA."""
+        return not any(
+            layer.quantization_mode or getattr(layer, "lora_enabled", False)
+            for layer in self._flatten_layers(include_self=False)
+        )
+
+    def copy(
+        self,
+        weights: list | None = None,
+        dtype: str | keras.DTypePolicy | None = None,
+    ) -> "Transformer":
+        """A new model of the same function, not compiled; LoRA is added to its kernels.
+
+        Args:
+            weights: list of arrays as `set_weights` takes, or None for this model's.
+            dtype: precision policy of the copy, or None for this model's.
+        Raises:
+            ValueError: if the model is quantised and the copy would have another dtype.
+        """
+        quantised = any(layer.quantization_mode for layer in self._flatten_layers())
+        if quantised and dtype is not None:
+            raise ValueError(
+                "A quantised model has no float weights to compute with or to export. "
+                "Use the model as it was before `quantize`; "
+                "export.tflite(quantize='int8') makes 8-bit files of it."
+            )
+        config = self.get_config()
+        model = type(self).from_config({**config, "dtype": dtype or config["dtype"]})
+        if weights is None and not self.is_plain:
+            _copy_saved_weights(self, model)
+        else:
+            model.set_weights(self.get_weights() if weights is None else weights)
+        return model
+
     def start_cache(
         self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
     ) -> dict:
@@ -373,6 +411,14 @@ class Transformer(CheckedArguments, keras.Model):
         except (NotImplementedError, TypeError, ValueError):
             return  # symbolic: there is no value to read
         check_ids(f"{side} id", ids, size)
+
+
+def _copy_saved_weights(model, copy):
+    """Copies weights through a file, where LoRA is merged."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "merged.weights.h5"
+        model.save_weights(path)
+        copy.load_weights(path)
 
 
 CONFIG = tuple(

@@ -388,17 +388,18 @@ class Translator(keras.Model):
         Args:
             weights: list of arrays as `model.set_weights` takes, or None.
         """
-        model = type(self.model).from_config(self.model.get_config())
-        model.set_weights(self.model.get_weights() if weights is None else weights)
+        model = self.model.copy(weights)
         return type(self)(self.tokenizer, model, name=self.name)
 
     def in_float32(self) -> "Translator":
-        """This translator, or a copy with the same weights that computes in float32."""
-        if self.model.compute_dtype == "float32":
+        """This translator, or a copy that computes in float32, without LoRA.
+
+        Raises:
+            ValueError: if the model is quantised, as `model.quantize` does it.
+        """
+        if self.model.is_plain and self.model.compute_dtype == "float32":
             return self
-        config = {**self.model.get_config(), "dtype": "float32"}
-        model = type(self.model).from_config(config)
-        model.set_weights(self.model.get_weights())
+        model = self.model.copy(dtype="float32")
         return type(self)(self.tokenizer, model, name=self.name)
 
     def save_assets(self, folder):

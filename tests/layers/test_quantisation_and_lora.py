@@ -49,6 +49,9 @@ def test_a_quantised_model_is_small_close_and_loads_again(tmp_path):
     assert sizes[0] <= 0.4 * sizes[1]
     loaded = keras.saving.load_model(tmp_path / "int8.keras")
     np.testing.assert_array_equal(array(loaded(IDS)), outputs)
+    loaded.save(tmp_path / "again.keras")
+    again = keras.saving.load_model(tmp_path / "again.keras")
+    np.testing.assert_array_equal(array(again(IDS)), outputs)
 
 
 @pytest.mark.parametrize("scope", ["a subclassed model", "another name"])

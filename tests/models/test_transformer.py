@@ -200,7 +200,7 @@ def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
     else:  # the attention ignores every mask
         from keras_vanilla.layers import multi_head_attention
 
-        monkeypatch.setattr(multi_head_attention, "_all_of", lambda masks: None)
+        monkeypatch.setattr(multi_head_attention, "joined", lambda *masks: None)
     for policy, tolerance in (("float32", 2e-5), ("mixed_bfloat16", 8e-2)):
         assert padding_difference(make_model(dtype=policy), INPUTS) > tolerance
 

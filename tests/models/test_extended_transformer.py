@@ -1,0 +1,167 @@
+"""Transformers of users: other layers, LoRA, eight bits."""
+
+import keras
+import numpy as np
+import pytest
+from checks import array, assert_close, randomize
+from keras import ops
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.decoding import beam_search, greedy_search
+from keras_vanilla.layers import DecoderLayer, EncoderLayer
+
+V = 11
+SIZES = {
+    "source_vocabulary_size": V,
+    "d_model": 8,
+    "num_heads": 2,
+    "d_ff": 13,
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+    "dropout": 0.0,
+    "max_length": 9,
+}
+IDS = {
+    "source_ids": np.array([[5, 7, 3], [4, 3, 0]]),
+    "target_ids": np.array([[2, 6], [2, 9]]),
+}
+LABELS = np.array([[6, 3], [9, 3]])
+
+
+@keras.saving.register_keras_serializable("tests")
+class Gated(keras.layers.Layer):
+    def __init__(self, d_ff, **kwargs):
+        super().__init__(**kwargs)
+        self.d_ff, self.supports_masking = d_ff, True
+
+    def build(self, input_shape):
+        shape = (input_shape[-1], self.d_ff)
+        self.gate = self.add_weight(shape=shape, name="gate")
+        self.inner = self.add_weight(shape=shape, name="inner")
+        self.outer = self.add_weight(shape=shape[::-1], name="outer")
+
+    def call(self, x):
+        gated = ops.silu(ops.matmul(x, self.gate)) * ops.matmul(x, self.inner)
+        return ops.matmul(gated, self.outer)
+
+
+@keras.saving.register_keras_serializable("tests")
+class GatedEncoderLayer(EncoderLayer):
+    def make_feed_forward(self, d_model):
+        return Gated(self.d_ff, name="feed_forward", dtype=self.dtype_policy)
+
+
+@keras.saving.register_keras_serializable("tests")
+def gated_decoder_layer(**arguments):
+    class Layer(DecoderLayer):
+        make_feed_forward = GatedEncoderLayer.make_feed_forward
+
+    return Layer(**arguments)
+
+
+def gated_model(**settings):
+    makers = {
+        "encoder_layer": GatedEncoderLayer,
+        "decoder_layer": gated_decoder_layer,
+    }
+    return randomize(Transformer(**SIZES, **makers, **settings))
+
+
+def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
+    model = gated_model()
+    assert all(isinstance(x.feed_forward, Gated) for x in model.encoder_layers)
+    assert all(isinstance(x.feed_forward, Gated) for x in model.decoder_layers)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    losses = model.fit(IDS, LABELS, epochs=8, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.get_config()["encoder_layer"] == "tests>GatedEncoderLayer"
+    assert loaded.get_config()["decoder_layer"] == "tests>gated_decoder_layer"
+    np.testing.assert_array_equal(loaded(IDS), model(IDS))
+
+
+def test_it_is_searched_by_the_steps_of_its_own_layers():
+    model = gated_model()
+    ids = array(greedy_search(model, IDS["source_ids"], max_length=6), "int32")
+    logits = array(model({**IDS, "target_ids": np.insert(ids, 0, 2, axis=1)[:, :-1]}))
+    for row, chosen in zip(logits, ids, strict=True):
+        end = list(chosen).index(3) + 1 if 3 in chosen else len(chosen)
+        np.testing.assert_array_equal(row.argmax(-1)[:end], chosen[:end])
+    beams, scores = beam_search(model, IDS["source_ids"], beam_size=3, max_length=6)
+    assert len(beams) == len(scores) == 2
+
+
+@pytest.mark.full
+def test_its_exported_file_computes_what_its_layers_compute(
+    trained_translator, tmp_path
+):
+    from ai_edge_litert.interpreter import Interpreter
+
+    from keras_vanilla import export
+
+    tokenizer = trained_translator.tokenizer
+    sizes = {**SIZES, "d_model": 64, "d_ff": 128, "num_heads": 4}
+    sizes["source_vocabulary_size"] = tokenizer.vocabulary_size
+    makers = {
+        "encoder_layer": GatedEncoderLayer,
+        "decoder_layer": gated_decoder_layer,
+    }
+    model = randomize(Transformer(**sizes, **makers))
+    path, about = tmp_path / "model.tflite", {"form": "ids", "check": "structure"}
+    export.tflite(Translator(tokenizer, model), path, max_source_length=5, **about)
+    run = Interpreter(str(path)).get_signature_runner("translate_ids")
+    source_ids = np.array([[5, 7, 6, 3, 0]], "int32")
+    ids = run(source_ids=source_ids)["ids"]
+    expected = array(greedy_search(model, source_ids, max_length=ids.shape[1]), "int32")
+    np.testing.assert_array_equal(ids, expected)
+
+
+def test_makers_that_could_not_be_loaded_again_are_refused():
+    class Unregistered(EncoderLayer):
+        pass
+
+    with pytest.raises(ValueError, match="decorate .*Unregistered with @keras"):
+        Transformer(**SIZES, encoder_layer=Unregistered)
+    with pytest.raises(ValueError, match="class or function that makes a layer"):
+        Transformer(**SIZES, encoder_layer=3)
+    with pytest.raises(ValueError, match="`decoder_layer` is registered nowhere"):
+        Transformer(**SIZES, decoder_layer="tests>Gone")
+
+
+def test_lora_trains_queries_and_values_and_is_merged(tmp_path):
+    model = randomize(Transformer(**SIZES))
+    before = array(model(IDS))
+    model.enable_lora(2)
+    np.testing.assert_array_equal(array(model(IDS)), before)
+    assert {weight.name for weight in model.trainable_weights} == {
+        "lora_kernel_a",
+        "lora_kernel_b",
+    }
+    assert len(model.trainable_weights) == 2 * 2 * (2 + 2 * 2)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(IDS, LABELS, epochs=3, verbose=0)
+    trained = array(model(IDS))
+    assert np.abs(trained - before).max() > 1e-3
+    assert_close(model.copy()(IDS), trained, 1e-5)
+    assert model.copy().is_plain and not model.is_plain
+    model.save(tmp_path / "model.keras")
+    assert_close(keras.saving.load_model(tmp_path / "model.keras")(IDS), trained, 1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
+def test_a_quantised_transformer_is_saved_and_searched_but_not_exported(tmp_path):
+    model = randomize(Transformer(**{**SIZES, "d_model": 64, "d_ff": 128}))
+    model.save(tmp_path / "float.keras")
+    model.quantize("int8")
+    logits = array(model(IDS))
+    model.save(tmp_path / "int8.keras")
+    loaded = keras.saving.load_model(tmp_path / "int8.keras")
+    np.testing.assert_array_equal(array(loaded(IDS)), logits)
+    ids = array(greedy_search(loaded, IDS["source_ids"], max_length=5), "int32")
+    np.testing.assert_array_equal(
+        ids, array(greedy_search(model, IDS["source_ids"], max_length=5), "int32")
+    )
+    np.testing.assert_array_equal(array(loaded.copy()(IDS)), logits)
+    with pytest.raises(ValueError, match="before `quantize`; export.tflite"):
+        loaded.copy(dtype="float32")

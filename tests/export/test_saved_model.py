@@ -27,6 +27,8 @@ json.dump([text.decode() for text in texts], sys.stdout)
 
 @pytest.fixture(scope="module")
 def loaded(saved_folder):
+    import tensorflow_text  # noqa: F401  # its operations are in the graph
+
     return tf.saved_model.load(str(saved_folder))
 
 

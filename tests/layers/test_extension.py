@@ -13,7 +13,7 @@ INPUTS = np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
 MEMORY = np.random.default_rng(1).normal(size=(B, S, D)).astype("float32")
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.layers")
 class GatedFeedForward(keras.layers.Layer):
     """W3 (silu(x W1) * x W2), of Shazeer 2020."""
 
@@ -40,17 +40,17 @@ class Gated:
         return GatedFeedForward(self.d_ff, name="feed_forward", dtype=self.dtype_policy)
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.layers")
 class GatedEncoderLayer(Gated, EncoderLayer):
     pass
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.layers")
 class GatedDecoderLayer(Gated, DecoderLayer):
     pass
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.layers")
 class RelativeAttention(MultiHeadAttention):
     """Adds a trained number per head and distance to the scores (T5's bias)."""
 
@@ -67,7 +67,7 @@ class RelativeAttention(MultiHeadAttention):
         return super().scores(query, key) + bias
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.layers")
 class GroupedAttention(MultiHeadAttention):
     """Two heads of queries share each head of keys and values (Ainslie et al. 2023)."""
 
@@ -187,7 +187,7 @@ def test_a_block_of_a_language_model_sees_no_future():
 def test_extended_layers_are_saved_in_a_model(variant, tmp_path):
     layer = VARIANTS[variant][0]
     if variant == "relative":
-        layer = keras.saving.register_keras_serializable("tests")(layer)
+        layer = keras.saving.register_keras_serializable("tests.layers")(layer)
     inputs = keras.Input((None, D))
     model = keras.Model(inputs, layer(N, d_ff=F)(inputs))
     model.save(tmp_path / "model.keras")

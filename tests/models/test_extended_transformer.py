@@ -28,7 +28,7 @@ IDS = {
 LABELS = np.array([[6, 3], [9, 3]])
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.models")
 class Gated(keras.layers.Layer):
     def __init__(self, d_ff, **kwargs):
         super().__init__(**kwargs)
@@ -45,13 +45,13 @@ class Gated(keras.layers.Layer):
         return ops.matmul(gated, self.outer)
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.models")
 class GatedEncoderLayer(EncoderLayer):
     def make_feed_forward(self, d_model):
         return Gated(self.d_ff, name="feed_forward", dtype=self.dtype_policy)
 
 
-@keras.saving.register_keras_serializable("tests")
+@keras.saving.register_keras_serializable("tests.models")
 def gated_decoder_layer(**arguments):
     class Layer(DecoderLayer):
         make_feed_forward = GatedEncoderLayer.make_feed_forward
@@ -76,8 +76,8 @@ def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
     assert losses[-1] < losses[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.get_config()["encoder_layer"] == "tests>GatedEncoderLayer"
-    assert loaded.get_config()["decoder_layer"] == "tests>gated_decoder_layer"
+    assert loaded.get_config()["encoder_layer"] == "tests.models>GatedEncoderLayer"
+    assert loaded.get_config()["decoder_layer"] == "tests.models>gated_decoder_layer"
     np.testing.assert_array_equal(loaded(IDS), model(IDS))
 
 
@@ -126,7 +126,7 @@ def test_makers_that_could_not_be_loaded_again_are_refused():
     with pytest.raises(ValueError, match="class or function that makes a layer"):
         Transformer(**SIZES, encoder_layer=3)
     with pytest.raises(ValueError, match="`decoder_layer` is registered nowhere"):
-        Transformer(**SIZES, decoder_layer="tests>Gone")
+        Transformer(**SIZES, decoder_layer="tests.models>Gone")
 
 
 def test_lora_trains_queries_and_values_and_is_merged(tmp_path):

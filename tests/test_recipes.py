@@ -1,0 +1,75 @@
+"""Each recipe of notebooks/recipes.md runs as it is, and does what it says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "notebooks" / "recipes.md"
+RECIPES = dict(
+    re.findall(r"^## (.+?)\n.*?```python\n(.+?)```", PAGE.read_text(), re.M | re.S)
+)
+
+
+def falls(text):
+    """Whether the last loss is well below the first."""
+    numbers = [float(number) for number in re.findall(r"\d+\.\d+", text)]
+    return numbers[-1] < 0.9 * numbers[0]
+
+
+def reaches(least):
+    return lambda text: float(re.findall(r"[\d.]+", text)[0]) >= least
+
+
+EXPECTED = {
+    "Sort numbers": lambda text: text == "[ 4  4  7  9 11 23  3]",
+    "Classify sequences": reaches(0.95),
+    "A language model": lambda text: text == "the cat sat on the mat and the d",
+    "Say what a picture shows": lambda text: (
+        text == "['<start>', 'bottom', 'left', '<end>']"
+    ),
+    "A class as condition": reaches(0.95),
+    "Several languages in one model": lambda text: (
+        text == "['livre triste', 'trauriges Buch']"
+    ),
+    "Characters instead of pieces": reaches(36),
+    "R-Drop": falls,
+    "A training loop of your own": falls,
+    "The same with JAX": falls,
+    "Other layers in a Transformer": lambda text: text == "(1, 2, 20) GatedFeedForward",
+}
+
+
+def test_every_recipe_is_checked_listed_and_short():
+    assert list(RECIPES) == list(EXPECTED)
+    for name, program in RECIPES.items():
+        assert f"| [{name}](#{name.lower().replace(' ', '-')}) |" in PAGE.read_text()
+        lines = [line for line in program.splitlines() if line.strip()]
+        assert len(lines) <= 30, name
+        assert max(map(len, lines)) <= 98
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_runs_and_prints_what_it_says(name, tmp_path):
+    if "JAX" in name:
+        pytest.importorskip("jax", reason="JAX is not installed")
+    backend = "jax" if "JAX" in name else "tensorflow"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            f"import keras\nkeras.utils.set_random_seed(0)\n{RECIPES[name]}",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert EXPECTED[name](done.stdout.strip().splitlines()[-1]), done.stdout

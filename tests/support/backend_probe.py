@@ -61,8 +61,8 @@ def layer_outputs():
     yield "attention/weights", weights
     yield "attention/nothing", attend(inputs, memory, attention_mask=nothing)
     for first in (False, True):
-        encode = layers.EncoderLayer(N, F, normalize_first=first)
-        decode = layers.DecoderLayer(N, F, normalize_first=first)
+        encode = layers.EncoderLayer(N, d_ff=F, normalize_first=first)
+        decode = layers.DecoderLayer(N, d_ff=F, normalize_first=first)
         encode(inputs)
         decode(inputs, memory)
         yield f"encoder_layer/{first}", randomize(encode)(inputs, mask=MASK)

@@ -367,7 +367,15 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
     tokenizer = trained_translator.tokenizer
     small = Tokenizer.train(lines=["abc def"] * 9, vocabulary_size=268)
     assert small.vocabulary_size < tokenizer.vocabulary_size - 20
-    model = Transformer(small.vocabulary_size, None, 8, 2, 4, 1, 1, max_length=60)
+    model = Transformer(
+        small.vocabulary_size,
+        d_model=8,
+        num_heads=2,
+        d_ff=4,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        max_length=60,
+    )
     untrained = {"form": "ids", "check": "structure"}
     export.saved_model(Translator(small, model), tmp_path / "folder")
     export.tflite(Translator(small, model), tmp_path / "file.tflite", None, **untrained)

@@ -54,6 +54,7 @@ def test_a_quantised_model_is_small_close_and_loads_again(tmp_path):
     np.testing.assert_array_equal(array(again(IDS)), outputs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("scope", ["a subclassed model", "another name"])
 def test_a_quantised_layer_loads_where_its_path_is_another_one(scope, tmp_path):
     layer = EncoderLayer(N, d_ff=D, dropout=0.0)
@@ -100,6 +101,7 @@ def test_lora_trains_its_two_matrices_alone_and_is_merged_when_saved(
     assert_close(query.kernel, array(query._kernel) + product, 1e-6)
 
 
+@pytest.mark.full
 def test_lora_on_an_attention_that_is_quantised():
     model = classifier()
     model.quantize("int8")

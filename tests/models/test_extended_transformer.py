@@ -129,6 +129,7 @@ def test_makers_that_could_not_be_loaded_again_are_refused():
         Transformer(**SIZES, decoder_layer="tests.models>Gone")
 
 
+@pytest.mark.full
 def test_lora_trains_queries_and_values_and_is_merged(tmp_path):
     model = randomize(Transformer(**SIZES))
     before = array(model(IDS))
@@ -149,6 +150,7 @@ def test_lora_trains_queries_and_values_and_is_merged(tmp_path):
     assert_close(keras.saving.load_model(tmp_path / "model.keras")(IDS), trained, 1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
 def test_a_quantised_transformer_is_saved_and_searched_but_not_exported(tmp_path):
     model = randomize(Transformer(**{**SIZES, "d_model": 64, "d_ff": 128}))

@@ -10,7 +10,7 @@ import numpy as np
 from keras_vanilla._checks import check_ids
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import checked_prefix
-from keras_vanilla.decoding.sampling import check_seed
+from keras_vanilla.decoding.sampling import checked_seed
 
 MOST_KEPT = 16  # compiled searches per model
 
@@ -82,7 +82,7 @@ class _SearchModel(keras.Model):
 
     def start_from(self, seed):
         """Makes the next call draw what an uncompiled search draws with this seed."""
-        seed = check_seed(seed)
+        seed = checked_seed(seed)
         if not isinstance(seed, keras.random.SeedGenerator):
             seed = keras.random.SeedGenerator(seed)
         self.seed_generator.state.assign(seed.next())

@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_vanilla._checks import check_ids, check_integer
+from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
 
@@ -128,11 +129,9 @@ def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
             "`target_prefix` must be an integer array (B, P), its shorter rows padded "
             f"with pad_id={model.pad_id}. Received: {target_prefix!r:.80}"
         )
-    try:
-        values = ops.convert_to_numpy(ids)
-    except (NotImplementedError, TypeError, ValueError):
-        return ids  # symbolic: there is no value to read
-    _check_prefix_ids(model, values)
+    values = readable(ids)
+    if values is not None:
+        _check_prefix_ids(model, values)
     return ids
 
 

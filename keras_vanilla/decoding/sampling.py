@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_integer, check_seed
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.loop import decode_token_by_token
@@ -61,7 +61,7 @@ def sample(
     """
     _check_settings(temperature, top_p)
     top_k = None if top_k is None else check_integer("top_k", top_k, 1)
-    seed = check_seed(seed)
+    seed = checked_seed(seed)
     source_ids = ops.convert_to_tensor(source_ids)
     draws = keras.random.uniform(
         (ops.shape(source_ids)[0], model.max_length), dtype="float32", seed=seed
@@ -86,7 +86,7 @@ def sample(
     )[0]
 
 
-def check_seed(seed: Any) -> Any:
+def checked_seed(seed: Any) -> Any:
     """The seed, an integer as Python's int; refuses what not every backend takes.
 
     Args:
@@ -94,10 +94,10 @@ def check_seed(seed: Any) -> Any:
     Raises:
         ValueError: if it is not None, an int in [0, 2**31) or a `SeedGenerator`.
     """
-    if seed is None or isinstance(seed, keras.random.SeedGenerator):
+    if isinstance(seed, keras.random.SeedGenerator):
         return seed
     try:
-        return check_integer("seed", seed, 0, 2**31 - 1)
+        return check_seed(seed)
     except ValueError:
         raise ValueError(
             "`seed` must be None, an int of at least 0 and below 2**31, or a "

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
+from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 
 MARGIN = 50.0  # e^-50 is below the rounding of a sum in float64
@@ -113,15 +114,14 @@ def _as_bool(name, mask):
     dtype = keras.backend.standardize_dtype(mask.dtype)
     if dtype == "bool":
         return mask
-    try:
-        values = ops.convert_to_numpy(mask)
-    except (NotImplementedError, TypeError, ValueError):  # symbolic: nothing to read
-        if "float" not in dtype:
-            return ops.cast(mask, "bool")
+    values = readable(mask)
+    if values is None and "float" in dtype:
         raise ValueError(
             f"`{name}` must be boolean (True = may attend) where its values cannot be "
             f"read, as in a model: cast it to bool. Received: dtype={dtype}"
-        ) from None
+        )
+    if values is None:
+        return ops.cast(mask, "bool")
     other = values[(values != 0) & (values != 1)]
     if other.size:
         raise ValueError(

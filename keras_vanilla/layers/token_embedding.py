@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_ids, check_integer
+from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.layer import Layer
 
@@ -166,10 +167,8 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         return super(keras.layers.Embedding, cls).from_config(config)
 
     def get_config(self) -> dict:
-        config = super().get_config()
-        own = keras.layers.Layer.get_config(self)
         return {
-            **{name: config[name] for name in own},
+            **keras.layers.Layer.get_config(self),
             "vocabulary_size": self.vocabulary_size,
             "d_model": self.d_model,
             "pad_id": self.pad_id,
@@ -179,9 +178,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
 
 def _checked_ids(ids, size):
     """Ids as int32; those that can be read must be in the vocabulary."""
-    try:
-        values = ops.convert_to_numpy(ids)
-    except (NotImplementedError, TypeError, ValueError):
-        return ops.cast(ids, "int32")  # symbolic: there is no value to read
-    check_ids("id", values, size)
+    values = readable(ids)
+    if values is not None:
+        check_ids("id", values, size)
     return ops.cast(ids, "int32")

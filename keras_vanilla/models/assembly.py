@@ -19,6 +19,7 @@ from keras_vanilla.layers import (
 from keras_vanilla.layers.positional_encoding import LAYOUTS
 from keras_vanilla.models.decoder import Decoder
 from keras_vanilla.models.encoder import Encoder
+from keras_vanilla.models.registry import layer_maker
 
 COUNTS = (
     "source_vocabulary_size",
@@ -60,7 +61,7 @@ def checked(config: dict) -> dict:
     check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
     check_choice("position_layout", config["position_layout"], LAYOUTS)
     for name in MAKERS:
-        config[name] = _registered(name, config[name])
+        config[name] = layer_maker(name, config[name])
     if config["d_model"] % config["num_heads"]:
         raise ValueError(
             "`d_model` must be divisible by `num_heads`. Received: "
@@ -73,36 +74,6 @@ def checked(config: dict) -> dict:
             f"source_vocabulary_size={sizes[0]}, target_vocabulary_size={sizes[1]}"
         )
     return config
-
-
-def _registered(name, maker):
-    """A class or function that makes layers; a config has its registered name."""
-    if maker is None:
-        return None
-    if isinstance(maker, str):
-        found = keras.saving.get_registered_object(maker)
-        if found is None:
-            raise ValueError(
-                f"`{name}` is registered nowhere: import the module that defines it. "
-                f"Received: {maker!r}"
-            )
-        return found
-    if not callable(maker):
-        raise ValueError(
-            f"`{name}` must be a class or function that makes a layer. "
-            f"Received: {maker!r}"
-        )
-    if keras.saving.get_registered_object(registered_name(maker)) is not maker:
-        raise ValueError(
-            f"`{name}` could not be loaded again: decorate {maker.__qualname__} with "
-            "@keras.saving.register_keras_serializable()."
-        )
-    return maker
-
-
-def registered_name(maker: Any) -> str | None:
-    """The name under which Keras knows a class or function; None for None."""
-    return None if maker is None else keras.saving.get_registered_name(maker)
 
 
 def encoder_and_decoder(

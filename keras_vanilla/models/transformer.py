@@ -2,15 +2,14 @@
 
 import contextlib
 import inspect
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_vanilla._checks import CheckedArguments, check_ids, check_integer
+from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import steps
 from keras_vanilla.layers import (
@@ -21,12 +20,8 @@ from keras_vanilla.layers import (
     TokenEmbedding,
 )
 from keras_vanilla.layers.layer import saved_policy
-from keras_vanilla.models.assembly import (
-    MAKERS,
-    checked,
-    encoder_and_decoder,
-    registered_name,
-)
+from keras_vanilla.models.assembly import MAKERS, checked, encoder_and_decoder
+from keras_vanilla.models.copies import copy_of, is_plain
 from keras_vanilla.models.fit_arguments import (
     evaluate_arguments,
     fit_arguments,
@@ -35,6 +30,7 @@ from keras_vanilla.models.fit_arguments import (
     warn_of_many_shapes,
 )
 from keras_vanilla.models.presets import preset_sizes
+from keras_vanilla.models.registry import registered_name
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -317,10 +313,7 @@ class Transformer(CheckedArguments, keras.Model):
     @property
     def is_plain(self) -> bool:
         """Whether all layers have their usual weights: neither quantised nor LoRA."""
-        return not any(
-            layer.quantization_mode or getattr(layer, "lora_enabled", False)
-            for layer in self._flatten_layers(include_self=False)
-        )
+        return is_plain(self)
 
     def copy(
         self,
@@ -335,20 +328,7 @@ class Transformer(CheckedArguments, keras.Model):
         Raises:
             ValueError: if the model is quantised and the copy would have another dtype.
         """
-        quantised = any(layer.quantization_mode for layer in self._flatten_layers())
-        if quantised and dtype is not None:
-            raise ValueError(
-                "A quantised model has no float weights to compute with or to export. "
-                "Use the model as it was before `quantize`; "
-                "export.tflite(quantize='int8') makes 8-bit files of it."
-            )
-        config = self.get_config()
-        model = type(self).from_config({**config, "dtype": dtype or config["dtype"]})
-        if weights is None and not self.is_plain:
-            _copy_saved_weights(self, model)
-        else:
-            model.set_weights(self.get_weights() if weights is None else weights)
-        return model
+        return copy_of(self, weights, dtype)
 
     def start_cache(
         self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
@@ -395,30 +375,19 @@ class Transformer(CheckedArguments, keras.Model):
 
     def get_config(self) -> dict:
         config = {name: getattr(self, name) for name in CONFIG}
-        makers = {name: registered_name(config[name]) for name in MAKERS}
+        for name in MAKERS:
+            config[name] = config[name] and registered_name(config[name])
         return {
             **config,
-            **makers,
             "name": self.name,
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(saved_policy(self, None)),
         }
 
     def _check_ids(self, ids, side):
-        size = getattr(self, f"{side}_vocabulary_size")
-        try:
-            ids = ops.convert_to_numpy(ids)
-        except (NotImplementedError, TypeError, ValueError):
-            return  # symbolic: there is no value to read
-        check_ids(f"{side} id", ids, size)
-
-
-def _copy_saved_weights(model, copy):
-    """Copies weights through a file, where LoRA is merged."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "merged.weights.h5"
-        model.save_weights(path)
-        copy.load_weights(path)
+        values = readable(ids)
+        if values is not None:
+            check_ids(f"{side} id", values, getattr(self, f"{side}_vocabulary_size"))
 
 
 CONFIG = tuple(

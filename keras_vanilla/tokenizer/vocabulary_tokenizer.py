@@ -112,7 +112,9 @@ class VocabularyTokenizer:
 
     def _encode(self, lines, ids):
         rows = map(self.split, id_rows.checked_lines(lines))
-        return [[*(ids.get(s, self.unknown_id) for s in row), 3] for row in rows]
+        return [
+            [*(ids.get(s, self.unknown_id) for s in row), self.end_id] for row in rows
+        ]
 
     def _pieces(self, ids, symbols):
         pieces = [*SPECIAL, *map(self.piece, symbols)]

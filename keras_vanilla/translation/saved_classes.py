@@ -2,9 +2,9 @@
 
 import keras
 
+from keras_vanilla.models.registry import REGISTER, registered_name
 from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer, WordTokenizer
 
-REGISTER = "@keras.saving.register_keras_serializable()"
 # Of files that name no class.
 TRANSFORMER, TOKENIZER = "keras_vanilla>Transformer", "keras_vanilla>Tokenizer"
 
@@ -22,8 +22,8 @@ def class_name(part: object) -> str:
         ValueError: if its class is not registered with Keras.
     """
     cls = type(part)
-    name = keras.saving.get_registered_name(cls)
-    if keras.saving.get_registered_object(name) is not cls:
+    name = registered_name(cls)
+    if name is None:
         raise ValueError(
             f"{cls.__name__} cannot be saved: a file of it could not be loaded again. "
             f"Register the class with Keras: put {REGISTER} above it."

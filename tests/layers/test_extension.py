@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from checks import array, assert_close, randomize
+from gated_layers import GatedDecoderLayer, GatedEncoderLayer
 from keras import ops
 
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
@@ -11,43 +12,6 @@ from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 B, T, S, N, D, F = 2, 7, 5, 4, 8, 13
 INPUTS = np.random.default_rng(0).normal(size=(B, T, D)).astype("float32")
 MEMORY = np.random.default_rng(1).normal(size=(B, S, D)).astype("float32")
-
-
-@keras.saving.register_keras_serializable("tests.layers")
-class GatedFeedForward(keras.layers.Layer):
-    """W3 (silu(x W1) * x W2), of Shazeer 2020."""
-
-    def __init__(self, d_ff, **kwargs):
-        super().__init__(**kwargs)
-        self.d_ff, self.supports_masking = d_ff, True
-
-    def build(self, input_shape):
-        self.gate, self.inner = (
-            keras.layers.Dense(self.d_ff),
-            keras.layers.Dense(self.d_ff),
-        )
-        self.outer = keras.layers.Dense(input_shape[-1])
-        for layer in (self.gate, self.inner):
-            layer.build(input_shape)
-        self.outer.build((*input_shape[:-1], self.d_ff))
-
-    def call(self, x):
-        return self.outer(ops.silu(self.gate(x)) * self.inner(x))
-
-
-class Gated:
-    def make_feed_forward(self, d_model):
-        return GatedFeedForward(self.d_ff, name="feed_forward", dtype=self.dtype_policy)
-
-
-@keras.saving.register_keras_serializable("tests.layers")
-class GatedEncoderLayer(Gated, EncoderLayer):
-    pass
-
-
-@keras.saving.register_keras_serializable("tests.layers")
-class GatedDecoderLayer(Gated, DecoderLayer):
-    pass
 
 
 @keras.saving.register_keras_serializable("tests.layers")

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 from checks import array, assert_close, randomize
-from keras import ops
+from gated_layers import GatedEncoderLayer, GatedFeedForward, gated_decoder_layer
 
 from keras_vanilla import Transformer, Translator
 from keras_vanilla.decoding import beam_search, greedy_search
-from keras_vanilla.layers import DecoderLayer, EncoderLayer
+from keras_vanilla.layers import EncoderLayer
 
 V = 11
 SIZES = {
@@ -28,37 +28,6 @@ IDS = {
 LABELS = np.array([[6, 3], [9, 3]])
 
 
-@keras.saving.register_keras_serializable("tests.models")
-class Gated(keras.layers.Layer):
-    def __init__(self, d_ff, **kwargs):
-        super().__init__(**kwargs)
-        self.d_ff, self.supports_masking = d_ff, True
-
-    def build(self, input_shape):
-        shape = (input_shape[-1], self.d_ff)
-        self.gate = self.add_weight(shape=shape, name="gate")
-        self.inner = self.add_weight(shape=shape, name="inner")
-        self.outer = self.add_weight(shape=shape[::-1], name="outer")
-
-    def call(self, x):
-        gated = ops.silu(ops.matmul(x, self.gate)) * ops.matmul(x, self.inner)
-        return ops.matmul(gated, self.outer)
-
-
-@keras.saving.register_keras_serializable("tests.models")
-class GatedEncoderLayer(EncoderLayer):
-    def make_feed_forward(self, d_model):
-        return Gated(self.d_ff, name="feed_forward", dtype=self.dtype_policy)
-
-
-@keras.saving.register_keras_serializable("tests.models")
-def gated_decoder_layer(**arguments):
-    class Layer(DecoderLayer):
-        make_feed_forward = GatedEncoderLayer.make_feed_forward
-
-    return Layer(**arguments)
-
-
 def gated_model(**settings):
     makers = {
         "encoder_layer": GatedEncoderLayer,
@@ -69,15 +38,19 @@ def gated_model(**settings):
 
 def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
     model = gated_model()
-    assert all(isinstance(x.feed_forward, Gated) for x in model.encoder_layers)
-    assert all(isinstance(x.feed_forward, Gated) for x in model.decoder_layers)
+    assert all(
+        isinstance(x.feed_forward, GatedFeedForward) for x in model.encoder_layers
+    )
+    assert all(
+        isinstance(x.feed_forward, GatedFeedForward) for x in model.decoder_layers
+    )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     losses = model.fit(IDS, LABELS, epochs=8, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.get_config()["encoder_layer"] == "tests.models>GatedEncoderLayer"
-    assert loaded.get_config()["decoder_layer"] == "tests.models>gated_decoder_layer"
+    assert loaded.get_config()["encoder_layer"] == "gated_layers>GatedEncoderLayer"
+    assert loaded.get_config()["decoder_layer"] == "gated_layers>gated_decoder_layer"
     np.testing.assert_array_equal(loaded(IDS), model(IDS))
 
 
@@ -126,7 +99,7 @@ def test_makers_that_could_not_be_loaded_again_are_refused():
     with pytest.raises(ValueError, match="class or function that makes a layer"):
         Transformer(**SIZES, encoder_layer=3)
     with pytest.raises(ValueError, match="`decoder_layer` is registered nowhere"):
-        Transformer(**SIZES, decoder_layer="tests.models>Gone")
+        Transformer(**SIZES, decoder_layer="gated_layers>Gone")
 
 
 @pytest.mark.full

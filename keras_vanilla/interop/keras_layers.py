@@ -1,0 +1,165 @@
+"""Weights of layers of Keras and KerasHub, to our layers."""
+
+import keras
+
+from keras_vanilla.interop.layer_weights import load_layer, read_weights
+from keras_vanilla.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    MultiHeadAttention,
+    TokenEmbedding,
+)
+
+NAMES = {  # of their sub-layers: the names of `layer_weights`
+    "attention_output": "output",
+    "self_attention_layer": "self_attention",
+    "self_attention_layer_norm": "self_attention_norm",
+    "cross_attention_layer_norm": "cross_attention_norm",
+    "feedforward_intermediate_dense": "feed_forward/inner",
+    "feedforward_output_dense": "feed_forward/outer",
+    "feedforward_layer_norm": "feed_forward_norm",
+}
+OF_LAYERS = {  # our argument: theirs
+    "num_heads": "num_heads",
+    "d_ff": "intermediate_dim",
+    "activation": "activation",
+    "normalize_first": "normalize_first",
+    "layer_norm_epsilon": "layer_norm_epsilon",
+}
+OF_ATTENTION = ("num_heads", "key_dim", "value_dim", "use_bias")
+SETTINGS = {
+    EncoderLayer: OF_LAYERS,
+    DecoderLayer: OF_LAYERS,
+    MultiHeadAttention: {name: name for name in OF_ATTENTION},
+    TokenEmbedding: {"vocabulary_size": "input_dim", "d_model": "output_dim"},
+}
+COUNTERPARTS = {
+    "Embedding": TokenEmbedding,  # also ReversibleEmbedding, which is one
+    "MultiHeadAttention": MultiHeadAttention,
+    "TransformerDecoder": DecoderLayer,
+    "TransformerEncoder": EncoderLayer,
+}
+WITHOUT_COUNTERPART = {
+    "SinePositionEncoding": "has no weights: PositionalEncoding computes the same, and "
+    "adds it to its inputs.",
+    "TokenAndPositionEmbedding": "learns its positions, which no layer here does: load "
+    "its `token_embedding` alone, and add the outputs of its `position_embedding`, or "
+    "those of PositionalEncoding instead.",
+}
+
+
+def load_keras_layer(
+    layer: EncoderLayer | DecoderLayer | MultiHeadAttention | TokenEmbedding,
+    theirs: keras.layers.Layer,
+) -> None:
+    """Gives one of our layers the weights of a layer of Keras or KerasHub.
+
+    Outputs at real positions are then equal, but for rounding.
+
+    | theirs | layer |
+    | --- | --- |
+    | `keras_hub.layers.TransformerEncoder` | `EncoderLayer` |
+    | `keras_hub.layers.TransformerDecoder` | `DecoderLayer` |
+    | the same without an encoder | `EncoderLayer`, with `use_causal_mask` |
+    | `keras.layers.MultiHeadAttention` | `MultiHeadAttention` |
+    | `keras.layers.ReversibleEmbedding`, `Embedding` | `TokenEmbedding(scale=False)` |
+
+    Args:
+        layer: one of the above, with the same sizes and settings. It is built if it is
+            not built yet.
+        theirs: Keras layer that is built.
+    Raises:
+        TypeError: if `theirs` is another layer, or `layer` not its counterpart.
+        ValueError: if `theirs` is not built, or has settings or weights that `layer`
+            does not have.
+    Example:
+        >>> theirs = keras.layers.Embedding(11, 6)
+        >>> vectors = theirs(np.array([[2, 7]]))
+        >>> layer = TokenEmbedding(vocabulary_size=11, d_model=6, scale=False)
+        >>> load_keras_layer(layer, theirs)
+        >>> bool(np.all(layer(np.array([[2, 7]])) == vectors))
+        True
+    """
+    expected = _counterpart(theirs)
+    if not isinstance(layer, expected):
+        raise TypeError(
+            f"The weights of this {type(theirs).__name__} go into a layer of class "
+            f"{expected.__name__}. Received: a {type(layer).__name__}"
+        )
+    _check_settings(layer, theirs, SETTINGS[expected])
+    _refuse_variants(layer, theirs)
+    load_layer(layer, read_weights(_named_weights(theirs)))
+
+
+def _counterpart(theirs):
+    """The class of ours that computes the same."""
+    names = {
+        each.__name__
+        for each in type(theirs).__mro__
+        if each.__module__.split(".")[0] in ("keras", "keras_hub")
+    }
+    for name in names & WITHOUT_COUNTERPART.keys():
+        raise TypeError(f"{name} {WITHOUT_COUNTERPART[name]}")
+    for name in names & COUNTERPARTS.keys():
+        if not theirs.weights:
+            raise ValueError(f"The {name} has no weights yet: call or build it first.")
+        has_memory = any("/cross_attention/" in w.path for w in theirs.weights)
+        if name == "TransformerDecoder" and not has_memory:
+            return EncoderLayer
+        return COUNTERPARTS[name]
+    raise TypeError(
+        f"`theirs` must be a layer of Keras or KerasHub of class "
+        f"{', '.join(sorted(COUNTERPARTS))}. Received: a {type(theirs).__name__}"
+    )
+
+
+def _check_settings(layer, theirs, names):
+    for name, their_name in names.items():
+        expected, received = getattr(theirs, their_name), getattr(layer, name)
+        if received != expected:
+            raise ValueError(
+                f"`layer` needs {name}={_shown(expected)}, which is the "
+                f"{type(theirs).__name__}'s. Received: {name}={_shown(received)}"
+            )
+
+
+def _refuse_variants(layer, theirs):
+    """Refuses what changes the outputs, but neither names nor shapes of weights."""
+    settings = theirs.get_config()
+    axes = settings.get("attention_axes")
+    refused = {
+        "sliding_window": settings.get("sliding_window"),
+        "attention_axes": axes if axes and tuple(axes) != (1,) else None,
+        "logit_soft_cap": settings.get("logit_soft_cap"),
+    }
+    for name, value in refused.items():
+        if value is not None:
+            raise ValueError(
+                f"{type(layer).__name__} cannot compute what a {type(theirs).__name__} "
+                f"with {name}={value!r} does."
+            )
+    if settings.get("tie_weights") is False:
+        raise ValueError(
+            "A TokenEmbedding has one table, and this layer has two (tie_weights="
+            "False): give them to two of them, TokenEmbedding(..., embeddings=table)."
+        )
+    if isinstance(layer, TokenEmbedding) and layer.scale:
+        raise ValueError(
+            f"A {type(theirs).__name__} does not multiply by sqrt(d_model): `layer` "
+            "needs scale=False. Received: scale=True"
+        )
+
+
+def _named_weights(theirs):
+    """Their variables under the names of `layer_weights`."""
+    return {
+        "/".join(
+            NAMES.get(part, part)
+            for part in weight.path.removeprefix(f"{theirs.path}/").split("/")
+        ): weight
+        for weight in theirs.weights
+    }
+
+
+def _shown(value):
+    return repr(getattr(value, "__name__", value))

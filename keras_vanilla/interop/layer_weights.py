@@ -1,0 +1,201 @@
+"""The weights of our layers under one set of names, for every other format.
+
+Each format is a table from its names to these. Kernels are plain matrices (inputs,
+outputs), the heads of an attention side by side; embeddings are (V, D).
+"""
+
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+
+from keras_vanilla.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    MultiHeadAttention,
+    TokenEmbedding,
+)
+from keras_vanilla.models import Transformer
+
+ATTENTION = ("query", "key", "value", "output")
+SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
+
+
+def attention_variables(attention: MultiHeadAttention) -> dict[str, keras.Variable]:
+    """The variables of an attention: "query/kernel", "query/bias", "key/kernel" ...
+
+    Args:
+        attention: MultiHeadAttention that is built.
+    """
+    return {
+        f"{name}/{kind}": variable
+        for name in ATTENTION
+        for kind, variable in _of_dense(getattr(attention, f"{name}_dense")).items()
+    }
+
+
+def layer_variables(layer: EncoderLayer | DecoderLayer) -> dict[str, keras.Variable]:
+    """The variables of a layer: "self_attention/query/kernel" and so on.
+
+    For each sub-layer, `self_attention`, `cross_attention` (decoder) and
+    `feed_forward`: its own, "feed_forward/inner/kernel" and "feed_forward/outer/kernel"
+    among them, and those of its normalisation, "self_attention_norm/gamma" and "/beta".
+
+    Args:
+        layer: EncoderLayer or DecoderLayer that is built.
+    """
+    variables = {}
+    for name in SUBLAYERS:
+        sublayer = getattr(layer, name, None)
+        if sublayer is None:  # only a decoder has a cross-attention
+            continue
+        if name == "feed_forward":
+            own = {
+                f"{part}/{kind}": variable
+                for part in ("inner", "outer")
+                for kind, variable in _of_dense(getattr(sublayer, part)).items()
+            }
+        else:
+            own = attention_variables(sublayer)
+        norm = _of_norm(getattr(layer, f"{name}_residual").norm)
+        variables.update(_under(name, own), **_under(f"{name}_norm", norm))
+    return variables
+
+
+def model_variables(model: Transformer) -> dict[str, keras.Variable]:
+    """The variables of a Transformer: "encoder/0/self_attention/query/kernel" ...
+
+    Also "source_embedding", "target_embedding" unless it is the source's, "output" if
+    it is not the target's table, "output_bias", and "encoder_norm/gamma" and "/beta".
+
+    Args:
+        model: Transformer of `EncoderLayer` and `DecoderLayer`.
+    """
+    variables = {"source_embedding": model.source_embedding.embeddings}
+    if model.target_embedding is not model.source_embedding:
+        variables["target_embedding"] = model.target_embedding.embeddings
+    for side in ("encoder", "decoder"):
+        for i, layer in enumerate(getattr(model, f"{side}_layers")):
+            variables.update(_under(f"{side}/{i}", layer_variables(layer)))
+        norm = getattr(model, f"{side}_norm")
+        if norm is not None:
+            variables.update(_under(f"{side}_norm", _of_norm(norm)))
+    if model.output_projection is not None:
+        variables["output"] = model.output_projection.embeddings
+    if model.logits_bias is not None:
+        variables["output_bias"] = model.logits_bias.bias
+    return variables
+
+
+def load_layer(
+    layer: EncoderLayer | DecoderLayer | MultiHeadAttention | TokenEmbedding,
+    weights: Mapping[str, np.ndarray],
+) -> None:
+    """Gives one layer the weights of another model, and builds it if it is not built.
+
+    Args:
+        layer: one of the four.
+        weights: dict of its names -> array, kernels as matrices; of a TokenEmbedding
+            "embeddings".
+    Raises:
+        ValueError: if a name is missing or not known here, a shape is another, or the
+            layer has LoRA or is quantised.
+    """
+    if not layer.built:
+        layer.build(*_input_shapes(layer, weights))
+    if isinstance(layer, TokenEmbedding):
+        variables = {"embeddings": layer.embeddings}
+    elif isinstance(layer, MultiHeadAttention):
+        variables = attention_variables(layer)
+    else:
+        variables = layer_variables(layer)
+    assign_weights(variables, weights)
+
+
+def read_weights(variables: Mapping[str, keras.Variable]) -> dict[str, np.ndarray]:
+    """The values of variables as float32 arrays, kernels as matrices.
+
+    Args:
+        variables: dict, as the functions above return it.
+    """
+    return {
+        name: np.asarray(keras.ops.convert_to_numpy(variable), dtype="float32").reshape(
+            _plain_shape(name, variable)
+        )
+        for name, variable in variables.items()
+    }
+
+
+def assign_weights(
+    variables: Mapping[str, keras.Variable], weights: Mapping[str, np.ndarray]
+) -> None:
+    """Gives variables the values of another model; all or none.
+
+    Args:
+        variables: dict, as the functions above return it.
+        weights: dict of the same names -> array, kernels as matrices.
+    Raises:
+        ValueError: if a name is missing or not known here, a shape is another, or the
+            layers have LoRA or are quantised.
+    """
+    for name in (*variables, *weights):
+        if name not in weights:
+            raise ValueError(f"The weights have no {name!r}, which the layers need.")
+        if name not in variables:
+            raise ValueError(f"The layers have no place for the weights of {name!r}.")
+    for name, variable in variables.items():
+        if not isinstance(variable, keras.Variable) or "int" in variable.dtype:
+            raise ValueError(
+                f"The weights of {name!r} cannot be replaced: the layer has LoRA or is "
+                "quantised. Make a new one."
+            )
+        expected = _plain_shape(name, variable)
+        if tuple(weights[name].shape) != expected:
+            raise ValueError(
+                f"The weights of {name!r} must have the shape {expected}. Received: "
+                f"{tuple(weights[name].shape)}"
+            )
+    for name, variable in variables.items():
+        variable.assign(np.reshape(weights[name], variable.shape))
+
+
+def _input_shapes(layer, weights):
+    """The shapes that a layer of these weights is built with."""
+    if isinstance(layer, TokenEmbedding):
+        return ((None, None),)
+    if isinstance(layer, MultiHeadAttention):
+        kernels = [f"{name}/kernel" for name in ("query", "value", "key")]
+    elif isinstance(layer, DecoderLayer):
+        kernels = ["self_attention/query/kernel", "cross_attention/key/kernel"]
+    else:
+        kernels = ["self_attention/query/kernel"]
+    for name in kernels:
+        if name not in weights:
+            raise ValueError(f"The weights have no {name!r}, which the layers need.")
+    return [(None, None, weights[name].shape[0]) for name in kernels]
+
+
+def _of_dense(dense):
+    both = {"kernel": dense.kernel, "bias": dense.bias}
+    return {kind: variable for kind, variable in both.items() if variable is not None}
+
+
+def _of_norm(norm):
+    return {"gamma": norm.gamma, "beta": norm.beta}
+
+
+def _under(prefix, variables):
+    return {f"{prefix}/{name}": variable for name, variable in variables.items()}
+
+
+def _plain_shape(name, variable):
+    """The shape without heads: (D, N, H) is a matrix (D, N H), (N, H) a vector."""
+    shape = tuple(variable.shape)
+    if name.endswith("/bias"):
+        return (int(np.prod(shape)),)
+    if len(shape) == 3:
+        *_, part, _kind = name.split("/")
+        inputs = shape[:2] if part == "output" else shape[:1]
+        outputs = shape[len(inputs) :]
+        return int(np.prod(inputs)), int(np.prod(outputs))
+    return shape

@@ -1,0 +1,147 @@
+"""Weights of layers of PyTorch, to our layers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla.interop.layer_weights import load_layer
+from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
+
+ATTENTION = {  # their modules: the names of `layer_weights`
+    "q_proj": "query",
+    "k_proj": "key",
+    "v_proj": "value",
+    "out_proj": "output",
+}
+LAYER = {
+    **ATTENTION,
+    "self_attn": "self_attention",
+    "linear1": "feed_forward/inner",
+    "linear2": "feed_forward/outer",
+    "norm1": "self_attention_norm",
+}
+NAMES = {
+    MultiHeadAttention: ATTENTION,
+    EncoderLayer: {**LAYER, "norm2": "feed_forward_norm"},
+    DecoderLayer: {
+        **LAYER,
+        "multihead_attn": "cross_attention",
+        "norm2": "cross_attention_norm",
+        "norm3": "feed_forward_norm",
+    },
+}
+OF_DENSE = {"weight": "kernel", "bias": "bias"}
+OF_NORM = {"weight": "gamma", "bias": "beta"}
+
+
+def load_pytorch_layer(
+    layer: EncoderLayer | DecoderLayer | MultiHeadAttention,
+    theirs: Any,
+) -> None:
+    """Gives one of our layers the weights of a layer of `torch.nn`.
+
+    Outputs at real positions are then equal, but for rounding.
+
+    | theirs | layer |
+    | --- | --- |
+    | `TransformerEncoderLayer` | `EncoderLayer` |
+    | `TransformerDecoderLayer` | `DecoderLayer` |
+    | `MultiheadAttention` | `MultiHeadAttention` |
+
+    Args:
+        layer: one of the above, with the same sizes and settings. It is built if it is
+            not built yet.
+        theirs: the PyTorch layer, whose settings are compared with `layer`'s; or its
+            `state_dict()`, of tensors or arrays, which does not tell the settings: the
+            number of heads, the activation and the normalisation are then as `layer`
+            has them.
+    Raises:
+        TypeError: if `layer` is another layer.
+        ValueError: if `theirs` has settings or weights that `layer` does not have.
+    Example:
+        load_pytorch_layer(EncoderLayer(num_heads=8, d_ff=2048), their_layer)
+    """
+    kind = next((each for each in NAMES if isinstance(layer, each)), None)
+    if kind is None:
+        raise TypeError(
+            "`layer` must be an EncoderLayer, a DecoderLayer or a MultiHeadAttention. "
+            f"Received: a {type(layer).__name__}"
+        )
+    if not isinstance(theirs, Mapping):
+        _check_settings(layer, theirs)
+        theirs = theirs.state_dict()
+    _check_biases(layer, theirs)
+    weights = {}
+    for name, value in theirs.items():
+        for their_name, array in _single(name, _array(value)).items():
+            weights[_our_name(their_name, NAMES[kind])] = array.T
+    load_layer(layer, weights)
+
+
+def _check_settings(layer, theirs):
+    """Refuses what changes the outputs, but neither names nor shapes of weights."""
+    attention = getattr(theirs, "self_attn", theirs)
+    settings = {"num_heads": attention.num_heads}
+    if attention is not theirs:
+        settings |= {
+            "activation": _activation_name(theirs.activation),
+            "normalize_first": theirs.norm_first,
+            "layer_norm_epsilon": theirs.norm1.eps,
+        }
+    for name, expected in settings.items():
+        received = getattr(layer, name)
+        received = getattr(received, "__name__", received)
+        if received != expected:
+            raise ValueError(
+                f"`layer` needs {name}={expected!r}, which is the "
+                f"{type(theirs).__name__}'s. Received: {name}={received!r}"
+            )
+    if attention.add_zero_attn:
+        raise ValueError(
+            "MultiHeadAttention cannot compute what a MultiheadAttention with "
+            "add_zero_attn=True does."
+        )
+
+
+def _activation_name(activation):
+    name = getattr(activation, "__name__", type(activation).__name__).lower()
+    approximation = getattr(activation, "approximate", "none")  # of GELU
+    return name if approximation == "none" else f"{name} ({approximation})"
+
+
+def _check_biases(layer, state):
+    """PyTorch has biases in all of its layer, or in none."""
+    received = any("bias" in name for name in state)
+    expected = getattr(layer, "use_bias", True)
+    if received == expected:
+        return
+    remedy = (
+        f"make `layer` with use_bias={received}."
+        if isinstance(layer, MultiHeadAttention)
+        else f"{type(layer).__name__} always has biases."
+    )
+    raise ValueError(f"The PyTorch layer was made with bias={received}: {remedy}")
+
+
+def _single(name, array):
+    """An array that holds three projections as three, each named "module.kind"."""
+    module, _, kind = name.rpartition("in_proj_")
+    if kind in OF_DENSE and name.endswith(f"in_proj_{kind}"):
+        thirds = zip("qkv", np.split(array, 3), strict=True)
+        return {f"{module}{letter}_proj.{kind}": third for letter, third in thirds}
+    return {name.replace("_proj_weight", "_proj.weight"): array}
+
+
+def _our_name(name, names):
+    *modules, kind = name.split(".")
+    module = "/".join(names.get(each, each) for each in modules)
+    kinds = OF_NORM if module.endswith("_norm") else OF_DENSE
+    return f"{module}/{kinds.get(kind, kind)}"
+
+
+def _array(value):
+    """A tensor of PyTorch, on any device and of any precision, as a float32 array."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().float()
+    return np.asarray(value, dtype="float32")

@@ -1,0 +1,252 @@
+"""Layers of Keras and KerasHub, replaced by ours: the same outputs."""
+
+import keras
+import numpy as np
+import pytest
+from checks import array, assert_close, randomize
+
+from keras_vanilla.interop import load_keras_layer
+from keras_vanilla.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TokenEmbedding,
+)
+
+pytestmark = pytest.mark.full
+hub = pytest.importorskip("keras_hub", reason="keras-hub is not installed")
+
+B, T, S, N, D, M, F, V, L = 2, 7, 5, 3, 12, 10, 17, 23, 11  # M: width of the memory
+TOLERANCE = 4e-6  # some rounding steps of float32
+RANDOM = np.random.default_rng(0)
+INPUTS = RANDOM.normal(size=(B, T, D)).astype("float32")
+MEMORY = RANDOM.normal(size=(B, S, M)).astype("float32")
+IDS = RANDOM.integers(1, V, (B, T)) * (np.arange(T) < [[7], [4]])
+MASK = IDS != 0
+MEMORY_MASK = np.arange(S) < [[3], [5]]
+VARIANTS = [
+    {},
+    {"normalize_first": True, "activation": "gelu", "layer_norm_epsilon": 1e-3},
+]
+
+
+def hub_layer(name, inputs, **settings):
+    """A layer of KerasHub with weights that no initializer gives."""
+    theirs = getattr(hub.layers, name)(intermediate_dim=F, num_heads=N, **settings)
+    theirs(*inputs)
+    return randomize(theirs)
+
+
+def assert_same_at_real_positions(ours, theirs, mask=MASK):
+    assert_close(array(ours)[mask], array(theirs)[mask], TOLERANCE)
+
+
+@pytest.mark.parametrize("settings", VARIANTS)
+def test_transformer_encoder(settings):
+    theirs = hub_layer("TransformerEncoder", [INPUTS], **settings)
+    layer = EncoderLayer(N, d_ff=F, **settings)
+    load_keras_layer(layer, theirs)
+    assert_same_at_real_positions(
+        layer(INPUTS, mask=MASK), theirs(INPUTS, padding_mask=MASK)
+    )
+    some = RANDOM.random((B, T, T)) < 0.5
+    some |= np.eye(T, dtype=bool)
+    assert_same_at_real_positions(
+        layer(INPUTS, mask=MASK, attention_mask=some),
+        theirs(INPUTS, padding_mask=MASK, attention_mask=some),
+    )
+
+
+@pytest.mark.parametrize("settings", VARIANTS)
+def test_transformer_decoder(settings):
+    theirs = hub_layer("TransformerDecoder", [INPUTS, MEMORY], **settings)
+    layer = DecoderLayer(N, d_ff=F, **settings)
+    load_keras_layer(layer, theirs)
+    assert_same_at_real_positions(
+        layer(INPUTS, MEMORY, inputs_mask=MASK, memory_mask=MEMORY_MASK),
+        theirs(
+            INPUTS,
+            MEMORY,
+            decoder_padding_mask=MASK,
+            encoder_padding_mask=MEMORY_MASK,
+        ),
+    )
+
+
+def test_transformer_decoder_without_an_encoder():
+    theirs = hub_layer("TransformerDecoder", [INPUTS])
+    layer = EncoderLayer(N, d_ff=F)
+    load_keras_layer(layer, theirs)
+    assert_same_at_real_positions(
+        layer(INPUTS, mask=MASK, use_causal_mask=True),
+        theirs(INPUTS, decoder_padding_mask=MASK),
+    )
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_wavelength": 333}])
+def test_sine_position_encoding(settings):
+    theirs, layer = (
+        hub.layers.SinePositionEncoding(**settings),
+        PositionalEncoding(**settings),
+    )
+    assert_close(layer(INPUTS), INPUTS + array(theirs(INPUTS)), TOLERANCE)
+    step = INPUTS[:, 4:5]
+    expected = step + array(theirs(step, start_index=4))
+    assert_close(layer(step, start_index=4), expected, TOLERANCE)
+
+
+def test_token_and_position_embedding():
+    theirs = hub.layers.TokenAndPositionEmbedding(V, L, D, mask_zero=True)
+    theirs(IDS)
+    randomize(theirs)
+    layer = TokenEmbedding(V, D, scale=False)
+    load_keras_layer(layer, theirs.token_embedding)
+    vectors = layer(IDS)
+    expected = theirs(IDS)
+    np.testing.assert_array_equal(
+        array(vectors + theirs.position_embedding(vectors)), array(expected)
+    )
+    np.testing.assert_array_equal(array(vectors._keras_mask), MASK)
+    np.testing.assert_array_equal(array(expected._keras_mask), MASK)
+
+
+def test_reversible_embedding():
+    theirs = keras.layers.ReversibleEmbedding(V, D)
+    theirs(IDS)
+    randomize(theirs)
+    layer = TokenEmbedding(V, D, scale=False, pad_id=-1)
+    load_keras_layer(layer, theirs)
+    np.testing.assert_array_equal(array(layer(IDS)), array(theirs(IDS)))
+    assert_close(layer(INPUTS, reverse=True), theirs(INPUTS, reverse=True), TOLERANCE)
+
+
+@pytest.mark.parametrize("settings", [{}, {"use_bias": False, "value_dim": 2}])
+def test_multi_head_attention(settings):
+    theirs = keras.layers.MultiHeadAttention(N, 5, **settings)
+    theirs(INPUTS, MEMORY)
+    randomize(theirs)
+    layer = MultiHeadAttention(N, 5, **settings)
+    load_keras_layer(layer, theirs)
+    masks = {"value_mask": MEMORY_MASK}
+    assert_close(
+        layer(INPUTS, MEMORY, **masks), theirs(INPUTS, MEMORY, **masks), TOLERANCE
+    )
+    square = MultiHeadAttention(N, 5, **settings)
+    their_square = keras.layers.MultiHeadAttention(N, 5, **settings)
+    their_square(INPUTS, INPUTS)
+    load_keras_layer(square, randomize(their_square))
+    assert_close(
+        square(INPUTS, INPUTS, use_causal_mask=True),
+        their_square(INPUTS, INPUTS, use_causal_mask=True),
+        TOLERANCE,
+    )
+
+
+def test_a_layer_inside_a_model_takes_the_weights_of_one_inside_a_model():
+    ids = keras.Input((None,), dtype="int32")
+    embedding = keras.layers.ReversibleEmbedding(V, D, mask_zero=True)
+    encoder = hub.layers.TransformerEncoder(F, N)
+    theirs = randomize(keras.Model(ids, encoder(embedding(ids))))
+
+    our_embedding = TokenEmbedding(V, D, scale=False)
+    our_encoder = EncoderLayer(N, d_ff=F)
+    ours = keras.Model(ids, our_encoder(our_embedding(ids)))
+    load_keras_layer(our_embedding, embedding)
+    load_keras_layer(our_encoder, encoder)
+    assert_same_at_real_positions(
+        ours.predict(IDS, verbose=0), theirs.predict(IDS, verbose=0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "settings", "sentence"),
+    [
+        ({"num_heads": 6}, {}, "needs num_heads=3, which is .*Received: num_heads=6"),
+        ({"d_ff": 13}, {}, "needs d_ff=17"),
+        ({}, {"activation": "gelu"}, "needs activation='gelu'.*activation='relu'"),
+        ({}, {"layer_norm_epsilon": 1e-12}, "needs layer_norm_epsilon=1e-12"),
+        ({}, {"normalize_first": True}, "needs normalize_first=True"),
+        ({"key_dim": 5}, {}, "'self_attention/query/kernel' must have the shape"),
+    ],
+)
+def test_other_settings_are_refused(ours, settings, sentence):
+    theirs = hub_layer("TransformerDecoder", [INPUTS, MEMORY], **settings)
+    layer = DecoderLayer(**{"num_heads": N, "d_ff": F, **ours})
+    with pytest.raises(ValueError, match=sentence):
+        load_keras_layer(layer, theirs)
+
+
+def test_other_layers_are_refused():
+    memoryless = hub_layer("TransformerDecoder", [INPUTS])
+    with pytest.raises(TypeError, match="go into a layer of class EncoderLayer"):
+        load_keras_layer(DecoderLayer(N, d_ff=F), memoryless)
+    with pytest.raises(TypeError, match="class Embedding, Multi.*Received: a Dense"):
+        load_keras_layer(EncoderLayer(N, d_ff=F), keras.layers.Dense(3))
+    positions = hub.layers.TokenAndPositionEmbedding(V, L, D)
+    with pytest.raises(TypeError, match="load its `token_embedding` alone"):
+        load_keras_layer(TokenEmbedding(V, D), positions)
+    with pytest.raises(TypeError, match="has no weights: PositionalEncoding computes"):
+        load_keras_layer(PositionalEncoding(), hub.layers.SinePositionEncoding())
+
+
+def test_a_layer_that_is_not_built_has_no_weights_to_give():
+    with pytest.raises(ValueError, match="has no weights yet: call or build it first"):
+        load_keras_layer(EncoderLayer(N, d_ff=F), hub.layers.TransformerEncoder(F, N))
+
+
+@pytest.mark.parametrize(
+    ("settings", "ours", "sentence"),
+    [
+        ({"tie_weights": False}, {"scale": False}, "has one table, and this layer has"),
+        ({"logit_soft_cap": 30.0}, {"scale": False}, "with logit_soft_cap=30.0 does"),
+        ({}, {}, "`layer` needs scale=False. Received: scale=True"),
+    ],
+)
+def test_what_an_embedding_cannot_do_is_refused(settings, ours, sentence):
+    theirs = keras.layers.ReversibleEmbedding(V, D, **settings)
+    theirs.build((None, None))
+    with pytest.raises(ValueError, match=sentence):
+        load_keras_layer(TokenEmbedding(V, D, **ours), theirs)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"sliding_window": 3}, "with sliding_window=3 does"),
+        ({"use_gate": True}, "no place for the weights of 'gate/"),
+        ({"use_bias": False}, "needs use_bias=False, which is the MultiHeadAttention"),
+    ],
+)
+def test_what_an_attention_cannot_do_is_refused(settings, sentence):
+    theirs = keras.layers.MultiHeadAttention(N, 5, **settings)
+    theirs(INPUTS, INPUTS)
+    with pytest.raises(ValueError, match=sentence):
+        load_keras_layer(MultiHeadAttention(N, 5), theirs)
+
+
+def test_attention_over_other_axes_is_refused():
+    theirs = keras.layers.MultiHeadAttention(N, 5, attention_axes=(2,))
+    images = RANDOM.normal(size=(B, 3, T, D))
+    theirs(images, images)
+    with pytest.raises(ValueError, match="with attention_axes=.2.*does"):
+        load_keras_layer(MultiHeadAttention(N, 5), theirs)
+
+
+def test_quantised_weights_and_lora_are_refused():
+    theirs = keras.layers.MultiHeadAttention(N, 5)
+    theirs(INPUTS, INPUTS)
+    theirs.query_dense.quantize("int8")
+    with pytest.raises(ValueError, match="no place for the weights of 'query/kernel_s"):
+        load_keras_layer(MultiHeadAttention(N, 5), theirs)
+
+    theirs = hub_layer("TransformerEncoder", [INPUTS])
+    for change in (
+        lambda attention: attention.key_dense.quantize("int8"),
+        lambda attention: attention.key_dense.enable_lora(2),
+    ):
+        layer = EncoderLayer(N, d_ff=F)
+        layer(INPUTS)
+        change(layer.self_attention)
+        with pytest.raises(ValueError, match="attention/key/kernel.*LoRA or is quanti"):
+            load_keras_layer(layer, theirs)

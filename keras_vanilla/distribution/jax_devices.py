@@ -89,6 +89,7 @@ def layout_map(
     """
     layouts = keras.distribution.LayoutMap(device_mesh)
     layouts[".*embedding/embeddings"] = ("model", None)  # (V, D)
+    layouts[".*output_projection/embeddings"] = ("model", None)  # (V, D)
     layouts[".*attention/(query|key|value)/kernel"] = (None, "model", None)  # (D, N, H)
     layouts[".*attention/(query|key|value)/bias"] = ("model", None)  # (N, H)
     layouts[".*attention/attention_output/kernel"] = ("model", None, None)  # (N, H, D)

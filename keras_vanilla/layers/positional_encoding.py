@@ -12,7 +12,7 @@ from keras_vanilla._checks import (
 )
 from keras_vanilla.layers.layer import Layer
 
-LAYOUTS = ("interleaved", "concatenated")
+LAYOUTS = ("interleaved", "concatenated", "tensor2tensor")
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -23,15 +23,16 @@ class PositionalEncoding(Layer):
         PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
     with i in [0, d_model / 2). "interleaved" is the paper's layout; "concatenated"
-    puts all sines first and all cosines after them (Hugging Face's Marian models;
-    Marian's own and Tensor2Tensor's have other frequencies). Computed for any length
-    and in at least float32 whatever the precision policy, because a half-precision
-    angle is wrong by more than the sinusoid's height after some hundred positions;
-    cast last. The mask goes through.
+    puts all sines first and all cosines after them, as Hugging Face's Marian models do.
+    "tensor2tensor" does the same with the frequencies 10000^(-i / (d_model / 2 - 1)),
+    the last of which is 1 / 10000: those of Tensor2Tensor and of Marian itself.
+    Computed for any length and in at least float32 whatever the precision policy,
+    because a half-precision angle is wrong by more than the sinusoid's height after
+    some hundred positions; cast last. The mask goes through.
 
     Args:
         max_wavelength: number. The paper's 10,000.
-        layout: "interleaved" or "concatenated".
+        layout: "interleaved", "concatenated" or "tensor2tensor".
         dropout: float. Applied to the sum (section 5.4).
         seed: int or None. Of the dropout.
     Call arguments:
@@ -92,15 +93,17 @@ class PositionalEncoding(Layer):
         return self._dropout_layer(outputs, training=training)
 
     def _sinusoids(self, positions, width):
-        exponents = np.arange(0, width, 2) / width
+        pairs = width // 2
+        last = pairs - 1 if self.layout == "tensor2tensor" else pairs
+        exponents = np.arange(pairs) / max(last, 1)
         frequencies = ops.convert_to_tensor(
             float(self.max_wavelength) ** -exponents, dtype=positions.dtype
         )
         angles = ops.expand_dims(positions, 1) * frequencies  # (T,) -> (T, D / 2)
-        if self.layout == "concatenated":
-            return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
-        pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-        return ops.reshape(pairs, (-1, width))  # (T, D / 2, 2) -> (T, D)
+        both = [ops.sin(angles), ops.cos(angles)]
+        if self.layout != "interleaved":
+            return ops.concatenate(both, axis=-1)
+        return ops.reshape(ops.stack(both, axis=-1), (-1, width))  # (T, D)
 
     def get_config(self) -> dict:
         return {

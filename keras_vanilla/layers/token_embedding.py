@@ -28,6 +28,8 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         d_model: int. Width of the vectors (D).
         pad_id: int. The id of padding; -1 where there is none.
         scale: bool. Multiply the vectors by sqrt(d_model).
+        zero_pad: bool. The vector of `pad_id` is zero whatever the table holds, as with
+            `padding_idx` in PyTorch. Marian's decoder starts with it.
         embeddings: array (V, D) or None. Initial value of the table; the one
             argument that is not kept in the config. None draws N(0, 1 / d_model).
     Call arguments:
@@ -58,6 +60,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         *,
         pad_id: int = 0,
         scale: bool = True,
+        zero_pad: bool = False,
         embeddings: Tensor | None = None,
         **kwargs,
     ):
@@ -71,7 +74,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
             )
         self.vocabulary_size, self.d_model = vocabulary_size, d_model
         self.pad_id = check_integer("pad_id", pad_id, -1)
-        self.scale = scale
+        self.scale, self.zero_pad = scale, zero_pad
         self._initial_value = embeddings
         self.supports_masking = True
 
@@ -99,6 +102,9 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
             vectors = ops.cast(vectors, scale.dtype) / scale
         if self.scale:
             vectors = vectors * self.d_model**0.5
+        if self.zero_pad:
+            is_real = ops.expand_dims(ops.not_equal(ids, self.pad_id), -1)
+            vectors = vectors * ops.cast(is_real, vectors.dtype)
         return ops.cast(vectors, self.compute_dtype)
 
     def _logits(self, hidden):
@@ -173,6 +179,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
             "d_model": self.d_model,
             "pad_id": self.pad_id,
             "scale": self.scale,
+            "zero_pad": self.zero_pad,
         }
 
 

@@ -59,6 +59,11 @@ def checked(config: dict) -> dict:
         rate = check_probability("attention_dropout", config["attention_dropout"])
         config["attention_dropout"] = rate
     check_number("layer_norm_epsilon", config["layer_norm_epsilon"], least=0.0)
+    if config["decoder_d_ff"] is not None:
+        config["decoder_d_ff"] = check_integer(
+            "decoder_d_ff", config["decoder_d_ff"], 1
+        )
+    config["forbidden_ids"] = _checked_forbidden(config)
     check_choice("position_layout", config["position_layout"], LAYOUTS)
     for name in MAKERS:
         config[name] = layer_maker(name, config[name])
@@ -76,6 +81,23 @@ def checked(config: dict) -> dict:
     return config
 
 
+def _checked_forbidden(config):
+    """The ids as a list of ints, each in the vocabulary."""
+    size = config["target_vocabulary_size"]
+    ids = config["forbidden_ids"]
+    if not isinstance(ids, list | tuple):
+        raise ValueError(
+            f"`forbidden_ids` must be a list of ids. Received: {ids!r:.80}"
+        )
+    ids = [check_integer("forbidden_ids", id_, 0, size - 1) for id_ in ids]
+    if config["end_id"] in ids:
+        raise ValueError(
+            "`forbidden_ids` cannot have the id that ends an output. Received: "
+            f"end_id={config['end_id']}"
+        )
+    return ids
+
+
 def encoder_and_decoder(
     config: dict, embeddings: Any, policy: keras.DTypePolicy
 ) -> tuple[Encoder, Decoder]:
@@ -86,7 +108,7 @@ def encoder_and_decoder(
         embeddings: initial value of the table, or a pair of them; or None.
         policy: precision policy of every layer.
     """
-    source, target = _embeddings(config, embeddings, policy)
+    source, target, output = _tables(config, embeddings, policy)
     positions = PositionalEncoding(
         layout=config["position_layout"],
         dropout=config["dropout"],
@@ -105,43 +127,49 @@ def encoder_and_decoder(
         positions,
         _layers("decoder", DecoderLayer, config, policy),
         _last_norm("decoder_norm", config, policy),
+        output,
         bias if config["output_bias"] else None,
     )
     return encoder, decoder
 
 
-def _embeddings(config, values, policy):
-    """The table of the source and that of the target, which may be one."""
+def _tables(config, values, policy):
+    """The tables of source, target and output projection, which may be one."""
     is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
 
-    def table(side, value, name):
+    def table(side, value, name, zero_pad=config["zero_pad"]):
         return TokenEmbedding(
             config[f"{side}_vocabulary_size"],
             config["d_model"],
             pad_id=config["pad_id"],
             scale=config["scale_embeddings"],
+            zero_pad=zero_pad,
             embeddings=value,
             name=name,
             dtype=policy[name] if is_map else policy,
         )
 
     if config["share_embeddings"]:
-        shared = table("source", values, "embedding")
-        return shared, shared
-    source, target = (None, None) if values is None else values
-    return (
-        table("source", source, "source_embedding"),
-        table("target", target, "target_embedding"),
-    )
+        source = target = table("source", values, "embedding")
+    else:
+        of_source, of_target = (None, None) if values is None else values
+        source = table("source", of_source, "source_embedding")
+        target = table("target", of_target, "target_embedding")
+    if config["tie_output"]:
+        return source, target, target
+    return source, target, table("target", None, "output_projection", zero_pad=False)
 
 
 def _layers(side, default, config, policy):
     """The layers of one side, each made by the Transformer's argument for it."""
     make = config[f"{side}_layer"] or default
+    d_ff = config["d_ff"]
+    if side == "decoder" and config["decoder_d_ff"] is not None:
+        d_ff = config["decoder_d_ff"]
     return [
         make(
             num_heads=config["num_heads"],
-            d_ff=config["d_ff"],
+            d_ff=d_ff,
             dropout=config["dropout"],
             attention_dropout=config["attention_dropout"],
             activation=config["activation"],
@@ -155,8 +183,9 @@ def _layers(side, default, config, policy):
 
 
 def _last_norm(name, config, policy):
-    """The normalisation at the end of a stack of pre-norm layers, else None."""
-    if not config["normalize_first"]:
+    """The normalisation at the end of a stack, or None."""
+    final_norm = config["final_norm"]
+    if not (config["normalize_first"] if final_norm is None else final_norm):
         return None
     return keras.layers.LayerNormalization(
         epsilon=config["layer_norm_epsilon"], name=name, dtype=policy

@@ -19,10 +19,12 @@ class Decoder:
     "decoder/i/cross_key" and "decoder/i/cross_value" (B, N, S, H).
 
     Args:
-        embedding: TokenEmbedding of the target; its table is the output projection too.
+        embedding: TokenEmbedding of the target.
         positions: PositionalEncoding.
         layers: list of DecoderLayer.
-        norm: LayerNormalization after the last layer (pre-norm), or None.
+        norm: LayerNormalization after the last layer, or None.
+        output: TokenEmbedding whose table is the output projection; None means that
+            of the target.
         bias: layer that adds a bias to the logits, or None.
     Call arguments:
         target_ids: int tensor (B, T).
@@ -42,12 +44,14 @@ class Decoder:
         positions: PositionalEncoding,
         layers: list[DecoderLayer],
         norm: keras.layers.Layer | None = None,
+        output: TokenEmbedding | None = None,
         bias: keras.layers.Layer | None = None,
     ):
         self.embedding = embedding
         self.positions = positions
         self.layers = layers
         self.norm = norm
+        self.output = output or embedding
         self.bias = bias
         self._cache_names = [
             {name: f"decoder/{i}/{name}" for name in layer.CACHE_NAMES}
@@ -118,7 +122,7 @@ class Decoder:
         """The logits (B, T, V) of the last layer's outputs (B, T, D)."""
         if self.norm is not None:
             hidden = self.norm(hidden)
-        logits = self.embedding(hidden, reverse=True)
+        logits = self.output(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
 
 

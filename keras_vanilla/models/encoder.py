@@ -18,7 +18,7 @@ class Encoder:
         embedding: TokenEmbedding of the source.
         positions: PositionalEncoding.
         layers: list of EncoderLayer.
-        norm: LayerNormalization after the last layer (pre-norm), or None.
+        norm: LayerNormalization after the last layer, or None.
     Call arguments:
         source_ids: int tensor (B, S).
         attention_weights: dict that receives the weights of layer i (B, N, S, S) under

@@ -2,10 +2,11 @@
 
 import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_vanilla._checks import CheckedArguments, check_ids, check_integer
@@ -51,19 +52,27 @@ class Transformer(CheckedArguments, keras.Model):
         d_model: int. Width (D). Even, and divisible by `num_heads`.
         num_heads: int. Heads of each attention (N).
         d_ff: int. Inner width of the feed-forward networks (F).
+        decoder_d_ff: int or None. That of the decoder's; None means `d_ff`.
         num_encoder_layers: int.
         num_decoder_layers: int.
         dropout: float. On embedding + position and on each sub-layer's output.
         attention_dropout: float or None. On attention weights; None means `dropout`.
         activation: name of the function inside the feed-forward networks.
-        normalize_first: bool. Pre-norm, with a LayerNorm at the end of each stack.
+        normalize_first: bool. Pre-norm.
+        final_norm: bool or None. A LayerNorm at the end of each stack; None means with
+            `normalize_first`.
         layer_norm_epsilon: float.
-        position_layout: "interleaved" (the paper's) or "concatenated" (that of Hugging
-            Face's Marian models).
+        position_layout: "interleaved" (the paper's), "concatenated" (that of Hugging
+            Face's Marian models) or "tensor2tensor" (that of Marian itself).
         scale_embeddings: bool. Multiply embeddings by sqrt(d_model).
-        share_embeddings: bool. One table for source and target. The output projection
-            always uses the target's.
+        share_embeddings: bool. One table for source and target.
+        tie_output: bool. The output projection is the target's table; False gives it a
+            table of its own.
         output_bias: bool. Add a bias to the logits.
+        zero_pad: bool. The embedding of `pad_id` is zero whatever the table holds; with
+            `start_id=pad_id` the target starts with a vector of zeros, as in Marian.
+        forbidden_ids: list of ints. Ids that no search puts into an output: their
+            logits are -inf in `decode_step`, and the others' softmax is without them.
         encoder_layer: class or function, registered with Keras, that makes the layers
             of the encoder; None means `EncoderLayer`. It is called with the arguments
             `num_heads`, `d_ff`, `dropout`, `attention_dropout`, `activation`,
@@ -102,17 +111,22 @@ class Transformer(CheckedArguments, keras.Model):
         d_model: int = 512,
         num_heads: int = 8,
         d_ff: int = 2048,
+        decoder_d_ff: int | None = None,
         num_encoder_layers: int = 6,
         num_decoder_layers: int = 6,
         dropout: float = 0.1,
         attention_dropout: float | None = None,
         activation: str = "relu",
         normalize_first: bool = False,
+        final_norm: bool | None = None,
         layer_norm_epsilon: float = 1e-5,
         position_layout: str = "interleaved",
         scale_embeddings: bool = True,
         share_embeddings: bool = True,
+        tie_output: bool = True,
         output_bias: bool = False,
+        zero_pad: bool = False,
+        forbidden_ids: Sequence[int] = (),
         encoder_layer: Callable | str | None = None,
         decoder_layer: Callable | str | None = None,
         pad_id: int = 0,
@@ -168,8 +182,13 @@ class Transformer(CheckedArguments, keras.Model):
 
     @property
     def target_embedding(self) -> TokenEmbedding:
-        """Maps target ids to vectors, and the decoder's outputs to logits."""
+        """Maps target ids to vectors."""
         return self.decoder.embedding
+
+    @property
+    def output_projection(self) -> TokenEmbedding | None:
+        """The output projection's own table; None where it is the target's."""
+        return None if self.tie_output else self.decoder.output
 
     @property
     def positions(self) -> PositionalEncoding:
@@ -188,12 +207,12 @@ class Transformer(CheckedArguments, keras.Model):
 
     @property
     def encoder_norm(self) -> keras.layers.Layer | None:
-        """The encoder's last normalisation, with `normalize_first`."""
+        """The encoder's last normalisation, or None."""
         return self.encoder.norm
 
     @property
     def decoder_norm(self) -> keras.layers.Layer | None:
-        """The decoder's last normalisation, with `normalize_first`."""
+        """The decoder's last normalisation, or None."""
         return self.decoder.norm
 
     @property
@@ -339,14 +358,20 @@ class Transformer(CheckedArguments, keras.Model):
     def decode_step(
         self, ids: Tensor, index: Tensor | int, cache: dict
     ) -> tuple[Tensor, dict]:
-        """Logits of the next token; see `Decoder.step`.
+        """Logits of the next token, -inf for `forbidden_ids`; see `Decoder.step`.
 
         Raises:
             ValueError: if an id that can be read is outside the vocabulary, or `index`
                 is a Python int past the end of the cache.
         """
         self._check_ids(ids, "target")
-        return self.decoder.step(ids, index, cache)
+        logits, cache = self.decoder.step(ids, index, cache)
+        if self.forbidden_ids:
+            forbidden = np.isin(
+                np.arange(self.target_vocabulary_size), self.forbidden_ids
+            )
+            logits = ops.where(forbidden, -np.inf, logits)  # (V,), (B, V)
+        return logits, cache
 
     def attention_weights(self, inputs: dict) -> dict:
         """The weights of every attention, for looking inside.
@@ -375,6 +400,7 @@ class Transformer(CheckedArguments, keras.Model):
 
     def get_config(self) -> dict:
         config = {name: getattr(self, name) for name in CONFIG}
+        config["forbidden_ids"] = list(self.forbidden_ids)
         for name in MAKERS:
             config[name] = config[name] and registered_name(config[name])
         return {

@@ -108,13 +108,14 @@ def _draw_parts(drawing, model, source, target, all_of_it):
     ]
     first, second = encoder[0][1][0], decoder[0][1][0]
     memory, top = encoder[-1][1][-1], decoder[-1][1][-1]
-    if model.normalize_first:
+    if model.encoder_norm is not None:
         memory, top = (_above(drawing, box, ["LayerNorm"]) for box in (memory, top))
     _share_memory(drawing, memory, crossings)
     if all_of_it:
         first, second = (_draw_inputs(drawing, model, box) for box in (first, second))
         bias = " + b" if model.output_bias else ""
-        logits = f"logits: x Eᵀ{bias}\n({model.target_vocabulary_size:,})"
+        table = "E" if model.tie_output else "W"
+        logits = f"logits: x {table}ᵀ{bias}\n({model.target_vocabulary_size:,})"
         top = _above(drawing, top, [logits, "softmax"])
     _ends(drawing, first, second, source, target, top)
 

@@ -53,4 +53,5 @@ def _layers(model, part):
         return [model.source_embedding, model.target_embedding]
     if part == "encoder":
         return [*model.encoder_layers, model.encoder_norm]
-    return [*model.decoder_layers, model.decoder_norm, model.logits_bias]
+    last = [model.decoder_norm, model.output_projection, model.logits_bias]
+    return [*model.decoder_layers, *last]

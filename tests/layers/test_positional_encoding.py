@@ -7,7 +7,7 @@ from checks import array, check_layer, mask_of, with_mask
 from keras_vanilla.layers import PositionalEncoding
 
 B, T, D = 3, 5, 14
-LAYOUTS = ("interleaved", "concatenated")
+LAYOUTS = ("interleaved", "concatenated", "tensor2tensor")
 HALF_STEPS = {  # half the distance of neighbouring numbers, relative
     "float32": 2**-24,
     "mixed_bfloat16": 2**-8,
@@ -72,7 +72,8 @@ def test_a_shifted_position_is_a_rotation(layout):
     )
     sines = np.arange(0, D, 2) if layout == "interleaved" else np.arange(D // 2)
     cosines = sines + (1 if layout == "interleaved" else D // 2)
-    turn = shift / 10_000 ** (np.arange(0, D, 2) / D)
+    exponents = np.arange(0, D, 2) / (D - 2 if layout == "tensor2tensor" else D)
+    turn = shift / 10_000**exponents
     np.testing.assert_allclose(
         far[:, sines],
         near[:, sines] * np.cos(turn) + near[:, cosines] * np.sin(turn),

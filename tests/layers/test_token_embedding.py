@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from checks import array, assert_close, check_layer, mask_of
 
 from keras_vanilla.layers import TokenEmbedding
@@ -24,6 +25,17 @@ def test_vectors_are_the_tables_rows_times_root_d_model():
 def test_scale_can_be_left_out():
     layer = TokenEmbedding(V, D, scale=False, embeddings=TABLE)
     np.testing.assert_array_equal(layer(IDS), TABLE[IDS])
+
+
+def test_the_vector_of_the_pad_can_be_zero_and_its_row_is_not_trained():
+    layer = TokenEmbedding(V, D, embeddings=TABLE, zero_pad=True)
+    expected = TABLE[IDS] * np.sqrt(D) * (IDS != 0)[..., None]
+    assert (IDS == 0).any() and np.abs(TABLE[0]).min() > 0
+    np.testing.assert_allclose(layer(IDS), expected, rtol=1e-6)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(IDS))
+    gradient = tf.convert_to_tensor(tape.gradient(loss, layer.embeddings.value))
+    assert not gradient[0].numpy().any() and gradient[IDS.max()].numpy().all()
 
 
 def test_table_starts_with_variance_one_over_d_model():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from models import SIZES, ids, inputs, make_model
 from tiers import in_full
 
+from keras_vanilla.decoding import beam_search, greedy_search, sample
 from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.models.encoder import Encoder
 from keras_vanilla.models.presets import PRESETS
@@ -25,9 +26,19 @@ CONFIGS = {
     "unscaled": {"scale_embeddings": False},
     "other pad": {"pad_id": 3, "end_id": 0},
     "starts with pad": {"start_id": 0},
+    "starts with zeros": {"start_id": 0, "zero_pad": True},
+    "tensor2tensor": {"position_layout": "tensor2tensor"},
+    "last norms without pre-norm": {"final_norm": True},
+    "output of its own": {"tie_output": False},
+    "narrow decoder": {"decoder_d_ff": 3},
     "all": {
         "normalize_first": True,
-        "position_layout": "concatenated",
+        "final_norm": True,
+        "position_layout": "tensor2tensor",
+        "tie_output": False,
+        "zero_pad": True,
+        "forbidden_ids": [17, 1],
+        "decoder_d_ff": 3,
         "share_embeddings": False,
         "target_vocabulary_size": 23,
         "output_bias": True,
@@ -60,6 +71,7 @@ def test_whole_forward_pass_equals_the_formulas(name):
         normalize_first=model.normalize_first,
         position_layout=model.position_layout,
         scale_embeddings=model.scale_embeddings,
+        zero_pad=model.zero_pad,
         pad_id=model.pad_id,
     )
     assert 0.5 < np.abs(expected).max() < 20  # numbers that 1e-5 means something for
@@ -505,6 +517,64 @@ def test_shared_tables_of_different_size_are_refused():
 def test_unknown_layout_is_refused():
     with pytest.raises(ValueError, match="'interleaved', 'concatenated'.*'sideways'"):
         Transformer(**SIZES, position_layout="sideways")
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([19], "`forbidden_ids` must be an integer from 0 to 18. Received: 19"),
+        (7, "`forbidden_ids` must be a list of ids. Received: 7"),
+        ([3], "`forbidden_ids` cannot have the id that ends .*end_id=3"),
+    ],
+)
+def test_forbidden_ids_are_ids_that_do_not_end_an_output(ids, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(**SIZES, forbidden_ids=ids)
+
+
+def test_searches_and_steps_never_choose_forbidden_ids():
+    free = make_model()
+    sources = INPUTS["source_ids"]
+    usual = array(greedy_search(free, sources, 9), "int32")
+    forbidden = sorted({*usual.ravel().tolist()} - {free.end_id})
+    assert forbidden != [free.pad_id]
+    model = make_model(forbidden_ids=forbidden)
+    cache = model.start_cache(*model.encode(sources), 5)
+    logits = array(model.decode_step(np.array([2, 2]), 0, cache)[0])
+    assert np.flatnonzero(np.isneginf(logits).all(axis=0)).tolist() == forbidden
+    for outputs in (
+        greedy_search(model, sources, 9),
+        beam_search(model, sources, max_length=9)[0],
+        sample(model, sources, 9, seed=1),
+    ):
+        outputs = array(outputs)
+        before_the_end = np.cumsum(outputs == model.end_id, axis=-1) == 0
+        assert not np.isin(outputs[before_the_end], forbidden).any()
+
+
+def test_forbidden_ids_have_no_probability():
+    model = make_model(forbidden_ids=[5, 7])
+    sources = INPUTS["source_ids"]
+    ids, score = greedy_search(model, sources, 1, return_scores=True)
+    feed = {"source_ids": sources, "target_ids": np.array([[2], [2]])}
+    logits = array(model(feed), "float64")[:, 0]
+    assert np.isfinite(logits).all()
+    allowed = np.delete(logits, [5, 7], axis=1)
+    expected = allowed.max(axis=1) - np.log(np.exp(allowed).sum(axis=1))
+    np.testing.assert_allclose(score, expected, atol=1e-5)
+
+
+def test_pre_norm_can_do_without_a_last_norm():
+    model = Transformer(**SIZES, normalize_first=True, final_norm=False)
+    assert model.encoder_norm is None and model.decoder_norm is None
+
+
+def test_each_side_has_its_own_feed_forward_width():
+    model = Transformer(**SIZES, decoder_d_ff=3)
+    assert {layer.d_ff for layer in model.encoder_layers} == {7}
+    assert {layer.d_ff for layer in model.decoder_layers} == {3}
+    with pytest.raises(ValueError, match="`decoder_d_ff` must be .* Received: 0"):
+        Transformer(**SIZES, decoder_d_ff=0)
 
 
 @pytest.mark.parametrize("outside", [-1, 19])

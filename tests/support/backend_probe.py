@@ -45,7 +45,7 @@ def layer_outputs():
         embed.compute_mask(keras.ops.convert_to_tensor(tokens)),
     )
     yield "token_embedding/reverse", embed(inputs, reverse=True)
-    for layout in ("interleaved", "concatenated"):
+    for layout in ("interleaved", "concatenated", "tensor2tensor"):
         positions = layers.PositionalEncoding(layout=layout)
         yield f"positional_encoding/{layout}", positions(inputs, start_index=11)
     yield "feed_forward", randomize(feed_forward)(inputs)

@@ -8,11 +8,17 @@ import numpy as np
 
 
 def positional_encoding(length, width, start=0, layout="interleaved", wavelength=1e4):
-    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos(the same)."""
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos(the same).
+
+    The others have the sines first; "tensor2tensor" counts i up to an exponent of 1.
+    """
     table = np.zeros((length, width))
     for row in range(length):
         for i in range(width // 2):
-            angle = (start + row) / wavelength ** (2 * i / width)
+            exponent = 2 * i / width
+            if layout == "tensor2tensor":
+                exponent = 2 * i / (width - 2)
+            angle = (start + row) / wavelength**exponent
             if layout == "interleaved":
                 table[row, 2 * i : 2 * i + 2] = np.sin(angle), np.cos(angle)
             else:
@@ -109,6 +115,7 @@ def transformer(
     normalize_first=False,
     position_layout="interleaved",
     scale_embeddings=True,
+    zero_pad=False,
     pad_id=0,
 ):
     """Logits (B, T, V) of a whole model; a tied table is "embedding/embeddings"."""
@@ -119,6 +126,8 @@ def transformer(
 
     def embed(table, ids):
         vectors = table[ids] * (np.sqrt(width) if scale_embeddings else 1.0)
+        if zero_pad:
+            vectors[ids == pad_id] = 0.0
         places = positional_encoding(ids.shape[1], width, layout=position_layout)
         return vectors + places
 
@@ -126,7 +135,7 @@ def transformer(
     for i in range(num_encoder_layers):
         layer = part(weights, f"encoder_layer_{i}")
         memory = encoder_layer(layer, memory, memory_mask, normalize_first)
-    if normalize_first:
+    if "encoder_norm/gamma" in weights:
         memory = layer_norm(part(weights, "encoder_norm"), memory)
 
     x, mask = embed(target_table, target_ids), target_ids != pad_id
@@ -134,9 +143,10 @@ def transformer(
     for i in range(num_decoder_layers):
         layer = part(weights, f"decoder_layer_{i}")
         x = decoder_layer(layer, x, memory, mask, memory_mask, normalize_first)
-    if normalize_first:
+    if "decoder_norm/gamma" in weights:
         x = layer_norm(part(weights, "decoder_norm"), x)
-    return x @ target_table.T + weights.get("logits_bias/bias", 0.0)
+    projection = weights.get("output_projection/embeddings", target_table)
+    return x @ projection.T + weights.get("logits_bias/bias", 0.0)
 
 
 def part(weights, name):

@@ -95,6 +95,12 @@ def _add_numbers(command):
     add("--label-smoothing", type=float, metavar="P", help="0.1")
     add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
     add("--weight-decay", type=float, metavar="X", help="as of AdamW")
+    add(
+        "--sampling",
+        type=float,
+        metavar="A",
+        help="another segmentation of each text in every epoch, such as 0.2",
+    )
     add("--average-last", type=int, metavar="N", help="epochs to average (5)")
     add(
         "--patience",

@@ -1,7 +1,7 @@
 """The ids of a batch in segmentations that are drawn anew for each step."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,12 +39,7 @@ class SampledIds:
         seed: int,
         max_tokens: int,
     ):
-        if not hasattr(tokenizer, "samplers"):
-            raise ValueError(
-                "`sampling` needs a tokenizer with several segmentations of a text, "
-                f"such as SentencePiece's. Received: a {type(tokenizer).__name__}"
-            )
-        self._store, self._samplers = store, tokenizer.samplers(alpha)
+        self._store, self._samplers = store, samplers(tokenizer, alpha)
         self._seed, self._max_tokens = seed, max_tokens
         self._sizes = tokenizer.vocabulary_size, tokenizer.target_vocabulary_size
         self.growth = self._measured_growth()
@@ -73,6 +68,24 @@ class SampledIds:
         drawn = self.draw(pairs, step=-1, width=self._max_tokens)
         after = drawn.lengths(np.arange(len(pairs))).max(axis=1)
         return max(1.0, float(np.percentile(after / before, ROOM)))
+
+
+def samplers(tokenizer: TokenizerProtocol, alpha: float) -> tuple[Callable, Callable]:
+    """What draws other segmentations of source and of target ids.
+
+    Args:
+        tokenizer: Tokenizer, or another one that has `samplers`.
+        alpha: float, as of `Tokenizer.samplers`.
+    Raises:
+        ValueError: if `alpha` is out of its range, or the tokenizer has one
+            segmentation of each text.
+    """
+    if not hasattr(tokenizer, "samplers"):
+        raise ValueError(
+            "`sampling` needs a tokenizer with several segmentations of a text, such "
+            f"as SentencePiece's. Received: a {type(tokenizer).__name__}"
+        )
+    return tokenizer.samplers(alpha)
 
 
 def _sampled(row, sampler, chance, most):

@@ -12,6 +12,7 @@ from keras_vanilla._checks import (
     check_number,
     check_probability,
 )
+from keras_vanilla.data.sampled_ids import samplers
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.training.freezing import checked_parts
@@ -61,6 +62,7 @@ _LOWEST_NUMBER = {
     "clip_norm": 0,
     "weight_decay": 0,
     "learning_rate": 0,
+    "sampling": 0,
     "max_length_ratio": 1,
 }
 _CHOICES = {
@@ -115,6 +117,9 @@ class TrainingConfig:
         max_length_ratio: float. Pairs of which one side has more than this many times
             the tokens of the other are left out; None means none are.
         drop_duplicates: bool. Leave out pairs that occurred before.
+        sampling: float. Draw the segmentation of each text anew in every epoch, from
+            `seed` and the step: the `alpha` of `Tokenizer.samplers`, such as 0.2; None
+            means the best one.
         average_last: int. Number of last epochs whose weights are averaged.
         patience: int. Number of epochs without a lower validation cross-entropy (or
             without validation, the training's) after which the training ends; None
@@ -150,6 +155,7 @@ class TrainingConfig:
     max_tokens: int | None = None
     max_length_ratio: float | None = None
     drop_duplicates: bool = False
+    sampling: float | None = None
     average_last: int = 5
     patience: int | None = None
     seed: int = 0
@@ -181,8 +187,9 @@ class TrainingConfig:
             tokenizer: Tokenizer of a new translator, or None to train one.
         Raises:
             ValueError: if one of them already has what this config or the other one
-                gives, `max_tokens` is above the model's `max_length`, or parts of a new
-                translator are frozen.
+                gives, `max_tokens` is above the model's `max_length`, parts of a new
+                translator are frozen, or the tokenizer has no other segmentations for
+                `sampling`.
         """
         if translator is not None:
             given = self._given(OF_THE_TRANSLATOR) + ["tokenizer"] * bool(tokenizer)
@@ -202,9 +209,11 @@ class TrainingConfig:
                 f"have learned nothing. Received: freeze={self.freeze}"
             )
         if translator is not None:
-            longest = translator.model.max_length
+            longest, tokenizer = translator.model.max_length, translator.tokenizer
         else:
             longest = self.max_length or _DEFAULT_MAX_LENGTH
+        if self.sampling is not None and tokenizer is not None:
+            samplers(tokenizer, self.sampling)
         if self.max_tokens > longest:
             raise ValueError(
                 "`max_tokens` must be at most the model's `max_length`, "
@@ -243,11 +252,12 @@ class TrainingConfig:
             rate = f"{self.warmup_steps:,} warm-up steps"
         else:
             rate = f"learning rate {self.learning_rate:g}"
+        sampled = "" if self.sampling is None else f", sampling {self.sampling:g}"
         frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
         return (
             f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "
             f"{self.tokens_per_batch:,} tokens per batch, {rate}, "
-            f"{self.epochs} epochs{frozen}"
+            f"{self.epochs} epochs{sampled}{frozen}"
         )
 
     def _given(self, names):

@@ -155,6 +155,7 @@ class TrainingRun:
             seed=config.seed,
             max_length_ratio=config.max_length_ratio,
             drop_duplicates=config.drop_duplicates,
+            sampling=config.sampling,
             **sizes,
         )
         self.validation_batches = None

@@ -8,10 +8,12 @@ from keras_vanilla._checks import refuse_unknown
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer.protocol import check_tokenizer
 from keras_vanilla.training.compilation import refuse_both
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.training.run_folder import RunFolder
+from keras_vanilla.translation.saved_classes import class_name, tokenizer_config
 from keras_vanilla.translation.translator import Translator
 
 
@@ -60,14 +62,16 @@ def train_translator(
         The Translator of `translator.keras`: the average of the last epochs or the best
         epoch, whichever has the higher BLEU on `validation`; without it, the average.
     Raises:
-        TypeError: if there is no such setting.
+        TypeError: if there is no such setting, or `translator` or `tokenizer` is not
+            one.
         FileExistsError: if `output` holds anything else, or without `overwrite` a
             finished training or one with other settings.
         FolderInUse: if another process trains into `output`.
         OSError: if `output` cannot be written.
-        ValueError: if a value is out of its range or does not fit `translator` or
-            `optimizer`, a callback sets a learning rate that follows a schedule, or no
-            pair is left to train on or to validate on.
+        ValueError: if a value is out of its range or does not fit `translator`,
+            `tokenizer` or `optimizer`, a class is not registered with Keras, a callback
+            sets a learning rate that follows a schedule, or no pair is left to train on
+            or to validate on.
         Diverged: if the loss is not a number.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Example:
@@ -76,6 +80,7 @@ def train_translator(
     """
     refuse_unknown("train_translator", settings, [*TrainingConfig.names(), *_OWN])
     config = TrainingConfig(**settings)
+    _check_classes(translator, tokenizer)
     config.check_start(translator, tokenizer)
     numbers = (config.clip_norm, config.weight_decay, config.learning_rate)
     refuse_both(optimizer, *numbers)
@@ -91,6 +96,21 @@ def train_translator(
             optimizer=optimizer,
             allow_changed=allow_changed,
         ).train()
+
+
+def _check_classes(translator, tokenizer):
+    """Refuses what could not be saved after the first epoch, or is something else."""
+    if translator is not None:
+        if not isinstance(translator, Translator):
+            raise TypeError(
+                "`translator` must be a Translator. Received: a "
+                f"{type(translator).__name__}"
+            )
+        class_name(translator)
+        translator.get_config()  # names the classes of its model and its tokenizer
+    if tokenizer is not None:
+        check_tokenizer(tokenizer)
+        tokenizer_config(tokenizer)
 
 
 _OWN = (

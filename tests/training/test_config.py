@@ -39,7 +39,7 @@ def test_what_is_given_is_not_replaced():
 def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off():
     values = TrainingConfig().resolve(pairs=50_000).to_dict()
     missing = {name for name, value in values.items() if value is None}
-    off = {"learning_rate", "max_length", "max_length_ratio", "patience"}
+    off = {"learning_rate", "max_length", "max_length_ratio", "patience", "sampling"}
     assert missing == {"vocabulary_size", *off}
     assert values["preset"] == "small" and values["dtype"] == "float32"
 
@@ -71,6 +71,7 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off
         {"weight_decay": float("inf")},
         {"learning_rate": -0.1},
         {"learning_rate": "fast"},
+        {"sampling": -0.1},
         {"freeze": "everything"},
         {"patience": 0},
         {"average_last": 0},

@@ -7,9 +7,10 @@ import pytest
 from stopping import AfterBatches, Crash
 from word_reversal import dutch, english_sentences
 
-from keras_vanilla import Translator
+from keras_vanilla import Transformer, Translator
 from keras_vanilla._folder_lock import FolderInUse
 from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer, WordTokenizer
 from keras_vanilla.training import (
     Diverged,
     Interrupted,
@@ -205,6 +206,78 @@ def test_a_wrong_setting_is_found_before_anything_is_read(tmp_path, setting, mes
     with pytest.raises((TypeError, ValueError), match=message):
         train_translator(Unread(), tmp_path / "out", **setting)
     assert not (tmp_path / "out").exists()
+
+
+WORDS = WordTokenizer.train(["one two"])
+
+
+class UnregisteredTokenizer(CharacterTokenizer):
+    pass
+
+
+class UnregisteredTransformer(Transformer):
+    pass
+
+
+class UnregisteredTranslator(Translator):
+    pass
+
+
+def translator_of(transformer, translator=Translator):
+    sizes = {"d_model": 8, "num_heads": 2, "d_ff": 8}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    return translator(WORDS, transformer(WORDS.vocabulary_size, **sizes, **layers))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            lambda: {"tokenizer": UnregisteredTokenizer.train(["one two"])},
+            ValueError,
+            "UnregisteredTokenizer cannot be saved.*Register the class",
+        ),
+        (
+            lambda: {"translator": translator_of(UnregisteredTransformer)},
+            ValueError,
+            "UnregisteredTransformer cannot be saved.*Register the class",
+        ),
+        (
+            lambda: {"translator": translator_of(Transformer, UnregisteredTranslator)},
+            ValueError,
+            "UnregisteredTranslator cannot be saved.*Register the class",
+        ),
+        (
+            lambda: {"translator": translator_of(Transformer).model},
+            TypeError,
+            "`translator` must be a Translator. Received: a Transformer",
+        ),
+        (lambda: {"tokenizer": "de.model"}, TypeError, "`tokenizer` must.* a str"),
+        (
+            lambda: {"tokenizer": WORDS, "sampling": 0.2},
+            ValueError,
+            "`sampling` needs a tokenizer with several.*Received: a WordTokenizer",
+        ),
+        (
+            lambda: {"translator": translator_of(Transformer), "sampling": 0.2},
+            ValueError,
+            "`sampling` needs a tokenizer with several.*Received: a WordTokenizer",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_or_saved_is_found_before_anything_is_read(
+    tmp_path, arguments, error, message
+):
+    with pytest.raises(error, match=message):
+        train_translator(Unread(), tmp_path / "out", **arguments())
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_range_of_sampling_is_that_of_the_tokenizers_kind(tmp_path):
+    lines = [*corpus(40, 3).sources, *corpus(40, 3).targets]
+    tokenizer = Tokenizer.train(lines, vocabulary_size=320, model_type="bpe")
+    with pytest.raises(ValueError, match="`sampling` must .*below 1. Received: 1.5"):
+        train_translator(Unread(), tmp_path / "out", tokenizer=tokenizer, sampling=1.5)
 
 
 def test_an_output_that_cannot_be_written_is_found_before_anything_is_read(tmp_path):

@@ -153,6 +153,18 @@ def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(stopped, tmp_
         train_more(folder, **more)
 
 
+def test_a_training_with_sampled_segmentations_resumes_exactly(whole, tmp_path):
+    sampled = {"sampling": 0.3}
+    with pytest.raises(Crash):
+        train(tmp_path / "run", stop=True, **sampled)
+    with pytest.raises(FileExistsError, match="sampling was 0.3 and is None"):
+        train(tmp_path / "run")
+    resumed = train(tmp_path / "run", **sampled)
+    assert_same_weights(resumed, train(tmp_path / "whole", **sampled))
+    with pytest.raises(AssertionError):
+        assert_same_weights(resumed, whole)
+
+
 def train_more(folder, epochs, **settings):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{__name__}.EPOCHS", epochs)

@@ -1,0 +1,226 @@
+"""CTranslate2's model folders: the weights, the configuration and the vocabularies."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.ctranslate2_binary import Binary, read_binary, write_binary
+from keras_vanilla.interop.ctranslate2_quantization import dequantize
+from keras_vanilla.interop.ctranslate2_vocabularies import (
+    read_json,
+    read_vocabularies,
+    vocabulary_texts,
+)
+
+_SPEC = "TransformerSpec"  # an encoder and a decoder
+_NEWEST_REVISION = 7
+_OLDEST_REVISION = 3  # before, the number of heads was in the spec's name
+_CONFIG_VERSION = 6  # of `model.bin`; before, the configuration was among the variables
+_OWN_SCALES = 0  # of config["quantization_type"]; the others are AWQ's
+_NO_FILES: Mapping[str, bytes] = MappingProxyType({})
+_NAMES_BEFORE = {  # name today: name in older revisions
+    "encoder/embeddings_0/weight": "encoder/embeddings/weight",
+    "encoder/scale_embeddings": "encoder/embeddings/multiply_by_sqrt_depth",
+    "decoder/scale_embeddings": "decoder/embeddings/multiply_by_sqrt_depth",
+    "encoder/num_heads": "num_heads",
+    "encoder/pre_norm": "pre_norm",
+    "encoder/activation": "activation",
+    "encoder/embeddings_merge": "embeddings_merge",
+    "decoder/num_heads": "num_heads",
+    "decoder/pre_norm": "pre_norm",
+    "decoder/activation": "activation",
+    "decoder/alignment_layer": "alignment_layer",
+    "decoder/alignment_heads": "alignment_heads",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class CTranslate2Model:
+    """An encoder and a decoder as a CTranslate2 model folder holds them.
+
+    Args:
+        variables: mapping of name -> array of float32, float16, int8, int16 or int32,
+            as stored; the scales of "x/weight" are "x/weight_scale".
+        aliases: dict of name -> the variable that it stands for.
+        config: dict, of `config.json`.
+        source_vocabularies: a list of tokens by id, for each feature of a word; nearly
+            always one.
+        target_vocabulary: list of tokens by id.
+    """
+
+    variables: Mapping[str, np.ndarray]
+    aliases: Mapping[str, str]
+    config: Mapping[str, Any]
+    source_vocabularies: Sequence[Sequence[str]]
+    target_vocabulary: Sequence[str]
+
+    def names(self) -> list[str]:
+        """The names of all variables and aliases, sorted."""
+        return sorted([*self.variables, *self.aliases])
+
+    def weights(self, name: str) -> np.ndarray:
+        """A variable in float32; int8 and int16 weights dequantised.
+
+        Args:
+            name: str. A variable or an alias.
+        Raises:
+            KeyError: if there is no such variable.
+            ValueError: if its scales are missing or do not fit it.
+        """
+        name = self.aliases.get(name, name)
+        values = self.variables[name]
+        if values.dtype not in (np.int8, np.int16):
+            return values.astype(np.float32, copy=False)
+        try:
+            return dequantize(values, self.variables.get(f"{name}_scale"))
+        except ValueError as error:
+            raise ValueError(f"{name!r} cannot be dequantised: {error}") from error
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """The single value of a variable such as "encoder/num_heads".
+
+        Args:
+            name: str. A variable or an alias.
+            default: returned if there is no such variable.
+        Raises:
+            ValueError: if the variable has more than one value.
+        """
+        name = self.aliases.get(name, name)
+        if name not in self.variables:
+            return default
+        value = self.variables[name]
+        if value.size != 1:
+            raise ValueError(
+                f"{name!r} must be one number; its shape is {value.shape}."
+            )
+        return value.item()
+
+
+def read_ctranslate2(folder: PathLike) -> CTranslate2Model:
+    """The content of a CTranslate2 model folder; each variable is read when asked for.
+
+    Folders of CTranslate2 1.3 to 4 are read. What older ones call otherwise also has
+    its name of today, as an alias; their configuration is that which CTranslate2 gives
+    them. A vocabulary map (`vmap.txt`) is not read: it changes translations only on
+    request.
+
+    Args:
+        folder: path of a folder with `model.bin`, vocabularies as `.json` or `.txt`,
+            and `config.json`.
+    Raises:
+        OSError: if one of the files is missing or cannot be read.
+        ValueError: if a file is truncated or damaged, or the model is not an encoder
+            and a decoder in a form that is known here.
+    """
+    folder = Path(folder)
+    binary = read_binary(folder / "model.bin")
+    if binary.spec != _SPEC:
+        raise ValueError(
+            f"{folder} holds a {binary.spec!r:.80}, and only a {_SPEC}, an encoder and "
+            "a decoder, can be converted."
+        )
+    if not _OLDEST_REVISION <= binary.revision <= _NEWEST_REVISION:
+        raise ValueError(
+            f"{folder} has the revision {binary.revision} of {_SPEC}, and only "
+            f"{_OLDEST_REVISION} to {_NEWEST_REVISION} can be read; convert the "
+            "original model again with CTranslate2 4."
+        )
+    config = _config(folder, binary)
+    sources, target = read_vocabularies(folder, config["unk_token"])
+    aliases = {**_names_of_today(binary), **binary.aliases}
+    return CTranslate2Model(binary.variables, aliases, config, sources, target)
+
+
+def write_ctranslate2(
+    folder: PathLike,
+    model: CTranslate2Model,
+    files: Mapping[str, bytes] = _NO_FILES,
+) -> None:
+    """Writes a CTranslate2 model folder, whole or not at all.
+
+    Args:
+        folder: path that does not exist yet.
+        model: CTranslate2Model, with the names of revision 7.
+        files: name -> content of more files, such as the tokenizer's.
+    Raises:
+        FileExistsError: if there is a file or folder of this name; it stays as it is.
+        OSError: if it cannot be written.
+        ValueError: if a variable has a type that CTranslate2 does not have.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists already; nothing was written.")
+    binary = Binary(6, _SPEC, _NEWEST_REVISION, model.variables, model.aliases)
+    config = json.dumps(dict(model.config), indent=2, sort_keys=True) + "\n"
+    with atomic_path(folder, overwrite=False) as temporary:
+        temporary.mkdir()
+        with open(temporary / "model.bin", "xb") as file:
+            write_binary(file, binary)
+        texts = vocabulary_texts(model.source_vocabularies, model.target_vocabulary)
+        texts["config.json"] = config
+        contents = {name: text.encode() for name, text in texts.items()}
+        for name, content in {**files, **contents}.items():
+            (temporary / name).write_bytes(content)
+
+
+def _names_of_today(binary):
+    """Aliases for the variables of older revisions, by the newest names."""
+    names = {}
+    for today, before in _NAMES_BEFORE.items():
+        before = binary.aliases.get(before, before)
+        if today not in binary.variables and before in binary.variables:
+            names[today] = before
+    return names
+
+
+def _config(folder, binary):
+    """`config.json`, or what stood among the variables of older models."""
+    path = folder / "config.json"
+    if binary.version < _CONFIG_VERSION:
+        return _config_of_variables(path, binary.variables)
+    config = read_json(path)
+    if not isinstance(config, dict) or not isinstance(config.get("unk_token"), str):
+        raise ValueError(f"{path} is not the configuration of a CTranslate2 model.")
+    if config.get("quantization_type", _OWN_SCALES) != _OWN_SCALES:
+        raise ValueError(
+            f"{path}: weights quantised by AWQ cannot be read; convert the original "
+            "model with --quantization int8 or float32."
+        )
+    return config
+
+
+def _config_of_variables(path, variables):
+    config = read_json(path) if path.exists() else {}
+    if not isinstance(config, dict):
+        raise ValueError(f"{path} is not the configuration of a CTranslate2 model.")
+    for name, token in (("unk", "<unk>"), ("bos", "<s>"), ("eos", "</s>")):
+        name = f"{name}_token"
+        config[name] = _text(variables[name]) if name in variables else token
+    flags = {
+        name: bool(variables[name].any()) if name in variables else default
+        for name, default in {
+            "with_source_bos": False,
+            "with_source_eos": False,
+            "with_target_bos": True,
+            "user_decoder_start_tokens": False,
+        }.items()
+    }
+    config["add_source_bos"] = flags["with_source_bos"]
+    config["add_source_eos"] = flags["with_source_eos"]
+    start = config["bos_token" if flags["with_target_bos"] else "eos_token"]
+    config["decoder_start_token"] = (
+        None if flags["user_decoder_start_tokens"] else start
+    )
+    return config
+
+
+def _text(characters):
+    """A text that is stored as the array of its UTF-8 bytes."""
+    return str(characters.astype(np.uint8).tobytes(), "utf-8")

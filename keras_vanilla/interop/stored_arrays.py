@@ -1,0 +1,152 @@
+"""Arrays that stay in their file until one of them is asked for."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla._checks import LARGEST_INT32
+
+BFLOAT16 = "bfloat16"  # NumPy has no name for it
+_GIT_LFS = b"version https://git-lfs"
+_MOST_DIMENSIONS = 32  # of NumPy 1.26
+_LARGEST_ARRAY = 2**56  # values; NumPy also counts the empty arrays of large shapes
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredArray:
+    """The place of an array in a file.
+
+    Whoever makes one has checked that the file reaches as far as `offset + nbytes`.
+
+    Args:
+        path: path of the file.
+        offset: int. Byte of the file at which the first value is.
+        dtype: str. NumPy's name with the byte order of the file, such as "<f4", or
+            "<bfloat16".
+        shape: tuple of ints.
+        strides: tuple of ints, in values; None means one row after the other.
+    """
+
+    path: Path
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes from the first value to the end of the last."""
+        return value_span(self.shape, self.strides) * item_size(self.dtype)
+
+    def read(self) -> np.ndarray:
+        """The array, read now; from bfloat16 it is made float32, with the same values.
+
+        Raises:
+            ValueError: if the file has become shorter since it was opened.
+        """
+        dtype = _in_numpy(self.dtype)
+        count = value_span(self.shape, self.strides)
+        values = np.fromfile(self.path, dtype, count, offset=self.offset)
+        if len(values) != count:
+            raise ValueError(f"{self.path} was cut off while it was read.")
+        values = values.astype(dtype.newbyteorder("="), copy=False)
+        if self.dtype.endswith(BFLOAT16):  # the upper half of a float32
+            values = np.left_shift(values, 16, dtype=np.uint32).view(np.float32)
+        if self.strides is None:
+            return values.reshape(self.shape)
+        strides = [step * values.itemsize for step in self.strides]
+        view = np.lib.stride_tricks.as_strided(values, self.shape, strides)
+        return np.asarray(view, order="C")
+
+
+class StoredArrays(Mapping[str, np.ndarray]):
+    """Names to arrays, each read from its file when it is asked for, and not kept.
+
+    Files are read rather than mapped into memory: a file that is cut off meanwhile is
+    an error instead of the end of the process, and what was read and dropped again is
+    no longer part of the memory that the process holds.
+
+    Args:
+        arrays: dict of name -> `StoredArray`.
+    """
+
+    def __init__(self, arrays: Mapping[str, StoredArray]) -> None:
+        self._arrays = dict(arrays)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each array, without reading any."""
+        return {name: array.shape for name, array in self._arrays.items()}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._arrays[name].read()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+
+def item_size(dtype: str) -> int:
+    """Number of bytes of one value."""
+    return _in_numpy(dtype).itemsize
+
+
+def _in_numpy(dtype):
+    return np.dtype(dtype.replace(BFLOAT16, "u2"))
+
+
+def refuse_git_lfs_pointer(path: Path) -> None:
+    """Refuses a file that Git has not fetched yet.
+
+    Args:
+        path: path of a file.
+    Raises:
+        OSError: if it cannot be read.
+        ValueError: if it is a pointer of Git LFS.
+    """
+    with open(path, "rb") as file:
+        if file.read(len(_GIT_LFS)) == _GIT_LFS:
+            raise ValueError(
+                f"{path} is a pointer of Git LFS in the place of the file; fetch the "
+                "file with `git lfs pull`."
+            )
+
+
+def value_span(shape: Sequence[int], strides: Sequence[int] | None = None) -> int:
+    """Number of values from the first one of an array to its last one, both included.
+
+    Args:
+        shape: ints.
+        strides: ints, in values; None means one row after the other.
+    """
+    if strides is None or 0 in shape:
+        return math.prod(shape)
+    return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+
+
+def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """The shape that a file gives an array.
+
+    Args:
+        name: str. The array's name, for the error.
+        shape: what the file has in the place of a shape.
+    Raises:
+        ValueError: if it is not a list of sizes, or one that no array can have.
+    """
+    sizes = shape if isinstance(shape, (list, tuple)) else [None]
+    if (
+        len(sizes) > _MOST_DIMENSIONS
+        or any(type(n) is not int or not 0 <= n <= LARGEST_INT32 for n in sizes)
+        or math.prod(max(n, 1) for n in sizes) > _LARGEST_ARRAY
+    ):
+        raise ValueError(f"the shape of {name} is {str(shape)[:80]}")
+    return tuple(sizes)

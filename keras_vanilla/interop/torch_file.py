@@ -1,0 +1,189 @@
+"""PyTorch's checkpoints: the tensors of a state dict; no code in them is run."""
+
+import io
+import struct
+import zipfile
+from pathlib import Path
+
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.plain_pickle import REMEDY, PickledTensor, PlainUnpickler
+from keras_vanilla.interop.stored_arrays import (
+    StoredArray,
+    StoredArrays,
+    item_size,
+    refuse_git_lfs_pointer,
+)
+
+_STATE_DICTS = ("model_state_dict", "state_dict", "model")  # inside of a checkpoint
+_LARGEST_PICKLE = 2**24  # bytes; it has names and shapes, the numbers lie elsewhere
+_ZIP_START = b"PK\x03\x04"
+_LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, length of the name, of the rest
+_ENCRYPTED = 1  # a bit of an entry's flags
+_MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # first in the format before PyTorch 1.6
+_PROTOCOL = 1001
+_BYTE_ORDERS = {b"little": "<", b"big": ">"}
+
+
+def read_torch(path: PathLike) -> StoredArrays:
+    """The arrays of a state dict that `torch.save` has written, in any of its formats.
+
+    No code in the file is run: its pickle may hold tensors, numbers, strings, lists and
+    dicts, and anything else is refused. Each array is read when it is asked for;
+    bfloat16 becomes float32, every other type stays as it is.
+
+    Args:
+        path: path of a state dict, or of a checkpoint that has one as
+            "model_state_dict", "state_dict" or "model" beside other plain values.
+    Returns:
+        Mapping of name -> array. Tensors that share their numbers are separate arrays.
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if the file is truncated or damaged, holds anything but plain
+            values, has no state dict, or was not written by `torch.save`.
+    """
+    path = Path(path)
+    refuse_git_lfs_pointer(path)
+    try:
+        with open(path, "rb") as file:
+            is_zip = file.read(4) == _ZIP_START
+            checkpoint = _Zip(file) if is_zip else _Sequence(file)
+            return StoredArrays(
+                {
+                    name: _stored(path, tensor, *checkpoint.place_of(tensor.storage))
+                    for name, tensor in _state_dict(checkpoint.value).items()
+                }
+            )
+    except ValueError as error:
+        raise ValueError(
+            f"{path} cannot be read as PyTorch weights: {error}."
+        ) from error
+
+
+class _Zip:
+    """The format since PyTorch 1.6: a pickle, and one entry for each storage."""
+
+    def __init__(self, file):
+        self._file = file
+        self._size = file.seek(0, io.SEEK_END)
+        self._entries = _entries(file)
+        pickles = [name for name in self._entries if name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise ValueError(f"it has {len(pickles)} entries named data.pkl")
+        self._folder = pickles[0].removesuffix("data.pkl")
+        self.value = PlainUnpickler(io.BytesIO(self._read("data.pkl"))).load()
+        has_order = f"{self._folder}byteorder" in self._entries
+        order = self._read("byteorder") if has_order else b"little"
+        if order not in _BYTE_ORDERS:
+            raise ValueError(f"its byte order is {order[:20]!r}")
+        self._byte_order = _BYTE_ORDERS[order]
+
+    def place_of(self, storage):
+        """The first byte of a storage in the file, and its byte order."""
+        begin, size = self._range(f"data/{storage.key}")
+        if size != storage.size * item_size(storage.dtype):
+            raise ValueError(
+                f"its storage {storage.key[:80]} has {size} bytes for {storage.size} "
+                f"values of {storage.dtype}"
+            )
+        return begin, self._byte_order
+
+    def _read(self, name):
+        """The bytes of a small entry."""
+        begin, size = self._range(name)
+        if size > _LARGEST_PICKLE:
+            raise ValueError(f"its entry {name} has {size} bytes, which is too much")
+        self._file.seek(begin)
+        return self._file.read(size)
+
+    def _range(self, name):
+        """The first byte of an entry in the file, and the number of its bytes."""
+        entry = self._entries.get(self._folder + name)
+        if entry is None:
+            raise ValueError(f"its entry {name[:80]} is missing")
+        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & _ENCRYPTED:
+            raise ValueError(f"its entry {name[:80]} is compressed or encrypted")
+        self._file.seek(max(entry.header_offset, 0))
+        header = self._file.read(_LOCAL_HEADER.size)
+        if len(header) < _LOCAL_HEADER.size or not header.startswith(_ZIP_START):
+            raise ValueError(f"its entry {name[:80]} is not where it should be")
+        begin = self._file.tell() + sum(_LOCAL_HEADER.unpack(header)[1:])
+        if begin + entry.file_size > self._size:
+            raise ValueError(f"it ends within its entry {name[:80]}")
+        return begin, entry.file_size
+
+
+def _entries(file):
+    """The entries of a zip file by their names."""
+    try:
+        entries = zipfile.ZipFile(file).infolist()
+    except (NotImplementedError, OSError, struct.error, zipfile.BadZipFile) as error:
+        raise ValueError(f"its list of entries is damaged ({error})") from error
+    by_name = {entry.filename: entry for entry in entries}
+    if len(by_name) != len(entries):
+        raise ValueError("two of its entries have the same name")
+    return by_name
+
+
+class _Sequence:
+    """The format before PyTorch 1.6: five pickles, then the storages."""
+
+    def __init__(self, file):
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        pickles = io.BytesIO(file.read(_LARGEST_PICKLE))
+        if _MAGIC_NUMBER.to_bytes(10, "little") not in pickles.read(40):
+            raise ValueError("it was not written by torch.save")
+        pickles.seek(0)
+        unpickler = PlainUnpickler(pickles)
+        header = unpickler.load(), unpickler.load()
+        if header != (_MAGIC_NUMBER, _PROTOCOL):
+            raise ValueError(f"it begins with {header!r:.80}")
+        unpickler.load()  # the machine it comes from: all write little-endian numbers
+        self.value = unpickler.load()
+        keys = unpickler.load()
+        self._first_bytes = {}
+        end = pickles.tell()
+        for key in keys if isinstance(keys, list) else [keys]:
+            storage = unpickler.storages.get(str(key))
+            if storage is None:
+                raise ValueError("it has a storage that no tensor is a part of")
+            file.seek(end)
+            if int.from_bytes(file.read(8), "little") != storage.size:
+                raise ValueError(f"its storage {storage.key[:80]} has another size")
+            self._first_bytes[storage.key] = begin = end + 8
+            end = begin + storage.size * item_size(storage.dtype)
+            if end > size:
+                raise ValueError(f"it ends within its storage {storage.key[:80]}")
+
+    def place_of(self, storage):
+        """The first byte of a storage in the file, and its byte order."""
+        if storage.key not in self._first_bytes:
+            raise ValueError(f"its storage {storage.key[:80]} is missing")
+        return self._first_bytes[storage.key], "<"
+
+
+def _state_dict(value):
+    """The names and tensors of a state dict, or of the one in a checkpoint."""
+    if not isinstance(value, dict):
+        raise ValueError(f"it holds a {type(value).__name__}, and no dict; {REMEDY}")
+    tensors = {k: v for k, v in value.items() if isinstance(v, PickledTensor)}
+    if not tensors:
+        names = [name for name in _STATE_DICTS if isinstance(value.get(name), dict)]
+        if not names:
+            keys = ", ".join(repr(key)[:40] for key in list(value)[:5])
+            raise ValueError(f"it has the keys {keys}, and no state dict; {REMEDY}")
+        value = value[names[0]]
+    for name, tensor in value.items():
+        if not isinstance(name, str) or not isinstance(tensor, PickledTensor):
+            raise ValueError(
+                f"its {name!r:.80} is of type {type(tensor).__name__} instead of a "
+                f"tensor; {REMEDY}"
+            )
+    return value
+
+
+def _stored(path, tensor, first_byte, byte_order):
+    """The place of a tensor whose storage begins at a byte of the file."""
+    dtype = tensor.storage.dtype
+    begin = first_byte + tensor.offset * item_size(dtype)
+    return StoredArray(path, begin, byte_order + dtype, tensor.shape, tensor.strides)

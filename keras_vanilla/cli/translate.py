@@ -32,6 +32,17 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
     add(
+        "--target-prefix",
+        metavar="TEXT",
+        help="what every translation begins with",
+    )
+    add(
+        "--no-repeat-ngram-size",
+        type=int,
+        metavar="N",
+        help="no N pieces in a row occur twice in a translation",
+    )
+    add(
         "--n-best",
         type=int,
         metavar="N",
@@ -57,9 +68,8 @@ def run(options: argparse.Namespace) -> None:
 
     _check(options)
     settings = search_settings(options, scored=options.n_best is not None)
-    settings |= {
-        name: getattr(options, name) for name in ("max_length", "on_too_long", "n_best")
-    }
+    names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
+    settings |= {name: getattr(options, name) for name in names}
     # A file has its name only when it is whole: nobody waits for its first lines.
     groups = [options.text] if options.text else None
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
@@ -127,6 +137,8 @@ def _translated(texts, first, translator, settings, options):
 
     if options.alignments:  # which need the ids as well
         texts = EncodedTexts(texts, translator.tokenizer.encode, first)
+    if options.target_prefix is not None:
+        settings = {**settings, "target_prefix": [options.target_prefix] * len(texts)}
     numbered = enumerate(translator.stream(texts, first_number=first, **settings))
     while window := list(itertools.islice(numbered, WINDOW)):
         pairs = [(i, each) for i, hypotheses in window for each in hypotheses]

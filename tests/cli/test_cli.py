@@ -231,6 +231,25 @@ def test_the_n_best_of_each_line_with_scores(model, trained_translator, capfd):
 
 
 @pytest.mark.full
+def test_translations_begin_as_asked_and_repeat_nothing(
+    loaded_model, trained_translator, tmp_path, capfd
+):
+    path, texts = tmp_path / "in.txt", ["one two three", "one one one two two"]
+    path.write_text("".join(f"{text}\n" for text in texts))
+    for given, settings in (
+        (["--target-prefix", "zes"], {"target_prefix": ["zes", "zes"]}),
+        (["--no-repeat-ngram-size", "1"], {"no_repeat_ngram_size": 1}),
+    ):
+        command = ["translate", loaded_model, "--input", str(path), *given]
+        assert main([*command, "--max-length", "9"]) == 0
+        translations = capfd.readouterr().out.splitlines()
+        assert translations == trained_translator.translate(
+            texts, max_length=9, **settings
+        )
+        assert translations != trained_translator.translate(texts, max_length=9)
+
+
+@pytest.mark.full
 def test_alignments_stand_behind_each_translation(model, trained_translator, capfd):
     texts = ["one two three", "small house", ""]
     assert main(["translate", model, *texts, "--alignments"]) == 0
@@ -618,6 +637,9 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
         (("--beam-size", "2", "--n-best", "3"), "at most `beam_size`, 2. Received: 3"),
         (("--n-best", "0"), "`n_best` must be an integer of at least 1"),
         (("--alignments", "--on-too-long", "split"), "cannot be combined"),
+        (("--target-prefix", "a", "--on-too-long", "split"), "cannot be combined"),
+        (("--target-prefix", "a b c", "--max-length", "1"), "Target prefix 1 has"),
+        (("--no-repeat-ngram-size", "0"), "`no_repeat_ngram_size` must be an integer"),
         (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
     ],
     ids=" ".join,

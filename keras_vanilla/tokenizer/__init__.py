@@ -1,6 +1,7 @@
 """Tokenizers: text to ids and back, by SentencePiece, by characters or by words."""
 
 from keras_vanilla.tokenizer.id_rows import pad_ids
+from keras_vanilla.tokenizer.marian_tokenizer import MarianTokenizer
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.vocabulary_tokenizer import (
@@ -10,6 +11,7 @@ from keras_vanilla.tokenizer.vocabulary_tokenizer import (
 
 __all__ = [
     "CharacterTokenizer",
+    "MarianTokenizer",
     "Tokenizer",
     "TokenizerProtocol",
     "WordTokenizer",

@@ -20,6 +20,46 @@ def encode(
     return tf.concat([_tokenizer(model).tokenize(strings), end], axis=1)
 
 
+def encode_tokens(
+    model: bytes,
+    strings: "Sequence[str] | tf.Tensor",
+    size: int,
+    special: SpecialIds,
+    code: str | None = None,
+) -> "tf.RaggedTensor":
+    """Ids of strings as `MarianTokenizer` gives them; the form is that of `encode`.
+
+    Args:
+        model: bytes of a model whose piece i is token i.
+        strings: string tensor (B,) or list of str.
+        size: int. Number of tokens.
+        special: SpecialIds.
+        code: str or None. The token in front of every string that has a piece; None
+            means that each string may begin with one.
+    """
+    import tensorflow as tf
+
+    strings = tf.ensure_shape(tf.convert_to_tensor(strings, tf.string), [None])
+    tokenizer = _tokenizer(model, tf.string)
+    if code is None:
+        has_code = tf.strings.regex_full_match(strings, "(?s)>>.*?<<.*")
+        codes = tf.strings.regex_replace(strings, "(?s)(>>.*?<<).*", r"\1")
+        rests = tf.strings.regex_replace(strings, "(?s)^>>.*?<<", "")
+        pieces = tokenizer.tokenize(tf.where(has_code, rests, strings))
+    else:
+        pieces = tokenizer.tokenize(strings)
+        has_code = pieces.row_lengths() > 0
+        codes = tf.fill([tf.size(strings)], code)
+    codes = tf.ragged.boolean_mask(codes[:, tf.newaxis], has_code[:, tf.newaxis])
+    pieces = tf.concat([codes, pieces], axis=1)
+    ids = tokenizer.string_to_id(pieces.flat_values)
+    for id_ in (special.pad_id, special.start_id, special.end_id):
+        ids = tf.where(ids == id_, special.unknown_id, ids)
+    ids = pieces.with_flat_values(tf.where(ids < size, ids, special.unknown_id))
+    end = tf.fill([tf.size(strings), 1], special.end_id)
+    return tf.concat([ids, end], axis=1)
+
+
 def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
     """Text of ids (B, L): a string tensor (B,), cut at each row's first end."""
     import tensorflow as tf
@@ -32,9 +72,9 @@ def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
     return tokenizer.detokenize(tf.ragged.boolean_mask(ids, kept))
 
 
-def _tokenizer(model):
+def _tokenizer(model, out_type=None):
     """A new one per graph: TensorFlow drops a kept one when a random seed is set."""
     import tensorflow as tf
     import tensorflow_text
 
-    return tensorflow_text.SentencepieceTokenizer(model, out_type=tf.int32)
+    return tensorflow_text.SentencepieceTokenizer(model, out_type=out_type or tf.int32)

@@ -65,9 +65,7 @@ class Tokenizer:
         self._target = load_model(self.target_model, "`target_model`")
         self._special_ids = SpecialIds(pad_id, unknown_id, start_id, end_id)
         self.pad_id, self.unknown_id, self.start_id, self.end_id = self._special_ids
-        expected = special_ids(
-            {"`source_model`": self._source, "`target_model`": self._target}
-        )
+        expected = self._expected_special_ids()
         if self._special_ids != expected:
             raise ValueError(
                 "The special ids must be those of the SentencePiece model. "
@@ -289,6 +287,11 @@ class Tokenizer:
     def get_config(self) -> dict[str, int]:
         """The arguments that make this tokenizer, beside the models."""
         return self._special_ids._asdict()
+
+    def _expected_special_ids(self):
+        return special_ids(
+            {"`source_model`": self._source, "`target_model`": self._target}
+        )
 
     def _size(self, processor):
         return max(processor.get_piece_size(), max(self._special_ids) + 1)

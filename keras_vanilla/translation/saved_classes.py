@@ -3,12 +3,17 @@
 import keras
 
 from keras_vanilla.models.registry import REGISTER, registered_name
-from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer, WordTokenizer
+from keras_vanilla.tokenizer import (
+    CharacterTokenizer,
+    MarianTokenizer,
+    Tokenizer,
+    WordTokenizer,
+)
 
 # Of files that name no class.
 TRANSFORMER, TOKENIZER = "keras_vanilla>Transformer", "keras_vanilla>Tokenizer"
 
-for _class in (CharacterTokenizer, Tokenizer, WordTokenizer):
+for _class in (CharacterTokenizer, MarianTokenizer, Tokenizer, WordTokenizer):
     # Here, because `tokenizer` opens without Keras.
     keras.saving.register_keras_serializable("keras_vanilla")(_class)
 

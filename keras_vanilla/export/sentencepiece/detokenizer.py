@@ -101,6 +101,11 @@ class TextDecoder:
         self.max_bytes = max_ids * self._surfaces.longest
 
     def __call__(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        text, length = self._decode(ids)
+        return tf.cast(text, tf.uint8), length
+
+    def _decode(self, ids):
+        """The text as int8, which has more operators than uint8."""
         ended = tf.cumsum(tf.cast(ids == self._end_id, tf.int32)) > 0
         pieces = tf.where(ended, self._no_piece, self._pieces(ids))
         starts, sizes = self._surfaces(pieces)
@@ -117,8 +122,7 @@ class TextDecoder:
         state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
         _, text = tf.while_loop(lambda place, _: place < count, step, state)
         length = ends[-1]
-        text = tf.where(tf.range(self.max_bytes) < length, text, 0)
-        return tf.cast(text, tf.uint8), length
+        return tf.where(tf.range(self.max_bytes) < length, text, 0), length
 
     def _pieces(self, ids):
         """The piece of each id, or `len(model.pieces)`."""

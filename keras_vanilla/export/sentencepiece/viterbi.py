@@ -25,8 +25,8 @@ class Segmenter:
     Call arguments:
         octets: int32 tensor (n + 1,), normalised text and a zero.
     Returns:
-        Int32 tensor (p,), the pieces. Each byte of an unknown character is a byte
-        piece, or unknown.
+        Int32 tensors (p,): the pieces, and where each ends in the text. Each byte of an
+        unknown character is a byte piece, or unknown.
     Source: Kudo 2018, "Subword Regularization", section 3.2.
     """
 
@@ -42,7 +42,7 @@ class Segmenter:
         self._trie = ByteTrie.build(pieces, missing=model.unknown_id)
         self._longest = max(LONGEST_CHARACTER, *map(len, pieces))
 
-    def __call__(self, octets: tf.Tensor) -> tf.Tensor:
+    def __call__(self, octets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         slots = self._trie.walk(octets, self._longest, LONGEST_CHARACTER)
         pieces = self._trie.values(slots)  # (d, n + 1), by length and first byte
         lengths = tf.range(1, tf.shape(pieces)[0] + 1)
@@ -91,7 +91,7 @@ class Segmenter:
         return tf.slice(tf.reduce_max(best_lengths, axis=[0, 1]), [0], [size - 1])
 
     def _trace(self, octets, pieces, lengths):
-        """The pieces on the best path to the last byte."""
+        """The pieces on the best path to the last byte, and their ends."""
         size = tf.size(octets)
         ends = tf.range(1, size)
         flat = tf.reshape(pieces, [-1])
@@ -102,7 +102,8 @@ class Segmenter:
         begins = ends - tf.where(unknown, 1, lengths)
         jumps = tf.concat([[0], begins], axis=0)
         path = follow_jumps(jumps, size - 1, tf.range(size - 1, -1, -1))
-        return tf.gather(pieces, path[path > 0] - 1)
+        ends = path[path > 0]
+        return tf.gather(pieces, ends - 1), ends
 
 
 def _staggered(blocks, empty):

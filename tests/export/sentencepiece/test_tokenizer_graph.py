@@ -15,7 +15,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tiers import in_full
 
 from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
-from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
+from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.tokenizer import Tokenizer

@@ -1,0 +1,115 @@
+"""Text to the ids of a Marian vocabulary and back, in a TensorFlow graph."""
+
+import tensorflow as tf
+
+from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
+from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
+from keras_vanilla.export.sentencepiece.trie import ByteTrie
+from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
+from keras_vanilla.tokenizer import MarianTokenizer
+
+OPENING, CLOSING = ord(">"), ord("<")  # twice each, of a code: ">>fra<<"
+SPACE = ord(" ")
+
+
+class TokenLookup:
+    """Maps parts of a text to the ids of the tokens that they are.
+
+    Args:
+        ids: dict of token -> id.
+        unknown_id: int. Of a part that is no token.
+    Call arguments:
+        octets: int32 tensor (n,), the text.
+        starts: int32 tensor (p,). Where each part begins.
+        lengths: int32 tensor (p,). The number of bytes of each, at least 1.
+    Returns:
+        Int32 tensor (p,).
+    """
+
+    def __init__(self, ids: dict[str, int], unknown_id: int):
+        ids = {token.encode(): id_ for token, id_ in ids.items() if "\0" not in token}
+        self._unknown_id, self._longest = unknown_id, max(map(len, ids), default=0)
+        self._trie = ByteTrie.build(ids, missing=unknown_id) if ids else None
+
+    def __call__(
+        self, octets: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor
+    ) -> tf.Tensor:
+        if self._trie is None:
+            return tf.fill(tf.shape(starts), self._unknown_id)
+        ids = self._trie.values(self._trie.walk(octets, self._longest))  # (d, n)
+        depth, size = tf.unstack(tf.shape(ids))
+        in_reach = lengths <= depth
+        places = tf.where(in_reach, (lengths - 1) * size + starts, 0)
+        ids = tf.gather(tf.reshape(ids, [-1]), places)
+        return tf.where(in_reach, ids, self._unknown_id)
+
+
+class MarianTextEncoder(TextEncoder):
+    """Maps the bytes of a text to the ids that a `MarianTokenizer` gives it.
+
+    A code of a language that the vocabulary does not have is `unknown_id`.
+
+    Args:
+        tokenizer: MarianTokenizer.
+        model: UnigramModel of its source.
+        max_bytes, max_ids: int. As of `TextEncoder`, which has the rest too.
+    """
+
+    def __init__(
+        self,
+        tokenizer: MarianTokenizer,
+        model: UnigramModel,
+        max_bytes: int,
+        max_ids: int,
+    ):
+        super().__init__(model, max_bytes, max_ids, tokenizer.end_id, tokenizer.pad_id)
+        source = tokenizer.source
+        self._size, self._code = source.size, tokenizer.code
+        self._look_up_text = TokenLookup(source.texts, tokenizer.unknown_id)
+        self._look_up_code = TokenLookup(source.codes, tokenizer.unknown_id)
+        if self._code is not None:
+            self._code_id = source.codes[self._code]
+
+    def _encode(self, octets):
+        if self._code is None:
+            code_ids, octets = self._split_code(octets)
+            return tf.concat([code_ids, self._tokens(octets)], axis=0)
+        ids = self._tokens(octets)
+        code_ids = tf.fill([tf.minimum(tf.size(ids), 1)], self._code_id)
+        return tf.concat([code_ids, ids], axis=0)
+
+    def _split_code(self, octets):
+        """The id of the code that the text begins with, or none, and the rest."""
+        opens = tf.reduce_all(octets[:2] == OPENING)
+        closings = (octets[:-1] == CLOSING) & (octets[1:] == CLOSING)
+        size = tf.size(octets)
+        closing = tf.reduce_min(tf.where(closings, tf.range(size - 1), size))
+        has_code = opens & (closing < size)
+        length = tf.where(has_code, closing + 2, 0)
+        count = tf.cast(has_code, tf.int32)
+        ids = self._look_up_code(octets, tf.zeros([1], tf.int32), length[None])
+        return ids[:count], octets[length:]
+
+    def _tokens(self, octets):
+        pieces, ends, octets = self._pieces(octets)
+        starts = tf.pad(ends, [[1, 0]])[:-1]
+        texts = self._look_up_text(octets, starts, ends - starts)
+        ids = tf.where(pieces == self._unknown, texts, pieces)
+        return tf.where(ids < self._size, ids, self._unknown)
+
+
+class MarianTextDecoder(TextDecoder):
+    """Maps ids to the bytes of the text that a `MarianTokenizer` decodes them to.
+
+    That is SentencePiece's without the spaces at both ends. Arguments, call arguments
+    and results are those of `TextDecoder`.
+    """
+
+    def _decode(self, ids):
+        text, length = super()._decode(ids)
+        places = tf.range(self.max_bytes)
+        is_text = (tf.cast(text, tf.int32) != SPACE) & (places < length)
+        first = tf.reduce_min(tf.where(is_text, places, length))
+        length = tf.reduce_max(tf.where(is_text, places + 1, first)) - first
+        text = tf.gather(text, tf.minimum(places + first, self.max_bytes - 1))
+        return tf.where(places < length, text, 0), length

@@ -1,0 +1,209 @@
+"""The tokenizer of a Marian model in Hugging Face's form."""
+
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from google.protobuf.message import DecodeError
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+from keras_vanilla.tokenizer import MarianTokenizer
+from keras_vanilla.tokenizer.marian_vocabulary import CODE
+
+UNKNOWN, END, PAD = "<unk>", "</s>", "<pad>"
+SPECIAL = UNKNOWN, END, PAD
+# Of the configuration: the names of special tokens, and of lists of more of them.
+NAMES = "unk_token", "eos_token", "pad_token", "bos_token"
+ADDED = "added_tokens_decoder", "additional_special_tokens", "extra_special_tokens"
+MOST_MISSING = 0.2  # of a model's pieces; published models lack 0.3 % and 0.5 %
+PIECE = ModelProto.SentencePiece
+SEGMENTED = PIECE.NORMAL, PIECE.USER_DEFINED, PIECE.BYTE
+
+
+def tokenizer_from_marian(folder: str | os.PathLike) -> MarianTokenizer:
+    """Reads the tokenizer of a `MarianMTModel` folder.
+
+    The files are `source.spm`, `target.spm`, `vocab.json`, `tokenizer_config.json` if
+    there is one, and with its `separate_vocabs` also `target_vocab.json`.
+
+    Args:
+        folder: path of the folder.
+    Returns:
+        MarianTokenizer, whose ids are those of `vocab.json`.
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file is not what its name says, a vocabulary does not have the
+            ids 0, 1, 2, ... or a special token, more than a fifth of the pieces of a
+            model are not in the vocabulary, or the configuration asks for what
+            `MarianTokenizer` does not do.
+    Warns:
+        UserWarning: if the configuration has `clean_up_tokenization_spaces`, which
+            rewrites translated text and is left out.
+    """
+    folder = Path(folder)
+    separate = _has_separate_vocabularies(folder / "tokenizer_config.json")
+    source_tokens = _read_vocabulary(folder / "vocab.json")
+    target_tokens = source_tokens
+    if separate:
+        target_tokens = _read_vocabulary(folder / "target_vocab.json")
+    special = _special_ids(source_tokens)
+    if _special_ids(target_tokens) != special:
+        raise ValueError(
+            f"The special tokens of {folder / 'target_vocab.json'} must have the ids "
+            f"that they have in vocab.json, {special}. Received: "
+            f"{_special_ids(target_tokens)}"
+        )
+    return MarianTokenizer(
+        _model_of_tokens(folder / "source.spm", source_tokens),
+        _model_of_tokens(folder / "target.spm", target_tokens),
+        **special,
+        start_id=special["pad_id"],
+        vocabulary_size=len(source_tokens),
+        target_vocabulary_size=len(target_tokens),
+    )
+
+
+def _has_separate_vocabularies(path):
+    """What the configuration says, which asks for nothing that is not done here."""
+    config = _read_json(path) if path.exists() else {}
+    others = [token for token in _special_tokens(config) if token not in SPECIAL]
+    if others or config.get("sp_model_kwargs"):
+        raise ValueError(
+            f"{path} must have no special tokens but {', '.join(SPECIAL)}, and no "
+            "options of SentencePiece. Received: "
+            f"{others[0] if others else config['sp_model_kwargs']!r}"
+        )
+    if config.get("clean_up_tokenization_spaces"):
+        warnings.warn(
+            f"{path} asks for clean_up_tokenization_spaces, which removes spaces "
+            "before punctuation from translations: they are left as they are.",
+            stacklevel=3,
+        )
+    return bool(config.get("separate_vocabs"))
+
+
+def _special_tokens(config):
+    """The special tokens that a configuration names, as text."""
+    tokens = [config[name] for name in NAMES if config.get(name) is not None]
+    for name in ADDED:
+        added = config.get(name) or []
+        tokens += added.values() if isinstance(added, dict) else added
+    return [_text(token) for token in tokens]
+
+
+def _text(token):
+    return token["content"] if isinstance(token, dict) else token
+
+
+def _read_json(path):
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"{path} must hold a JSON object. Received: {type(content).__name__}"
+        )
+    return content
+
+
+def _read_vocabulary(path: Path) -> list[str]:
+    """The tokens in the order of their ids."""
+    ids = _read_json(path)
+    for token, id_ in ids.items():
+        if type(id_) is not int or not 0 <= id_ < len(ids) or not _is_text(token):
+            raise ValueError(
+                f"{path} must map {len(ids)} tokens to the ids 0 to {len(ids) - 1}. "
+                f"Received: {token!r:.40}: {id_!r:.40}"
+            )
+    tokens = sorted(ids, key=ids.get)
+    for id_, token in enumerate(tokens):
+        if ids[token] != id_:
+            raise ValueError(
+                f"{path} must have each id once. Received: {ids[token]} a second time, "
+                f"for {token!r}"
+            )
+    for token in SPECIAL:
+        if token not in ids:
+            raise ValueError(f"{path} must have the token {token!r}.")
+    return tokens
+
+
+def _is_text(token):
+    try:
+        return bool(token.encode())
+    except UnicodeEncodeError:  # half a character
+        return False
+
+
+def _special_ids(tokens):
+    names = {"pad_id": PAD, "unknown_id": UNKNOWN, "end_id": END}
+    return {name: tokens.index(token) for name, token in names.items()}
+
+
+def _model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
+    """A SentencePiece model that segments as a file's, and whose piece i is token i.
+
+    Tokens without a piece are unused, which no text is segmented into; pieces that are
+    not tokens follow the last token.
+    """
+    proto = _read_model(path)
+    by_text = {piece.piece: piece for piece in proto.pieces}
+    pieces = [by_text.pop(token, None) or _piece(token) for token in tokens]
+    left = [piece for piece in by_text.values() if piece.type != PIECE.CONTROL]
+    _check_pieces(path, proto, pieces, left)
+    del proto.pieces[:]
+    proto.pieces.extend(pieces + left)
+    spec = proto.trainer_spec
+    spec.pad_id, spec.unk_id, spec.eos_id = map(tokens.index, (PAD, UNKNOWN, END))
+    spec.pad_piece, spec.unk_piece, spec.eos_piece = PAD, UNKNOWN, END
+    spec.unk_surface = ""  # Hugging Face leaves the token out of a decoded text
+    return proto.SerializeToString()
+
+
+def _read_model(path):
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    content, proto = path.read_bytes(), ModelProto()
+    try:
+        proto.ParseFromString(content)
+    except DecodeError:
+        proto.Clear()
+    unknown = [piece.piece for piece in proto.pieces if piece.type == PIECE.UNKNOWN]
+    if unknown != [UNKNOWN]:
+        raise ValueError(
+            f"{path} must be a SentencePiece model with the unknown piece {UNKNOWN}. "
+            f"Received: {len(content)} bytes with {unknown or 'none'}"
+        )
+    return proto
+
+
+def _piece(token):
+    """A piece for a token that the model does not have."""
+    kind = PIECE.CONTROL if token in (PAD, END) else PIECE.UNUSED
+    return PIECE(piece=token, score=0.0, type=kind)
+
+
+def _check_pieces(path, proto, pieces, left):
+    """Refuses a model of another vocabulary, and what unused pieces would change."""
+    segmented = [piece for piece in pieces if piece.type in SEGMENTED]
+    missing = [piece.piece for piece in left]
+    if len(missing) > MOST_MISSING * (len(missing) + len(segmented)):
+        raise ValueError(
+            f"{path} and the vocabulary are of different models: {len(missing)} of "
+            f"{len(missing) + len(segmented)} pieces are not tokens, {missing[0]!r} "
+            "first."
+        )
+    spec = proto.trainer_spec
+    unused = [piece.piece for piece in pieces if piece.type == PIECE.UNUSED]
+    unused = [token for token in unused if not CODE.fullmatch(token)]
+    if spec.model_type != spec.UNIGRAM and unused:
+        raise ValueError(
+            f"{path} must be a unigram model, because the vocabulary has tokens that "
+            f"are not its pieces, {unused[0]!r} first. Received: a model of type "
+            f"{spec.ModelType.Name(spec.model_type)}"
+        )

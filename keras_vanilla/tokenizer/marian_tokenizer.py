@@ -1,0 +1,238 @@
+"""Text to the ids of a Marian vocabulary and back, as Hugging Face's class does it."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_vanilla._checks import check_choice, check_integer
+from keras_vanilla.tokenizer import tf_text
+from keras_vanilla.tokenizer.id_rows import checked_lines
+from keras_vanilla.tokenizer.marian_vocabulary import MarianVocabulary
+from keras_vanilla.tokenizer.sampling import SegmentationSampler
+from keras_vanilla.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+
+class MarianTokenizer(Tokenizer):
+    """Maps text to the ids of a Marian vocabulary and back.
+
+    The ids are those of Hugging Face's class of the same name. SentencePiece segments
+    the text, and each piece has the id of the token of the same text:
+
+        a piece that is a token        its id
+        a piece that is not a token    `unknown_id`
+        text without a piece           the id of the token that it is as a whole, such
+                                       as a letter of the other language, or
+                                       `unknown_id`
+        ">>fra<<" at the beginning     the id of that token, or `unknown_id`; the rest
+                                       is segmented
+
+    No text has special ids: "</s>" in a text is four letters, where Hugging Face gives
+    the end. A text is normalised by SentencePiece alone, as by Hugging Face.
+
+    Piece i of a model is token i of the vocabulary. Tokens that are not pieces of a
+    language are unused in its model; pieces that are not tokens follow the last token.
+    `keras_vanilla.interop.marian_tokenizer` makes such models.
+
+    Args:
+        source_model: bytes of a SentencePiece model.
+        target_model: bytes of the target language's; None means the source's.
+        pad_id, unknown_id, end_id: int. As of `Tokenizer`.
+        start_id: int. The decoder's first input: the pad, as in Marian, or the start
+            of the models.
+        vocabulary_size: int or None. Number of source tokens; None means all pieces.
+        target_vocabulary_size: int or None. The same for the target.
+        target_language: str or None. With "fra" every source that has a piece begins
+            with the id of ">>fra<<", and texts have no codes of their own.
+    Attributes:
+        source, target: MarianVocabulary.
+    Raises:
+        TypeError: as `Tokenizer`.
+        ValueError: as `Tokenizer`; also if a size is above the number of pieces, or
+            the vocabulary has no code of the language.
+    """
+
+    def __init__(
+        self,
+        source_model: bytes,
+        target_model: bytes | None = None,
+        pad_id: int = 0,
+        unknown_id: int = 1,
+        start_id: int = 2,
+        end_id: int = 3,
+        vocabulary_size: int | None = None,
+        target_vocabulary_size: int | None = None,
+        target_language: str | None = None,
+    ):
+        super().__init__(
+            source_model, target_model, pad_id, unknown_id, start_id, end_id
+        )
+        sizes = {
+            "vocabulary_size": vocabulary_size,
+            "target_vocabulary_size": target_vocabulary_size,
+        }
+        self.source, self.target = (
+            MarianVocabulary(model, processor, self._checked_size(processor, *size))
+            for model, processor, size in zip(
+                (self.source_model, self.target_model),
+                (self._source, self._target),
+                sizes.items(),
+                strict=True,
+            )
+        )
+        self.target_language = target_language
+        if target_language is not None:
+            check_choice("target_language", target_language, self.languages)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of source tokens."""
+        return self.source.size
+
+    @property
+    def target_vocabulary_size(self) -> int:
+        """Number of target tokens."""
+        return self.target.size
+
+    @property
+    def shares_vocabulary(self) -> bool:
+        """Whether source and target have the same tokens, in the same order."""
+        if self.source.size != self.target.size:
+            return False
+        ids = list(range(min(self.source.size, self._source.get_piece_size())))
+        return self.source_pieces(ids) == self.target_pieces(ids)
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that a source can name: "fra" for the token ">>fra<<"."""
+        return [code[2:-2] for code in self.source.codes]
+
+    @property
+    def code(self) -> str | None:
+        """The token that every source begins with, or None."""
+        return None if self.target_language is None else f">>{self.target_language}<<"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that decides the ids of a text."""
+        own = f"{super().digest} {self.get_config()}"
+        return hashlib.sha256(own.encode()).hexdigest()
+
+    def with_target_language(self, language: str | None) -> "MarianTokenizer":
+        """This tokenizer, with the code of a language before every source.
+
+        Args:
+            language: str, one of `languages`; or None, for codes in the texts.
+        Raises:
+            ValueError: if it is none of them.
+        """
+        config = self.get_config() | {"target_language": language}
+        return type(self)(self.source_model, self.target_model, **config)
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Source ids of each line, `end_id` last; uses all processor cores.
+
+        Args:
+            lines: list of str.
+        Raises:
+            TypeError: if `lines` is one str, or holds anything but str.
+            ValueError: if a line holds an unpaired surrogate; or if it begins with
+                ">>fra<<", which is no token, although other such codes are.
+        """
+        return self._encode_tokens(self.source, lines, self.code)
+
+    def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
+        """Target ids of each line, `end_id` last; see `encode`."""
+        return self._encode_tokens(self.target, lines)
+
+    def decode(self, ids: Sequence[Sequence[int]] | np.ndarray) -> list[str]:
+        """The target text of each sequence, cut at its first `end_id`.
+
+        As by Hugging Face with `skip_special_tokens=True`: unknown ids and white space
+        at both ends are left out.
+
+        Args:
+            ids: list of lists of int, or integer array (B, T).
+        Raises:
+            TypeError, ValueError: as `Tokenizer.decode`.
+        """
+        return [text.strip() for text in super().decode(ids)]
+
+    def samplers(self, alpha: float) -> tuple[SegmentationSampler, SegmentationSampler]:
+        """What draws other segmentations, see `Tokenizer.samplers`; of tokens alone.
+
+        Args:
+            alpha: float.
+        Raises:
+            ValueError: as `Tokenizer.samplers`.
+        """
+        source, target = (
+            SegmentationSampler(vocabulary.sampled_model(), alpha)
+            for vocabulary in (self.source, self.target)
+        )
+        return source, target
+
+    def source_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
+        """Source ids inside a TensorFlow graph; any unknown code is `unknown_id`.
+
+        Args:
+            strings: string tensor (B,) or list of str.
+        Returns:
+            Ragged int32 tensor (B, None), `end_id` last in every row.
+        """
+        return tf_text.encode_tokens(
+            self.source_model, strings, self.source.size, self._special_ids, self.code
+        )
+
+    def target_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
+        """Target ids inside a TensorFlow graph; see `source_graph`."""
+        return tf_text.encode_tokens(
+            self.target_model, strings, self.target.size, self._special_ids
+        )
+
+    def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
+        """The text of target ids inside a TensorFlow graph, as `decode` gives it.
+
+        Args:
+            ids: int32 tensor (B, L).
+        Returns:
+            String tensor (B,).
+        """
+        import tensorflow as tf
+
+        return tf.strings.strip(super().detokenize_graph(ids))
+
+    def get_config(self) -> dict[str, int | str | None]:
+        """The arguments that make this tokenizer, beside the models."""
+        return super().get_config() | {
+            "vocabulary_size": self.source.size,
+            "target_vocabulary_size": self.target.size,
+            "target_language": self.target_language,
+        }
+
+    def _encode_tokens(self, vocabulary, lines, code=None):
+        lines = checked_lines(lines)
+        before = [[] if code is None else [vocabulary.codes[code]]] * len(lines)
+        if code is None:
+            before, lines = vocabulary.split_codes(lines)
+        rows = self._encode(vocabulary.processor, lines)
+        vocabulary.correct(rows, lines)
+        return [
+            row if code and len(row) == 1 else [*ids, *row]
+            for ids, row in zip(before, rows, strict=True)
+        ]
+
+    def _expected_special_ids(self):
+        expected = super()._expected_special_ids()
+        if self.start_id == self.pad_id:
+            return expected._replace(start_id=expected.pad_id)
+        return expected
+
+    def _checked_size(self, processor, name, size):
+        most = self._size(processor)
+        least = max(self._special_ids) + 1
+        return most if size is None else check_integer(name, size, least, most)

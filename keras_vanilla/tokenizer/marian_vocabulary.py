@@ -1,0 +1,118 @@
+"""The tokens of one language in Marian's sense, around a SentencePiece model."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import sentencepiece
+
+from keras_vanilla._checks import check_line, some_of
+
+CODE = re.compile(">>.*?<<", re.DOTALL)  # what Marian takes for a language code
+TYPED_CODE = re.compile(r">>[\w+-]+<<")  # what a text has for no other reason
+
+
+class MarianVocabulary:
+    """The tokens of one language; piece i of its SentencePiece model is token i.
+
+    Pieces that are not tokens follow the last token.
+
+    Args:
+        model: bytes of the model.
+        processor: SentencePieceProcessor of the model.
+        size: int. Number of tokens.
+    Attributes:
+        model, processor, size: the arguments.
+    """
+
+    def __init__(
+        self,
+        model: bytes,
+        processor: sentencepiece.SentencePieceProcessor,
+        size: int,
+    ):
+        self.model, self.processor, self.size = model, processor, size
+        self._unknown_id = processor.unk_id()
+
+    @cached_property
+    def other_tokens(self) -> dict[str, int]:
+        """The tokens that no text is segmented into, and their ids.
+
+        Those of the other language, and the codes of languages.
+        """
+        ids = list(range(min(self.size, self.processor.get_piece_size())))
+        unused = self.processor.is_unused(ids)
+        ids = [id_ for id_, is_unused in zip(ids, unused, strict=True) if is_unused]
+        return dict(zip(self.processor.id_to_piece(ids), ids, strict=True))
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """The codes of languages, such as ">>fra<<", and their ids."""
+        tokens = self.other_tokens.items()
+        return {token: id_ for token, id_ in tokens if CODE.fullmatch(token)}
+
+    @cached_property
+    def texts(self) -> dict[str, int]:
+        """The other tokens that unknown text can be: no character of them is a piece.
+
+        SentencePiece makes one piece of adjacent unknown characters.
+        """
+        return {
+            token: id_
+            for token, id_ in self.other_tokens.items()
+            if not any(map(self._is_segmented, token))
+        }
+
+    def split_codes(self, lines: Sequence[str]) -> tuple[list[list[int]], list[str]]:
+        """The ids of the code at the beginning of each line, and the rest of it.
+
+        Args:
+            lines: list of str.
+        Raises:
+            ValueError: if there are codes, and a line begins with another.
+        """
+        ids, rests = [], []
+        for number, line in enumerate(lines, start=1):
+            code = CODE.match(line)
+            code = code[0] if code else ""
+            ids.append([self._code_id(number, code)] if code else [])
+            rests.append(line[len(code) :])
+        return ids, rests
+
+    def correct(self, rows: Sequence[list[int]], lines: Sequence[str]) -> None:
+        """Changes SentencePiece's ids of each line to those of tokens.
+
+        Args:
+            rows: list of lists of int, which are changed.
+            lines: list of str.
+        """
+        for row, line in zip(rows, lines, strict=True):
+            if self._unknown_id in row:
+                texts = self.processor.encode(line, out_type=str)
+                for place, text in enumerate(texts):
+                    if row[place] == self._unknown_id:
+                        row[place] = self.other_tokens.get(text, self._unknown_id)
+            if max(row, default=0) >= self.size:
+                row[:] = [id_ if id_ < self.size else self._unknown_id for id_ in row]
+
+    def sampled_model(self) -> bytes:
+        """The model without the pieces that are not tokens."""
+        from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+        proto = ModelProto.FromString(self.model)
+        del proto.pieces[self.size :]
+        return proto.SerializeToString()
+
+    def _is_segmented(self, character):
+        id_ = self.processor.piece_to_id(character)
+        return id_ != self._unknown_id and not self.processor.is_unused(id_)
+
+    def _code_id(self, number, code):
+        if code not in self.codes:
+            check_line(number, code)
+            if self.codes and TYPED_CODE.fullmatch(code):
+                raise ValueError(
+                    f"Line {number} begins with a code that the vocabulary does not "
+                    f"have: {code!r}. Its codes are {some_of(list(self.codes), 20)}"
+                )
+        return self.codes.get(code, self._unknown_id)

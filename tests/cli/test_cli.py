@@ -644,8 +644,8 @@ def test_the_extra_is_named_when_it_is_missing(tmp_path, monkeypatch, capfd):
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_searched_with(options, message, model, capfd):
-    assert message in fails(capfd, "translate", model, "one", *options)
+def test_what_cannot_be_searched_with(options, message, loaded_model, capfd):
+    assert message in fails(capfd, "translate", loaded_model, "one", *options)
 
 
 @pytest.mark.full

@@ -22,7 +22,9 @@ PIECE = ModelProto.SentencePiece
 SEGMENTED = PIECE.NORMAL, PIECE.USER_DEFINED, PIECE.BYTE
 
 
-def tokenizer_from_marian(folder: str | os.PathLike) -> MarianTokenizer:
+def tokenizer_from_marian(
+    folder: str | os.PathLike, start_id: int | None = None
+) -> MarianTokenizer:
     """Reads the tokenizer of a `MarianMTModel` folder.
 
     The files are `source.spm`, `target.spm`, `vocab.json`, `tokenizer_config.json` if
@@ -30,6 +32,8 @@ def tokenizer_from_marian(folder: str | os.PathLike) -> MarianTokenizer:
 
     Args:
         folder: path of the folder.
+        start_id: int or None. The decoder's first input; None means the pad, with which
+            Marian's models start.
     Returns:
         MarianTokenizer, whose ids are those of `vocab.json`.
     Raises:
@@ -55,11 +59,11 @@ def tokenizer_from_marian(folder: str | os.PathLike) -> MarianTokenizer:
             f"that they have in vocab.json, {special}. Received: "
             f"{_special_ids(target_tokens)}"
         )
+    special["start_id"] = special["pad_id"] if start_id is None else start_id
     return MarianTokenizer(
         _model_of_tokens(folder / "source.spm", source_tokens),
         _model_of_tokens(folder / "target.spm", target_tokens),
         **special,
-        start_id=special["pad_id"],
         vocabulary_size=len(source_tokens),
         target_vocabulary_size=len(target_tokens),
     )

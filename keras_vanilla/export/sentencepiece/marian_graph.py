@@ -21,7 +21,7 @@ class TokenLookup:
     Call arguments:
         octets: int32 tensor (n,), the text.
         starts: int32 tensor (p,). Where each part begins.
-        lengths: int32 tensor (p,). The number of bytes of each, at least 1.
+        lengths: int32 tensor (p,). The number of bytes of each.
     Returns:
         Int32 tensor (p,).
     """
@@ -38,7 +38,7 @@ class TokenLookup:
             return tf.fill(tf.shape(starts), self._unknown_id)
         ids = self._trie.values(self._trie.walk(octets, self._longest))  # (d, n)
         depth, size = tf.unstack(tf.shape(ids))
-        in_reach = lengths <= depth
+        in_reach = (lengths > 0) & (lengths <= depth)
         places = tf.where(in_reach, (lengths - 1) * size + starts, 0)
         ids = tf.gather(tf.reshape(ids, [-1]), places)
         return tf.where(in_reach, ids, self._unknown_id)

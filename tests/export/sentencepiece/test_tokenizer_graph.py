@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tiers import in_full
+from tokenizer_files import convert_decoder, convert_encoder, runner
 
 from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
 from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
@@ -220,36 +221,6 @@ class Converted:
         ended = ids.index(self.end_id) if self.end_id in ids else len(ids)
         expected = self.peer.decode(ids[:ended]).encode()
         assert self.decode(ids) == expected, ids
-
-
-def convert(call, spec, **options):
-    function = tf.function(call, input_signature=[spec], autograph=False)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [function.get_concrete_function()], tf.Module()
-    )
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    for name, value in options.items():
-        setattr(converter, name, value)
-    return converter.convert()
-
-
-def convert_encoder(encoder, **options):
-    def call(text):
-        return dict(zip(("ids", "count"), encoder(text), strict=True))
-
-    spec = tf.TensorSpec([encoder.max_bytes], tf.uint8, name="text")
-    return convert(call, spec, **options)
-
-
-def convert_decoder(decoder):
-    def call(ids):
-        return dict(zip(("text", "length"), decoder(ids), strict=True))
-
-    return convert(call, tf.TensorSpec([decoder.max_ids], tf.int32, name="ids"))
-
-
-def runner(content):
-    return Interpreter(model_content=content, num_threads=1).get_signature_runner()
 
 
 IN_DEFAULT_TIER = ("nmt_nfkc, bytes", "nmt_nfkc_cf, symbols")

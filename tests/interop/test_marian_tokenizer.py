@@ -1,0 +1,195 @@
+"""Marian's tokenizer from its files; `sentencepiece` alone says what is right."""
+
+import random
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from marian_texts import (
+    KINDS,
+    SOURCE,
+    SPECIAL,
+    TARGET,
+    TEXTS,
+    Reference,
+    learn_models,
+    write_files,
+)
+from models import make_model
+
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
+from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
+from keras_vanilla.translation import Translator
+
+
+@pytest.fixture(scope="module")
+def models():
+    return learn_models()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def folder(request, models, tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("marian") / "x", models, request.param)
+
+
+@pytest.fixture(scope="module")
+def joint(models, tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("marian") / "joint", models)
+
+
+@pytest.fixture(scope="module")
+def pair(joint):
+    return tokenizer_from_marian(joint), Reference(joint)
+
+
+def test_ids_are_those_of_the_tokens(folder):
+    tokenizer, reference = tokenizer_from_marian(folder), Reference(folder)
+    assert tokenizer.encode(TEXTS) == [reference.encode(text) for text in TEXTS]
+    expected = [reference.encode(text, "target") for text in TEXTS]
+    assert tokenizer.encode_target(TEXTS) == expected
+
+
+def test_pieces_may_be_no_tokens_and_unknown_text_may_be_one(pair):
+    tokenizer, reference = pair
+    peer, ids = reference.sides["source"]
+    assert peer.encode("the dog", out_type=str) == ["▁the", "▁dog"]
+    assert tokenizer.encode(["dog"]) == [[tokenizer.unknown_id, tokenizer.end_id]]
+    assert peer.encode("é", out_type=str) == ["▁", "é"]
+    assert peer.unk_id() in peer.encode("é")
+    assert tokenizer.encode(["é"]) == [[ids["▁"], ids["é"], tokenizer.end_id]]
+    assert tokenizer.encode(["éé"])[0][1] == tokenizer.unknown_id
+
+
+@given(st.text(max_size=23) | st.text("thecatéдом¢🙂>< frau/s▁", max_size=23))
+def test_ids_of_any_text_are_those_of_the_tokens(pair, text):
+    tokenizer, reference = pair
+    texts = [text, f">>fra<<{text}"]
+    assert tokenizer.encode(texts) == list(map(reference.encode, texts))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 10**4), max_size=13))
+def test_text_of_any_ids_is_that_of_the_tokens(pair, numbers):
+    tokenizer, reference = pair
+    ids = [number % tokenizer.target_vocabulary_size for number in numbers]
+    end = tokenizer.end_id
+    until_end = ids[: ids.index(end)] if end in ids else ids
+    assert tokenizer.decode([ids, [*ids, end, 7]]) == [reference.decode(until_end)] * 2
+
+
+def test_special_ids_and_sizes(folder):
+    tokenizer, ids = tokenizer_from_marian(folder), Reference(folder).source_ids
+    assert tokenizer.start_id == tokenizer.pad_id == ids["<pad>"] == len(ids) - 1
+    assert (tokenizer.unknown_id, tokenizer.end_id) == (ids["<unk>"], ids["</s>"])
+    assert tokenizer.vocabulary_size == tokenizer.target_vocabulary_size == len(ids)
+    separate = (folder / "target_vocab.json").exists()
+    assert tokenizer.shares_vocabulary is not separate
+    assert tokenizer.source_pieces(range(len(ids))) == list(ids)
+
+
+@pytest.mark.parametrize("text", SPECIAL)
+def test_text_never_has_special_ids(pair, text):
+    tokenizer, _ = pair
+    for (ids,) in tokenizer.encode([text]), tokenizer.encode_target([text]):
+        assert not {tokenizer.pad_id, tokenizer.end_id} & set(ids[:-1])
+
+
+def test_unknown_code_is_refused_where_there_are_codes(pair, models, tmp_path):
+    tokenizer, _ = pair
+    message = "Line 2 begins with a code .*: '>>fr<<'. Its codes are >>fra<<, >>deu<<"
+    with pytest.raises(ValueError, match=message):
+        tokenizer.encode([">>fra<< the cat", ">>fr<< the cat"])
+    without = tokenizer_from_marian(write_files(tmp_path / "x", models, "no codes"))
+    assert without.encode([">>fr<< the"])[0][0] == without.unknown_id
+    assert without.languages == []
+
+
+def test_target_language_is_in_front_of_every_source(pair):
+    tokenizer, reference = pair
+    assert tokenizer.languages == ["fra", "deu", "zho_Hans", "two words"]
+    french = tokenizer.with_target_language("fra")
+    texts = [text for text in TEXTS if len(tokenizer.encode_target([text])[0]) > 1]
+    expected = [reference.encode(f">>fra<<{text}") for text in texts]
+    assert french.encode(texts) == expected
+    assert french.encode(["", " \t"]) == [[french.end_id]] * 2  # nothing to translate
+    assert french.encode_target(TEXTS) == tokenizer.encode_target(TEXTS)
+    assert french.with_target_language(None).encode(TEXTS) == tokenizer.encode(TEXTS)
+    assert french.digest != tokenizer.digest
+    with pytest.raises(ValueError, match="`target_language` must be one of 'fra', 'de"):
+        tokenizer.with_target_language("fr")
+
+
+def test_sampled_segmentations_are_of_tokens(pair):
+    tokenizer, _ = pair
+    (ids,) = tokenizer.encode([">>fra<< they see the dog under the tree é"])
+    sampler, _ = tokenizer.samplers(0.1)
+    chance = random.Random(0)
+    drawn = [sampler(ids[:-1], chance) for _ in range(99)]
+    assert len(set(map(tuple, drawn))) > 9
+    assert all(row[0] == ids[0] for row in drawn)
+    assert max(map(max, drawn)) < tokenizer.vocabulary_size
+    assert {tokenizer.decode([row])[0] for row in drawn} == set(tokenizer.decode([ids]))
+
+
+def test_lines_must_have_a_utf8_form(pair):
+    tokenizer, _ = pair
+    for line in ("the \ud800", ">>\ud800<< the", ">>fra<< \ud800"):
+        with pytest.raises(ValueError, match="Line 2 holds half a character"):
+            tokenizer.encode(["the", line])
+    with pytest.raises(TypeError, match="`lines` must be a list"):
+        tokenizer.encode("the")
+
+
+def test_batches_have_the_ids(pair):
+    tokenizer, _ = pair
+    corpus = ParallelCorpus(SOURCE[:13], TARGET[:13])
+    made = batches(corpus, tokenizer, max_tokens=512, shuffle=False)
+    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(made)))
+    source, target = (np.asarray(inputs[n]) for n in ("source_ids", "target_ids"))
+    rows = [[id_ for id_ in row if id_ != tokenizer.pad_id] for row in source.tolist()]
+    assert rows and all(row in tokenizer.encode(SOURCE[:13]) for row in rows)
+    assert (target[:, 0] == tokenizer.pad_id).all()
+
+
+def test_configuration_makes_the_same_tokenizer(pair):
+    tokenizer = pair[0].with_target_language("deu")
+    models = tokenizer.source_model, tokenizer.target_model
+    same = MarianTokenizer(*models, **tokenizer.get_config())
+    assert same.digest == tokenizer.digest
+    assert same.encode(TEXTS) == tokenizer.encode(TEXTS)
+
+
+@pytest.mark.full
+def test_saved_translator_has_the_tokenizer(pair, tmp_path):
+    tokenizer = pair[0].with_target_language("deu")
+    model = make_model(
+        source_vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+        num_decoder_layers=1,
+        num_encoder_layers=1,
+    )
+    translator = Translator(tokenizer, model)
+    translator.save(tmp_path / "x.keras")
+    loaded = Translator.load(tmp_path / "x.keras")
+    assert type(loaded.tokenizer) is MarianTokenizer
+    assert loaded.tokenizer.digest == tokenizer.digest
+    assert loaded.tokenizer.encode(TEXTS) == tokenizer.encode(TEXTS)
+    assert loaded.tokenizer.shares_vocabulary
+    assert loaded.translate([""]) == [""]
+
+
+def test_learnt_tokenizer_is_one_too():
+    """The ids are then SentencePiece's own, and the special ones the model's."""
+    learnt = Tokenizer.train(SOURCE + TARGET, 320)
+    same = MarianTokenizer(learnt.source_model)
+    assert same.encode(SOURCE) == learnt.encode(SOURCE)
+    assert same.get_config().items() >= learnt.get_config().items()
+    with pytest.raises(ValueError, match="`vocabulary_size` must be an integer from 4"):
+        MarianTokenizer(learnt.source_model, vocabulary_size=321)
+    with pytest.raises(ValueError, match="Expected: .* Received: .*start_id=5"):
+        MarianTokenizer(learnt.source_model, start_id=5)

@@ -13,6 +13,7 @@ padding, on average.
 """
 
 import contextlib
+import io
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -117,7 +118,7 @@ def converted(model, calibration_ids):
         [calibration_ids[row : row + 1]] for row in range(CALIBRATED)
     )
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-    with contextlib.redirect_stdout(None):  # it prints the model's signature
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints the signature
         return converter.convert()
 
 

@@ -130,7 +130,7 @@ class _Sequence:
     def __init__(self, file):
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
-        pickles = io.BytesIO(file.read(_LARGEST_PICKLE))
+        pickles = io.BytesIO(file.read(min(size, _LARGEST_PICKLE)))
         if _MAGIC_NUMBER.to_bytes(10, "little") not in pickles.read(40):
             raise ValueError("it was not written by torch.save")
         pickles.seek(0)

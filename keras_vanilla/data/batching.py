@@ -83,7 +83,7 @@ def batches(
     Returns:
         Batches.
     Raises:
-        TypeError: if `tokenizer` is not one.
+        TypeError: if `corpus` or `tokenizer` is not one.
         ValueError: if a number is out of its range or above a cache's, `widths` do not
             rise to `max_tokens`, no pair or no batch is left, an id is outside the
             tokenizer's vocabulary, a cache was made with another tokenizer, replicas
@@ -96,6 +96,7 @@ def batches(
     from keras_vanilla.distribution.replicas import replicas_in_force
     from keras_vanilla.distribution.strategies import default_shapes
 
+    check_corpus("corpus", corpus)
     check_tokenizer(tokenizer, OF_BATCHES)
     tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)
     max_tokens = check_integer("max_tokens", max_tokens, 2)
@@ -295,6 +296,23 @@ class Batches:
 
     def _arrays(self, step):
         return self._padder.arrays(step, self._seed)
+
+
+def check_corpus(name: str, corpus: Any) -> None:
+    """Refuses what is not a corpus.
+
+    Args:
+        name: str. The argument's name, for the error.
+        corpus: what was received.
+    Raises:
+        TypeError: if it is neither a ParallelCorpus nor a TokenCache.
+    """
+    if not isinstance(corpus, (ParallelCorpus, TokenCache)):
+        raise TypeError(
+            f"`{name}` must be a ParallelCorpus or a TokenCache, such as "
+            "ParallelCorpus.from_pairs(pairs) of a list of pairs. Received: a "
+            f"{type(corpus).__name__}"
+        )
 
 
 def _strategy_in_force():

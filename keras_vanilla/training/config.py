@@ -11,6 +11,7 @@ from keras_vanilla._checks import (
     check_integer,
     check_number,
     check_probability,
+    refuse_unknown,
 )
 from keras_vanilla.data.sampled_ids import samplers
 from keras_vanilla.models.presets import PRESETS
@@ -128,6 +129,7 @@ class TrainingConfig:
         micro_batches: int. Number of micro-batches of one batch; more need less memory.
         recipe: "auto" or "paper".
     Raises:
+        TypeError: if there is no such value.
         ValueError: if a value is out of its range, `warmup_steps` is given beside
             `learning_rate`, or everything is frozen.
     Example:
@@ -161,6 +163,10 @@ class TrainingConfig:
     seed: int = 0
     micro_batches: int = 1
     recipe: str = "auto"
+
+    def __new__(cls, **values):
+        refuse_unknown(cls.__name__, values, cls.names())
+        return super().__new__(cls)
 
     def __post_init__(self):
         checked = {}

@@ -7,6 +7,7 @@ import keras
 from keras_vanilla._checks import refuse_unknown
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache
+from keras_vanilla.data.batching import check_corpus
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.protocol import check_tokenizer
 from keras_vanilla.training.compilation import refuse_both
@@ -62,8 +63,8 @@ def train_translator(
         The Translator of `translator.keras`: the average of the last epochs or the best
         epoch, whichever has the higher BLEU on `validation`; without it, the average.
     Raises:
-        TypeError: if there is no such setting, or `translator` or `tokenizer` is not
-            one.
+        TypeError: if there is no such setting, or `corpus`, `validation`, `translator`
+            or `tokenizer` is of another class.
         FileExistsError: if `output` holds anything else, or without `overwrite` a
             finished training or one with other settings.
         FolderInUse: if another process trains into `output`.
@@ -80,6 +81,7 @@ def train_translator(
     """
     refuse_unknown("train_translator", settings, [*TrainingConfig.names(), *_OWN])
     config = TrainingConfig(**settings)
+    _check_corpora(corpus, validation)
     _check_classes(translator, tokenizer)
     config.check_start(translator, tokenizer)
     numbers = (config.clip_norm, config.weight_decay, config.learning_rate)
@@ -96,6 +98,15 @@ def train_translator(
             optimizer=optimizer,
             allow_changed=allow_changed,
         ).train()
+
+
+def _check_corpora(corpus, validation):
+    check_corpus("corpus", corpus)
+    if validation is not None and not isinstance(validation, ParallelCorpus):
+        raise TypeError(
+            "`validation` must be a ParallelCorpus, because its text is translated. "
+            f"Received: a {type(validation).__name__}"
+        )
 
 
 def _check_classes(translator, tokenizer):

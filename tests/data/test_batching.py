@@ -535,6 +535,12 @@ def tiny_model(size):
     return keras.Model({"source_ids": source, "target_ids": target}, logits)
 
 
+def test_a_list_of_pairs_is_refused_with_what_makes_a_corpus_of_it(tokenizer):
+    message = r"`corpus` must be a .*ParallelCorpus.from_pairs\(pairs\).* a list"
+    with pytest.raises(TypeError, match=message):
+        batches([("one", "een")], tokenizer)
+
+
 @pytest.mark.parametrize("static_shapes", [False, True])
 def test_fit_takes_one_step_a_batch_and_no_phantom_ones(
     corpus, tokenizer, static_shapes

@@ -1,3 +1,5 @@
+import copy
+import pickle
 import re
 
 import keras
@@ -95,6 +97,13 @@ def test_pairs_are_by_default_no_longer_than_the_model_takes(given, max_tokens):
     config = TrainingConfig(max_length=given)
     config.check_start()
     assert config.max_tokens == max_tokens
+
+
+def test_an_unknown_value_gets_a_suggestion():
+    with pytest.raises(TypeError, match="TrainingConfig has no .*Did you mean 'epochs"):
+        TrainingConfig(epoch=3)
+    config = TrainingConfig(epochs=3)
+    assert copy.deepcopy(config) == pickle.loads(pickle.dumps(config)) == config
 
 
 def test_a_misspelled_preset_gets_a_suggestion():

@@ -183,8 +183,11 @@ def test_a_vocabulary_size_beside_a_tokenizer_is_refused(tmp_path):
             make(pairs, **settings)
 
 
-class Unread:
+class Unread(ParallelCorpus):
     """A corpus that must not be touched."""
+
+    def __init__(self):
+        pass
 
     def __getattr__(self, name):
         raise AssertionError(name)
@@ -233,6 +236,16 @@ def translator_of(transformer, translator=Translator):
     ("arguments", "error", "message"),
     [
         (
+            lambda: {"corpus": [("one", "een")]},
+            TypeError,
+            r"`corpus` must be .*ParallelCorpus.from_pairs\(pairs\).*Received: a list",
+        ),
+        (
+            lambda: {"validation": "val.txt"},
+            TypeError,
+            "`validation` must be a ParallelCorpus.*Received: a str",
+        ),
+        (
             lambda: {"tokenizer": UnregisteredTokenizer.train(["one two"])},
             ValueError,
             "UnregisteredTokenizer cannot be saved.*Register the class",
@@ -268,9 +281,10 @@ def translator_of(transformer, translator=Translator):
 def test_what_cannot_be_trained_or_saved_is_found_before_anything_is_read(
     tmp_path, arguments, error, message
 ):
+    output = tmp_path / "out"
     with pytest.raises(error, match=message):
-        train_translator(Unread(), tmp_path / "out", **arguments())
-    assert not (tmp_path / "out").exists()
+        train_translator(**{"corpus": Unread(), "output": output, **arguments()})
+    assert not output.exists()
 
 
 def test_the_range_of_sampling_is_that_of_the_tokenizers_kind(tmp_path):

@@ -18,6 +18,7 @@ from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import Description, with_description
 from keras_vanilla.export.metadata.model_card import model_card_text
 from keras_vanilla.export.signatures import FORMS
+from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.export.to_saved_model import check_target
 from keras_vanilla.translation import Translator
 
@@ -84,14 +85,18 @@ def tflite(
         max_source_length: int or None. Longest source, as `max_length`.
         length_penalty: float. Of beam search.
         about: fields of `Description`: `name`, `source_language`, `target_language`,
-            `model_license`, `data` and `data_license`, each a str.
+            `model_license`, `data` and `data_license`, each a str. Where texts can
+            begin with the codes of languages (`MarianTokenizer.languages`), the file
+            translates every text into `target_language`, such as "fra"; without it, a
+            text begins with the code, as in Python.
     Raises:
         FileExistsError: if `path`, or the model card's, exists.
         FileNotFoundError: if its folder does not.
         TypeError: if an argument is unknown, or `sample` is one str.
         ValueError: if an argument is out of its range, `path` does not end with
-            ".tflite", a sentence of `sample` is longer than the file takes, or a
-            tokenizer is not a unigram model.
+            ".tflite", a sentence of `sample` is longer than the file takes, a
+            tokenizer is not a unigram model, or the vocabulary has codes of languages,
+            but not of `target_language`.
         RuntimeError: if the file does not pass the check, the graph needs other than
             builtin operators, or Keras does not run on TensorFlow.
     """
@@ -111,7 +116,9 @@ def tflite(
         parameters=translator.model.count_params(),
     )
     plan = TfliteExport(
-        translator=translator.in_float32(),
+        translator=in_target_language(
+            translator.in_float32(), description.target_language
+        ),
         path=path,
         form=form,
         quantize=quantize,

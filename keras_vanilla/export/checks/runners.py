@@ -52,6 +52,7 @@ class SavedModelFolder:
     """
 
     kind, form = "SavedModel", "ids"
+    target_language = None  # texts have the codes of a multilingual model
     quantized = False
     custom_operators = ()
     limits = NO_LIMITS  # the graph checks the model's own
@@ -122,6 +123,7 @@ class TfliteFile:
         if not self.custom_operators:  # else LiteRT refuses to prepare it
             self._run = {name: self._runner(name) for name in signatures}
             self.limits = self._limits(description)
+        self.target_language = description and description.target_language
         if description is not None and self.form != "steps":
             self.decoding = _decoding(description)
 

@@ -18,6 +18,7 @@ from keras_vanilla.export.checks.report import Difference, Report, TextDifferenc
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.translation import Translator
 from keras_vanilla.translation.buckets import length_buckets
 
@@ -33,8 +34,9 @@ def verify(
     Both get the same sentences and the same search. Where the two ids differ, Keras
     computes from their common beginning how far apart the two next logits are (in beam
     search, the two scores): up to 1e-4 it is a near-tie, which rounding decides; in
-    int8 up to 0.5. Keras computes in float32 here, as the files do. Of a `.tflite` file
-    the structure is checked as well, see `structure_faults`.
+    int8 up to 0.5. Keras computes in float32 here, as the files do, and translates into
+    the file's `target_language` where sources can name one. Of a `.tflite` file the
+    structure is checked as well, see `structure_faults`.
 
     The graph of a SavedModel is run, and can do what a program can: give it only
     SavedModels of people you trust.
@@ -81,6 +83,7 @@ def compare(
         FileNotFoundError, TypeError, ValueError, ImportError: as `verify`.
     """
     exported = open_exported(path)
+    translator = in_target_language(translator, exported.target_language)
     if sentences is None:
         sentences = made_up_sentences(translator, exported.limits)
     sources = translator.encode(sentences)

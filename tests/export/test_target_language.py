@@ -1,0 +1,76 @@
+"""A multilingual model's file translates into one language, or by the texts' codes."""
+
+from types import SimpleNamespace
+
+import pytest
+from marian_texts import SOURCE, learn_models, write_files
+from models import make_model
+
+from keras_vanilla import export
+from keras_vanilla.export.checks.runners import open_exported
+from keras_vanilla.export.target_language import in_target_language
+from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.translation import Translator
+
+LIMITS = {"max_bytes": 131, "max_source_length": 67, "max_length": 11}
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    folder = write_files(tmp_path_factory.mktemp("marian") / "x", learn_models())
+    tokenizer = tokenizer_from_marian(folder)
+    model = make_model(
+        source_vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        start_id=tokenizer.start_id,
+        end_id=tokenizer.end_id,
+        forbidden_ids=[tokenizer.pad_id],
+    )
+    return Translator(tokenizer, model)
+
+
+def test_translator_of_one_language_has_its_code_in_front(translator):
+    (ids,) = translator.encode([">>zho_Hans<< the cat"])
+    chinese = in_target_language(translator, "zho-Hans")
+    assert chinese.encode(["the cat"]) == [ids]
+    assert in_target_language(chinese, "zho-Hans") is chinese
+    assert in_target_language(translator, None) is translator
+    with pytest.raises(ValueError, match="`target_language` must be .*'fra'.*'fr'"):
+        in_target_language(translator, "fr")
+
+
+def test_tokenizer_without_codes_stays_as_it_is():
+    translator = SimpleNamespace(tokenizer=Tokenizer.train(SOURCE, 290))
+    assert in_target_language(translator, "fr") is translator
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("language", ["zho-Hans", None])
+def test_file_translates_as_keras(translator, tmp_path, language):
+    path = tmp_path / "x.tflite"
+    about = {} if language is None else {"target_language": language}
+    export.tflite(translator, path, quantize=None, check="structure", **LIMITS, **about)
+    lines = [*SOURCE[:11], "é ¢ дом 🙂🙂", "", ">>fra<<", ">> a << b"]
+    if language is None:
+        lines += [f">>deu<< {line}" for line in SOURCE[:5]]
+    report = export.verify(translator, path, lines)
+    assert report.sentences == len(lines) and not report.faults
+    assert report.equal + report.near_ties == len(lines)
+    assert not report.text_differences
+    if language is not None:
+        named = [f">>{language.replace('-', '_')}<< {line}" for line in SOURCE[:5]]
+        sources = translator.encode(named)
+        ids, _ = open_exported(path).translate(SOURCE[:5], sources, translator.model)
+        expected = translator.search(sources)[:, :11]
+        assert ids.tolist() == expected.tolist()
+        assert export.read_description(path).target_language == language
+
+
+@pytest.mark.full
+def test_language_without_a_code_is_refused_before_anything_is_written(
+    translator, tmp_path
+):
+    with pytest.raises(ValueError, match="`target_language` must be one of 'fra', "):
+        export.tflite(translator, tmp_path / "x.tflite", target_language="fr")
+    assert not list(tmp_path.iterdir())

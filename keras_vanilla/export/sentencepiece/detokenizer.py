@@ -1,7 +1,5 @@
 """SentencePiece's ids to the text they stand for, in a TensorFlow graph."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import tensorflow as tf
 from keras import ops
@@ -75,28 +73,16 @@ class TextDecoder:
         model: UnigramModel.
         max_ids: int. Length of the input, at least 1.
         end_id: int. Ends the text.
-        piece_ids: int array (P,) or None, as in `TextEncoder`. An id that several
-            pieces share is decoded as the unknown piece if it is one of them, else as
-            the first.
     Call arguments:
         ids: int32 tensor (max_ids,).
     Returns:
         Uint8 tensor (max_bytes,), UTF-8 and zeros, and int32 tensor (), the number of
         bytes of text. The attribute `max_bytes` is the size of the longest text.
-    Raises:
-        ValueError: if `piece_ids` are not one id for each piece.
     """
 
-    def __init__(
-        self,
-        model: UnigramModel,
-        max_ids: int,
-        end_id: int,
-        piece_ids: Sequence[int] | None = None,
-    ):
+    def __init__(self, model: UnigramModel, max_ids: int, end_id: int):
         self.max_ids, self._end_id = max_ids, end_id
         self._surfaces = Surfaces(model)
-        self._piece_by_id = _pieces_by_id(model.check_piece_ids(piece_ids), model)
         self._no_piece = len(model.pieces)
         self.max_bytes = max_ids * self._surfaces.longest
 
@@ -107,7 +93,8 @@ class TextDecoder:
     def _decode(self, ids):
         """The text as int8, which has more operators than uint8."""
         ended = tf.cumsum(tf.cast(ids == self._end_id, tf.int32)) > 0
-        pieces = tf.where(ended, self._no_piece, self._pieces(ids))
+        known = (ids >= 0) & (ids < self._no_piece) & ~ended
+        pieces = tf.where(known, ids, self._no_piece)
         starts, sizes = self._surfaces(pieces)
         ends = tf.cumsum(sizes)
 
@@ -124,14 +111,6 @@ class TextDecoder:
         length = ends[-1]
         return tf.where(tf.range(self.max_bytes) < length, text, 0), length
 
-    def _pieces(self, ids):
-        """The piece of each id, or `len(model.pieces)`."""
-        size = self._no_piece if self._piece_by_id is None else len(self._piece_by_id)
-        known = (ids >= 0) & (ids < size)
-        ids = tf.where(known, ids, 0)
-        pieces = ids if self._piece_by_id is None else tf.gather(self._piece_by_id, ids)
-        return tf.where(known, pieces, self._no_piece)
-
 
 def _texts(model):
     """The text of each piece."""
@@ -143,14 +122,3 @@ def _texts(model):
         for octet, id_ in enumerate(model.byte_ids):
             texts[id_] = bytes([octet])
     return texts
-
-
-def _pieces_by_id(piece_ids, model):
-    """The piece of each id, `len(model.pieces)` for none, or None."""
-    if piece_ids is None:
-        return None
-    pieces = np.full(piece_ids.max() + 1, len(piece_ids), "int32")
-    for piece in reversed(range(len(piece_ids))):
-        pieces[piece_ids[piece]] = piece
-    pieces[piece_ids[model.unknown_id]] = model.unknown_id
-    return pieces

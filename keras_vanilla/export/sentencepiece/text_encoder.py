@@ -1,7 +1,5 @@
 """A text to the ids that SentencePiece gives it, in a TensorFlow graph."""
 
-from collections.abc import Sequence
-
 import tensorflow as tf
 
 from keras_vanilla.export.sentencepiece.normalizer import Normalizer
@@ -24,14 +22,10 @@ class TextEncoder:
         max_ids: int. Length of the output, at least 1.
         end_id: int. Follows the last piece.
         pad_id: int. Fills up the ids.
-        piece_ids: int array (P,) or None. The id of each SentencePiece piece in a
-            vocabulary of another order; None means SentencePiece's own ids.
     Call arguments:
         text: uint8 tensor (max_bytes,). UTF-8; zeros at its end are padding.
     Returns:
         Int32 tensor (max_ids,), and int32 tensor (), the number of ids with `end_id`.
-    Raises:
-        ValueError: if `piece_ids` are not one id for each piece.
     """
 
     def __init__(
@@ -41,12 +35,10 @@ class TextEncoder:
         max_ids: int,
         end_id: int,
         pad_id: int,
-        piece_ids: Sequence[int] | None = None,
     ):
         self.max_bytes, self.max_ids = max_bytes, max_ids
         self._empty = [end_id] + (max_ids - 1) * [pad_id]
         self._unknown = model.unknown_id
-        self._piece_ids = model.check_piece_ids(piece_ids)
         self._normalize = Normalizer(model)
         self._segment = Segmenter(model)
 
@@ -63,7 +55,7 @@ class TextEncoder:
     def _encode(self, octets):
         """The ids of a text of any length, without an end."""
         pieces, _, _ = self._pieces(octets)
-        return self._ids(pieces)
+        return pieces
 
     def _pieces(self, octets):
         """The pieces, the end of each in the normalised text, and that text."""
@@ -74,6 +66,3 @@ class TextEncoder:
         repeated = unknown * tf.pad(unknown, [[0, 1]])[1:]
         kept = repeated == 0
         return pieces[kept], ends[kept], octets
-
-    def _ids(self, pieces):
-        return pieces if self._piece_ids is None else tf.gather(self._piece_ids, pieces)

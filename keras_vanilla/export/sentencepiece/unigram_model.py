@@ -1,7 +1,5 @@
 """A SentencePiece unigram model, read from its bytes."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from google.protobuf.message import DecodeError
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
@@ -53,25 +51,6 @@ class UnigramModel:
         """The pieces of some kinds, named as in `SentencePiece.Type`."""
         kinds = [ModelProto.SentencePiece.Type.Value(kind) for kind in kinds]
         return np.flatnonzero(np.isin(self.types, kinds)).tolist()
-
-    def check_piece_ids(self, piece_ids: Sequence[int] | None) -> np.ndarray | None:
-        """The ids of the pieces in another vocabulary, as an int32 array (P,).
-
-        Args:
-            piece_ids: int array (P,), or None, which stays None.
-        Raises:
-            ValueError: if they are not one id for each piece.
-        """
-        if piece_ids is None:
-            return None
-        piece_ids, size = np.asarray(piece_ids), len(self.pieces)
-        integers = piece_ids.dtype.kind in "iu"
-        if piece_ids.shape != (size,) or not integers or piece_ids.min() < 0:
-            raise ValueError(
-                f"`piece_ids` must be {size} integers from 0 on, one for each piece. "
-                f"Received: shape {piece_ids.shape}, {piece_ids!r:.60}"
-            )
-        return piece_ids.astype("int32")
 
     def segment_scores(self) -> np.ndarray:
         """Scores of the pieces in a segmentation; a symbol's grows with its bytes.

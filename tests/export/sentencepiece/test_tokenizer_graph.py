@@ -445,45 +445,6 @@ def test_quantising_a_file_leaves_its_scores_alone():
         quantised.check_encoding("".join(rng.choices(letters, k=50)))
 
 
-@pytest.mark.full
-def test_pieces_get_the_ids_of_an_imported_vocabulary():
-    model = MODELS["nmt_nfkc, bytes"]()
-    peer = sentencepiece.SentencePieceProcessor(model_proto=model)
-    size = peer.get_piece_size()
-    piece_ids = np.random.default_rng(3).permutation(size) + 5
-    encode = runner(
-        convert_encoder(TextEncoder(UnigramModel(model), 31, 29, 2, 1, piece_ids))
-    )
-    decode = runner(convert_decoder(TextDecoder(UnigramModel(model), 29, 2, piece_ids)))
-    text = "the cat, 5 猫は 🙂"
-    octets = np.zeros(31, "uint8")
-    octets[: len(text.encode())] = list(text.encode())
-    ids = encode(text=octets)["ids"]
-    expected = [*piece_ids[peer.encode(text)], 2]
-    assert ids.tolist() == expected + [1] * (29 - len(expected))
-    output = decode(ids=ids)
-    assert output["text"].tobytes()[: output["length"]].decode() == text
-
-
-def test_pieces_of_one_id_are_written_as_the_unknown_or_else_the_first():
-    model = by_hand({"a": -1.0, "<unk>": UNKNOWN, "b": -1.0, "c": -1.0, "d": -1.0})
-    decode = TextDecoder(UnigramModel(model), 5, 2, piece_ids=[7, 7, 4, 3, 3])
-    text, length = decode(tf.constant([4, 3, 7, 3, 2]))
-    assert text.numpy().tobytes()[: int(length)].decode() == "bc ⁇ c"
-
-
-@pytest.mark.parametrize(
-    "bad", [[0] * 5, [0] * 7, [[0]] * 6, 0, [0.0] * 6, [0, 1, 2, 3, 4, -1]]
-)
-def test_piece_ids_must_be_an_id_for_each_piece(bad):
-    model = by_hand(dict.fromkeys("abcde", -1.0))
-    message = r"`piece_ids` must be 6 integers from 0 on.* Received: shape \("
-    with pytest.raises(ValueError, match=message):
-        TextEncoder(UnigramModel(model), 7, 7, 1, 0, piece_ids=bad)
-    with pytest.raises(ValueError, match=message):
-        TextDecoder(UnigramModel(model), 7, 1, piece_ids=bad)
-
-
 @pytest.mark.parametrize("bad", [b"", b"text", b"\x0a\xff\xff", MODELS["ties"]()[:-3]])
 def test_bytes_that_are_no_model_are_refused(bad):
     for refuse in (

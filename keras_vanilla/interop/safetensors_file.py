@@ -138,10 +138,12 @@ def _read_header(path):
     size = path.stat().st_size
     try:
         with open(path, "rb") as file:
+            if size < 8:
+                raise ValueError(f"it has {size} bytes")
             length = int.from_bytes(file.read(8), "little")
-            if size < 8 or length > size - 8:
+            if length > size - 8:
                 raise ValueError(
-                    f"its header should have {length} bytes, and all of it has {size}"
+                    f"its header of {length} bytes is longer than the file"
                 )
             if length > _LONGEST_HEADER:
                 raise ValueError(f"its header of {length} bytes is too long")

@@ -55,7 +55,7 @@ def read_torch(path: PathLike) -> StoredArrays:
             )
     except ValueError as error:
         raise ValueError(
-            f"{path} cannot be read as PyTorch weights: {error}."
+            f"{path} cannot be read as PyTorch weights: {str(error).rstrip('.')}."
         ) from error
 
 

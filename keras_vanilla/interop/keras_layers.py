@@ -143,11 +143,12 @@ def _refuse_variants(layer, theirs):
             "A TokenEmbedding has one table, and this layer has two (tie_weights="
             "False): give them to two of them, TokenEmbedding(..., embeddings=table)."
         )
-    if isinstance(layer, TokenEmbedding) and layer.scale:
-        raise ValueError(
-            f"A {type(theirs).__name__} does not multiply by sqrt(d_model): `layer` "
-            "needs scale=False. Received: scale=True"
-        )
+    for name in ("scale", "zero_pad"):
+        if isinstance(layer, TokenEmbedding) and getattr(layer, name):
+            raise ValueError(
+                f"A {type(theirs).__name__} gives the rows of its table as they are: "
+                f"`layer` needs {name}=False. Received: {name}=True"
+            )
 
 
 def _named_weights(theirs):

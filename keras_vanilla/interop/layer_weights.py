@@ -12,6 +12,7 @@ import numpy as np
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
+    FeedForward,
     MultiHeadAttention,
     TokenEmbedding,
 )
@@ -43,12 +44,16 @@ def layer_variables(layer: EncoderLayer | DecoderLayer) -> dict[str, keras.Varia
 
     Args:
         layer: EncoderLayer or DecoderLayer that is built.
+    Raises:
+        ValueError: if a sub-layer is of another class than the paper's, such as a gated
+            feed-forward network.
     """
     variables = {}
     for name in SUBLAYERS:
         sublayer = getattr(layer, name, None)
         if sublayer is None:  # only a decoder has a cross-attention
             continue
+        _check_class(layer, name, sublayer)
         if name == "feed_forward":
             own = {
                 f"{part}/{kind}": variable
@@ -70,6 +75,8 @@ def model_variables(model: Transformer) -> dict[str, keras.Variable]:
 
     Args:
         model: Transformer of `EncoderLayer` and `DecoderLayer`.
+    Raises:
+        ValueError: as `layer_variables`.
     """
     variables = {"source_embedding": model.source_embedding.embeddings}
     if model.target_embedding is not model.source_embedding:
@@ -98,8 +105,8 @@ def load_layer(
         weights: dict of its names -> array, kernels as matrices; of a TokenEmbedding
             "embeddings".
     Raises:
-        ValueError: if a name is missing or not known here, a shape is another, or the
-            layer has LoRA or is quantised.
+        ValueError: if a name is missing or not known here, a shape is another, the
+            layer has LoRA or is quantised, or a sub-layer is of another class.
     """
     if not layer.built:
         layer.build(*_input_shapes(layer, weights))
@@ -173,6 +180,16 @@ def _input_shapes(layer, weights):
         if name not in weights:
             raise ValueError(f"The weights have no {name!r}, which the layers need.")
     return [(None, None, weights[name].shape[0]) for name in kernels]
+
+
+def _check_class(layer, name, sublayer):
+    """Refuses a subclass too: what it computes is not in the names of its weights."""
+    expected = FeedForward if name == "feed_forward" else MultiHeadAttention
+    if type(sublayer) is not expected:
+        raise ValueError(
+            f"`{name}` of {type(layer).__name__} must be a {expected.__name__}, which "
+            f"other formats have too. Received: a {type(sublayer).__name__}"
+        )
 
 
 def _of_dense(dense):

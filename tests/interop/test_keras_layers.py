@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from checks import array, assert_close, randomize
+from gated_layers import GatedEncoderLayer
 
 from keras_vanilla.interop import load_keras_layer
 from keras_vanilla.layers import (
@@ -190,6 +191,13 @@ def test_other_layers_are_refused():
         load_keras_layer(PositionalEncoding(), hub.layers.SinePositionEncoding())
 
 
+def test_extended_layers_are_refused():
+    theirs = hub_layer("TransformerEncoder", [INPUTS])
+    message = "`feed_forward` of GatedEncoderLayer must be a FeedForward.*Received: a G"
+    with pytest.raises(ValueError, match=message):
+        load_keras_layer(GatedEncoderLayer(N, d_ff=F), theirs)
+
+
 def test_a_layer_that_is_not_built_has_no_weights_to_give():
     with pytest.raises(ValueError, match="has no weights yet: call or build it first"):
         load_keras_layer(EncoderLayer(N, d_ff=F), hub.layers.TransformerEncoder(F, N))
@@ -201,6 +209,7 @@ def test_a_layer_that_is_not_built_has_no_weights_to_give():
         ({"tie_weights": False}, {"scale": False}, "has one table, and this layer has"),
         ({"logit_soft_cap": 30.0}, {"scale": False}, "with logit_soft_cap=30.0 does"),
         ({}, {}, "`layer` needs scale=False. Received: scale=True"),
+        ({}, {"scale": False, "zero_pad": True}, "needs zero_pad=False"),
     ],
 )
 def test_what_an_embedding_cannot_do_is_refused(settings, ours, sentence):

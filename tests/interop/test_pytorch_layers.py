@@ -10,6 +10,7 @@ from keras_vanilla.layers import (
     EncoderLayer,
     FeedForward,
     MultiHeadAttention,
+    TokenEmbedding,
 )
 
 pytestmark = pytest.mark.full
@@ -111,6 +112,17 @@ def test_keys_and_values_of_other_widths():
     load_pytorch_layer(layer, theirs)
     expected, _ = outputs(theirs, INPUTS, keys, values)
     assert_close(layer(INPUTS, values, keys), expected, TOLERANCE)
+
+
+def test_an_embedding_with_a_padding_index():
+    theirs = torch.nn.Embedding(11, D, padding_idx=4)
+    settings = {"scale": False, "pad_id": 4, "zero_pad": True}
+    layer = TokenEmbedding(11, D, embeddings=theirs.weight.detach().numpy(), **settings)
+    ids = RANDOM.integers(0, 11, (B, T))
+    ids[0, 2] = 4
+    vectors = layer(ids)
+    np.testing.assert_array_equal(array(vectors), outputs(theirs, ids).numpy())
+    np.testing.assert_array_equal(array(vectors._keras_mask), ids != 4)
 
 
 def test_a_layer_of_a_whole_models_state():

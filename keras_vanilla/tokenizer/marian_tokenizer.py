@@ -9,7 +9,7 @@ import numpy as np
 from keras_vanilla._checks import check_choice, check_integer
 from keras_vanilla.tokenizer import tf_text
 from keras_vanilla.tokenizer.id_rows import checked_lines
-from keras_vanilla.tokenizer.marian_vocabulary import MarianVocabulary
+from keras_vanilla.tokenizer.marian_vocabulary import CODE, MarianVocabulary
 from keras_vanilla.tokenizer.sampling import SegmentationSampler
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
 
@@ -148,6 +148,11 @@ class MarianTokenizer(Tokenizer):
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Target ids of each line, `end_id` last; see `encode`."""
         return self._encode_tokens(self.target, lines)
+
+    def code_of(self, text: str) -> str:
+        """The code that a source text begins with, such as ">>fra<<", or ""."""
+        code = None if self.code else CODE.match(text)
+        return code[0] if code else ""
 
     def decode(self, ids: Sequence[Sequence[int]] | np.ndarray) -> list[str]:
         """The target text of each sequence, cut at its first `end_id`.

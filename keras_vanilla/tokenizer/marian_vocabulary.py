@@ -75,7 +75,7 @@ class MarianVocabulary:
         for number, line in enumerate(lines, start=1):
             code = CODE.match(line)
             code = code[0] if code else ""
-            ids.append([self._code_id(number, code)] if code else [])
+            ids.append([self._code_id(number, line, code)] if code else [])
             rests.append(line[len(code) :])
         return ids, rests
 
@@ -107,12 +107,12 @@ class MarianVocabulary:
         id_ = self.processor.piece_to_id(character)
         return id_ != self._unknown_id and not self.processor.is_unused(id_)
 
-    def _code_id(self, number, code):
+    def _code_id(self, number, line, code):
         if code not in self.codes:
-            check_line(number, code)
+            check_line(number, line)
             if self.codes and TYPED_CODE.fullmatch(code):
                 raise ValueError(
-                    f"Line {number} begins with a code that the vocabulary does not "
-                    f"have: {code!r}. Its codes are {some_of(list(self.codes), 20)}"
+                    f"The vocabulary has no token {code!r}, with which a text begins: "
+                    f"{line[:40]!r}. It has {some_of(list(self.codes), 20)}"
                 )
         return self.codes.get(code, self._unknown_id)

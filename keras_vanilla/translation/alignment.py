@@ -42,15 +42,19 @@ def align(
         target word, none where either side has no word.
     """
     links = [[]] * len(sources)
+    # The code of a language that the tokenizer writes before each text is no word.
+    first = int(getattr(tokenizer, "code", None) is not None)
     for numbers in length_buckets(sources, beam_size=_MEMORY_FACTOR):
         pairs = [(sources[i], targets[i]) for i in numbers]
         weights = _last_cross_attention(model, *zip(*pairs, strict=True))
         for i, pair_weights in zip(numbers, weights, strict=True):
             words = (
                 _word_numbers(tokenizer.target_pieces(_real_ids(model, targets[i]))),
-                _word_numbers(tokenizer.source_pieces(_real_ids(model, sources[i]))),
+                _word_numbers(
+                    tokenizer.source_pieces(_real_ids(model, sources[i])[first:])
+                ),
             )
-            links[i] = _links(pair_weights, *words)
+            links[i] = _links(pair_weights[:, first:], *words)
     return links
 
 

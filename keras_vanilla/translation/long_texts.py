@@ -15,7 +15,8 @@ def stream_sentences(
     """Yields one hypothesis for each text, whose sentences are translated one by one.
 
     The white space between sentences stays. A sentence too long for the model is cut
-    further, with a warning.
+    further, with a warning. The code of a language in front of a text, see
+    `MarianTokenizer`, is that of all its sentences.
 
     Args:
         translator: BatchTranslator.
@@ -27,25 +28,33 @@ def stream_sentences(
         TypeError, ValueError: as `EncodedTexts`.
     """
     texts = checked_texts(texts, first_number)
-    whole = [sentences(text) for text in texts]
-    pieces, sources = _cut_and_encode(whole, translator)
+    code_of = getattr(translator.tokenizer, "code_of", lambda text: "")
+    codes = [code_of(text) for text in texts]
+    pairs = zip(texts, codes, strict=True)
+    whole = [sentences(text.removeprefix(code)) for text, code in pairs]
+    pieces, sources = _cut_and_encode(codes, whole, translator)
     _warn_cut(whole, pieces, translator.model.max_length, first_number)
     return _join_streamed(pieces, translator.stream(sources))
 
 
-def _cut_and_encode(whole, translator):
+def _cut_and_encode(codes, whole, translator):
     """The sentences of each text, cut to fit, and the source ids of them all."""
     longest, encode = translator.model.max_length, translator.tokenizer.encode
-    flat = [sentence for text in whole for sentence in text]
+    coded = list(zip(codes, whole, strict=True))
+    flat = [code + sentence for code, text in coded for sentence in text]
     ids_of = dict(zip(flat, EncodedTexts(flat, encode), strict=True))
 
-    def fits(piece):
-        if piece not in ids_of:
-            ids_of[piece] = encode([piece])[0]
-        return len(ids_of[piece]) <= longest
+    def cut(code, sentence):
+        def fits(piece):
+            if code + piece not in ids_of:
+                ids_of[code + piece] = encode([code + piece])[0]
+            return len(ids_of[code + piece]) <= longest
 
-    pieces = [[p for each in text for p in cut_to_fit(each, fits)] for text in whole]
-    return pieces, [ids_of[piece] for text in pieces for piece in text]
+        return cut_to_fit(sentence, fits)
+
+    pieces = [[p for each in text for p in cut(code, each)] for code, text in coded]
+    coded = zip(codes, pieces, strict=True)
+    return pieces, [ids_of[code + piece] for code, text in coded for piece in text]
 
 
 def _warn_cut(whole, pieces, longest, first_number):

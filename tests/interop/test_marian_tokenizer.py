@@ -1,6 +1,7 @@
 """Marian's tokenizer from its files; `sentencepiece` alone says what is right."""
 
 import random
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -23,6 +24,9 @@ from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
 from keras_vanilla.translation import Translator
+from keras_vanilla.translation.alignment import align
+from keras_vanilla.translation.batch_translation import Hypothesis
+from keras_vanilla.translation.long_texts import stream_sentences
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +103,7 @@ def test_text_never_has_special_ids(pair, text):
 
 def test_unknown_code_is_refused_where_there_are_codes(pair, models, tmp_path):
     tokenizer, _ = pair
-    message = "Line 2 begins with a code .*: '>>fr<<'. Its codes are >>fra<<, >>deu<<"
+    message = "no token '>>fr<<', .*: '>>fr<< the cat'. It has >>fra<<, >>deu<<, "
     with pytest.raises(ValueError, match=message):
         tokenizer.encode([">>fra<< the cat", ">>fr<< the cat"])
     without = tokenizer_from_marian(write_files(tmp_path / "x", models, "no codes"))
@@ -120,6 +124,39 @@ def test_target_language_is_in_front_of_every_source(pair):
     assert french.digest != tokenizer.digest
     with pytest.raises(ValueError, match="`target_language` must be one of 'fra', 'de"):
         tokenizer.with_target_language("fr")
+
+
+class CountedModel:
+    """Translates ids into their number; takes the place of a `BatchTranslator`."""
+
+    def __init__(self, tokenizer, max_length):
+        self.tokenizer, self.model = tokenizer, SimpleNamespace(max_length=max_length)
+        self.sources = []
+
+    def stream(self, sources):
+        for ids in sources:
+            self.sources.append(list(ids))
+            yield [Hypothesis(str(len(ids)), None, list(ids), True)]
+
+
+@pytest.mark.filterwarnings("ignore:.*have a sentence of more than")
+@pytest.mark.parametrize("most", [97, 23])
+def test_every_sentence_of_a_text_has_its_code(pair, most):
+    tokenizer, _ = pair
+    sentences = ["The cat sat.", "They saw the dog, the house and a tree."]
+    model = CountedModel(tokenizer, most)
+    texts = [">>deu<< " + " ".join(sentences), " ".join(sentences)]
+    assert len(list(stream_sentences(model, texts))) == 2
+    code = tokenizer.source.codes[">>deu<<"]
+    have_code = [ids[0] == code for ids in model.sources]
+    count = sum(have_code)
+    assert have_code == [True] * count + [False] * (len(have_code) - count)
+    assert max(map(len, model.sources)) <= most
+    if most == 97:
+        coded = [f">>deu<< {sentence}" for sentence in sentences]
+        assert model.sources == tokenizer.encode(coded + sentences)
+    else:
+        assert count > 2
 
 
 def test_sampled_segmentations_are_of_tokens(pair):
@@ -160,6 +197,36 @@ def test_configuration_makes_the_same_tokenizer(pair):
     same = MarianTokenizer(*models, **tokenizer.get_config())
     assert same.digest == tokenizer.digest
     assert same.encode(TEXTS) == tokenizer.encode(TEXTS)
+
+
+class AttendingModel:
+    """Each target piece attends to the source piece at its own place alone."""
+
+    num_decoder_layers, max_length = 1, 97
+
+    def __init__(self, tokenizer):
+        self.pad_id, self.end_id = tokenizer.pad_id, tokenizer.end_id
+        self.start_id = tokenizer.start_id
+
+    def attention_weights(self, inputs):
+        shape = *inputs["target_ids"].shape, inputs["source_ids"].shape[1]
+        weights = np.broadcast_to(np.eye(*shape[1:]), shape)
+        return {"decoder/0/cross": weights[:, None]}
+
+
+def test_code_of_the_target_language_is_no_word_of_a_text(pair):
+    """Target word i attends to source piece i, and piece 0 is the code."""
+    tokenizer, _ = pair
+    (target,) = tokenizer.encode_target(["le la le la"])
+    assert len(target) == 5
+    links = {}
+    for language in (None, "fra"):
+        one = tokenizer.with_target_language(language)
+        text = "the cat sat" if language else ">>fra<< the cat sat"
+        (source,) = one.encode([text])
+        (links[language],) = align(AttendingModel(one), one, [source], [target])
+    assert links[None][:4] == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert links["fra"][1:4] == [(0, 1), (1, 2), (2, 3)]
 
 
 @pytest.mark.full

@@ -1,6 +1,5 @@
 """The tokenizer of a Marian model in Hugging Face's form."""
 
-import json
 import os
 import warnings
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
+from keras_vanilla.interop.marian_config import read_json
 from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.tokenizer.marian_vocabulary import CODE
 
@@ -71,7 +71,7 @@ def tokenizer_from_marian(
 
 def _has_separate_vocabularies(path):
     """What the configuration says, which asks for nothing that is not done here."""
-    config = _read_json(path) if path.exists() else {}
+    config = read_json(path) if path.exists() else {}
     others = [token for token in _special_tokens(config) if token not in SPECIAL]
     if others or config.get("sp_model_kwargs"):
         raise ValueError(
@@ -101,23 +101,9 @@ def _text(token):
     return token["content"] if isinstance(token, dict) else token
 
 
-def _read_json(path):
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: {type(content).__name__}"
-        )
-    return content
-
-
 def _read_vocabulary(path: Path) -> list[str]:
     """The tokens in the order of their ids."""
-    ids = _read_json(path)
+    ids = read_json(path)
     for token, id_ in ids.items():
         if type(id_) is not int or not 0 <= id_ < len(ids) or not _is_text(token):
             raise ValueError(

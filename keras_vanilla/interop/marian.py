@@ -1,0 +1,138 @@
+"""Hugging Face's Marian models, such as those of OPUS-MT, to our Translator."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
+from keras_vanilla.interop.layer_weights import assign_weights, model_variables
+from keras_vanilla.interop.marian_config import read_config, transformer_arguments
+from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
+from keras_vanilla.interop.safetensors_file import read_safetensors
+from keras_vanilla.interop.torch_file import read_torch
+from keras_vanilla.models import Transformer
+from keras_vanilla.translation import Translator
+
+PARTS = {  # of a layer, under our names and under theirs
+    "self_attention/query": "self_attn.q_proj",
+    "self_attention/key": "self_attn.k_proj",
+    "self_attention/value": "self_attn.v_proj",
+    "self_attention/output": "self_attn.out_proj",
+    "self_attention_norm": "self_attn_layer_norm",
+    "cross_attention/query": "encoder_attn.q_proj",
+    "cross_attention/key": "encoder_attn.k_proj",
+    "cross_attention/value": "encoder_attn.v_proj",
+    "cross_attention/output": "encoder_attn.out_proj",
+    "cross_attention_norm": "encoder_attn_layer_norm",
+    "feed_forward/inner": "fc1",
+    "feed_forward/outer": "fc2",
+    "feed_forward_norm": "final_layer_norm",
+}
+KINDS = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+SHARED = "model.shared.weight"
+SOURCE = "model.encoder.embed_tokens.weight"
+TARGET = "model.decoder.embed_tokens.weight"
+OUTPUT = "lm_head.weight"
+OUTPUT_BIAS = "final_logits_bias"  # (1, V)
+POSITIONS = ".embed_positions.weight"  # in older files: the sinusoids as numbers
+
+
+def from_marian(folder: PathLike) -> Translator:
+    """A Translator of a Marian model of Hugging Face's, such as OPUS-MT's.
+
+    Ids, logits and searches are those of `MarianTokenizer` and `MarianMTModel`. The pad
+    is not a word of Marian's: no search chooses it, and the probabilities of the others
+    are without it, as in Marian itself (and with Hugging Face's
+    `generate(bad_words_ids=[[pad]], renormalize_logits=True)`).
+
+    Args:
+        folder: path of a folder with `config.json`, `model.safetensors` or
+            `pytorch_model.bin`, and the tokenizer's files `source.spm`, `target.spm`
+            and `vocab.json`; with two vocabularies also `target_vocab.json`.
+    Raises:
+        FileNotFoundError: if one of the files is missing.
+        ValueError: if the model is not a vanilla Transformer, or a file is damaged or
+            contradicts another one.
+    Source: Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in
+        C++"; Tiedemann and Thottingal 2020, "OPUS-MT".
+    """
+    folder = Path(folder)
+    config = read_config(folder)
+    tokenizer = tokenizer_from_marian(folder, config["decoder_start_token_id"])
+    path, arrays = _open_weights(folder)
+    readers = _readers(config, path, arrays)
+    arguments = transformer_arguments(config)
+    model = Transformer(**arguments, zero_pad=_pad_is_zero(arguments, readers))
+    assign_weights(model_variables(model), CheckpointWeights(readers))
+    return Translator(tokenizer, model)
+
+
+def their_name(name: str) -> str:
+    """Hugging Face's name of a weight of ours; "encoder/0/..." and the like.
+
+    Args:
+        name: str, as of `layer_weights.model_variables`.
+    """
+    side, number, *part, kind = name.split("/")
+    return f"model.{side}.layers.{number}.{PARTS['/'.join(part)]}.{KINDS[kind]}"
+
+
+def _open_weights(folder):
+    """The path of the weights and the arrays in it."""
+    safetensors, torch = folder / "model.safetensors", folder / "pytorch_model.bin"
+    if safetensors.exists() or (folder / f"{safetensors.name}.index.json").exists():
+        return safetensors, read_safetensors(safetensors)
+    if torch.exists():
+        return torch, read_torch(torch)
+    raise FileNotFoundError(
+        f"{folder} must have the weights in {safetensors.name} or {torch.name}."
+    )
+
+
+def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
+    """Functions that read the weights, by our names.
+
+    Tables that are one in the model are one in a file, under any of their names, or
+    several that are equal.
+    """
+    named = NamedArrays(arrays, path)
+    shared = config["share_encoder_decoder_embeddings"]
+    source, target, output = [SOURCE], [TARGET], [OUTPUT]
+    if config["tie_word_embeddings"]:
+        target, output = target + output, []
+    if shared:
+        source, target = [SHARED, *source, *target], []
+    else:
+        named.ignore(SHARED)
+    tables = {"source_embedding": source, "target_embedding": target, "output": output}
+    readers = {ours: named.one_of(names) for ours, names in tables.items() if names}
+    readers["output_bias"] = named.reader(OUTPUT_BIAS, np.ravel)
+    for side in ("encoder", "decoder"):
+        for number in range(config[f"{side}_layers"]):
+            for name in _layer_names(side):
+                name = f"{side}/{number}/{name}"
+                of_kernel = np.transpose if name.endswith("kernel") else None
+                readers[name] = named.reader(their_name(name), of_kernel)
+    named.refuse_others(lambda name: name.endswith(POSITIONS))
+    return readers
+
+
+def _layer_names(side):
+    """The names of a layer's weights."""
+    parts = [part for part in PARTS if side == "decoder" or "cross" not in part]
+    return [
+        f"{part}/{kind}"
+        for part in parts
+        for kind in (("gamma", "beta") if part.endswith("norm") else ("kernel", "bias"))
+    ]
+
+
+def _pad_is_zero(arguments: Mapping[str, Any], readers) -> bool:
+    """Whether the decoder starts with a vector of zeros, as Marian's does."""
+    if arguments["start_id"] != arguments["pad_id"]:
+        return False
+    table = readers.get("target_embedding", readers["source_embedding"])()
+    return not table[arguments["pad_id"] : arguments["pad_id"] + 1].any()

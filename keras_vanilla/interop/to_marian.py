@@ -1,0 +1,135 @@
+"""Our Translator to a folder of Hugging Face's Marian models."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.channel_order import halves_first, reordered
+from keras_vanilla.interop.layer_weights import model_variables, read_weights
+from keras_vanilla.interop.marian import (
+    OUTPUT,
+    OUTPUT_BIAS,
+    SHARED,
+    SOURCE,
+    TARGET,
+    their_name,
+)
+from keras_vanilla.interop.marian_config import generation_config, marian_config
+from keras_vanilla.interop.safetensors_file import write_safetensors
+from keras_vanilla.models import Transformer
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
+from keras_vanilla.translation import Translator
+
+TABLES = {"target_embedding": TARGET, "output": OUTPUT}
+
+
+def to_marian(translator: Translator, folder: PathLike) -> None:
+    """Writes a Translator as a folder that `transformers` loads.
+
+    `MarianMTModel` and `MarianTokenizer`, each by `from_pretrained(folder)`, then
+    compute the same logits and ids. Interleaved positions become concatenated ones by
+    another order of all channels, which changes no result.
+
+    Args:
+        translator: Translator of a post-norm Transformer, with a `Tokenizer`.
+        folder: path of a folder that does not exist.
+    Raises:
+        FileExistsError: if the folder exists.
+        TypeError: if the tokenizer is not a SentencePiece `Tokenizer`.
+        ValueError: if the model is not one that Marian's class can compute, or the
+            tokenizer puts a language's code before each text.
+    Example:
+        to_marian(Translator.load("de-en/translator.keras"), "de-en-marian")
+    """
+    folder, model = Path(folder), translator.in_float32().model
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists already.")
+    config = marian_config(model)
+    tokenizer_files = _tokenizer_files(translator.tokenizer, model.max_length)
+    with atomic_path(folder, overwrite=False) as temporary:
+        temporary.mkdir()
+        _write_json(temporary / "config.json", config)
+        _write_json(temporary / "generation_config.json", generation_config(model))
+        for name, content in tokenizer_files.items():
+            if isinstance(content, bytes):
+                (temporary / name).write_bytes(content)
+            else:
+                _write_json(temporary / name, content)
+        arrays = _their_arrays(model)
+        write_safetensors(temporary / "model.safetensors", arrays, {"format": "pt"})
+
+
+def _their_arrays(model: Transformer) -> dict[str, np.ndarray]:
+    """The weights under Hugging Face's names."""
+    weights = read_weights(model_variables(model))
+    if model.position_layout == "interleaved":
+        weights = reordered(weights, halves_first(model.d_model))
+    if model.zero_pad:  # theirs is what the table holds
+        for name in {"source_embedding", "target_embedding"} & set(weights):
+            weights[name][model.pad_id] = 0.0
+    tables = TABLES | {"source_embedding": SHARED if model.share_embeddings else SOURCE}
+    bias = weights.pop("output_bias", np.zeros(model.target_vocabulary_size, "float32"))
+    arrays = {OUTPUT_BIAS: bias[None]}
+    for name, array in weights.items():
+        if name in tables:
+            arrays[tables[name]] = array
+        else:
+            is_kernel = name.endswith("kernel")
+            arrays[their_name(name)] = array.T if is_kernel else array
+    return arrays
+
+
+def _tokenizer_files(tokenizer, max_length) -> dict[str, bytes | dict]:
+    require_sentencepiece("A Marian model", tokenizer)
+    if getattr(tokenizer, "target_language", None) is not None:
+        raise ValueError(
+            "A Marian model takes the code of a language from each text; use the "
+            "tokenizer `with_target_language(None)`. Received: a tokenizer with "
+            f"target_language={tokenizer.target_language!r}"
+        )
+    source = _vocabulary(tokenizer, tokenizer.vocabulary_size, tokenizer.source_pieces)
+    target = _vocabulary(
+        tokenizer, tokenizer.target_vocabulary_size, tokenizer.target_pieces
+    )
+    config = {
+        "tokenizer_class": "MarianTokenizer",
+        "model_max_length": max_length,
+        "separate_vocabs": source != target,
+        "clean_up_tokenization_spaces": False,
+    }
+    files = {
+        "source.spm": tokenizer.source_model,
+        "target.spm": tokenizer.target_model,
+        "vocab.json": source,
+        "tokenizer_config.json": config,
+    }
+    return files | ({"target_vocab.json": target} if source != target else {})
+
+
+def _vocabulary(tokenizer: Tokenizer, size: int, pieces_of) -> dict[str, int]:
+    """Each id's token; the special ones under Marian's names."""
+    special = {
+        tokenizer.start_id: "<s>",
+        tokenizer.pad_id: "<pad>",  # also where a target starts with it
+        tokenizer.unknown_id: "<unk>",
+        tokenizer.end_id: "</s>",
+    }
+    ids = {}
+    for id_ in range(size):
+        token = special.get(id_) or pieces_of([id_])[0]
+        if token in ids:
+            raise ValueError(
+                "A Marian vocabulary has each token once. Received: the piece "
+                f"{token!r} for the ids {ids[token]} and {id_}"
+            )
+        ids[token] = id_
+    return ids
+
+
+def _write_json(path, content):
+    text = json.dumps(content, ensure_ascii=False, indent=2)
+    path.write_text(f"{text}\n", encoding="utf-8")

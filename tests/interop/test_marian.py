@@ -1,0 +1,228 @@
+"""Hugging Face's Marian models, in and out: the same ids, logits, translations."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from checks import array
+from marian_folder import FAMILIES, learn_models, write_folder
+from near_ties import assert_same_but_for_near_ties
+from word_reversal import english_sentences
+
+from keras_vanilla.decoding import DecodingConfig, beam_search
+from keras_vanilla.interop import from_marian, to_marian
+from keras_vanilla.translation import Translator
+
+pytestmark = pytest.mark.full
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is missing")
+
+LINES = english_sentences(12, seed=5)
+TOLERANCE = 1e-5  # of logits of about 1
+LENGTH = 11  # of the longest outputs
+BEAM = {"beam_size": 4, "length_normalization": "power", "length_penalty": 1.0}
+THEIR_BEAM = {"num_beams": 4, "length_penalty": 1.0, "early_stopping": "never"}
+ROUNDING = 1e-5  # of a score
+FEW = pytest.mark.parametrize(
+    "family", ["opus-mt-tc-base", "two vocabularies, untied"], indirect=True
+)
+
+
+@pytest.fixture(scope="module")
+def models():
+    return learn_models()
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request, models, tmp_path_factory):
+    """A folder, Hugging Face's model and tokenizer of it, and our Translator."""
+    folder = tmp_path_factory.mktemp("marian") / "model"
+    model = write_folder(folder, request.param, models)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
+    return folder, model, tokenizer, from_marian(folder)
+
+
+@pytest.fixture(scope="module")
+def folder(models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("marian") / "model"
+    write_folder(folder, "opus-mt", models)
+    return folder
+
+
+def their_logits(model, batch, targets):
+    with torch.no_grad():
+        logits = model(**batch, decoder_input_ids=torch.tensor(targets)).logits
+    return logits.numpy()
+
+
+def their_search(model, batch, **settings):
+    """Rows of ids without the start, and with beams the scores."""
+    with torch.no_grad():
+        found = model.generate(
+            **batch,
+            max_length=LENGTH + 1,
+            return_dict_in_generate=True,
+            output_scores=True,
+            **settings,
+        )
+    return found.sequences.numpy()[:, 1:], found.get("sequences_scores")
+
+
+def test_ids_and_logits_are_those_of_transformers(family):
+    _, model, tokenizer, ours = family
+    batch = tokenizer(LINES, return_tensors="pt", padding=True)
+    ids = [row[row != ours.model.pad_id].tolist() for row in batch.input_ids.numpy()]
+    assert ours.encode(LINES) == ids
+    pad, size = ours.model.pad_id, ours.model.target_vocabulary_size
+    drawn = np.random.default_rng(0).integers(2, size - 1, (len(LINES), 7))
+    targets = np.concatenate([np.full((len(LINES), 1), pad), drawn], axis=1)
+    expected = their_logits(model, batch, targets)
+    feed = {"source_ids": batch.input_ids.numpy(), "target_ids": targets}
+    assert np.abs(expected).max() > 1
+    np.testing.assert_allclose(array(ours.model(feed)), expected, atol=TOLERANCE)
+
+
+def test_greedy_search_is_that_of_transformers(family):
+    _, model, tokenizer, ours = family
+    batch = tokenizer(LINES, return_tensors="pt", padding=True)
+    expected, _ = their_search(model, batch)
+    ids = ours.search(ours.encode(LINES), DecodingConfig(max_length=LENGTH))
+    assert len(np.unique(ids)) > 2
+    assert_same_but_for_near_ties(ours.model, ours.encode(LINES), ids, expected)
+
+
+@FEW
+def test_beam_search_is_that_of_transformers_or_better(family):
+    _, model, tokenizer, ours = family
+    batch = tokenizer(LINES, return_tensors="pt", padding=True)
+    expected, their_scores = their_search(model, batch, **THEIR_BEAM)
+    source_ids = batch.input_ids.numpy()
+    ids, scores = beam_search(
+        ours.model, source_ids, **BEAM, max_length=LENGTH, n_best=1
+    )
+    ids, scores = array(ids, "int32")[:, 0, : expected.shape[1]], array(scores)[:, 0]
+    same = (ids == expected).all(axis=1)
+    assert same.mean() > 0.8
+    np.testing.assert_allclose(scores[same], their_scores[same], atol=ROUNDING)
+    assert (scores >= their_scores.numpy() - ROUNDING).all()
+
+
+@FEW
+def test_out_and_in_again_gives_the_same_files_and_weights(family, tmp_path):
+    _, _, _, ours = family
+    to_marian(ours, tmp_path / "first")
+    again = from_marian(tmp_path / "first")
+    to_marian(again, tmp_path / "second")
+    for file in (tmp_path / "first").iterdir():
+        assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes()
+    for mine, theirs in zip(again.model.weights, ours.model.weights, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert again.encode(LINES) == ours.encode(LINES)
+
+
+@FEW
+def test_it_is_an_ordinary_translator(family, tmp_path):
+    _, _, _, ours = family
+    ours.save(tmp_path / "translator.keras")
+    loaded = Translator.load(tmp_path / "translator.keras")
+    with pytest.warns(UserWarning, match="longest length"):
+        translations = ours.translate(LINES, max_length=LENGTH)
+    with pytest.warns(UserWarning, match="longest length"):
+        assert loaded.translate(LINES, max_length=LENGTH) == translations
+
+
+def test_weights_of_pytorch_are_those_of_safetensors(folder, tmp_path):
+    other = tmp_path / "model"
+    shutil.copytree(folder, other)
+    model = transformers.MarianMTModel.from_pretrained(folder)
+    torch.save(model.state_dict(), other / "pytorch_model.bin")
+    (other / "model.safetensors").unlink()
+    expected = from_marian(folder).model.get_weights()
+    for mine, theirs in zip(from_marian(other).model.weights, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+# Our own models, out
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "concatenated"])
+def test_transformers_computes_what_we_do(layout, trained_translator, tmp_path):
+    ours = trained_translator
+    if layout != ours.model.position_layout:
+        to_marian(ours, tmp_path / "first")
+        ours = from_marian(tmp_path / "first")
+    to_marian(ours, tmp_path / "model")
+    model = transformers.MarianMTModel.from_pretrained(tmp_path / "model").eval()
+    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "model")
+    batch = tokenizer(LINES, return_tensors="pt", padding=True)
+    with torch.no_grad():
+        ids = model.generate(**batch, max_length=30)
+    theirs = tokenizer.batch_decode(ids, skip_special_tokens=True)
+    assert theirs == trained_translator.translate(LINES)
+    feed = {"source_ids": batch.input_ids.numpy(), "target_ids": ids.numpy()}
+    expected = their_logits(model, batch, feed["target_ids"])
+    received = array(ours.model(feed))
+    real = feed["target_ids"] != ours.model.pad_id
+    np.testing.assert_allclose(received[real], expected[real], atol=1e-4)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "bart"}, "of the type 'marian'. Received: 'bart'"),
+        ({"normalize_before": True}, "normalize_before=False.* Received: True"),
+        ({"decoder_attention_heads": 4}, "equal numbers of heads.* 3 and 4"),
+        ({"activation_function": "gelu_new"}, "activations .*Received: 'gelu_new'"),
+        ({"bad_words_ids": [[5, 6]]}, r"words of one id.*\[\[5, 6\]\]"),
+        ({"d_model": 24}, "shape .*24.*Received: .*12"),
+        ({"encoder_layers": 3}, "no weights 'model.encoder.layers.2.self_attn"),
+        ({"encoder_layers": 1}, "weights 'model.encoder.layers.1.*has no place"),
+        ({"vocab_size": 99}, "vocabulary_size=.*99|shape .*99"),
+    ],
+)
+def test_configurations_of_other_models_are_refused(changes, message, folder, tmp_path):
+    other = tmp_path / "model"
+    shutil.copytree(folder, other)
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | changes))
+    (other / "generation_config.json").unlink()
+    with pytest.raises(ValueError, match=message):
+        from_marian(other)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocab.json"])
+def test_a_missing_file_is_named(name, folder, tmp_path):
+    other = tmp_path / "model"
+    shutil.copytree(folder, other)
+    (other / name).unlink()
+    with pytest.raises(FileNotFoundError, match=name):
+        from_marian(other)
+
+
+def test_what_marian_cannot_compute_is_refused_and_nothing_written(
+    trained_translator, tmp_path
+):
+    model = trained_translator.model
+    for changes, message in (
+        ({"normalize_first": True}, "normalize_first=False. Received: .*True"),
+        ({"final_norm": True}, "has encoder_norm=None"),
+        ({"layer_norm_epsilon": 1e-3}, "layer_norm_epsilon=1e-05. Received: .*0.001"),
+        ({"activation": "tanh"}, "one of the activations .* Received: .*'tanh'"),
+        ({"position_layout": "tensor2tensor"}, "position_layout"),
+    ):
+        other = type(model).from_config(model.get_config() | changes)
+        translator = Translator(trained_translator.tokenizer, other)
+        with pytest.raises(ValueError, match=message):
+            to_marian(translator, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_exists_is_not_touched(trained_translator, tmp_path):
+    (tmp_path / "kept").write_text("as it was")
+    with pytest.raises(FileExistsError, match="exists already"):
+        to_marian(trained_translator, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["kept"]

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_vanilla.interop.layer_weights import load_layer, read_weights
+from keras_vanilla.interop.layer_weights import check_setting, load_layer, read_weights
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -86,7 +86,8 @@ def load_keras_layer(
             f"The weights of this {type(theirs).__name__} go into a layer of class "
             f"{expected.__name__}. Received: a {type(layer).__name__}"
         )
-    _check_settings(layer, theirs, SETTINGS[expected])
+    for name, their_name in SETTINGS[expected].items():
+        check_setting(name, getattr(layer, name), getattr(theirs, their_name), theirs)
     _refuse_variants(layer, theirs)
     load_layer(layer, read_weights(_named_weights(theirs)))
 
@@ -111,16 +112,6 @@ def _counterpart(theirs):
         f"`theirs` must be a layer of Keras or KerasHub of class "
         f"{', '.join(sorted(COUNTERPARTS))}. Received: a {type(theirs).__name__}"
     )
-
-
-def _check_settings(layer, theirs, names):
-    for name, their_name in names.items():
-        expected, received = getattr(theirs, their_name), getattr(layer, name)
-        if received != expected:
-            raise ValueError(
-                f"`layer` needs {name}={_shown(expected)}, which is the "
-                f"{type(theirs).__name__}'s. Received: {name}={_shown(received)}"
-            )
 
 
 def _refuse_variants(layer, theirs):
@@ -160,7 +151,3 @@ def _named_weights(theirs):
         ): weight
         for weight in theirs.weights
     }
-
-
-def _shown(value):
-    return repr(getattr(value, "__name__", value))

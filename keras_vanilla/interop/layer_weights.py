@@ -5,6 +5,7 @@ outputs), the heads of an attention side by side; embeddings are (V, D).
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -117,6 +118,27 @@ def load_layer(
     else:
         variables = layer_variables(layer)
     assign_weights(variables, weights)
+
+
+def check_setting(name: str, received: Any, expected: Any, theirs: Any) -> None:
+    """Refuses a layer of ours that is set otherwise than the one it replaces.
+
+    Args:
+        name: str. Our argument.
+        received: its value.
+        expected: the value it needs.
+        theirs: the layer of another library that has it.
+    Raises:
+        ValueError: if the two values differ.
+    """
+    if received != expected:
+        expected, received = (
+            getattr(value, "__name__", value) for value in (expected, received)
+        )
+        raise ValueError(
+            f"`layer` needs {name}={expected!r}, which is the "
+            f"{type(theirs).__name__}'s. Received: {name}={received!r}"
+        )
 
 
 def read_weights(variables: Mapping[str, keras.Variable]) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_vanilla.interop.layer_weights import load_layer
+from keras_vanilla.interop.layer_weights import check_setting, load_layer
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
 ATTENTION = {  # their modules: the names of `layer_weights`
@@ -91,12 +91,7 @@ def _check_settings(layer, theirs):
         }
     for name, expected in settings.items():
         received = getattr(layer, name)
-        received = getattr(received, "__name__", received)
-        if received != expected:
-            raise ValueError(
-                f"`layer` needs {name}={expected!r}, which is the "
-                f"{type(theirs).__name__}'s. Received: {name}={received!r}"
-            )
+        check_setting(name, getattr(received, "__name__", received), expected, theirs)
     if attention.add_zero_attn:
         raise ValueError(
             "MultiHeadAttention cannot compute what a MultiheadAttention with "

@@ -1,30 +1,17 @@
-"""Pickles of plain values and PyTorch tensors, read without calling what they name.
+"""Pickles of plain values, read without importing or calling anything.
 
 Python's own unpickler calls whatever a pickle asks for. This one is a table of the
 operations that plain values are made of; a name in a pickle is looked up in a table of
-its own, and is never imported.
+its own, and stays a name.
 """
 
 import dataclasses
 import pickletools
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
-from keras_vanilla.interop.stored_arrays import BFLOAT16, checked_shape, value_span
-
 REMEDY = "save the weights alone, with torch.save(model.state_dict(), path)"
-_MOST_OPERATIONS = 1_000_000  # a state dict needs about 60 for each tensor
-_STORAGES = {  # of PyTorch: types of NumPy, without a byte order
-    "BFloat16Storage": BFLOAT16,
-    "BoolStorage": "b1",
-    "ByteStorage": "u1",
-    "CharStorage": "i1",
-    "DoubleStorage": "f8",
-    "FloatStorage": "f4",
-    "HalfStorage": "f2",
-    "IntStorage": "i4",
-    "LongStorage": "i8",
-    "ShortStorage": "i2",
-}
+_MOST_OPERATIONS = 1_000_000  # a state dict of PyTorch needs about 60 for each tensor
 _CONSTANTS = {
     "NONE": None,
     "NEWTRUE": True,
@@ -42,49 +29,32 @@ _IGNORED = {"PROTO", "FRAME"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Storage:
-    """Numbers of one type that tensors share.
+class Name:
+    """What a pickle names of Python, such as a class: no more than its name."""
 
-    Args:
-        key: str. Its name in the file.
-        dtype: str. NumPy's name without a byte order, or "bfloat16".
-        size: int. Number of values.
-    """
-
-    key: str
-    dtype: str
-    size: int
-
-
-@dataclasses.dataclass(frozen=True)
-class PickledTensor:
-    """A tensor as a pickle describes it: a part of a storage.
-
-    Args:
-        storage: Storage.
-        offset: int. Value of the storage that is the tensor's first.
-        shape: tuple of ints.
-        strides: tuple of ints, in values.
-    """
-
-    storage: Storage
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    name: str
 
 
 class PlainUnpickler:
-    """Reads pickles of plain values: dicts, lists, tuples, numbers, strings, tensors.
-
-    Attributes: `storages` has the storages that the pickles name, by their keys.
+    """Reads pickles of dicts, lists, tuples, numbers, strings and what has a builder.
 
     Args:
         file: binary file. It is read to the end of one pickle by each `load`.
+        builders: dict of name -> function that makes a plain value of the arguments
+            with which a pickle wants to call what has this name; None if it is only
+            named. A pickle with any other name is refused.
+        load_persistent: function of the persistent id of a value to the value.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.storages: dict[str, Storage] = {}
+    def __init__(
+        self,
+        file: BinaryIO,
+        builders: Mapping[str, Callable[..., Any] | None],
+        load_persistent: Callable[[Any], Any],
+    ) -> None:
         self._file = file
+        self._builders = builders
+        self._load_persistent = load_persistent
 
     def load(self) -> Any:
         """The value of the next pickle.
@@ -162,13 +132,13 @@ class PlainUnpickler:
         self._extend(self._marked())
 
     def _extend(self, values):
-        _expect(self._stack[-1], list).extend(values)
+        expect(self._stack[-1], list).extend(values)
 
     def _on_empty_dict(self):
         self._push({})
 
     def _on_dict(self):
-        self._push(_dict_of(self._marked()))
+        self._push(dict_of(self._marked()))
 
     def _on_setitem(self):
         self._update(self._popped(2))
@@ -177,7 +147,7 @@ class PlainUnpickler:
         self._update(self._marked())
 
     def _update(self, values):
-        _expect(self._stack[-1], dict).update(_dict_of(values))
+        expect(self._stack[-1], dict).update(dict_of(values))
 
     # The stack and the memo.
 
@@ -203,105 +173,60 @@ class PlainUnpickler:
     # Names, and what a pickle wants to call.
 
     def _on_global(self, name):
-        self._push(_Name.of(*name.split(" ", 1)))
+        self._push_name(*name.split(" ", 1))
 
     def _on_stack_global(self):
         module, name = self._popped(2)
-        self._push(_Name.of(_expect(module, str), _expect(name, str)))
+        self._push_name(expect(module, str), expect(name, str))
 
-    def _on_reduce(self):
-        name, arguments = self._popped(2)
-        build = _BUILDERS.get(_expect(name, _Name).name)
-        if build is None:
-            raise ValueError(f"it asks to call {name.name}")
-        self._push(build(*_expect(arguments, tuple)))
-
-    def _on_build(self):
-        """Attributes of a state dict, which are not weights: the versions of layers."""
-        self._popped(1)
-        _expect(self._stack[-1], dict)
-
-    def _on_binpersid(self):
-        kind, dtype, key, _location, size, *view = _expect(*self._popped(1), tuple)
-        if kind != "storage" or any(part is not None for part in view):
-            raise ValueError("it holds storages in a form that is not known here")
-        dtype = _STORAGES[_expect(dtype, _Name).name.removeprefix("torch.")]
-        storage = Storage(str(_expect(key, str, int)), dtype, _size(size))
-        if self.storages.setdefault(storage.key, storage) != storage:
-            raise ValueError(f"its storage {storage.key[:80]} has two sizes or types")
-        self._push(storage)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Name:
-    """A name of Python's that a pickle has; it stays a name."""
-
-    name: str
-
-    @classmethod
-    def of(cls, module, name):
-        full = f"{module}.{name}"
-        if full not in _BUILDERS and full.removeprefix("torch.") not in _STORAGES:
+    def _push_name(self, module, name):
+        name = f"{module}.{name}"
+        if name not in self._builders:
             raise ValueError(
-                f"it holds {full[:200]}, and only tensors, numbers, strings, lists and "
+                f"it holds {name[:200]}, and only tensors, numbers, strings, lists and "
                 f"dicts are read, so that no code of the file is run; {REMEDY}"
             )
-        return cls(full)
+        self._push(Name(name))
+
+    def _on_reduce(self):
+        called, arguments = self._popped(2)
+        build = self._builders[expect(called, Name).name]
+        if build is None:
+            raise ValueError(f"it asks to call {called.name}")
+        self._push(build(*expect(arguments, tuple)))
+
+    def _on_build(self):
+        """Attributes of a dict, which are dropped: they are not among its values."""
+        self._popped(1)
+        expect(self._stack[-1], dict)
+
+    def _on_binpersid(self):
+        self._push(self._load_persistent(*self._popped(1)))
 
 
-def _tensor(storage, offset, shape, strides, *_gradient):
-    """A tensor; what follows the strides says how it was trained."""
-    storage = _expect(storage, Storage)
-    shape = checked_shape("a tensor", shape)
-    strides = tuple(_size(step) for step in _expect(strides, tuple))
-    if len(shape) != len(strides):
-        raise ValueError(f"a tensor has the shape {shape} and the strides {strides}")
-    end = _size(offset) + value_span(shape, strides)
-    if end > storage.size or value_span(shape) > storage.size:
-        raise ValueError(
-            f"a tensor of shape {shape} and strides {strides} from {offset} needs more "
-            f"than its storage of {storage.size} values"
-        )
-    return PickledTensor(storage, offset, shape, strides)
+def dict_of(values: list[Any]) -> dict[Any, Any]:
+    """The dict of keys and values that come in turn.
 
-
-def _parameter(tensor, *_gradient):
-    return _expect(tensor, PickledTensor)
-
-
-def _ordered_dict(pairs=()):
-    pairs = [_expect(pair, list, tuple) for pair in _expect(pairs, list, tuple)]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError("an OrderedDict is not made of pairs")
-    return _dict_of([value for pair in pairs for value in pair])
-
-
-_BUILDERS = {
-    "collections.OrderedDict": _ordered_dict,
-    "torch._utils._rebuild_parameter": _parameter,
-    "torch._utils._rebuild_tensor": _tensor,
-    "torch._utils._rebuild_tensor_v2": _tensor,
-}
-
-
-def _dict_of(values):
-    """Keys and values in turn. No tuple is a key: hashing a deep one ends Python."""
+    Args:
+        values: list. No key is a tuple: Python ends at the hash of a deeply nested one.
+    Raises:
+        ValueError: if a key has no value, or is not a string or number.
+    """
     if len(values) % 2:
         raise ValueError("a dict of it has a key without a value")
-    keys = [_expect(key, str, int, float, bytes) for key in values[::2]]
+    keys = [expect(key, str, int, float, bytes) for key in values[::2]]
     return dict(zip(keys, values[1::2], strict=True))
 
 
-def _size(value):
-    if type(value) is not int or not 0 <= value < 2**62:
-        raise ValueError("a size or stride of a tensor is not a whole number")
-    return value
+def expect(value: Any, *kinds: type) -> Any:
+    """The value, which must be of one of some types.
 
-
-def _expect(value, *kinds):
+    Raises:
+        ValueError: if it is of another type.
+    """
     if not isinstance(value, kinds):
-        expected = " or ".join(kind.__name__.strip("_") for kind in kinds)
+        expected = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(
-            f"it has a {type(value).__name__.strip('_')} in the place of a {expected}"
+            f"it has a {type(value).__name__} in the place of a {expected}"
         )
     return value

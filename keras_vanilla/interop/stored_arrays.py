@@ -142,11 +142,14 @@ def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
     Raises:
         ValueError: if it is not a list of sizes, or one that no array can have.
     """
-    sizes = shape if isinstance(shape, (list, tuple)) else [None]
+    sizes = shape if isinstance(shape, (list, tuple)) else [shape]
+    # Of anything but numbers only the type is shown: a file may nest it without end.
+    shown = [n if type(n) is int else type(n).__name__ for n in sizes[:8]]
     if (
-        len(sizes) > _MOST_DIMENSIONS
+        not isinstance(shape, (list, tuple))
+        or len(sizes) > _MOST_DIMENSIONS
         or any(type(n) is not int or not 0 <= n <= LARGEST_INT32 for n in sizes)
         or math.prod(max(n, 1) for n in sizes) > _LARGEST_ARRAY
     ):
-        raise ValueError(f"the shape of {name} is {str(shape)[:80]}")
+        raise ValueError(f"the shape of {name} is {str(shown)[:80]}")
     return tuple(sizes)

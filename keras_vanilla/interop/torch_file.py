@@ -6,13 +6,14 @@ import zipfile
 from pathlib import Path
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.plain_pickle import REMEDY, PickledTensor, PlainUnpickler
+from keras_vanilla.interop.plain_pickle import REMEDY
 from keras_vanilla.interop.stored_arrays import (
     StoredArray,
     StoredArrays,
     item_size,
     refuse_git_lfs_pointer,
 )
+from keras_vanilla.interop.torch_pickle import PickledTensor, TorchUnpickler
 
 _STATE_DICTS = ("model_state_dict", "state_dict", "model")  # inside of a checkpoint
 _LARGEST_PICKLE = 2**24  # bytes; it has names and shapes, the numbers lie elsewhere
@@ -70,7 +71,7 @@ class _Zip:
         if len(pickles) != 1:
             raise ValueError(f"it has {len(pickles)} entries named data.pkl")
         self._folder = pickles[0].removesuffix("data.pkl")
-        self.value = PlainUnpickler(io.BytesIO(self._read("data.pkl"))).load()
+        self.value = TorchUnpickler(io.BytesIO(self._read("data.pkl"))).load()
         has_order = f"{self._folder}byteorder" in self._entries
         order = self._read("byteorder") if has_order else b"little"
         if order not in _BYTE_ORDERS:
@@ -134,17 +135,16 @@ class _Sequence:
         if _MAGIC_NUMBER.to_bytes(10, "little") not in pickles.read(40):
             raise ValueError("it was not written by torch.save")
         pickles.seek(0)
-        unpickler = PlainUnpickler(pickles)
-        header = unpickler.load(), unpickler.load()
-        if header != (_MAGIC_NUMBER, _PROTOCOL):
-            raise ValueError(f"it begins with {header!r:.80}")
+        unpickler = TorchUnpickler(pickles)
+        if unpickler.load() != _MAGIC_NUMBER or unpickler.load() != _PROTOCOL:
+            raise ValueError("its version is not known here")
         unpickler.load()  # the machine it comes from: all write little-endian numbers
         self.value = unpickler.load()
         keys = unpickler.load()
         self._first_bytes = {}
         end = pickles.tell()
         for key in keys if isinstance(keys, list) else [keys]:
-            storage = unpickler.storages.get(str(key))
+            storage = unpickler.storages.get(key) if isinstance(key, str) else None
             if storage is None:
                 raise ValueError("it has a storage that no tensor is a part of")
             file.seek(end)

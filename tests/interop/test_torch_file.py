@@ -11,6 +11,7 @@ from damaged_bytes import at_most_allocated, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_file_bytes import (
+    MAGIC_NUMBER,
     archive,
     call,
     integer,
@@ -32,6 +33,10 @@ NUMBERS = np.arange(10, dtype="<f4")
 TABLE = tensor(storage("0", 10), (2, 3), (3, 1), offset=2)
 EXPECTED = np.array([[2, 3, 4], [5, 6, 7]], "float32")
 ARCHIVE = archive(ordered({"table": TABLE}), {"0": NUMBERS.tobytes()})
+STATE = mapping({"table": TABLE})
+STORED = {"0": NUMBERS.tobytes()}
+ZERO = storage("0", 10)
+REBUILD = name("torch._utils", "_rebuild_tensor_v2")
 SEQUENTIAL = sequential(
     ordered({"table": tensor(storage("7", 10, legacy=True), (2, 3), (3, 1), 2)}),
     {"7": (10, NUMBERS.tobytes())},
@@ -216,6 +221,33 @@ def test_any_operations_are_refused_or_harmless(shared_path, operations):
         assert all(arrays[key].nbytes <= 40 for key in arrays)
 
 
+NESTED = b"]q\x01" + b"0](h\x01h\x01eq\x01" * 60  # written out, it has no end
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        archive(NESTED, STORED),
+        archive(mapping({"a": NESTED}), STORED),
+        archive(mapping({"a": TABLE, "b": NESTED}), STORED),
+        archive(sequence([NESTED]) + b"Q", STORED),
+        archive(call(NESTED), STORED),
+        archive(mapping({"a": call(REBUILD, ZERO, *[NESTED] * 5)}), STORED),
+        archive(
+            mapping({"a": call(REBUILD, ZERO, integer(0), NESTED, NESTED)}), STORED
+        ),
+        sequential(NESTED, {}),
+        sequential(STATE, {}, magic=NESTED),
+        sequential(STATE, {})[:-5] + b"]" + NESTED + b"a.",
+        pickle_of(MAGIC_NUMBER) + pickle_of(NESTED),
+    ],
+    ids=range(11),
+)
+def test_nested_values_are_refused_quickly(path, content):
+    with at_most_allocated(2), pytest.raises(ValueError, match="cannot be read"):
+        read(path, content)
+
+
 def test_a_pickle_of_endless_values_is_refused(path, monkeypatch):
     monkeypatch.setattr(plain_pickle, "_MOST_OPERATIONS", 1000)
     with pytest.raises(ValueError, match="more than 1,000 values"):
@@ -237,7 +269,7 @@ def test_a_pickle_that_is_too_large_is_not_read(path, monkeypatch):
         (tensor(storage("0", 10), (-1,), (1,)), "the shape of a tensor is"),
         (tensor(storage("0", 10), (1,), (-1,)), "size or stride"),
         (tensor(storage("0", 10), (1,), (1,), -1), "size or stride"),
-        (tensor(storage("0", 10), (2, 5), (1,)), "the strides"),
+        (tensor(storage("0", 10), (2, 5), (1,)), "has 1 strides"),
         (tensor(storage("0", 11), (2,), (1,)), "40 bytes for 11 values of f4"),
         (tensor(storage("0", 10, "DoubleStorage"), (2,), (1,)), "40 bytes for 10"),
         (tensor(storage("1", 10), (2,), (1,)), "entry data/1 is missing"),
@@ -251,10 +283,6 @@ def test_a_pickle_that_is_too_large_is_not_read(path, monkeypatch):
 def test_a_tensor_outside_of_its_storage_is_refused(path, part, message):
     with at_most_allocated(2), pytest.raises(ValueError, match=message):
         of_archive(path, mapping({"a": part}))
-
-
-STATE = mapping({"table": TABLE})
-STORED = {"0": NUMBERS.tobytes()}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ SETTINGS = (
 ABOUT = {
     "name": "the model's name (the file's)",
     "source_language": 'such as "de"',
-    "target_language": 'such as "en" or "pt-BR"',
+    "target_language": 'such as "en" or "pt-BR"; of several, the one in the file',
     "model_license": "the model's license",
     "data": "what it was trained on",
     "data_license": "the data's license",

@@ -68,6 +68,18 @@ def test_file_translates_as_keras(translator, tmp_path, language):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("language", ["fra", None])
+def test_saved_model_translates_as_keras(translator, tmp_path, language):
+    translator = in_target_language(translator, language)
+    path = tmp_path / "saved"
+    export.saved_model(translator, path)
+    lines = [*SOURCE[:5], *(f">>deu<< {line}" for line in SOURCE[:5]), "é ¢ дом", ""]
+    report = export.verify(translator, path, lines)
+    assert report.sentences == report.equal == len(lines)
+    assert not report.text_differences
+
+
+@pytest.mark.full
 def test_language_without_a_code_is_refused_before_anything_is_written(
     translator, tmp_path
 ):

@@ -150,7 +150,8 @@ def write_ctranslate2(
         model: CTranslate2Model, with the names of revision 7.
         files: name -> content of more files, such as the tokenizer's.
     Raises:
-        FileExistsError: if there is a file or folder of this name; it stays as it is.
+        FileExistsError: if there is a file or folder of this name, which stays as it
+            is, or one of `files` has the name of another file of the folder.
         OSError: if it cannot be written.
         ValueError: if a variable has a type that CTranslate2 does not have.
     """
@@ -166,8 +167,9 @@ def write_ctranslate2(
         texts = vocabulary_texts(model.source_vocabularies, model.target_vocabulary)
         texts["config.json"] = config
         contents = {name: text.encode() for name, text in texts.items()}
-        for name, content in {**files, **contents}.items():
-            (temporary / name).write_bytes(content)
+        for name, content in [*contents.items(), *files.items()]:
+            with open(temporary / name, "xb") as file:  # no file replaces another
+                file.write(content)
 
 
 def _names_of_today(binary):

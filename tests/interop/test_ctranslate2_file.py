@@ -159,6 +159,14 @@ def test_what_is_there_is_not_replaced(folder):
     assert (folder / "model.bin").read_bytes() == binary()
 
 
+@pytest.mark.parametrize("name", ["model.bin", "config.json"])
+def test_more_files_do_not_replace_those_of_the_model(folder, name):
+    model = CTranslate2Model(VARIABLES, ALIASES, CONFIG, [TOKENS], TOKENS)
+    with pytest.raises(FileExistsError, match=name):
+        write_ctranslate2(folder, model, {name: b""})
+    assert list(folder.parent.iterdir()) == []
+
+
 def test_a_type_that_ctranslate2_lacks_is_not_written(folder):
     wrong = {"a": np.zeros(3, "float64")}
     model = CTranslate2Model(wrong, {}, CONFIG, [TOKENS], TOKENS)

@@ -54,7 +54,7 @@ def tokens_of(model):
     peer = sentencepiece.SentencePieceProcessor(model_proto=model)
     pieces = [peer.id_to_piece(id_) for id_ in range(peer.get_piece_size())]
     random.Random(0).shuffle(pieces)
-    left_out = {"<unk>", "<s>", "</s>", *NOT_TOKENS}
+    left_out = {"<unk>", "<s>", "</s>", "<pad>", *NOT_TOKENS}
     pieces = [piece for piece in pieces if piece not in left_out]
     return ["</s>", "<unk>", *CODES, *pieces, "<pad>"]
 

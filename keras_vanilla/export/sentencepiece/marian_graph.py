@@ -9,7 +9,7 @@ from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.tokenizer import MarianTokenizer
 
 OPENING, CLOSING = ord(">"), ord("<")  # twice each, of a code: ">>fra<<"
-SPACE = ord(" ")
+WHITE_SPACE = (9, 13), (28, 32)  # the first and last bytes, as `str.strip` takes them
 
 
 class TokenLookup:
@@ -101,14 +101,16 @@ class MarianTextEncoder(TextEncoder):
 class MarianTextDecoder(TextDecoder):
     """Maps ids to the bytes of the text that a `MarianTokenizer` decodes them to.
 
-    That is SentencePiece's without the spaces at both ends. Arguments, call arguments
-    and results are those of `TextDecoder`.
+    That is SentencePiece's without the white space at both ends. Arguments, call
+    arguments and results are those of `TextDecoder`.
     """
 
     def _decode(self, ids):
         text, length = super()._decode(ids)
         places = tf.range(self.max_bytes)
-        is_text = (tf.cast(text, tf.int32) != SPACE) & (places < length)
+        octets, is_text = tf.cast(text, tf.int32), places < length
+        for first, last in WHITE_SPACE:
+            is_text &= (octets < first) | (octets > last)
         first = tf.reduce_min(tf.where(is_text, places, length))
         length = tf.reduce_max(tf.where(is_text, places + 1, first)) - first
         text = tf.gather(text, tf.minimum(places + first, self.max_bytes - 1))

@@ -36,7 +36,7 @@ class MarianTokenizer(Tokenizer):
 
     Piece i of a model is token i of the vocabulary. Tokens that are not pieces of a
     language are unused in its model; pieces that are not tokens follow the last token.
-    `keras_vanilla.interop.marian_tokenizer` makes such models.
+    `keras_vanilla.interop.tokenizer_from_marian` makes such models.
 
     Args:
         source_model: bytes of a SentencePiece model.
@@ -71,18 +71,14 @@ class MarianTokenizer(Tokenizer):
         super().__init__(
             source_model, target_model, pad_id, unknown_id, start_id, end_id
         )
-        sizes = {
-            "vocabulary_size": vocabulary_size,
-            "target_vocabulary_size": target_vocabulary_size,
-        }
-        self.source, self.target = (
-            MarianVocabulary(model, processor, self._checked_size(processor, *size))
-            for model, processor, size in zip(
-                (self.source_model, self.target_model),
-                (self._source, self._target),
-                sizes.items(),
-                strict=True,
-            )
+        self.source = self._vocabulary(
+            "vocabulary_size", vocabulary_size, self.source_model, self._source
+        )
+        self.target = self._vocabulary(
+            "target_vocabulary_size",
+            target_vocabulary_size,
+            self.target_model,
+            self._target,
         )
         self.target_language = target_language
         if target_language is not None:
@@ -237,7 +233,7 @@ class MarianTokenizer(Tokenizer):
             return expected._replace(start_id=expected.pad_id)
         return expected
 
-    def _checked_size(self, processor, name, size):
-        most = self._size(processor)
-        least = max(self._special_ids) + 1
-        return most if size is None else check_integer(name, size, least, most)
+    def _vocabulary(self, name, size, model, processor):
+        least, most = max(self._special_ids) + 1, self._size(processor)
+        size = most if size is None else check_integer(name, size, least, most)
+        return MarianVocabulary(model, processor, size)

@@ -25,6 +25,13 @@ _OLDEST_REVISION = 3  # before, the number of heads was in the spec's name
 _CONFIG_VERSION = 6  # of `model.bin`; before, the configuration was among the variables
 _OWN_SCALES = 0  # of config["quantization_type"]; the others are AWQ's
 _NO_FILES: Mapping[str, bytes] = MappingProxyType({})
+_TOKENS_BEFORE = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+_FLAGS_BEFORE = {
+    "with_source_bos": False,
+    "with_source_eos": False,
+    "with_target_bos": True,
+    "user_decoder_start_tokens": False,
+}
 _NAMES_BEFORE = {  # name today: name in older revisions
     "encoder/embeddings_0/weight": "encoder/embeddings/weight",
     "encoder/scale_embeddings": "encoder/embeddings/multiply_by_sqrt_depth",
@@ -202,27 +209,28 @@ def _config_of_variables(path, variables):
     config = read_json(path) if path.exists() else {}
     if not isinstance(config, dict):
         raise ValueError(f"{path} is not the configuration of a CTranslate2 model.")
-    for name, token in (("unk", "<unk>"), ("bos", "<s>"), ("eos", "</s>")):
-        name = f"{name}_token"
-        config[name] = _text(variables[name]) if name in variables else token
+    for name, default in _TOKENS_BEFORE.items():
+        config[name] = _text(path, name, variables) if name in variables else default
     flags = {
         name: bool(variables[name].any()) if name in variables else default
-        for name, default in {
-            "with_source_bos": False,
-            "with_source_eos": False,
-            "with_target_bos": True,
-            "user_decoder_start_tokens": False,
-        }.items()
+        for name, default in _FLAGS_BEFORE.items()
     }
-    config["add_source_bos"] = flags["with_source_bos"]
-    config["add_source_eos"] = flags["with_source_eos"]
     start = config["bos_token" if flags["with_target_bos"] else "eos_token"]
-    config["decoder_start_token"] = (
-        None if flags["user_decoder_start_tokens"] else start
-    )
-    return config
+    return config | {
+        "add_source_bos": flags["with_source_bos"],
+        "add_source_eos": flags["with_source_eos"],
+        "decoder_start_token": None if flags["user_decoder_start_tokens"] else start,
+    }
 
 
-def _text(characters):
-    """A text that is stored as the array of its UTF-8 bytes."""
-    return str(characters.astype(np.uint8).tobytes(), "utf-8")
+def _text(path, name, variables):
+    """A text that is stored as an array of its UTF-8 bytes."""
+    characters = variables[name]
+    try:
+        if characters.dtype != np.int8:
+            raise ValueError(f"its type is {characters.dtype}")
+        return str(characters.tobytes(), "utf-8")
+    except ValueError as error:
+        raise ValueError(
+            f"{path.parent}: the variable {name} is not a text: {error}."
+        ) from error

@@ -80,9 +80,10 @@ def _vocabulary(folder, name, unknown):
 def _lines(path):
     """The lines of a file; tokens may end with a carriage return, unless all do."""
     try:
-        lines = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+        text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8: {error}.") from error
+    lines = text.removesuffix("\n").split("\n") if text else []
     if all(line.endswith("\r") for line in lines):
         lines = [line.removesuffix("\r") for line in lines]
     return lines

@@ -48,7 +48,8 @@ def read_safetensors(path: PathLike) -> StoredArrays:
     asked for. bfloat16 becomes float32, every other type stays as it is.
 
     Args:
-        path: path of `model.safetensors`, or of `model.safetensors.index.json`.
+        path: path of `model.safetensors`. Without such a file its index is read, which
+            is named `model.safetensors.index.json`.
     Returns:
         Mapping of name -> array.
     Raises:
@@ -57,8 +58,10 @@ def read_safetensors(path: PathLike) -> StoredArrays:
             here, or is not a safetensors file.
     """
     path = Path(path)
-    read = _read_shards if path.suffix == ".json" else _read_header
-    return StoredArrays(read(path))
+    index = path.with_name(f"{path.name}.index.json")
+    if index.exists() and not path.exists():
+        return StoredArrays(_read_shards(index))
+    return StoredArrays(_read_header(path))
 
 
 def write_safetensors(

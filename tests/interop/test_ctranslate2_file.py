@@ -213,6 +213,21 @@ def test_older_configurations_are_among_the_variables(folder, version):
     assert config["decoder_start_token"] == "<s>"
 
 
+@pytest.mark.parametrize(
+    "token", [np.array([-1], "int8"), np.array([np.nan], "float32")], ids=str
+)
+def test_an_older_token_that_is_not_a_text_is_refused(folder, token):
+    write(folder, binary({"eos_token": token}, {}, version=5), config=None)
+    with pytest.raises(ValueError, match="variable eos_token is not a text"):
+        read_ctranslate2(folder)
+
+
+def test_an_empty_vocabulary_has_the_unknown_token_alone(folder):
+    (write(folder) / "shared_vocabulary.json").unlink()
+    (folder / "shared_vocabulary.txt").write_bytes(b"")
+    assert read_ctranslate2(folder).target_vocabulary == ["<unk>"]
+
+
 def test_older_names_have_those_of_today(folder):
     variables = {
         "num_heads": np.array(4, "int8"),

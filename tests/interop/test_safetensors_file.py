@@ -196,14 +196,16 @@ def write_shards(folder, weight_map):
     write_safetensors(folder / "2.safetensors", {"b": ARRAYS["half"]})
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps(weight_map))
-    return index
+    return folder / "model.safetensors"
 
 
 def test_shards_are_read_as_one(tmp_path):
     files = {"a": "1.safetensors", "b": "2.safetensors"}
-    index = write_shards(tmp_path, {"metadata": {}, "weight_map": files})
+    path = write_shards(tmp_path, {"metadata": {}, "weight_map": files})
     expected = {"a": ARRAYS["table"], "b": ARRAYS["half"]}
-    assert_equal_arrays(read_safetensors(index), expected)
+    assert_equal_arrays(read_safetensors(path), expected)
+    write_safetensors(path, {"c": ARRAYS["half"]})  # it comes before the index
+    assert list(read_safetensors(path)) == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -228,10 +230,15 @@ def test_a_wrong_index_is_refused(tmp_path, index, message):
         read_safetensors(path)
 
 
+def test_a_missing_file_is_named(path):
+    with pytest.raises(FileNotFoundError, match="model.safetensors"):
+        read_safetensors(path)
+
+
 def test_a_missing_shard_is_named(tmp_path):
-    index = write_shards(tmp_path, {"weight_map": {"a": "3.safetensors"}})
+    path = write_shards(tmp_path, {"weight_map": {"a": "3.safetensors"}})
     with pytest.raises(FileNotFoundError, match="3.safetensors"):
-        read_safetensors(index)
+        read_safetensors(path)
 
 
 @pytest.mark.full

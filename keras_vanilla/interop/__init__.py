@@ -2,7 +2,17 @@
 
 from keras_vanilla.interop.keras_layers import load_keras_layer
 from keras_vanilla.interop.marian import from_marian
+from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
+from keras_vanilla.interop.pytorch import from_pytorch, to_pytorch
 from keras_vanilla.interop.pytorch_layers import load_pytorch_layer
 from keras_vanilla.interop.to_marian import to_marian
 
-__all__ = ["from_marian", "load_keras_layer", "load_pytorch_layer", "to_marian"]
+__all__ = [
+    "from_marian",
+    "from_pytorch",
+    "load_keras_layer",
+    "load_pytorch_layer",
+    "to_marian",
+    "to_pytorch",
+    "tokenizer_from_marian",
+]

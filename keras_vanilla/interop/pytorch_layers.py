@@ -72,11 +72,43 @@ def load_pytorch_layer(
         _check_settings(layer, theirs)
         theirs = theirs.state_dict()
     _check_biases(layer, theirs)
-    weights = {}
-    for name, value in theirs.items():
-        for their_name, array in _single(name, _array(value)).items():
-            weights[_our_name(their_name, NAMES[kind])] = array.T
-    load_layer(layer, weights)
+    load_layer(layer, layer_weights(kind, theirs))
+
+
+def layer_weights(kind: type, state: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The weights of a layer of `torch.nn` under our names.
+
+    Args:
+        kind: class of our layer.
+        state: its `state_dict()`, of tensors or arrays.
+    """
+    return {
+        _our_name(their_name, NAMES[kind]): each.T
+        for name, value in state.items()
+        for their_name, each in _single(name, as_array(value)).items()
+    }
+
+
+def layer_state(kind: type, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The `state_dict` of a layer of `torch.nn` with weights of ours.
+
+    Args:
+        kind: class of our layer: EncoderLayer or DecoderLayer.
+        weights: dict of its weights, as of `layer_weights.layer_variables`.
+    """
+    modules = {ours: theirs for theirs, ours in NAMES[kind].items()}
+    state, projections = {}, {}
+    for name, array in weights.items():
+        *path, part, our_kind = name.split("/")
+        their_kind = "bias" if our_kind in ("bias", "beta") else "weight"
+        if part in ("query", "key", "value"):  # three in one array
+            fused = f"{modules[path[0]]}.in_proj_{their_kind}"
+            projections.setdefault(fused, []).append(array.T)
+        else:
+            whole = "/".join([*path, part])
+            module = modules.get(whole) or f"{modules[path[0]]}.{modules[part]}"
+            state[f"{module}.{their_kind}"] = array.T
+    return state | {name: np.concatenate(each) for name, each in projections.items()}
 
 
 def _check_settings(layer, theirs):
@@ -130,12 +162,12 @@ def _single(name, array):
 
 def _our_name(name, names):
     *modules, kind = name.split(".")
-    module = "/".join(names.get(each, each) for each in modules)
-    kinds = OF_NORM if module.endswith("_norm") else OF_DENSE
-    return f"{module}/{kinds.get(kind, kind)}"
+    path = [names.get(each, each) for each in modules]
+    kinds = OF_NORM if path and path[-1].endswith("_norm") else OF_DENSE
+    return "/".join([*path, kinds.get(kind, kind)])
 
 
-def _array(value):
+def as_array(value: Any) -> np.ndarray:
     """A tensor of PyTorch, on any device and of any precision, as a float32 array."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().float()

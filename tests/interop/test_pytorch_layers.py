@@ -171,7 +171,7 @@ def test_other_settings_are_refused(settings, sentence):
         ({"num_heads": 2}, "needs num_heads=2.*Received: num_heads=3"),
         ({"bias": False}, "with bias=False: make `layer` with use_bias=False"),
         ({"add_zero_attn": True}, "with add_zero_attn=True does"),
-        ({"add_bias_kv": True}, "no place for the weights of '/bias_k'"),
+        ({"add_bias_kv": True}, "no place for the weights of 'bias_k'"),
     ],
 )
 def test_what_an_attention_cannot_do_is_refused(settings, sentence):

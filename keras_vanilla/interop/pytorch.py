@@ -1,0 +1,258 @@
+"""Weights of a model around `torch.nn.Transformer`, to our Transformer and back."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla._checks import some_of
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.layer_weights import (
+    assign_weights,
+    model_variables,
+    read_weights,
+)
+from keras_vanilla.interop.pytorch_layers import as_array, layer_state, layer_weights
+from keras_vanilla.interop.torch_file import read_torch
+from keras_vanilla.layers import DecoderLayer, EncoderLayer, PositionalEncoding
+from keras_vanilla.layers.positional_encoding import LAYOUTS
+from keras_vanilla.models import Transformer
+
+STACKS = {"encoder": EncoderLayer, "decoder": DecoderLayer}
+FIRST = "encoder.layers.0.self_attn.in_proj_weight"
+NUMBER = re.compile(r"layers\.(\d+)\.(.*)")
+TABLES = {  # in PyTorch's own tutorial on translation
+    "source_embedding": "src_tok_emb.embedding.weight",
+    "target_embedding": "tgt_tok_emb.embedding.weight",
+    "output": "generator.weight",
+}
+POSITIONS = "positional_encoding.pos_embedding"  # (L, 1, D)
+
+
+def from_pytorch(
+    state: Mapping[str, Any] | PathLike,
+    *,
+    num_heads: int,
+    pad_id: int,
+    start_id: int,
+    end_id: int,
+    source_embedding: str = TABLES["source_embedding"],
+    target_embedding: str = TABLES["target_embedding"],
+    output: str = TABLES["output"],
+    positions: str | None = POSITIONS,
+    **settings: Any,
+) -> Transformer:
+    """A Transformer with the weights of a PyTorch model around `torch.nn.Transformer`.
+
+    Sizes, depths and last normalisations are read from the weights. What weights do not
+    tell is given: the heads, the ids, and whatever differs from PyTorch's defaults,
+    such as `normalize_first=True` or `activation="gelu"`. Whether PyTorch had the batch
+    or the sequence first makes no difference.
+
+    Args:
+        state: `state_dict()` of the model, or the path of a file that `torch.save` has
+            written; no code in it is run.
+        num_heads: int. As of `torch.nn.Transformer`.
+        pad_id: int. As the model was trained with it.
+        start_id: int. The same.
+        end_id: int. The same.
+        source_embedding: str. Name of the source's table (V, D). The defaults of this
+            and the next are the names of PyTorch's tutorial on translation.
+        target_embedding: str. Name of the target's table; the source's name if they are
+            one.
+        output: str. Name of the output layer's kernel (V, D); the name of the target's
+            table if it is that.
+        positions: str or None. Name of the positions' table, if the state has one. It
+            must be sinusoids, and decides on `position_layout` and `max_length`.
+        settings: other arguments of `Transformer`.
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if there is no `torch.nn.Transformer` in the state, a name is
+            missing or has no place here, or positions are not sinusoids.
+    Example:
+        model = from_pytorch(
+            "model.pt", num_heads=8, pad_id=1, start_id=2, end_id=3
+        )
+    """
+    if isinstance(state, str | os.PathLike):
+        state = read_torch(state)
+    names = {
+        "source_embedding": source_embedding,
+        "target_embedding": target_embedding,
+        "output": output,
+    }
+    prefix = _prefix(state)
+    weights, norms = _stack_weights(state, prefix)
+    weights |= _table_weights(state, names)
+    _refuse_others(state, prefix, {*names.values(), _bias_of(output), positions})
+    if positions is not None and positions in state:
+        settings = _position_settings(as_array(state[positions])) | settings
+    model = Transformer(
+        **_sizes(weights),
+        **_choices(names, weights, norms),
+        num_heads=num_heads,
+        pad_id=pad_id,
+        start_id=start_id,
+        end_id=end_id,
+        **settings,
+    )
+    assign_weights(model_variables(model), weights)
+    return model
+
+
+def to_pytorch(model: Transformer) -> dict[str, np.ndarray]:
+    """The weights of a Transformer under the names of PyTorch's translation tutorial.
+
+    `{name: torch.tensor(array) for name, array in to_pytorch(model).items()}` is a
+    `state_dict` of that model: a `torch.nn.Transformer` named "transformer" with the
+    model's `num_heads`, `activation` and `norm_first`, its tables, its output layer and
+    its positions. A Transformer without last normalisations has none there either.
+
+    Args:
+        model: Transformer of `EncoderLayer` and `DecoderLayer`.
+    Returns:
+        Dict of float32 arrays.
+    """
+    weights = read_weights(model_variables(model))
+    source = weights["source_embedding"]
+    target = weights.get("target_embedding", source)
+    size = model.target_vocabulary_size
+    state = {
+        TABLES["source_embedding"]: source,
+        TABLES["target_embedding"]: target,
+        TABLES["output"]: weights.get("output", target),
+        "generator.bias": weights.get("output_bias", np.zeros(size, "float32")),
+        POSITIONS: _sinusoids(model.position_layout, model.max_length, model.d_model),
+    }
+    for side, kind in STACKS.items():
+        prefix = f"transformer.{side}"
+        for i in range(getattr(model, f"num_{side}_layers")):
+            layer = _below(weights, f"{side}/{i}/")
+            for name, array in layer_state(kind, layer).items():
+                state[f"{prefix}.layers.{i}.{name}"] = array
+        norm = _below(weights, f"{side}_norm/")
+        if norm:
+            state[f"{prefix}.norm.weight"] = norm["gamma"]
+            state[f"{prefix}.norm.bias"] = norm["beta"]
+    return state
+
+
+def _prefix(state):
+    """What comes before the names of the `torch.nn.Transformer` in a state."""
+    first = [name for name in state if name.endswith(FIRST)]
+    if len(first) != 1:
+        raise ValueError(
+            "The state must have the weights of one torch.nn.Transformer, with one "
+            f"name that ends with {FIRST!r}. Received: {some_of(list(state), 5) or {}}"
+        )
+    return first[0].removesuffix(FIRST)
+
+
+def _stack_weights(state, prefix):
+    """The weights of encoder and decoder, and which of them has a last norm."""
+    weights, norms = {}, set()
+    for side, kind in STACKS.items():
+        layers = {}
+        for name, value in _below(state, f"{prefix}{side}.").items():
+            number = NUMBER.fullmatch(name)
+            if number:
+                layers.setdefault(int(number[1]), {})[number[2]] = value
+            else:
+                norms.add(side)
+                ours = {"norm.weight": "gamma", "norm.bias": "beta"}.get(name, name)
+                weights[f"{side}_norm/{ours}"] = as_array(value)
+        for i, layer in layers.items():
+            for name, array in layer_weights(kind, layer).items():
+                weights[f"{side}/{i}/{name}"] = array
+    if len(norms) == 1:
+        raise ValueError(
+            "Encoder and decoder must both have a last normalisation, or neither. "
+            f"Received: one in the {norms.pop()} alone"
+        )
+    return weights, norms
+
+
+def _table_weights(state, names):
+    tables = {}
+    for ours, name in names.items():
+        if name not in state:
+            matrices = [each for each in state if len(np.shape(state[each])) == 2]
+            raise ValueError(
+                f"The state has no {name!r}: give the name of the table as `{ours}`. "
+                f"Its matrices are {some_of(matrices, 20)}"
+            )
+        if name not in [names[before] for before in tables]:
+            tables[ours] = as_array(state[name])
+    bias = _bias_of(names["output"])
+    return tables | ({"output_bias": as_array(state[bias])} if bias in state else {})
+
+
+def _bias_of(kernel):
+    return kernel.removesuffix("weight") + "bias"
+
+
+def _refuse_others(state, prefix, known):
+    stacks = tuple(f"{prefix}{side}." for side in STACKS)
+    for name in state:
+        if not name.startswith(stacks) and name not in known:
+            raise ValueError(
+                f"The state has weights {name!r}, which have no place here; if they "
+                "are a table, give their name as `source_embedding`, "
+                "`target_embedding`, `output` or `positions`."
+            )
+
+
+def _sizes(weights):
+    depths = {}
+    for side in STACKS:
+        numbers = [name.split("/")[0] for name in _below(weights, f"{side}/")]
+        depths[f"num_{side}_layers"] = 1 + max(map(int, numbers))
+    target = weights.get("target_embedding", weights["source_embedding"])
+    return {
+        "source_vocabulary_size": len(weights["source_embedding"]),
+        "target_vocabulary_size": len(target),
+        "d_model": target.shape[1],
+        "d_ff": weights["encoder/0/feed_forward/inner/kernel"].shape[1],
+        "decoder_d_ff": weights["decoder/0/feed_forward/inner/kernel"].shape[1],
+        **depths,
+    }
+
+
+def _choices(names, weights, norms):
+    return {
+        "share_embeddings": names["source_embedding"] == names["target_embedding"],
+        "tie_output": "output" not in weights,
+        "output_bias": "output_bias" in weights,
+        "final_norm": bool(norms),
+    }
+
+
+def _position_settings(table):
+    """The layout and the length of a table of positions."""
+    table = table.reshape(-1, table.shape[-1])
+    for layout in LAYOUTS:
+        expected = _sinusoids(layout, *table.shape)[:, 0]
+        if np.allclose(table, expected, rtol=0, atol=1e-3):
+            return {"position_layout": layout, "max_length": len(table)}
+    raise ValueError(
+        "The positions must be sinusoids: learned positions are not the paper's. "
+        f"Received: a table {table.shape} that differs from all layouts {LAYOUTS}"
+    )
+
+
+def _sinusoids(layout, length, width):
+    """(L, 1, D), as in PyTorch's tutorial."""
+    nothing = np.zeros((1, length, width), "float32")
+    table = PositionalEncoding(layout=layout, dtype="float32")(nothing)
+    return np.asarray(table, dtype="float32").reshape(length, 1, width)
+
+
+def _below(weights, prefix):
+    """The entries whose names begin with the prefix, which is taken off."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in weights.items()
+        if name.startswith(prefix)
+    }

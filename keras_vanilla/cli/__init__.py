@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from keras_vanilla._version import __version__
 from keras_vanilla.cli import (
+    convert,
     describe,
     evaluate,
     export,
@@ -75,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
         train,
         translate,
         evaluate,
+        convert,
         export,
         describe,
         serve_web,

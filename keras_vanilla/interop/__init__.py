@@ -1,5 +1,6 @@
 """Trained models of other formats, to our layers and back."""
 
+from keras_vanilla.interop.formats import read_translator, write_translator
 from keras_vanilla.interop.keras_layers import load_keras_layer
 from keras_vanilla.interop.marian import from_marian
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
@@ -12,7 +13,9 @@ __all__ = [
     "from_pytorch",
     "load_keras_layer",
     "load_pytorch_layer",
+    "read_translator",
     "to_marian",
     "to_pytorch",
+    "write_translator",
     "tokenizer_from_marian",
 ]

@@ -17,6 +17,7 @@ COMMANDS = (
     "train",
     "translate",
     "evaluate",
+    "convert",
     "export",
     "verify",
     "describe",

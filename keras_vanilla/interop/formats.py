@@ -1,0 +1,90 @@
+"""The formats of translators: each is recognised by its files, read and written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from keras_vanilla._checks import check_choice
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.marian import from_marian
+from keras_vanilla.interop.to_marian import to_marian
+from keras_vanilla.translation import Translator
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of translators.
+
+    Args:
+        description: str, for errors.
+        recognises: function of a path; True if it looks like this format.
+        read: function of a path that returns a Translator.
+        write: function of a Translator and a path.
+    """
+
+    description: str
+    recognises: Callable[[Path], bool]
+    read: Callable[[Path], Translator]
+    write: Callable[[Translator, Path], None]
+
+
+FORMATS = {
+    "keras": Format(
+        "a .keras file of this package",
+        lambda path: path.suffix == ".keras",
+        Translator.load,
+        lambda translator, path: translator.save(path, overwrite=False),
+    ),
+    "marian": Format(
+        "a folder of a Hugging Face model with config.json",
+        lambda path: (path / "config.json").exists(),
+        from_marian,
+        to_marian,
+    ),
+}
+
+
+def read_translator(path: PathLike) -> Translator:
+    """A Translator from a file or folder of any of these formats.
+
+    Args:
+        path: path.
+    Raises:
+        FileNotFoundError: if there is nothing there.
+        ValueError: if it is in none of the formats; also as the function of the format.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    for each in FORMATS.values():
+        if each.recognises(path):
+            return each.read(path)
+    known = ", ".join(each.description for each in FORMATS.values())
+    raise ValueError(f"{path} is none of the formats known here: {known}.")
+
+
+def write_translator(
+    translator: Translator, path: PathLike, format: str | None = None
+) -> None:
+    """Writes a Translator in any of these formats.
+
+    Args:
+        translator: Translator.
+        path: path of a file or folder that does not exist.
+        format: str, one of `FORMATS`; None means "keras" for a name that ends with
+            ".keras".
+    Raises:
+        ValueError: if the format is unknown, or none is given and the name does not
+            tell it; also as the function of the format.
+        FileExistsError: if the path exists.
+    """
+    path = Path(path)
+    if format is None:
+        if path.suffix != ".keras":
+            raise ValueError(
+                f"{path} does not end with .keras: say which format it is to have, "
+                f"one of {', '.join(FORMATS)}."
+            )
+        format = "keras"
+    check_choice("format", format, tuple(FORMATS))
+    FORMATS[format].write(translator, path)

@@ -1,0 +1,75 @@
+"""`keras-vanilla convert`: other formats in and out, by their names alone."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_vanilla.cli import convert, main
+from keras_vanilla.interop.formats import FORMATS
+from keras_vanilla.translation import Translator
+
+
+@pytest.fixture(scope="module")
+def marian(trained_file, tmp_path_factory):
+    """Our translator as a folder of Hugging Face's Marian models."""
+    folder = tmp_path_factory.mktemp("converted") / "marian"
+    assert main(["convert", str(trained_file), str(folder), "--format", "marian"]) == 0
+    return folder
+
+
+def fails(capfd, *arguments):
+    assert main(["convert", *map(str, arguments)]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    return err.strip().splitlines()[-1]
+
+
+def test_the_formats_are_those_of_the_library():
+    assert set(convert.FORMATS) == set(FORMATS)
+
+
+def test_out_and_in_again(
+    marian, trained_translator, unseen_sentences, tmp_path, capfd
+):
+    converted = tmp_path / "again.keras"
+    assert main(["convert", str(marian), str(converted)]) == 0
+    out = capfd.readouterr().out
+    assert "again.keras is written" in out and "keras-vanilla export" in out
+    again = Translator.load(converted)
+    lines = unseen_sentences[:20]
+    assert again.encode(lines) == trained_translator.encode(lines)
+    np.testing.assert_array_equal(
+        again.search(again.encode(lines)),
+        trained_translator.search(trained_translator.encode(lines)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"model_type": "t5"}, "of the type 'marian'. Received: 't5'"),
+        ({}, "of the type 'marian'. Received: None"),
+        (["marian"], "must hold a JSON object. Received: list"),
+    ],
+)
+def test_another_model_is_refused_and_nothing_is_written(
+    content, message, tmp_path, capfd
+):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(content))
+    assert message in fails(capfd, folder, tmp_path / "new.keras")
+    assert not (tmp_path / "new.keras").exists()
+
+
+def test_what_is_no_model_is_refused(trained_file, tmp_path, capfd):
+    (tmp_path / "notes.txt").write_text("not a model")
+    output = tmp_path / "new.keras"
+    assert "none of the formats" in fails(capfd, tmp_path / "notes.txt", output)
+    assert "no file or folder" in fails(capfd, tmp_path / "nothing", output)
+    assert "give its --format" in fails(capfd, trained_file, tmp_path / "folder")
+    wrong = fails(capfd, trained_file, tmp_path / "folder", "--format", "keras")
+    assert "ends with .keras" in wrong
+    assert "exists already" in fails(capfd, trained_file, tmp_path / "notes.txt")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["notes.txt"]

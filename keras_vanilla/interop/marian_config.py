@@ -126,6 +126,7 @@ def marian_config(model: Transformer) -> dict[str, Any]:
         ("normalize_first", False),
         ("encoder_norm", None),
         ("layer_norm_epsilon", 1e-5),
+        ("source_end", True),
         ("encoder_layer", None),
         ("decoder_layer", None),
     ):

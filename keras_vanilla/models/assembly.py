@@ -121,6 +121,7 @@ def encoder_and_decoder(
         positions,
         _layers("encoder", EncoderLayer, config, policy),
         _last_norm("encoder_norm", config, policy),
+        None if config["source_end"] else config["end_id"],
     )
     decoder = Decoder(
         target,

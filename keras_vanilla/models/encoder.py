@@ -19,6 +19,7 @@ class Encoder:
         positions: PositionalEncoding.
         layers: list of EncoderLayer.
         norm: LayerNormalization after the last layer, or None.
+        hidden_id: int or None. An id that is masked as pads are.
     Call arguments:
         source_ids: int tensor (B, S).
         attention_weights: dict that receives the weights of layer i (B, N, S, S) under
@@ -34,16 +35,20 @@ class Encoder:
         positions: PositionalEncoding,
         layers: list[EncoderLayer],
         norm: keras.layers.Layer | None = None,
+        hidden_id: int | None = None,
     ):
         self.embedding = embedding
         self.positions = positions
         self.layers = layers
         self.norm = norm
+        self.hidden_id = hidden_id
 
     def __call__(
         self, source_ids: Tensor, attention_weights: dict | None = None
     ) -> tuple[Tensor, Tensor]:
         mask = ops.not_equal(source_ids, self.embedding.pad_id)
+        if self.hidden_id is not None:
+            mask = ops.logical_and(mask, ops.not_equal(source_ids, self.hidden_id))
         x = self.positions(self.embedding(source_ids))  # (B, S) -> (B, S, D)
         for i, layer in enumerate(self.layers):
             if attention_weights is None:

@@ -71,6 +71,8 @@ class Transformer(CheckedArguments, keras.Model):
         output_bias: bool. Add a bias to the logits.
         zero_pad: bool. The embedding of `pad_id` is zero whatever the table holds; with
             `start_id=pad_id` the target starts with a vector of zeros, as in Marian.
+        source_end: bool. Attend to the `end_id` of a source; False masks it like a pad,
+            for models that were trained on sources without an end.
         forbidden_ids: list of ints. Ids that no search puts into an output: their
             logits are -inf in `decode_step`, and the others' softmax is without them.
         encoder_layer: class or function, registered with Keras, that makes the layers
@@ -126,6 +128,7 @@ class Transformer(CheckedArguments, keras.Model):
         tie_output: bool = True,
         output_bias: bool = False,
         zero_pad: bool = False,
+        source_end: bool = True,
         forbidden_ids: Sequence[int] = (),
         encoder_layer: Callable | str | None = None,
         decoder_layer: Callable | str | None = None,

@@ -210,6 +210,7 @@ def test_what_marian_cannot_compute_is_refused_and_nothing_written(
     for changes, message in (
         ({"normalize_first": True}, "normalize_first=False. Received: .*True"),
         ({"final_norm": True}, "has encoder_norm=None"),
+        ({"source_end": False}, "has source_end=True"),
         ({"layer_norm_epsilon": 1e-3}, "layer_norm_epsilon=1e-05. Received: .*0.001"),
         ({"activation": "tanh"}, "one of the activations .* Received: .*'tanh'"),
         ({"position_layout": "tensor2tensor"}, "position_layout"),

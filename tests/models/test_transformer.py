@@ -197,6 +197,19 @@ def test_padding_never_changes_real_positions(policy, tolerance, shape):
     )
 
 
+def test_a_masked_source_end_is_as_if_it_were_not_there():
+    with_end, without = make_model(), make_model(source_end=False)
+    source = np.array([[7, 5, 9], [4, 6, 0]])
+    ended = np.array([[7, 5, 9, 3], [4, 6, 3, 0]])
+    feed = {"target_ids": INPUTS["target_ids"]}
+    expected = array(with_end({"source_ids": source, **feed}))
+    received = array(without({"source_ids": ended, **feed}))
+    np.testing.assert_allclose(received, expected, rtol=0, atol=1e-5)
+    assert np.abs(array(with_end({"source_ids": ended, **feed})) - expected).max() > 0.1
+    nothing = array(without({"source_ids": ended[:, -1:], **feed}))
+    assert np.isfinite(nothing).all()
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("lost", ["source", "scores"])
 def test_a_lost_mask_would_be_noticed(monkeypatch, lost):

@@ -48,6 +48,8 @@ class MarianTokenizer(Tokenizer):
         target_vocabulary_size: int or None. The same for the target.
         target_language: str or None. With "fra" every source that has a piece begins
             with the id of ">>fra<<", and texts have no codes of their own.
+        reads_codes: bool. False takes ">>fra<<" at the beginning of a text for a part
+            of it, as models other than Marian's do.
     Attributes:
         source, target: MarianVocabulary.
     Raises:
@@ -67,6 +69,7 @@ class MarianTokenizer(Tokenizer):
         vocabulary_size: int | None = None,
         target_vocabulary_size: int | None = None,
         target_language: str | None = None,
+        reads_codes: bool = True,
     ):
         super().__init__(
             source_model, target_model, pad_id, unknown_id, start_id, end_id
@@ -80,6 +83,7 @@ class MarianTokenizer(Tokenizer):
             self.target_model,
             self._target,
         )
+        self.reads_codes = bool(reads_codes)
         self.target_language = target_language
         if target_language is not None:
             check_choice("target_language", target_language, self.languages)
@@ -105,7 +109,7 @@ class MarianTokenizer(Tokenizer):
     @property
     def languages(self) -> list[str]:
         """The languages that a source can name: "fra" for the token ">>fra<<"."""
-        return [code[2:-2] for code in self.source.codes]
+        return [code[2:-2] for code in self.source.codes if self.reads_codes]
 
     @property
     def code(self) -> str | None:
@@ -147,7 +151,8 @@ class MarianTokenizer(Tokenizer):
 
     def code_of(self, text: str) -> str:
         """The code that a source text begins with, such as ">>fra<<", or ""."""
-        code = None if self.code else CODE.match(text)
+        splits = self.reads_codes and not self.code
+        code = CODE.match(text) if splits else None
         return code[0] if code else ""
 
     def decode(self, ids: Sequence[Sequence[int]] | np.ndarray) -> list[str]:
@@ -186,13 +191,22 @@ class MarianTokenizer(Tokenizer):
             Ragged int32 tensor (B, None), `end_id` last in every row.
         """
         return tf_text.encode_tokens(
-            self.source_model, strings, self.source.size, self._special_ids, self.code
+            self.source_model,
+            strings,
+            self.source.size,
+            self._special_ids,
+            self.code,
+            self.reads_codes,
         )
 
     def target_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
         """Target ids inside a TensorFlow graph; see `source_graph`."""
         return tf_text.encode_tokens(
-            self.target_model, strings, self.target.size, self._special_ids
+            self.target_model,
+            strings,
+            self.target.size,
+            self._special_ids,
+            reads_codes=self.reads_codes,
         )
 
     def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
@@ -207,18 +221,19 @@ class MarianTokenizer(Tokenizer):
 
         return tf.strings.strip(super().detokenize_graph(ids))
 
-    def get_config(self) -> dict[str, int | str | None]:
+    def get_config(self) -> dict[str, int | str | bool | None]:
         """The arguments that make this tokenizer, beside the models."""
         return super().get_config() | {
             "vocabulary_size": self.source.size,
             "target_vocabulary_size": self.target.size,
             "target_language": self.target_language,
+            "reads_codes": self.reads_codes,
         }
 
     def _encode_tokens(self, vocabulary, lines, code=None):
         lines = checked_lines(lines)
         before = [[] if code is None else [vocabulary.codes[code]]] * len(lines)
-        if code is None:
+        if code is None and self.reads_codes:
             before, lines = vocabulary.split_codes(lines)
         rows = self._encode(vocabulary.processor, lines)
         vocabulary.correct(rows, lines)

@@ -26,6 +26,7 @@ def encode_tokens(
     size: int,
     special: SpecialIds,
     code: str | None = None,
+    reads_codes: bool = True,
 ) -> "tf.RaggedTensor":
     """Ids of strings as `MarianTokenizer` gives them; the form is that of `encode`.
 
@@ -36,11 +37,28 @@ def encode_tokens(
         special: SpecialIds.
         code: str or None. The token in front of every string that has a piece; None
             means that each string may begin with one.
+        reads_codes: bool. False means that none does.
     """
     import tensorflow as tf
 
     strings = tf.ensure_shape(tf.convert_to_tensor(strings, tf.string), [None])
     tokenizer = _tokenizer(model, tf.string)
+    if reads_codes:
+        pieces = _codes_and_pieces(tokenizer, strings, code)
+    else:
+        pieces = tokenizer.tokenize(strings)
+    ids = tokenizer.string_to_id(pieces.flat_values)
+    for id_ in (special.pad_id, special.start_id, special.end_id):
+        ids = tf.where(ids == id_, special.unknown_id, ids)
+    ids = pieces.with_flat_values(tf.where(ids < size, ids, special.unknown_id))
+    end = tf.fill([tf.size(strings), 1], special.end_id)
+    return tf.concat([ids, end], axis=1)
+
+
+def _codes_and_pieces(tokenizer, strings, code):
+    """The pieces of strings, after the code that each begins with or is given."""
+    import tensorflow as tf
+
     if code is None:
         has_code = tf.strings.regex_full_match(strings, "(?s)>>.*?<<.*")
         codes = tf.strings.regex_replace(strings, "(?s)(>>.*?<<).*", r"\1")
@@ -51,13 +69,7 @@ def encode_tokens(
         has_code = pieces.row_lengths() > 0
         codes = tf.fill([tf.size(strings)], code)
     codes = tf.ragged.boolean_mask(codes[:, tf.newaxis], has_code[:, tf.newaxis])
-    pieces = tf.concat([codes, pieces], axis=1)
-    ids = tokenizer.string_to_id(pieces.flat_values)
-    for id_ in (special.pad_id, special.start_id, special.end_id):
-        ids = tf.where(ids == id_, special.unknown_id, ids)
-    ids = pieces.with_flat_values(tf.where(ids < size, ids, special.unknown_id))
-    end = tf.fill([tf.size(strings), 1], special.end_id)
-    return tf.concat([ids, end], axis=1)
+    return tf.concat([codes, pieces], axis=1)
 
 
 def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":

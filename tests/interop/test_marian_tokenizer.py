@@ -111,6 +111,19 @@ def test_unknown_code_is_refused_where_there_are_codes(pair, models, tmp_path):
     assert without.languages == []
 
 
+def test_codes_are_text_where_they_are_not_read(pair):
+    tokenizer, reference = pair
+    config = tokenizer.get_config() | {"reads_codes": False}
+    plain = MarianTokenizer(tokenizer.source_model, tokenizer.target_model, **config)
+    peer, ids = reference.sides["source"]
+    for text in (">>fra<< the cat", ">>fr<< the", "the cat"):
+        pieces = peer.encode(text, out_type=str)
+        expected = [ids.get(piece, plain.unknown_id) for piece in pieces]
+        assert plain.encode([text]) == [[*expected, plain.end_id]]
+        assert plain.code_of(text) == ""
+    assert plain.languages == [] and plain.digest != tokenizer.digest
+
+
 def test_target_language_is_in_front_of_every_source(pair):
     tokenizer, reference = pair
     assert tokenizer.languages == ["fra", "deu", "zho_Hans", "two words"]

@@ -65,12 +65,15 @@ class MarianTextEncoder(TextEncoder):
         super().__init__(model, max_bytes, max_ids, tokenizer.end_id, tokenizer.pad_id)
         source = tokenizer.source
         self._size, self._code = source.size, tokenizer.code
+        self._reads_codes = tokenizer.reads_codes
         self._look_up_text = TokenLookup(source.texts, tokenizer.unknown_id)
         self._look_up_code = TokenLookup(source.codes, tokenizer.unknown_id)
         if self._code is not None:
             self._code_id = source.codes[self._code]
 
     def _encode(self, octets):
+        if not self._reads_codes:
+            return self._tokens(octets)
         if self._code is None:
             code_ids, octets = self._split_code(octets)
             return tf.concat([code_ids, self._tokens(octets)], axis=0)

@@ -3,6 +3,7 @@
 from keras_vanilla.interop.formats import read_translator, write_translator
 from keras_vanilla.interop.keras_layers import load_keras_layer
 from keras_vanilla.interop.marian import from_marian
+from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 from keras_vanilla.interop.pytorch import from_pytorch, to_pytorch
 from keras_vanilla.interop.pytorch_layers import load_pytorch_layer
@@ -10,6 +11,7 @@ from keras_vanilla.interop.to_marian import to_marian
 
 __all__ = [
     "from_marian",
+    "from_marian_npz",
     "from_pytorch",
     "load_keras_layer",
     "load_pytorch_layer",

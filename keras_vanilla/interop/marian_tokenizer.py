@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
@@ -48,24 +48,47 @@ def tokenizer_from_marian(
     """
     folder = Path(folder)
     separate = _has_separate_vocabularies(folder / "tokenizer_config.json")
-    source_tokens = _read_vocabulary(folder / "vocab.json")
-    target_tokens = source_tokens
+    paths = [folder / "vocab.json"] * 2
     if separate:
-        target_tokens = _read_vocabulary(folder / "target_vocab.json")
-    special = _special_ids(source_tokens)
-    if _special_ids(target_tokens) != special:
+        paths[1] = folder / "target_vocab.json"
+    return tokenizer_of_tokens(
+        (folder / "source.spm", folder / "target.spm"),
+        paths,
+        [tokens_by_id(path, read_json(path)) for path in paths],
+        start_id,
+    )
+
+
+def tokenizer_of_tokens(
+    models: Sequence[Path],
+    vocabularies: Sequence[Path],
+    tokens: Sequence[Sequence[str]],
+    start_id: int | None = None,
+) -> MarianTokenizer:
+    """The tokenizer of two SentencePiece models and two vocabularies.
+
+    Args:
+        models: paths of the source's and the target's SentencePiece model.
+        vocabularies: paths of the two vocabularies, for errors.
+        tokens: the source's and the target's tokens by their ids.
+        start_id: as of `tokenizer_from_marian`.
+    Raises:
+        FileNotFoundError: if a model is missing.
+        ValueError: if a vocabulary has no special token, the two have other ids for
+            one, or a model is of another vocabulary.
+    """
+    special, of_target = map(_special_ids, vocabularies, tokens)
+    if of_target != special:
         raise ValueError(
-            f"The special tokens of {folder / 'target_vocab.json'} must have the ids "
-            f"that they have in vocab.json, {special}. Received: "
-            f"{_special_ids(target_tokens)}"
+            f"The special tokens of {vocabularies[1]} must have the ids that they have "
+            f"in {vocabularies[0].name}, {special}. Received: {of_target}"
         )
     special["start_id"] = special["pad_id"] if start_id is None else start_id
     return MarianTokenizer(
-        _model_of_tokens(folder / "source.spm", source_tokens),
-        _model_of_tokens(folder / "target.spm", target_tokens),
+        *map(model_of_tokens, models, tokens),
         **special,
-        vocabulary_size=len(source_tokens),
-        target_vocabulary_size=len(target_tokens),
+        vocabulary_size=len(tokens[0]),
+        target_vocabulary_size=len(tokens[1]),
     )
 
 
@@ -101,9 +124,15 @@ def _text(token):
     return token["content"] if isinstance(token, dict) else token
 
 
-def _read_vocabulary(path: Path) -> list[str]:
-    """The tokens in the order of their ids."""
-    ids = read_json(path)
+def tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
+    """The tokens in the order of their ids.
+
+    Args:
+        path: what errors call the vocabulary.
+        ids: dict of token -> id.
+    Raises:
+        ValueError: if a token is not text, or the ids are not 0, 1, 2, ...
+    """
     for token, id_ in ids.items():
         if type(id_) is not int or not 0 <= id_ < len(ids) or not _is_text(token):
             raise ValueError(
@@ -117,9 +146,6 @@ def _read_vocabulary(path: Path) -> list[str]:
                 f"{path} must have each id once. Received: {ids[token]} a second time, "
                 f"for {token!r}"
             )
-    for token in SPECIAL:
-        if token not in ids:
-            raise ValueError(f"{path} must have the token {token!r}.")
     return tokens
 
 
@@ -130,18 +156,27 @@ def _is_text(token):
         return False
 
 
-def _special_ids(tokens):
+def _special_ids(path, tokens):
+    for token in SPECIAL:
+        if token not in tokens:
+            raise ValueError(f"{path} must have the token {token!r}.")
     names = {"pad_id": PAD, "unknown_id": UNKNOWN, "end_id": END}
     return {name: tokens.index(token) for name, token in names.items()}
 
 
-def _model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
+def model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
     """A SentencePiece model that segments as a file's, and whose piece i is token i.
 
     Tokens without a piece are unused, which no text is segmented into; pieces that are
     not tokens follow the last token.
+
+    Args:
+        path: path of the file.
+        tokens: list of str, by their ids, the special ones under Marian's names.
+    Raises:
+        FileNotFoundError, ValueError: as `tokenizer_of_tokens`.
     """
-    proto = _read_model(path)
+    proto = read_model(path)
     by_text = {piece.piece: piece for piece in proto.pieces}
     pieces = [by_text.pop(token, None) or _piece(token) for token in tokens]
     left = [piece for piece in by_text.values() if piece.type != PIECE.CONTROL]
@@ -155,7 +190,13 @@ def _model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
     return proto.SerializeToString()
 
 
-def _read_model(path):
+def read_model(path: Path) -> ModelProto:
+    """A SentencePiece model.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is not a SentencePiece model with the unknown piece <unk>.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     content, proto = path.read_bytes(), ModelProto()

@@ -1,0 +1,223 @@
+"""Marian's own models, such as those in OPUS-MT's zip files, to our Translator."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
+from keras_vanilla.interop.flat_yaml import parse_flat_yaml
+from keras_vanilla.interop.layer_weights import assign_weights, model_variables
+from keras_vanilla.interop.marian_npz_config import (
+    OPTIONS,
+    read_options,
+    transformer_arguments,
+)
+from keras_vanilla.interop.marian_npz_vocabulary import read_vocabulary, with_pad
+from keras_vanilla.interop.marian_tokenizer import tokenizer_of_tokens
+from keras_vanilla.interop.npz_file import NpzArrays
+from keras_vanilla.models import Transformer
+from keras_vanilla.translation import Translator
+
+DECODER = "decoder.yml"
+SIDES = "source", "target"
+LOGITS = "decoder_ff_logit_out"
+ATTENTIONS = {"self_attention": "self", "cross_attention": "context"}
+PROJECTIONS = {"query": "q", "key": "k", "value": "v", "output": "o"}
+
+
+def from_marian_npz(
+    path: PathLike,
+    vocabularies: PathLike | Sequence[PathLike] | None = None,
+    source_spm: PathLike | None = None,
+    target_spm: PathLike | None = None,
+) -> Translator:
+    """A Translator of a model that Marian has written, such as one of OPUS-MT's zips.
+
+    Its positions are Marian's own, whose frequencies are 10000^(-i / (d_model / 2 - 1))
+    where conversions of the same models to Hugging Face and CTranslate2 have
+    10000^(-2i / d_model). As in Marian no search chooses the unknown word; the pad, a
+    word that Marian does not have, follows the last one. A text is normalised by
+    SentencePiece alone, not by the scripts that OPUS-MT has beside it.
+
+    Args:
+        path: path of a folder with `decoder.yml`, which names the model and the
+            vocabularies; or of a `.npz` file.
+        vocabularies: path of the vocabulary of source and target, or paths of one
+            each: `.yml`, `.json` or `.spm`, or text with a token per line. None means
+            those of `decoder.yml`.
+        source_spm: path of the source's SentencePiece model. None means the vocabulary
+            if it is one, else `source.spm` beside the model.
+        target_spm: the same for the target.
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if the model is not a vanilla Transformer, or a file is damaged or
+            contradicts another one.
+    Example:
+        from_marian_npz("opus-2020-01-08").translate(["How are you?"])
+    Source: Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in
+        C++"; its source code, versions 1.9 to 1.12.
+    """
+    path, named = _model_and_vocabularies(Path(path))
+    paths = _pair(named if vocabularies is None else vocabularies)
+    arrays = NpzArrays(path)
+    arguments = transformer_arguments(read_options(arrays, path), path)
+    tokenizer = tokenizer_of_tokens(
+        _spm_paths(path.parent, paths, (source_spm, target_spm)),
+        paths,
+        _tokens(path, paths, arguments),
+    )
+    sizes = {
+        "source_vocabulary_size": tokenizer.vocabulary_size,
+        "target_vocabulary_size": tokenizer.target_vocabulary_size,
+    }
+    readers = _readers(arguments, sizes, arrays, path)
+    fillers = range(
+        arguments["target_vocabulary_size"], tokenizer.target_vocabulary_size
+    )
+    model = Transformer(
+        **arguments | sizes,
+        zero_pad=True,
+        forbidden_ids=sorted({tokenizer.unknown_id, tokenizer.pad_id, *fillers}),
+        pad_id=tokenizer.pad_id,
+        start_id=tokenizer.pad_id,
+        end_id=tokenizer.end_id,
+    )
+    assign_weights(model_variables(model), CheckpointWeights(readers))
+    return Translator(tokenizer, model)
+
+
+def _model_and_vocabularies(path):
+    """The paths of the model and of the vocabularies that a folder names for it."""
+    if not path.is_dir():
+        return path, None
+    decoder = path / DECODER
+    if not decoder.is_file():
+        raise FileNotFoundError(
+            f"There is no file {decoder}; give the path of the .npz file, and "
+            "`vocabularies`."
+        )
+    settings = parse_flat_yaml(decoder.read_text("utf-8", "replace"), decoder)
+    models, named = settings.get("models"), settings.get("vocabs")
+    if not isinstance(models, list) or len(models) != 1 or not isinstance(named, list):
+        raise ValueError(
+            f"{decoder} must name one model in `models`, and its `vocabs`. Received: "
+            f"{models!r:.80} and {named!r:.80}"
+        )
+    return path / models[0], [path / name for name in named]
+
+
+def _pair(vocabularies):
+    """The paths of the source's and the target's vocabulary."""
+    if isinstance(vocabularies, str | os.PathLike):
+        vocabularies = [vocabularies]
+    paths = [Path(path) for path in vocabularies or ()]
+    if len(paths) not in (1, 2):
+        raise ValueError(
+            "`vocabularies` must be the path of one for source and target, or of one "
+            f"each. Received: {vocabularies!r:.200}"
+        )
+    return [paths[0], paths[-1]]
+
+
+def _spm_paths(folder, vocabularies, given):
+    """The paths of the SentencePiece models of source and target."""
+    return [
+        Path(path or (named if named.suffix == ".spm" else folder / f"{side}.spm"))
+        for side, named, path in zip(SIDES, vocabularies, given, strict=True)
+    ]
+
+
+def _tokens(path, vocabularies, arguments):
+    """The tokens of source and target, as many as the model has, and the pad."""
+    tokens = [read_vocabulary(each) for each in vocabularies]
+    for side, named, words in zip(SIDES, vocabularies, tokens, strict=True):
+        size = arguments[f"{side}_vocabulary_size"]
+        if len(words) != size:
+            raise ValueError(
+                f"{path} has {size} words of the {side} in dim-vocabs, and {named} has "
+                f"{len(words)} tokens."
+            )
+    return with_pad(tokens)
+
+
+def _readers(arguments, sizes, arrays, path) -> dict[str, Callable[[], np.ndarray]]:
+    """Functions that read the weights, by our names; nothing is read yet."""
+    named = NamedArrays(arrays, path)
+    named.ignore(OPTIONS)
+    readers = {}
+    for ours, theirs, shape in _places(arguments, arrays):
+        readers[ours] = named.reader(theirs, _change(ours, theirs, sizes))
+        shapes = [shape] if len(shape) > 1 else [shape, (1, *shape)]
+        if arrays.shapes[theirs] not in shapes or arrays.dtypes[theirs].kind != "f":
+            raise ValueError(
+                f"{path} must have floats of the shape {shapes[-1]} as {theirs!r}, by "
+                f"its options. Received: {arrays.dtypes[theirs]} of the shape "
+                f"{arrays.shapes[theirs]}"
+            )
+    named.refuse_others(lambda name: False)
+    return readers
+
+
+def _places(arguments, arrays) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Our name of each weight, Marian's name of it, and its shape."""
+    width = arguments["d_model"]
+    source = arguments["source_vocabulary_size"], width
+    target = arguments["target_vocabulary_size"], width
+    if arguments["share_embeddings"]:
+        yield "source_embedding", "Wemb", source
+    else:
+        yield "source_embedding", "encoder_Wemb", source
+        yield "target_embedding", "decoder_Wemb", target
+    if not arguments["tie_output"]:
+        if f"{LOGITS}_W" in arrays:  # of older models
+            yield "output", f"{LOGITS}_W", target[::-1]
+        else:
+            yield "output", f"{LOGITS}_Wt", target
+    if arguments["output_bias"]:
+        yield "output_bias", f"{LOGITS}_b", target[:1]
+    for side in ("encoder", "decoder"):
+        for i in range(arguments[f"num_{side}_layers"]):
+            for ours, theirs, shape in _layer_places(arguments, side):
+                yield f"{side}/{i}/{ours}", f"{side}_l{i + 1}_{theirs}", shape
+        if arguments["final_norm"]:
+            yield f"{side}_norm/gamma", f"{side}_top_ln_scale", (width,)
+            yield f"{side}_norm/beta", f"{side}_top_ln_bias", (width,)
+
+
+def _layer_places(arguments, side):
+    width = arguments["d_model"]
+    inner = arguments["d_ff" if side == "encoder" else "decoder_d_ff"]
+    norms = {"feed_forward": "ffn_ffn"}
+    for ours, theirs in ATTENTIONS.items():
+        if ours == "cross_attention" and side == "encoder":
+            continue
+        for part, letter in PROJECTIONS.items():
+            yield f"{ours}/{part}/kernel", f"{theirs}_W{letter}", (width, width)
+            yield f"{ours}/{part}/bias", f"{theirs}_b{letter}", (width,)
+        norms[ours] = f"{theirs}_Wo"
+    yield "feed_forward/inner/kernel", "ffn_W1", (width, inner)
+    yield "feed_forward/inner/bias", "ffn_b1", (inner,)
+    yield "feed_forward/outer/kernel", "ffn_W2", (inner, width)
+    yield "feed_forward/outer/bias", "ffn_b2", (width,)
+    suffix = "_pre" if arguments["normalize_first"] else ""
+    for ours, theirs in norms.items():
+        yield f"{ours}_norm/gamma", f"{theirs}_ln_scale{suffix}", (width,)
+        yield f"{ours}_norm/beta", f"{theirs}_ln_bias{suffix}", (width,)
+
+
+def _change(ours, theirs, sizes):
+    """What makes an array of Marian's ours: vectors (1, n) flat, a row for the pad."""
+    side = "source" if ours == "source_embedding" else "target"
+    rows = sizes[f"{side}_vocabulary_size"]
+
+    def with_rows(array):
+        array = array.T if theirs.endswith("_W") else array
+        array = array.ravel() if ours == "output_bias" else array
+        return np.pad(array, [(0, rows - len(array)), (0, 0)][: array.ndim])
+
+    if ours.endswith(("embedding", "output", "output_bias")):
+        return with_rows
+    return None if ours.endswith("kernel") else np.ravel

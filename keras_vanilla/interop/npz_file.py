@@ -1,0 +1,117 @@
+"""NumPy's `.npz` files: named arrays in a zip file, each read when it is asked for."""
+
+import contextlib
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from keras_vanilla.interop.stored_arrays import checked_shape, refuse_git_lfs_pointer
+
+_SUFFIX = ".npy"
+_METHODS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+_LARGEST_RATIO = 1100  # of numbers to their bytes in a zip file; deflate has 1032
+_NUMBERS = "fiu"  # floats, integers with and without sign
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_DAMAGED = (
+    EOFError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,  # an encrypted entry
+    ValueError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class NpzArrays(Mapping[str, np.ndarray]):
+    """The arrays of numbers in an `.npz` file, each read when it is asked for.
+
+    Nothing pickled is read. The sizes of all arrays are checked against the file's
+    when it is opened.
+
+    Args:
+        path: path of the file.
+    Attributes:
+        shapes, dtypes: dicts of name -> shape and type, as the arrays' headers say.
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is not a whole `.npz` file of numbers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        refuse_git_lfs_pointer(path)
+        with self._opened() as archive:
+            entries = archive.infolist()
+            if sum(entry.compress_size for entry in entries) > path.stat().st_size:
+                raise ValueError("its entries are larger than the file")
+            headers = {
+                entry.filename.removesuffix(_SUFFIX): _header(archive, entry)
+                for entry in entries
+            }
+            if len(headers) != len(entries):
+                raise ValueError("two of its entries have the same name")
+        self.shapes = {name: shape for name, (shape, _) in headers.items()}
+        self.dtypes = {name: dtype for name, (_, dtype) in headers.items()}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.shapes:
+            raise KeyError(name)
+        with self._opened() as archive, archive.open(name + _SUFFIX) as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.shapes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    @contextlib.contextmanager
+    def _opened(self):
+        """The zip file; what is wrong with it becomes one sentence."""
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                yield archive
+        except _DAMAGED as error:
+            raise ValueError(
+                f"{self._path} cannot be read as an .npz file: "
+                f"{str(error).rstrip('.')[:200]}."
+            ) from error
+
+
+def _header(archive, entry):
+    """An array's shape and type, which agree with the size of its entry."""
+    name = repr(entry.filename)[:80]
+    if not entry.filename.endswith(_SUFFIX):
+        raise ValueError(f"its entry {name} is not an array")
+    if entry.compress_type not in _METHODS:
+        raise ValueError(f"its entry {name} is compressed by an unknown method")
+    if entry.file_size > _LARGEST_RATIO * entry.compress_size:
+        raise ValueError(f"its entry {name} cannot have {entry.file_size} bytes")
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in _HEADERS:
+            raise ValueError(f"its entry {name} has the version {version}")
+        shape, _fortran_order, dtype = _HEADERS[version](file)
+        begin = file.tell()
+    if dtype.kind not in _NUMBERS:
+        raise ValueError(f"its entry {name} has {dtype} instead of numbers")
+    shape = checked_shape(name, shape)
+    if begin + math.prod(shape) * dtype.itemsize != entry.file_size:
+        raise ValueError(
+            f"its entry {name} has {entry.file_size} bytes, which is not the size of "
+            f"an array of {dtype} of shape {shape}"
+        )
+    return shape, dtype

@@ -10,6 +10,7 @@ from marian_folder import FAMILIES, learn_models, write_folder
 from near_ties import assert_same_but_for_near_ties
 from word_reversal import english_sentences
 
+from keras_vanilla import export
 from keras_vanilla.decoding import DecodingConfig, beam_search
 from keras_vanilla.interop import from_marian, to_marian
 from keras_vanilla.translation import Translator
@@ -130,6 +131,16 @@ def test_it_is_an_ordinary_translator(family, tmp_path):
         translations = ours.translate(LINES, max_length=LENGTH)
     with pytest.warns(UserWarning, match="longest length"):
         assert loaded.translate(LINES, max_length=LENGTH) == translations
+
+
+@pytest.mark.parametrize("family", ["opus-mt-tc-base"], indirect=True)
+def test_the_file_for_a_phone_says_what_keras_says(family, tmp_path):
+    _, _, _, ours = family
+    path = tmp_path / "translator.tflite"
+    export.tflite(ours, path, quantize=None, max_length=LENGTH, check="structure")
+    report = export.verify(ours, path, LINES)
+    assert not report.differences and not report.text_differences
+    assert [reason[-10:] for reason in report.reasons] == ["never end."]  # not trained
 
 
 def test_weights_of_pytorch_are_those_of_safetensors(folder, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.marian import from_marian
+from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.to_marian import to_marian
 from keras_vanilla.translation import Translator
 
@@ -19,13 +20,13 @@ class Format:
         description: str, for errors.
         recognises: function of a path; True if it looks like this format.
         read: function of a path that returns a Translator.
-        write: function of a Translator and a path.
+        write: function of a Translator and a path, or None if it is only read.
     """
 
     description: str
     recognises: Callable[[Path], bool]
     read: Callable[[Path], Translator]
-    write: Callable[[Translator, Path], None]
+    write: Callable[[Translator, Path], None] | None
 
 
 FORMATS = {
@@ -40,6 +41,12 @@ FORMATS = {
         lambda path: (path / "config.json").exists(),
         from_marian,
         to_marian,
+    ),
+    "marian-npz": Format(
+        "a folder of one of Marian's own models with decoder.yml",
+        lambda path: (path / "decoder.yml").exists(),
+        from_marian_npz,
+        None,
     ),
 }
 
@@ -71,20 +78,21 @@ def write_translator(
     Args:
         translator: Translator.
         path: path of a file or folder that does not exist.
-        format: str, one of `FORMATS`; None means "keras" for a name that ends with
-            ".keras".
+        format: str, one of `FORMATS` that is written; None means "keras" for a name
+            that ends with ".keras".
     Raises:
         ValueError: if the format is unknown, or none is given and the name does not
             tell it; also as the function of the format.
         FileExistsError: if the path exists.
     """
     path = Path(path)
+    written = tuple(name for name, each in FORMATS.items() if each.write)
     if format is None:
         if path.suffix != ".keras":
             raise ValueError(
                 f"{path} does not end with .keras: say which format it is to have, "
-                f"one of {', '.join(FORMATS)}."
+                f"one of {', '.join(written)}."
             )
         format = "keras"
-    check_choice("format", format, tuple(FORMATS))
+    check_choice("format", format, written)
     FORMATS[format].write(translator, path)

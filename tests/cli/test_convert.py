@@ -26,7 +26,8 @@ def fails(capfd, *arguments):
 
 
 def test_the_formats_are_those_of_the_library():
-    assert set(convert.FORMATS) == set(FORMATS)
+    written = {name for name, each in FORMATS.items() if each.write is not None}
+    assert set(convert.FORMATS) == written
 
 
 def test_out_and_in_again(

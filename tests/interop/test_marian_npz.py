@@ -1,6 +1,8 @@
 """Marian's own models, in: the logits of its formulas, its ids and its refusals."""
 
+import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +14,19 @@ from near_ties import assert_same_but_for_near_ties
 from word_reversal import english_sentences
 
 from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.interop import from_marian_npz
+from keras_vanilla.interop import (
+    from_marian_npz,
+    read_translator,
+    tokenizer_from_marian,
+)
 from keras_vanilla.interop.marian_npz_config import read_options
+from keras_vanilla.interop.marian_npz_vocabulary import read_vocabulary, with_pad
+from keras_vanilla.interop.marian_tokenizer import tokenizer_of_tokens
 from keras_vanilla.interop.npz_file import NpzArrays
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 
+PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "opus-mt-en-mg"
 LINES = english_sentences(5, seed=5)
 ROUNDING = 5e-5  # of logits of about 4
 LENGTH = 11  # of the longest outputs
@@ -125,6 +134,9 @@ def test_paths_of_single_files_give_the_same(folder, tmp_path):
     alone = from_marian_npz(model, vocabulary, source, target)
     for mine, theirs in zip(alone.model.weights, expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+    recognised = read_translator(folder).model.get_weights()
+    for mine, theirs in zip(recognised, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.full
@@ -194,6 +206,22 @@ def test_it_is_an_ordinary_translator(folder, tmp_path):
         translations = ours.translate(texts, max_length=LENGTH)
     with pytest.warns(UserWarning, match="longest length"):
         assert loaded.translate(texts, max_length=LENGTH) == translations
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published files are not here")
+def test_the_vocabulary_of_a_published_model_gives_its_ids(tmp_path):
+    """Its vocab.json as the vocab.yml that it was made of, which has no pad."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    ids = json.loads((PUBLISHED / "vocab.json").read_text("utf-8"))
+    words = {token: id_ for token, id_ in ids.items() if token != "<pad>"}
+    path = tmp_path / "vocab.yml"
+    path.write_text(yaml.dump(words, width=10**9, allow_unicode=True), "utf-8")
+    tokens = with_pad([read_vocabulary(path)] * 2)
+    assert {token: id_ for id_, token in enumerate(tokens[0])} == ids
+    models = [PUBLISHED / "source.spm", PUBLISHED / "target.spm"]
+    ours = tokenizer_of_tokens(models, [path] * 2, tokens)
+    assert ours.digest == tokenizer_from_marian(PUBLISHED).digest
 
 
 # What is refused

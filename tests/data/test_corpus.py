@@ -20,6 +20,12 @@ def numbers():
     return ParallelCorpus.numbers()
 
 
+@pytest.fixture(scope="module")
+def digits():
+    """Many pairs, each another."""
+    return ParallelCorpus(map(str, range(20_000)), map(hex, range(20_000)))
+
+
 def write(path, content):
     pack = gzip.compress if path.suffix == ".gz" else bytes
     path.write_bytes(pack(content.encode() if isinstance(content, str) else content))
@@ -260,18 +266,18 @@ def test_a_missing_package_names_the_extra(monkeypatch, package):
         ParallelCorpus.numbers()
 
 
-def test_a_split_has_the_sizes_asked_for_and_every_pair_once(numbers):
-    rest, valid, test = numbers.split(300, 200)
-    assert (len(rest), len(valid), len(test)) == (len(numbers) - 500, 300, 200)
+def test_a_split_has_the_sizes_asked_for_and_every_pair_once(digits):
+    rest, valid, test = digits.split(300, 200)
+    assert (len(rest), len(valid), len(test)) == (len(digits) - 500, 300, 200)
     together = np.concatenate([part.line_numbers for part in (rest, valid, test)])
-    assert sorted(together) == numbers.line_numbers.tolist()
+    assert sorted(together) == digits.line_numbers.tolist()
     for part in (valid, test):
         for pair, number in zip(part, part.line_numbers, strict=True):
-            assert pair == (numbers.sources[number - 1], numbers.targets[number - 1])
+            assert pair == (digits.sources[number - 1], digits.targets[number - 1])
 
 
-def test_a_split_depends_on_the_seed_alone(numbers):
-    one, same, other = (numbers.split(50, seed=seed)[1] for seed in (7, 7, 8))
+def test_a_split_depends_on_the_seed_alone(digits):
+    one, same, other = (digits.split(50, seed=seed)[1] for seed in (7, 7, 8))
     assert list(one) == list(same)
     assert list(one) != list(other)
 

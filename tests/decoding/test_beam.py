@@ -7,6 +7,7 @@ import pytest
 from automaton import END, PAD, Automaton
 from beam_reference import NEAR_TIE, assert_found, clear_sources, gnmt, power
 from checks import array
+from tiers import in_full
 from word_reversal import padded
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search
@@ -209,7 +210,7 @@ def test_what_follows_the_end_is_the_models_pad():
 # Padding, order, company
 
 
-@pytest.mark.parametrize("max_length", [None, 6])
+@pytest.mark.parametrize("max_length", [6, *in_full(None)])
 def test_padding_order_and_company_change_nothing(max_length):
     model = Automaton.random(6, seed=2, end_logit=1.0)  # all end long before 50
     draw = np.random.default_rng(0)

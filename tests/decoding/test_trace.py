@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from automaton import END, PAD, Automaton
 from models import ids, make_model
+from tiers import in_full
 
 from keras_vanilla.decoding import beam_search, greedy_search, sample, trace_search
 
@@ -17,16 +18,24 @@ def arrays(result):
     return [np.asarray(x) for x in (result if isinstance(result, tuple) else [result])]
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+def automaton():
+    return Automaton.random(7, seed=1, max_length=13), SOURCE
+
+
+def transformer():
+    return make_model(seed=2), ids((5, 3, 7), 7)
+
+
 @pytest.mark.parametrize(
-    "model, source_ids",
+    ("make", "name"),
     [
-        (Automaton.random(7, seed=1, max_length=13), SOURCE),
-        (make_model(seed=2), ids((5, 3, 7), 7)),
+        *((automaton, name) for name in SEARCHES),
+        (transformer, "beam"),
+        *in_full((transformer, "greedy"), (transformer, "sample")),
     ],
-    ids=["automaton", "transformer"],
 )
-def test_the_result_is_the_unwatched_one(name, model, source_ids):
+def test_the_result_is_the_unwatched_one(make, name):
+    model, source_ids = make()
     search, arguments = SEARCHES[name]
     expected = arrays(search(model, source_ids, max_length=6, **arguments))
     result, states = trace_search(search, model, source_ids, max_length=6, **arguments)

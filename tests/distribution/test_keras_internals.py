@@ -76,7 +76,7 @@ def functions_of_keras():
     return [*of_trainer, trainer.reduce_per_replica, of_optimizer]
 
 
-@pytest.mark.parametrize("scope", [None, "single"])
+@pytest.mark.parametrize("scope", ["single", *in_full(None)])
 @pytest.mark.parametrize("micro_batches", [2, *in_full(1)])
 def test_training_on_one_device_leaves_keras_as_it_is(scope, micro_batches):
     before = functions_of_keras()

@@ -9,6 +9,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from checks import randomize
 from near_ties import assert_same_but_for_near_ties
+from tiers import in_full
 
 from keras_vanilla import _atomic_write, export
 from keras_vanilla.decoding import greedy, greedy_search
@@ -84,8 +85,8 @@ def test_without_any_padding_the_ids_are_the_same(
         assert_same_but_for_near_ties(model, sources, expected, received)
 
 
-def test_shapes_are_static_and_named(float32_file):
-    interpreter = Interpreter(model_path=str(float32_file))
+def test_shapes_are_static_and_named(int8_file):
+    interpreter = Interpreter(model_path=str(int8_file))
     signature = {"translate_ids": {"inputs": ["source_ids"], "outputs": ["ids"]}}
     assert interpreter.get_signature_list() == signature
     runner = interpreter.get_signature_runner("translate_ids")
@@ -153,6 +154,7 @@ def test_int8_holds_the_tied_table_once_and_a_byte_a_parameter(
     assert sum(sizes) + 12 * sum(channels.values()) <= allowed
 
 
+@pytest.mark.full
 def test_float32_holds_every_parameter_once(trained_translator, float32_file):
     model = trained_translator.model
     parsed = parse(float32_file.read_bytes())
@@ -161,15 +163,16 @@ def test_float32_holds_every_parameter_once(trained_translator, float32_file):
     assert constants <= 1.05 * 4 * (model.count_params() + rows)
 
 
-def test_only_builtin_operators(float32_file, int8_file):
-    for path in (float32_file, int8_file):
-        operators = {
-            max(code.builtinCode, code.deprecatedBuiltinCode)
-            for code in parse(path.read_bytes()).operatorCodes
-        }
-        assert schema.BuiltinOperator.WHILE in operators
-        assert schema.BuiltinOperator.EMBEDDING_LOOKUP in operators
-        assert custom_operators(path.read_bytes()) == []
+@pytest.mark.parametrize("form", ["int8_file", *in_full("float32_file")])
+def test_only_builtin_operators(form, request):
+    content = request.getfixturevalue(form).read_bytes()
+    operators = {
+        max(code.builtinCode, code.deprecatedBuiltinCode)
+        for code in parse(content).operatorCodes
+    }
+    assert schema.BuiltinOperator.WHILE in operators
+    assert schema.BuiltinOperator.EMBEDDING_LOOKUP in operators
+    assert custom_operators(content) == []
 
 
 def test_the_check_for_builtin_operators_sees_others():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 from flatbuffers import Builder
+from tiers import in_full
 
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
@@ -39,7 +40,7 @@ def add_tensor(model, shape, data):
     model.subgraphs[0].tensors.append(tensor)
 
 
-@pytest.fixture(params=["float32_file", "int8_file"])
+@pytest.fixture(params=["int8_file", *in_full("float32_file")])
 def content(request):
     return request.getfixturevalue(request.param).read_bytes()
 

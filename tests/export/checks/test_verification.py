@@ -32,6 +32,7 @@ def with_twin(translator, piece, factor):
     return copy, original, twin
 
 
+@pytest.mark.full
 def test_float32_files_pass(
     trained_translator, float32_file, saved_folder, unseen_sentences
 ):
@@ -295,8 +296,8 @@ def test_a_missing_file_is_said_to_be_missing(trained_translator, tmp_path):
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.9, 0.999])
-def test_a_file_cut_short_is_refused(trained_translator, float32_file, tmp_path, share):
-    content = float32_file.read_bytes()
+def test_a_file_cut_short_is_refused(trained_translator, int8_file, tmp_path, share):
+    content = int8_file.read_bytes()
     path = tmp_path / "cut.tflite"
     path.write_bytes(content[: int(share * len(content))])
     expected = "cut.tflite is (not a .tflite file|damaged or cut short)"
@@ -385,19 +386,19 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
 
 
 def test_sentences_longer_than_the_file_takes_are_refused(
-    trained_translator, float32_file
+    trained_translator, int8_file
 ):
     longest, too_long = "one " * 28, "one " * 29
-    assert export.verify(trained_translator, float32_file, [longest]).sentences == 1
+    assert export.verify(trained_translator, int8_file, [longest]).sentences == 1
     with pytest.raises(ValueError, match="Sentence 2 has 30 tokens.* at most 29"):
-        export.verify(trained_translator, float32_file, ["one", too_long])
+        export.verify(trained_translator, int8_file, ["one", too_long])
 
 
-def test_no_sentences_are_refused(trained_translator, float32_file):
+def test_no_sentences_are_refused(trained_translator, int8_file):
     with pytest.raises(ValueError, match="`sentences` must hold at least one"):
-        export.verify(trained_translator, float32_file, [])
+        export.verify(trained_translator, int8_file, [])
     with pytest.raises(TypeError, match="must be a list"):
-        export.verify(trained_translator, float32_file, "one")
+        export.verify(trained_translator, int8_file, "one")
 
 
 def test_without_litert_it_says_what_to_install(

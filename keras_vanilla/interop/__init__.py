@@ -1,5 +1,6 @@
 """Trained models of other formats, to our layers and back."""
 
+from keras_vanilla.interop.ctranslate2 import from_ctranslate2
 from keras_vanilla.interop.formats import read_translator, write_translator
 from keras_vanilla.interop.keras_layers import load_keras_layer
 from keras_vanilla.interop.marian import from_marian
@@ -7,15 +8,18 @@ from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 from keras_vanilla.interop.pytorch import from_pytorch, to_pytorch
 from keras_vanilla.interop.pytorch_layers import load_pytorch_layer
+from keras_vanilla.interop.to_ctranslate2 import to_ctranslate2
 from keras_vanilla.interop.to_marian import to_marian
 
 __all__ = [
+    "from_ctranslate2",
     "from_marian",
     "from_marian_npz",
     "from_pytorch",
     "load_keras_layer",
     "load_pytorch_layer",
     "read_translator",
+    "to_ctranslate2",
     "to_marian",
     "to_pytorch",
     "write_translator",

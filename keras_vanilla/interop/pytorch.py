@@ -14,10 +14,10 @@ from keras_vanilla.interop.layer_weights import (
     model_variables,
     read_weights,
 )
+from keras_vanilla.interop.position_tables import layout_of, sinusoids
 from keras_vanilla.interop.pytorch_layers import as_array, layer_state, layer_weights
 from keras_vanilla.interop.torch_file import read_torch
-from keras_vanilla.layers import DecoderLayer, EncoderLayer, PositionalEncoding
-from keras_vanilla.layers.positional_encoding import LAYOUTS
+from keras_vanilla.layers import DecoderLayer, EncoderLayer
 from keras_vanilla.models import Transformer
 
 STACKS = {"encoder": EncoderLayer, "decoder": DecoderLayer}
@@ -119,12 +119,13 @@ def to_pytorch(model: Transformer) -> dict[str, np.ndarray]:
     source = weights["source_embedding"]
     target = weights.get("target_embedding", source)
     size = model.target_vocabulary_size
+    positions = sinusoids(model.position_layout, model.max_length, model.d_model)
     state = {
         TABLES["source_embedding"]: source,
         TABLES["target_embedding"]: target,
         TABLES["output"]: weights.get("output", target),
         "generator.bias": weights.get("output_bias", np.zeros(size, "float32")),
-        POSITIONS: _sinusoids(model.position_layout, model.max_length, model.d_model),
+        POSITIONS: positions[:, None],  # (L, 1, D)
     }
     for side, kind in STACKS.items():
         prefix = f"transformer.{side}"
@@ -232,21 +233,7 @@ def _choices(names, weights, norms):
 def _position_settings(table):
     """The layout and the length of a table of positions."""
     table = table.reshape(-1, table.shape[-1])
-    for layout in LAYOUTS:
-        expected = _sinusoids(layout, *table.shape)[:, 0]
-        if np.allclose(table, expected, rtol=0, atol=1e-3):
-            return {"position_layout": layout, "max_length": len(table)}
-    raise ValueError(
-        "The positions must be sinusoids: learned positions are not the paper's. "
-        f"Received: a table {table.shape} that differs from all layouts {LAYOUTS}"
-    )
-
-
-def _sinusoids(layout, length, width):
-    """(L, 1, D), as in PyTorch's tutorial."""
-    nothing = np.zeros((1, length, width), "float32")
-    table = PositionalEncoding(layout=layout, dtype="float32")(nothing)
-    return np.asarray(table, dtype="float32").reshape(length, 1, width)
+    return {"position_layout": layout_of(table), "max_length": len(table)}
 
 
 def _below(weights, prefix):

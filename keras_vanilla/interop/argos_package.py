@@ -1,0 +1,123 @@
+"""Argos's packages: CTranslate2's model and SentencePiece's, in a zip or a folder."""
+
+import contextlib
+import re
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.ctranslate2_vocabularies import read_json
+
+METADATA, TOKENIZER, MODEL = "metadata.json", "sentencepiece.model", "model"
+FILE_NAME = re.compile(r"\w[\w.-]*")
+LARGEST = 2**33  # bytes of a file in a package; models have some hundred million
+MOST_TIMES = 20  # the zip's own size, for what it unpacks to
+SLACK = 2**24  # bytes, for small zips
+DAMAGED = zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError
+
+
+@contextlib.contextmanager
+def opened_package(path: PathLike) -> Iterator[Path]:
+    """The folder of the CTranslate2 model in a package.
+
+    A zip is unpacked to a temporary folder, which is removed after the block. Only
+    files of known names are, wherever the zip would have them put.
+
+    Args:
+        path: path of a zip, of its unpacked folder, or of a CTranslate2 model folder,
+            which is its own result.
+    Raises:
+        FileNotFoundError: if there is nothing of this name, or a file is missing.
+        ValueError: if a zip is damaged or not a package, unpacks to far too much, or
+            the package is not for translation or needs a prefix.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.is_dir():
+        yield _model_folder(path, path)
+        return
+    with tempfile.TemporaryDirectory() as temporary, _named(temporary, path):
+        _unpack(path, Path(temporary))
+        yield _model_folder(Path(temporary), path)
+
+
+def _model_folder(folder, path):
+    """The model's part of a package; another folder is one itself."""
+    if not (folder / METADATA).is_file():
+        if path.is_file():
+            raise ValueError(f"{path} is not an Argos package: it has no {METADATA}.")
+        return folder
+    metadata = read_json(folder / METADATA)
+    if not isinstance(metadata, dict) or metadata.get("type", "translate") not in (
+        "translate",
+        None,
+    ):
+        raise ValueError(f"{folder / METADATA} is not that of a translation package.")
+    if metadata.get("target_prefix"):
+        raise ValueError(
+            f"{folder / METADATA} has the target_prefix {metadata['target_prefix']!r}, "
+            "with which every translation begins: that cannot be converted."
+        )
+    if not (folder / TOKENIZER).is_file():
+        raise FileNotFoundError(
+            f"{folder} has no {TOKENIZER}: packages with another tokenizer cannot be "
+            "converted."
+        )
+    return folder / MODEL
+
+
+def _unpack(path, folder):
+    """The package's files from a zip, in which all of them are in one folder."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = {_place(part): part for part in archive.infolist()}
+            parts.pop(None, None)
+            _check_sizes(path, parts.values())
+            (folder / MODEL).mkdir()
+            for inner, part in parts.items():
+                _write_part(archive, part, folder.joinpath(*inner))
+    except DAMAGED as error:
+        raise ValueError(
+            f"{path} is not an Argos package, or is damaged: {error}."
+        ) from error
+
+
+def _place(part):
+    """Where a file of a zip is put, or None if it is not needed."""
+    if part.is_dir():
+        return None
+    _package, *inner = PurePosixPath(part.filename).parts
+    if inner in ([METADATA], [TOKENIZER]):
+        return tuple(inner)
+    if len(inner) == 2 and inner[0] == MODEL and FILE_NAME.fullmatch(inner[1]):
+        return tuple(inner)
+    return None
+
+
+def _check_sizes(path, parts):
+    size = sum(part.file_size for part in parts)
+    if size > min(LARGEST, MOST_TIMES * path.stat().st_size + SLACK):
+        raise ValueError(
+            f"{path} is not an Argos package: it would unpack to {size:,} bytes."
+        )
+
+
+def _write_part(archive, part, path):
+    with archive.open(part) as source, open(path, "xb") as target:
+        shutil.copyfileobj(source, target)
+
+
+@contextlib.contextmanager
+def _named(temporary, path):
+    """Gives errors of the block the name of the zip instead of the temporary one."""
+    try:
+        yield
+    except (FileNotFoundError, ValueError) as error:
+        text = str(error).replace(temporary, str(path))
+        kind = FileNotFoundError if isinstance(error, OSError) else ValueError
+        raise kind(text) from error

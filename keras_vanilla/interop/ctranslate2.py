@@ -1,0 +1,229 @@
+"""CTranslate2's models, and Argos's packages of them, to our Translator."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.argos_package import opened_package
+from keras_vanilla.interop.checkpoint_weights import (
+    CheckpointWeights,
+    NamedArrays,
+    Reader,
+)
+from keras_vanilla.interop.ctranslate2_file import CTranslate2Model, read_ctranslate2
+from keras_vanilla.interop.ctranslate2_names import (
+    EMBEDDINGS,
+    OUTPUT,
+    OUTPUT_BIAS,
+    POSITIONS,
+    STACKS,
+    fused_weights,
+    last_norm,
+)
+from keras_vanilla.interop.ctranslate2_settings import (
+    SETTINGS,
+    check_architecture,
+    transformer_settings,
+)
+from keras_vanilla.interop.ctranslate2_tokenizer import tokenizer_from_ctranslate2
+from keras_vanilla.interop.layer_weights import assign_weights, model_variables
+from keras_vanilla.interop.position_tables import layout_of
+from keras_vanilla.models import Transformer
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.translation import Translator
+
+
+def from_ctranslate2(path: PathLike) -> Translator:
+    """A Translator of a CTranslate2 model, such as those of Argos and LibreTranslate.
+
+    Ids, logits and searches are CTranslate2's; int8 and other small weights become the
+    float32 numbers that they stand for. Unknown ids have no text here, where Argos
+    copies a word of the source. Dropout, which only training needs, is the default.
+
+    Args:
+        path: path of a folder with `model.bin`, its vocabularies, and the SentencePiece
+            models `source.spm` and `target.spm`, or `sentencepiece.model` for both
+            languages; or of an Argos package, a `.argosmodel` or its unpacked folder.
+    Raises:
+        OSError: if a file is missing or cannot be read.
+        ValueError: if the model is not a vanilla Transformer, a file is damaged, or the
+            files contradict each other.
+    Example:
+        from_ctranslate2("translate-en_de-1_0.argosmodel").translate(["Good morning."])
+    Source: Klein et al. 2020, "The OpenNMT Neural Machine Translation Toolkit".
+    """
+    with opened_package(path) as folder:
+        content = read_ctranslate2(folder)
+        check_architecture(folder, content)
+        settings = transformer_settings(folder, content)
+        tokenizer = tokenizer_from_ctranslate2(folder, content, settings["zero_pad"])
+        readers = _readers(folder, content, tokenizer)
+        model = Transformer(
+            **settings,
+            **_choices(folder, content, tokenizer),
+            **_sizes(content, readers),
+            **_position_settings(folder, content),
+        )
+        assign_weights(model_variables(model), CheckpointWeights(readers))
+    return Translator(tokenizer, model)
+
+
+def _readers(
+    folder: Path, content: CTranslate2Model, tokenizer: Tokenizer
+) -> dict[str, Reader]:
+    """Functions that read the weights, by our names."""
+    variables = {name: partial(content.weights, name) for name in content.variables}
+    named = NamedArrays(CheckpointWeights(variables), folder)
+
+    def reader(name, change):
+        return named.reader(content.aliases.get(name, name), change)
+
+    readers = {}
+    for ours, theirs in (_tables(content) | _bias(content)).items():
+        tokens, size = content.target_vocabulary, tokenizer.target_vocabulary_size
+        if ours == "source_embedding":
+            tokens, size = content.source_vocabularies[0], tokenizer.vocabulary_size
+        readers[ours] = reader(theirs, partial(_with_rows, theirs, len(tokens), size))
+    for theirs, ours in _parts(folder, content).items():
+        for number, name in enumerate(ours):
+            readers[name] = reader(theirs, partial(_part, theirs, number, len(ours)))
+    known = {content.aliases.get(x, x) for x in (*SETTINGS, *POSITIONS.values())}
+    named.refuse_others(
+        lambda name: name in known or "/" not in name or name.endswith("/weight_scale")
+    )
+    return readers
+
+
+def _tables(content: CTranslate2Model) -> dict[str, str]:
+    """Their names of our tables, without those that are one with another."""
+    source, target = EMBEDDINGS.values()
+    tables = {"source_embedding": source}
+    if not _are_one(content, source, target):
+        tables["target_embedding"] = target
+    if not _are_one(content, target, OUTPUT):
+        tables["output"] = OUTPUT
+    return tables
+
+
+def _are_one(content, name, other):
+    """Whether two variables are one, by two names or by equal numbers."""
+    name, other = (content.aliases.get(each, each) for each in (name, other))
+    if name == other or not {name, other} <= set(content.variables):
+        return name == other
+    return np.array_equal(content.weights(name), content.weights(other))
+
+
+def _parts(folder, content) -> dict[str, list[str]]:
+    """Our names of what each of their weights in the two stacks consists of."""
+    parts = {}
+    for side in STACKS:
+        for number in range(_depth(content, side)):
+            parts |= fused_weights(side, number)
+        if _has_last_norm(folder, content):
+            parts |= last_norm(side)
+    return parts
+
+
+def _depth(content, side):
+    """The number of a stack's layers."""
+    names = (re.match(rf"{side}/layer_(\d+)/", name) for name in content.names())
+    return 1 + max((int(name[1]) for name in names if name), default=-1)
+
+
+def _has_last_norm(folder, content):
+    names = set(content.names())
+    sides = [side for side in STACKS if names & set(last_norm(side))]
+    if len(sides) == 1:
+        raise ValueError(
+            f"{folder} must have a last normalisation of encoder and decoder, or of "
+            f"neither. Received: one in the {sides[0]} alone"
+        )
+    return bool(sides)
+
+
+def _bias(content):
+    return {"output_bias": OUTPUT_BIAS} if OUTPUT_BIAS in content.names() else {}
+
+
+def _with_rows(name, tokens, size, array):
+    """A table with zeros for the ids that were added to the vocabulary.
+
+    What forbids an id, which is a bias of -inf, is zero too.
+    """
+    if len(array) != tokens:
+        raise ValueError(
+            f"{name!r} must have a row for each of the {tokens} tokens in the "
+            f"vocabulary. Received: {len(array)} rows"
+        )
+    array = np.where(np.isneginf(array), np.float32(0), array)
+    return np.pad(array, [(0, size - tokens)] + [(0, 0)] * (array.ndim - 1))
+
+
+def _part(name, number, count, array):
+    """One of several matrices, or biases, of which one is below the other."""
+    if len(array) % count:
+        raise ValueError(
+            f"{name!r} must have the rows of {count} equal matrices, one for each of "
+            f"all heads. Received: {len(array)} rows"
+        )
+    rows = len(array) // count
+    return array[number * rows : (number + 1) * rows].T
+
+
+def _choices(
+    folder: Path, content: CTranslate2Model, tokenizer: Tokenizer
+) -> dict[str, Any]:
+    """The arguments of the Transformer for its ids and its tables."""
+    tables, size = _tables(content), tokenizer.target_vocabulary_size
+    forbidden = set(range(len(content.target_vocabulary), size))
+    if _bias(content):
+        forbidden |= set(np.flatnonzero(np.isneginf(content.weights(OUTPUT_BIAS))))
+    return {
+        "share_embeddings": "target_embedding" not in tables,
+        "tie_output": "output" not in tables,
+        "output_bias": bool(_bias(content)),
+        "final_norm": _has_last_norm(folder, content),
+        "forbidden_ids": sorted(map(int, forbidden)),
+        "pad_id": tokenizer.pad_id,
+        "start_id": tokenizer.start_id,
+        "end_id": tokenizer.end_id,
+        "source_vocabulary_size": tokenizer.vocabulary_size,
+        "target_vocabulary_size": size,
+    }
+
+
+def _sizes(content, readers: Mapping[str, Reader]) -> dict[str, int]:
+    """The widths and depths of the Transformer."""
+    d_ff, decoder_d_ff = (
+        len(readers[f"{side}/0/feed_forward/inner/bias"]()) for side in STACKS
+    )
+    return {
+        "d_model": readers["source_embedding"]().shape[1],
+        "d_ff": d_ff,
+        "decoder_d_ff": None if decoder_d_ff == d_ff else decoder_d_ff,
+        **{f"num_{side}_layers": _depth(content, side) for side in STACKS},
+    }
+
+
+def _position_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]:
+    """The layout of the positions, and how many there are."""
+    names, layouts, lengths = set(content.names()), set(), []
+    for name in POSITIONS.values():
+        if name not in names:
+            raise ValueError(
+                f"{folder} has no table {name!r}: positions without one begin with 1, "
+                "as in OpenNMT-tf, and cannot be converted."
+            )
+        table = content.weights(name)
+        layouts.add(layout_of(table.reshape(-1, table.shape[-1])))
+        lengths.append(len(table))
+    if len(layouts) > 1:
+        raise ValueError(
+            f"{folder} must have one layout of positions. Received: {sorted(layouts)}"
+        )
+    return {"position_layout": layouts.pop(), "max_length": min(lengths)}

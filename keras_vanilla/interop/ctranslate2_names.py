@@ -1,0 +1,75 @@
+"""CTranslate2's names of the weights and settings of a Transformer, beside ours."""
+
+import keras
+
+EMBEDDINGS = {
+    "source_embedding": "encoder/embeddings_0/weight",
+    "target_embedding": "decoder/embeddings/weight",
+}
+OUTPUT = "decoder/projection/weight"
+OUTPUT_BIAS = "decoder/projection/bias"
+STACKS = "encoder", "decoder"
+POSITIONS = {side: f"{side}/position_encodings/encodings" for side in STACKS}
+LINEARS = {  # of a layer; several of ours are one of theirs, one below the other
+    "self_attention/linear_0": [
+        f"self_attention/{x}" for x in ("query", "key", "value")
+    ],
+    "self_attention/linear_1": ["self_attention/output"],
+    "attention/linear_0": ["cross_attention/query"],
+    "attention/linear_1": ["cross_attention/key", "cross_attention/value"],
+    "attention/linear_2": ["cross_attention/output"],
+    "ffn/linear_0": ["feed_forward/inner"],
+    "ffn/linear_1": ["feed_forward/outer"],
+}
+NORMS = {
+    "self_attention/layer_norm": "self_attention_norm",
+    "attention/layer_norm": "cross_attention_norm",
+    "ffn/layer_norm": "feed_forward_norm",
+}
+KINDS = {"weight": "kernel", "bias": "bias", "gamma": "gamma", "beta": "beta"}
+ACTIVATIONS = {"relu": 0, "silu": 2, "gelu": 3, "tanh": 5, "sigmoid": 6}
+NO_NAMES = {1: "GELU by tanh", 4: "GELU by sigmoid"}  # activations that Keras lacks
+
+
+def fused_weights(side: str, number: int) -> dict[str, list[str]]:
+    """Our names of the weights that make up each of theirs in a layer.
+
+    Args:
+        side: "encoder" or "decoder".
+        number: int, of the layer.
+    Returns:
+        Dict of their name -> list of ours. Kernels are transposed there.
+    """
+    together = {
+        **{f"{name}/weight": ours for name, ours in LINEARS.items()},
+        **{f"{name}/bias": ours for name, ours in LINEARS.items()},
+        **{f"{name}/gamma": [ours] for name, ours in NORMS.items()},
+        **{f"{name}/beta": [ours] for name, ours in NORMS.items()},
+    }
+    return {
+        f"{side}/layer_{number}/{theirs}": [
+            f"{side}/{number}/{name}/{KINDS[theirs.rpartition('/')[2]]}"
+            for name in ours
+        ]
+        for theirs, ours in together.items()
+        if side == "decoder" or not theirs.startswith("attention/")
+    }
+
+
+def last_norm(side: str) -> dict[str, list[str]]:
+    """The same of a stack's last normalisation."""
+    kinds = "gamma", "beta"
+    return {f"{side}/layer_norm/{kind}": [f"{side}_norm/{kind}"] for kind in kinds}
+
+
+def activation_number(name: str) -> int | None:
+    """CTranslate2's number of an activation, or None if it does not have it.
+
+    Args:
+        name: str, one of Keras's; "swish" is "silu".
+    """
+    function = keras.activations.get(name)
+    for ours, number in ACTIVATIONS.items():
+        if keras.activations.get(ours) is function:
+            return number
+    return None

@@ -1,0 +1,186 @@
+"""The tokens of CTranslate2's vocabularies as our tokenizers, and back."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+from keras_vanilla.interop.ctranslate2_file import CTranslate2Model
+from keras_vanilla.interop.marian_tokenizer import END, PAD, UNKNOWN, model_of_tokens
+from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
+from keras_vanilla.tokenizer.marian_vocabulary import CODE
+from keras_vanilla.tokenizer.special_ids import load_model
+from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
+
+START = "<s>"
+BLANK = "<blank>"  # the pad of OpenNMT-py
+SHARED_FILE = "sentencepiece.model"
+FILES = "source.spm", "target.spm"
+PIECE = ModelProto.SentencePiece
+
+
+def tokenizer_from_ctranslate2(
+    folder: Path, content: CTranslate2Model, from_zeros: bool
+) -> Tokenizer:
+    """The tokenizer of a model folder, whose ids are those of the vocabularies.
+
+    A pad is added after the last token if the vocabularies have none. Text is
+    segmented by the SentencePiece models, `source.spm` and `target.spm`, or
+    `sentencepiece.model` for both languages, in the folder or the one around it.
+
+    Args:
+        folder: path.
+        content: CTranslate2Model.
+        from_zeros: bool. The decoder starts with a vector of zeros: a Marian model,
+            whose texts may begin with the code of a language.
+    Raises:
+        FileNotFoundError: if there is no SentencePiece model.
+        ValueError: if a vocabulary and its SentencePiece model do not belong together,
+            a token occurs twice, or special tokens are missing or have two ids.
+    """
+    sides = [content.source_vocabularies[0], content.target_vocabulary]
+    _check_tokens(folder, sides)
+    config = content.config
+    sides, pad = _with_pad(sides)
+    start = pad if from_zeros else config["decoder_start_token"]
+    special = {
+        "pad_id": _id_of(folder, sides, pad),
+        "unknown_id": _id_of(folder, sides, config["unk_token"]),
+        "start_id": _id_of(folder, sides[1:], start),
+        "end_id": _id_of(folder, sides, config["eos_token"]),
+    }
+    names = {"pad_id": PAD, "unknown_id": UNKNOWN, "end_id": END}
+    for side in sides:
+        for name, token in names.items():
+            side[special[name]] = token
+    _check_tokens(folder, sides)
+    paths = _models(folder)
+    plain = _plain_tokenizer(paths)
+    if plain is not None and vocabularies(plain) == sides:
+        if plain.get_config() == special:
+            return plain
+    models = [
+        _with_start(model_of_tokens(path, side), special["start_id"], special["pad_id"])
+        for path, side in zip(paths, sides, strict=True)
+    ]
+    return MarianTokenizer(
+        *models,
+        **special,
+        vocabulary_size=len(sides[0]),
+        target_vocabulary_size=len(sides[1]),
+        reads_codes=from_zeros or any(map(CODE.fullmatch, sides[0])),
+    )
+
+
+def vocabularies(tokenizer: Tokenizer) -> list[list[str]]:
+    """The tokens of source and target by their ids, each once.
+
+    Args:
+        tokenizer: Tokenizer.
+    Raises:
+        ValueError: if two ids have the same token, the tokenizer is not SentencePiece's
+            or puts a language's code before each text.
+    """
+    require_sentencepiece("A CTranslate2 model", tokenizer)
+    if getattr(tokenizer, "target_language", None) is not None:
+        raise ValueError(
+            "A CTranslate2 model takes the code of a language from each text; use the "
+            "tokenizer `with_target_language(None)`. Received: a tokenizer with "
+            f"target_language={tokenizer.target_language!r}"
+        )
+    special = {
+        tokenizer.start_id: START,
+        tokenizer.pad_id: PAD,  # also where a target starts with it
+        tokenizer.unknown_id: UNKNOWN,
+        tokenizer.end_id: END,
+    }
+    sides = [
+        _tokens(tokenizer.source_model, tokenizer.vocabulary_size, special),
+        _tokens(tokenizer.target_model, tokenizer.target_vocabulary_size, special),
+    ]
+    _check_tokens("The tokenizer", sides)
+    return sides
+
+
+def sentencepiece_files(tokenizer: Tokenizer) -> dict[str, bytes]:
+    """The SentencePiece models by the names of their files; one if they are equal."""
+    models = tokenizer.source_model, tokenizer.target_model
+    if models[0] == models[1]:
+        return {SHARED_FILE: models[0]}
+    return dict(zip(FILES, models, strict=True))
+
+
+def _tokens(model: bytes, size: int, special: Mapping[int, str]) -> list[str]:
+    processor = load_model(model, "the model")
+    count = processor.get_piece_size()
+    return [
+        special.get(id_)
+        or (processor.id_to_piece(id_) if id_ < count else f"<unused_{id_}>")
+        for id_ in range(size)
+    ]
+
+
+def _check_tokens(where: object, sides: Sequence[Sequence[str]]) -> None:
+    for tokens in sides:
+        token, count = Counter(tokens).most_common(1)[0]
+        if count > 1 or "" in tokens:
+            raise ValueError(
+                f"{where} must have each token once, and none without text. Received: "
+                f"{token if count > 1 else ''!r}"
+            )
+
+
+def _with_pad(sides: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
+    """The vocabularies with a pad, which has the same id in both, and its token."""
+    for pad in (PAD, BLANK):
+        ids = {side.index(pad) if pad in side else None for side in sides}
+        if len(ids) == 1 and None not in ids:
+            return [list(side) for side in sides], pad
+    size = max(map(len, sides))
+    unused = [f"<unused_{id_}>" for id_ in range(size)]
+    return [[*side, *unused[len(side) :], PAD] for side in sides], PAD
+
+
+def _id_of(folder: Path, sides: Sequence[Sequence[str]], token: Any) -> int:
+    """The id of a special token, which is the same on both sides."""
+    ids = [side.index(token) if token in side else None for side in sides]
+    if len(set(ids)) != 1 or None in ids:
+        raise ValueError(
+            f"{folder} must have the token {token!r} with one id in its vocabularies. "
+            f"Received: {ids}"
+        )
+    return ids[0]
+
+
+def _models(folder: Path) -> list[Path]:
+    """The SentencePiece models of source and target."""
+    for place in (folder, folder.parent):
+        for names in (FILES, (SHARED_FILE, SHARED_FILE)):
+            paths = [place / name for name in names]
+            if all(path.is_file() for path in paths):
+                return paths
+    raise FileNotFoundError(
+        f"{folder} must have SentencePiece models: {FILES[0]} and {FILES[1]}, or "
+        f"{SHARED_FILE} for both languages. Copy them there."
+    )
+
+
+def _plain_tokenizer(paths: Sequence[Path]) -> Tokenizer | None:
+    """The tokenizer of the models alone, if their special ids agree."""
+    try:
+        return Tokenizer.from_files(*paths)
+    except ValueError:
+        return None
+
+
+def _with_start(model: bytes, start_id: int, pad_id: int) -> bytes:
+    """The model with the piece that starts a target, which is not text."""
+    if start_id == pad_id:
+        return model
+    proto = ModelProto.FromString(model)
+    proto.pieces[start_id].type = PIECE.CONTROL
+    proto.trainer_spec.bos_id = start_id
+    proto.trainer_spec.bos_piece = proto.pieces[start_id].piece
+    return proto.SerializeToString()

@@ -1,0 +1,37 @@
+"""Tables of positions in other formats: which of our layouts they are."""
+
+import numpy as np
+
+from keras_vanilla.layers import PositionalEncoding
+from keras_vanilla.layers.positional_encoding import LAYOUTS
+
+ROUNDING = 2e-3  # of angles in float32 after 5,000 positions, and of float16
+
+
+def sinusoids(layout: str, length: int, width: int) -> np.ndarray:
+    """The positions of our layer as a float32 table (length, width).
+
+    Args:
+        layout: str, as of `PositionalEncoding`.
+        length: int.
+        width: int.
+    """
+    nothing = np.zeros((1, length, width), "float32")
+    table = PositionalEncoding(layout=layout, dtype="float32")(nothing)
+    return np.asarray(table, dtype="float32")[0]
+
+
+def layout_of(table: np.ndarray) -> str:
+    """The layout whose sinusoids a table (length, width) holds.
+
+    Raises:
+        ValueError: if it holds none of them, such as learned positions.
+    """
+    for layout in LAYOUTS:
+        expected = sinusoids(layout, *table.shape)
+        if np.allclose(table, expected, rtol=0, atol=ROUNDING):
+            return layout
+    raise ValueError(
+        "The positions must be sinusoids: learned positions are not the paper's. "
+        f"Received: a table {table.shape} that differs from all layouts {LAYOUTS}"
+    )

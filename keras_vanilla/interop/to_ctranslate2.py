@@ -1,0 +1,215 @@
+"""Our Translator to a folder of CTranslate2, which translates in batches on servers."""
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from keras_vanilla._checks import check_choice
+from keras_vanilla._types import PathLike
+from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, Reader
+from keras_vanilla.interop.ctranslate2_file import CTranslate2Model, write_ctranslate2
+from keras_vanilla.interop.ctranslate2_names import (
+    ACTIVATIONS,
+    EMBEDDINGS,
+    OUTPUT,
+    OUTPUT_BIAS,
+    POSITIONS,
+    STACKS,
+    activation_number,
+    fused_weights,
+    last_norm,
+)
+from keras_vanilla.interop.ctranslate2_quantization import quantize_int8
+from keras_vanilla.interop.ctranslate2_tokenizer import (
+    END,
+    START,
+    UNKNOWN,
+    sentencepiece_files,
+    vocabularies,
+)
+from keras_vanilla.interop.layer_weights import model_variables, read_weights
+from keras_vanilla.interop.position_tables import sinusoids
+from keras_vanilla.models import Transformer
+from keras_vanilla.translation import Translator
+
+QUANTIZATIONS = None, "int8", "float16"
+
+
+def to_ctranslate2(
+    translator: Translator, folder: PathLike, quantize: str | None = None
+) -> None:
+    """Writes a Translator as a folder that `ctranslate2.Translator` opens.
+
+    That computes the same logits. It takes and gives tokens, which are the pieces of
+    the SentencePiece models in the folder: `source.spm` and `target.spm`, or
+    `sentencepiece.model` for both languages. A pad that is never in an output, and is
+    the last id, is left out of the vocabulary; other forbidden ids have the bias -inf.
+
+    Args:
+        translator: Translator of the paper's layers, with a `Tokenizer`.
+        folder: path that does not exist.
+        quantize: "int8" or "float16" for smaller files; None for float32. CTranslate2
+            converts any of them to its `compute_type` when it opens the folder.
+    Raises:
+        FileExistsError: if there is something of this name.
+        ValueError: if CTranslate2 cannot compute what the model does, the tokenizer is
+            not SentencePiece's or puts a language's code before each text, two ids have
+            the same token, or `quantize` is none of the three.
+    Example:
+        to_ctranslate2(Translator.load("translator.keras"), "server", "int8")
+    """
+    check_choice("quantize", quantize, QUANTIZATIONS)
+    translator = translator.in_float32()
+    model, tokenizer = translator.model, translator.tokenizer
+    _check(model)
+    tokens = vocabularies(tokenizer)
+    if _drops_pad(model):
+        tokens = [side[:-1] for side in tokens]
+    readers, aliases = _weights(model, len(tokens[0]), len(tokens[1]))
+    readers = _quantized(readers, quantize) | _settings(model)
+    start = END if model.start_id >= len(tokens[1]) else tokens[1][model.start_id]
+    content = CTranslate2Model(
+        CheckpointWeights(readers),
+        aliases,
+        _config(model, start),
+        [tokens[0]],
+        tokens[1],
+    )
+    write_ctranslate2(folder, content, sentencepiece_files(tokenizer))
+
+
+def _check(model: Transformer) -> None:
+    """Refuses what CTranslate2 does not compute."""
+    for name in ("encoder_layer", "decoder_layer"):
+        if getattr(model, name) is not None:
+            raise ValueError(
+                f"CTranslate2 has the paper's layers alone. Received: {name}="
+                f"{getattr(model, name)!r}"
+            )
+    if activation_number(model.activation) is None:
+        raise ValueError(
+            f"CTranslate2 has the activations {', '.join(ACTIVATIONS)}. Received: "
+            f"activation={model.activation!r}"
+        )
+
+
+def _drops_pad(model: Transformer) -> bool:
+    """Whether the vocabulary can do without the pad, which then nothing reads."""
+    last = {model.source_vocabulary_size - 1, model.target_vocabulary_size - 1}
+    from_pad = model.start_id == model.pad_id and not model.zero_pad
+    return last == {model.pad_id} == set(model.forbidden_ids) and not from_pad
+
+
+def _weights(
+    model: Transformer, source_size: int, target_size: int
+) -> tuple[dict[str, Reader], dict[str, str]]:
+    """Functions that read the weights by their names, and other names of tables."""
+    variables = model_variables(model)
+    readers, aliases = {}, {POSITIONS["encoder"]: POSITIONS["decoder"]}
+    tables = {theirs: ours for ours, theirs in EMBEDDINGS.items()} | {OUTPUT: "output"}
+    source, target = EMBEDDINGS.values()
+    if model.share_embeddings:
+        tables[target], aliases[source] = tables.pop(source), target
+    if model.tie_output:
+        del tables[OUTPUT]
+        aliases[OUTPUT] = target
+    for theirs, ours in tables.items():
+        size = source_size if theirs == source else target_size
+        readers[theirs] = functools.partial(_table, variables[ours], size)
+    for theirs, ours in _parts(model).items():
+        together = {name: variables[name] for name in ours}
+        readers[theirs] = functools.partial(_one_below_the_other, together)
+    readers[POSITIONS["decoder"]] = functools.partial(
+        sinusoids, model.position_layout, model.max_length, model.d_model
+    )
+    forbids = any(id_ < target_size for id_ in model.forbidden_ids)
+    if forbids or model.logits_bias is not None:
+        readers[OUTPUT_BIAS] = functools.partial(_output_bias, model, target_size)
+    return readers, aliases
+
+
+def _parts(model):
+    """Our names of what each of their weights in the two stacks consists of."""
+    parts = {}
+    for side in STACKS:
+        for number in range(getattr(model, f"num_{side}_layers")):
+            parts |= fused_weights(side, number)
+        if getattr(model, f"{side}_norm") is not None:
+            parts |= last_norm(side)
+    return parts
+
+
+def _table(variable, size):
+    """The first rows of a table, or the first numbers of a bias."""
+    return read_weights({"table": variable})["table"][:size]
+
+
+def _one_below_the_other(variables):
+    return np.concatenate([array.T for array in read_weights(variables).values()])
+
+
+def _output_bias(model, size):
+    """The bias of the logits, which forbids ids."""
+    bias = np.zeros(size, "float32")
+    if model.logits_bias is not None:
+        bias = _table(model.logits_bias.bias, size).copy()
+    bias[[id_ for id_ in model.forbidden_ids if id_ < size]] = -np.inf
+    return bias
+
+
+def _settings(model: Transformer) -> dict[str, Reader]:
+    """What CTranslate2 keeps beside the weights, under its names and in its types."""
+    both = {
+        "num_heads": np.int16(model.num_heads),
+        "pre_norm": np.int8(model.normalize_first),
+        "activation": np.int8(activation_number(model.activation)),
+        "scale_embeddings": np.int8(model.scale_embeddings),
+    }
+    no = np.int8(False)
+    encoder = both | {"embeddings_merge": no, "multi_query_attention": no}
+    decoder = both | {
+        "alignment_layer": np.int16(-1),
+        "alignment_heads": np.int16(1),
+        "alibi": no,
+        "alibi_use_positive_positions": no,
+        "scale_alibi": no,
+        "start_from_zero_embedding": np.int8(_starts_from_zeros(model)),
+    }
+    named = {f"encoder/{name}": value for name, value in encoder.items()}
+    named |= {f"decoder/{name}": value for name, value in decoder.items()}
+    return {name: functools.partial(np.array, value) for name, value in named.items()}
+
+
+def _starts_from_zeros(model):
+    return model.zero_pad and model.start_id == model.pad_id
+
+
+def _config(model, start):
+    return {
+        "unk_token": UNKNOWN,
+        "bos_token": START,
+        "eos_token": END,
+        "decoder_start_token": start,
+        "add_source_bos": False,
+        "add_source_eos": model.source_end,
+        "layer_norm_epsilon": model.layer_norm_epsilon,
+        "multi_query_attention": False,
+    }
+
+
+def _quantized(readers: Mapping[str, Reader], quantize: str | None) -> dict:
+    """The readers of smaller weights; int8 for matrices alone, with their scales."""
+    if quantize is None:
+        return dict(readers)
+    if quantize == "float16":
+        return {
+            name: lambda read=read: read().astype("float16")
+            for name, read in readers.items()
+        }
+    quantized = dict(readers)
+    for name, read in readers.items():
+        if name.endswith("/weight"):
+            quantized[name] = lambda read=read: quantize_int8(read())[0]
+            quantized[f"{name}_scale"] = lambda read=read: quantize_int8(read())[1]
+    return quantized

@@ -9,7 +9,6 @@ from urllib.parse import unquote
 import pytest
 
 nbformat = pytest.importorskip("nbformat", reason="no Jupyter is installed")
-nbclient = pytest.importorskip("nbclient", reason="no Jupyter is installed")
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NAMES = [
@@ -80,6 +79,7 @@ def table():
 @pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_top_to_bottom_and_says_what_it_said(name, tmp_path, monkeypatch):
+    nbclient = pytest.importorskip("nbclient", reason="no Jupyter is installed")
     monkeypatch.setenv("KERAS_VANILLA_FAST", "1")
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     committed, run = notebook(name), notebook(name)

@@ -13,6 +13,7 @@ from checks import (
     weights_of,
     with_mask,
 )
+from tiers import in_full
 
 from keras_vanilla.layers import MultiHeadAttention
 
@@ -49,7 +50,7 @@ def keras_and_ours(inputs, **arguments):
     return theirs, ours
 
 
-@pytest.mark.parametrize("with_key", [False, True])
+@pytest.mark.parametrize("with_key", [True, *in_full(False)])
 def test_it_is_a_keras_layer(with_key, tmp_path):
     inputs = random_inputs()
     if not with_key:

@@ -36,6 +36,7 @@ def gated_model(**settings):
     return randomize(Transformer(**SIZES, **makers, **settings))
 
 
+@pytest.mark.full
 def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
     model = gated_model()
     assert all(

@@ -55,7 +55,11 @@ def true_values(model):
 @pytest.fixture
 def model():
     model = Transformer.from_preset(
-        "tiny", source_vocabulary_size=V, dropout=0.0, num_encoder_layers=1
+        "tiny",
+        source_vocabulary_size=V,
+        dropout=0.0,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
     )
     # A learning rate of 0 keeps the weights, so that the whole epoch can be recomputed.
     model.compile(

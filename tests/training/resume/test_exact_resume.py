@@ -97,7 +97,7 @@ def kill_all_along(folder, capsys, kills):
 
 @pytest.mark.parametrize(
     ("crash", "metrics"),
-    [(3, ("mae",)), (6, ()), *in_full(*((n, ("mae",)) for n in (1, 4, 5, 8, 16)))],
+    [(3, ("mae",)), *in_full((6, ()), *((n, ("mae",)) for n in (1, 4, 5, 8, 16)))],
 )
 def test_it_resumes_exactly_wherever_it_stopped(tmp_path, crash, metrics):
     whole, again = compiled(metrics=metrics), compiled(seed=2, metrics=metrics)
@@ -175,7 +175,7 @@ def toy_pairs(count=60):
 
 @pytest.mark.parametrize(
     ("first_step", "initial_epoch", "shuffle"),
-    [(3, 1, True), (0, 0, False), *in_full((0, 0, True), (5, 0, True), (0, 2, True))],
+    [(3, 1, True), *in_full((0, 0, False), (0, 0, True), (5, 0, True), (0, 2, True))],
 )
 def test_batches_resume_wherever_they_began(
     tmp_path, first_step, initial_epoch, shuffle

@@ -73,6 +73,17 @@ def from_ctranslate2(path: PathLike) -> Translator:
     return Translator(tokenizer, model)
 
 
+def is_ctranslate2(path: Path) -> bool:
+    """Whether a path looks like what `from_ctranslate2` reads.
+
+    Args:
+        path: path of a file or folder.
+    """
+    if path.is_dir():
+        return any((path / name).exists() for name in ("model.bin", "model/model.bin"))
+    return path.suffix == ".argosmodel"
+
+
 def _readers(
     folder: Path, content: CTranslate2Model, tokenizer: Tokenizer
 ) -> dict[str, Reader]:

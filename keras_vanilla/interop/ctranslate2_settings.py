@@ -66,6 +66,11 @@ def check_architecture(folder: Path, content: CTranslate2Model) -> None:
         raise _other(folder, FOREIGN["encoder/embeddings_1"], "source_2_vocabulary")
     if content.config.get("add_source_bos"):
         raise _other(folder, "a start before each source", "add_source_bos")
+    if content.config.get("decoder_start_token") is None:
+        raise ValueError(
+            f"{folder} has no decoder_start_token: its translations begin with a token "
+            "that the user gives, such as a language. That cannot be converted."
+        )
 
 
 def transformer_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]:

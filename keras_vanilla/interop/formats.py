@@ -6,8 +6,10 @@ from pathlib import Path
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
+from keras_vanilla.interop.ctranslate2 import from_ctranslate2, is_ctranslate2
 from keras_vanilla.interop.marian import from_marian
 from keras_vanilla.interop.marian_npz import from_marian_npz
+from keras_vanilla.interop.to_ctranslate2 import to_ctranslate2
 from keras_vanilla.interop.to_marian import to_marian
 from keras_vanilla.translation import Translator
 
@@ -35,6 +37,12 @@ FORMATS = {
         lambda path: path.suffix == ".keras",
         Translator.load,
         lambda translator, path: translator.save(path, overwrite=False),
+    ),
+    "ctranslate2": Format(
+        "a CTranslate2 folder with model.bin, or an Argos package",
+        is_ctranslate2,
+        from_ctranslate2,
+        to_ctranslate2,
     ),
     "marian": Format(
         "a folder of a Hugging Face model with config.json",

@@ -32,14 +32,13 @@ def make(folder, preset, quantize, beam_sizes, limits, lines):
     missing = {size: path for size, path in paths.items() if not path.exists()}
     if not missing:
         return
-    import ctranslate2_peer
-
     from keras_vanilla import export
+    from keras_vanilla.interop import to_ctranslate2
 
     folder.mkdir(parents=True, exist_ok=True)
     translator = _translator(folder.parent / TOKENIZER, preset, lines)
     if not (folder / PEER_FOLDER).exists():
-        ctranslate2_peer.write(translator, folder / PEER_FOLDER, quantize)
+        to_ctranslate2(translator, folder / PEER_FOLDER, quantize)
     _force_lengths(translator.model)
     for size, path in missing.items():  # int8 of random weights may say another word
         settings = {"quantize": quantize, "beam_size": size, "check": "structure"}

@@ -45,6 +45,8 @@ def make_spec(tokens, seed=0, **options):
         for layer in side.layer:
             _set_layer(draw, layer)
     _set_linear(draw, spec.decoder.projection, len(tokens), D_MODEL)
+    never = [tokens.index(token) for token in SPECIAL[:3] if token in tokens]
+    spec.decoder.projection.bias[never] = -50  # as a training makes them
     spec.decoder.embeddings.weight = spec.encoder.embeddings[0].weight
     spec.register_source_vocabulary(tokens)
     spec.register_target_vocabulary(tokens)

@@ -125,8 +125,9 @@ def test_small_preset_has_its_documented_size():
 
 
 def test_an_override_wins_over_the_preset():
-    model = Transformer.from_preset("tiny", source_vocabulary_size=11, d_ff=13)
-    assert {**PRESETS["tiny"], "d_ff": 13}.items() <= model.get_config().items()
+    overrides = {"d_ff": 13, **ONE_LAYER_EACH}
+    model = Transformer.from_preset("tiny", source_vocabulary_size=11, **overrides)
+    assert {**PRESETS["tiny"], **overrides}.items() <= model.get_config().items()
 
 
 # Properties, over random shapes: every dimension another prime
@@ -198,7 +199,8 @@ def test_padding_never_changes_real_positions(policy, tolerance, shape):
 
 
 def test_a_masked_source_end_is_as_if_it_were_not_there():
-    with_end, without = make_model(), make_model(source_end=False)
+    with_end = make_model(**ONE_LAYER_EACH)
+    without = make_model(source_end=False, **ONE_LAYER_EACH)
     source = np.array([[7, 5, 9], [4, 6, 0]])
     ended = np.array([[7, 5, 9, 3], [4, 6, 3, 0]])
     feed = {"target_ids": INPUTS["target_ids"]}
@@ -283,7 +285,8 @@ def test_logits_are_float32_whatever_the_policy(policy, as_global):
     try:
         if as_global:
             keras.config.set_dtype_policy(policy)
-        model = make_model(output_bias=True, dtype=None if as_global else policy)
+        dtype = None if as_global else policy
+        model = make_model(output_bias=True, dtype=dtype, **ONE_LAYER_EACH)
         logits = model(INPUTS)
     finally:
         keras.config.set_dtype_policy(before)
@@ -305,7 +308,8 @@ def test_logits_are_float32_whatever_the_policy(policy, as_global):
 
 @pytest.mark.parametrize("name", ["paper", *in_full("all")])
 def test_config_makes_an_equal_model(name):
-    model = make_model(**CONFIGS[name], name="translator")
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
+    model = make_model(**CONFIGS[name], **layers, name="translator")
     copy = Transformer.from_config(model.get_config())
     assert copy.get_config() == model.get_config() and copy.name == "translator"
     copy.set_weights(model.get_weights())
@@ -445,7 +449,7 @@ def test_attention_weights_are_those_of_the_first_layers_attention(model):
 
 
 def test_encode_is_without_dropout_and_gives_the_mask():
-    model = make_model(dropout=0.5)
+    model = make_model(dropout=0.5, **ONE_LAYER_EACH)
     memory, mask = model.encode(INPUTS["source_ids"])
     assert tuple(memory.shape) == (2, 5, 10)
     np.testing.assert_array_equal(mask, INPUTS["source_ids"] != 0)
@@ -546,12 +550,12 @@ def test_forbidden_ids_are_ids_that_do_not_end_an_output(ids, message):
 
 
 def test_searches_and_steps_never_choose_forbidden_ids():
-    free = make_model()
+    free = make_model(**ONE_LAYER_EACH)
     sources = INPUTS["source_ids"]
     usual = array(greedy_search(free, sources, 9), "int32")
     forbidden = sorted({*usual.ravel().tolist()} - {free.end_id})
     assert forbidden != [free.pad_id]
-    model = make_model(forbidden_ids=forbidden)
+    model = make_model(forbidden_ids=forbidden, **ONE_LAYER_EACH)
     cache = model.start_cache(*model.encode(sources), 5)
     logits = array(model.decode_step(np.array([2, 2]), 0, cache)[0])
     assert np.flatnonzero(np.isneginf(logits).all(axis=0)).tolist() == forbidden
@@ -566,7 +570,7 @@ def test_searches_and_steps_never_choose_forbidden_ids():
 
 
 def test_forbidden_ids_have_no_probability():
-    model = make_model(forbidden_ids=[5, 7])
+    model = make_model(forbidden_ids=[5, 7], **ONE_LAYER_EACH)
     sources = INPUTS["source_ids"]
     ids, score = greedy_search(model, sources, 1, return_scores=True)
     feed = {"source_ids": sources, "target_ids": np.array([[2], [2]])}
@@ -578,12 +582,13 @@ def test_forbidden_ids_have_no_probability():
 
 
 def test_pre_norm_can_do_without_a_last_norm():
-    model = Transformer(**SIZES, normalize_first=True, final_norm=False)
+    sizes = {**SIZES, **ONE_LAYER_EACH}
+    model = Transformer(**sizes, normalize_first=True, final_norm=False)
     assert model.encoder_norm is None and model.decoder_norm is None
 
 
 def test_each_side_has_its_own_feed_forward_width():
-    model = Transformer(**SIZES, decoder_d_ff=3)
+    model = Transformer(**{**SIZES, **ONE_LAYER_EACH}, decoder_d_ff=3)
     assert {layer.d_ff for layer in model.encoder_layers} == {7}
     assert {layer.d_ff for layer in model.decoder_layers} == {3}
     with pytest.raises(ValueError, match="`decoder_d_ff` must be .* Received: 0"):
@@ -652,7 +657,7 @@ def test_fit_ends_an_epoch_of_endless_batches():
 
 
 def test_attention_weights_are_carried_only_when_asked_for(monkeypatch):
-    model, without_weights = make_model(), []
+    model, without_weights = make_model(**ONE_LAYER_EACH), []
     attend = MultiHeadAttention.attend
 
     def counted(self, *args, **kwargs):

@@ -61,6 +61,7 @@ def test_tokens_and_scores_are_those_of_ctranslate2(package, translator, model):
     assert config["pad_id"] == 1 and config["start_id"] == 2  # <blank> and <s>
 
 
+@pytest.mark.filterwarnings("ignore:.* reached their longest length")
 def test_greedy_search_and_texts_are_those_of_ctranslate2(package, translator):
     runtime = open_runtime(package / "model")
     sources = translator.encode(LINES[:9])

@@ -4,7 +4,7 @@ import argparse
 
 from keras_vanilla.cli.console import add_command, refuse_existing
 
-FORMATS = ("keras", "marian")
+FORMATS = ("keras", "marian", "ctranslate2")
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -18,11 +18,15 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "model",
         metavar="FROM",
-        help="a .keras file, or the folder of an OPUS-MT model of Hugging Face",
+        help="a .keras file, an .argosmodel file, or the folder of a model of Hugging "
+        "Face's (OPUS-MT), of Marian or of CTranslate2",
     )
     command.add_argument("output", metavar="TO", help="must not exist yet")
     command.add_argument(
         "--format", choices=FORMATS, help="of TO (.keras: keras; else it is needed)"
+    )
+    command.add_argument(
+        "--quantize", choices=["int8", "float16"], help="of ctranslate2 (float32)"
     )
 
 
@@ -35,8 +39,13 @@ def _convert(options):
             f"{options.output} does not end with .keras: give its --format, one of "
             f"{', '.join(FORMATS)}."
         )
+    settings = {}
+    if options.quantize is not None:
+        if options.format != "ctranslate2":
+            raise ValueError("--quantize is for --format ctranslate2.")
+        settings["quantize"] = options.quantize
     translator = read_translator(options.model)
-    write_translator(translator, options.output, options.format)
+    write_translator(translator, options.output, options.format, **settings)
     model = translator.model
     print(
         f"{options.output} is written: {model.num_encoder_layers} + "

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
@@ -22,13 +23,14 @@ class Format:
         description: str, for errors.
         recognises: function of a path; True if it looks like this format.
         read: function of a path that returns a Translator.
-        write: function of a Translator and a path, or None if it is only read.
+        write: function of a Translator, a path and settings of its own, or None if it
+            is only read.
     """
 
     description: str
     recognises: Callable[[Path], bool]
     read: Callable[[Path], Translator]
-    write: Callable[[Translator, Path], None] | None
+    write: Callable[..., None] | None
 
 
 FORMATS = {
@@ -79,7 +81,7 @@ def read_translator(path: PathLike) -> Translator:
 
 
 def write_translator(
-    translator: Translator, path: PathLike, format: str | None = None
+    translator: Translator, path: PathLike, format: str | None = None, **settings: Any
 ) -> None:
     """Writes a Translator in any of these formats.
 
@@ -88,6 +90,8 @@ def write_translator(
         path: path of a file or folder that does not exist.
         format: str, one of `FORMATS` that is written; None means "keras" for a name
             that ends with ".keras".
+        settings: other arguments of the format's function, such as
+            `quantize="int8"` of `to_ctranslate2`.
     Raises:
         ValueError: if the format is unknown, or none is given and the name does not
             tell it; also as the function of the format.
@@ -103,4 +107,4 @@ def write_translator(
             )
         format = "keras"
     check_choice("format", format, written)
-    FORMATS[format].write(translator, path)
+    FORMATS[format].write(translator, path, **settings)

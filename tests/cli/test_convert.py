@@ -46,6 +46,24 @@ def test_out_and_in_again(
     )
 
 
+def test_ctranslate2_and_back(trained_file, tmp_path, capfd):
+    folder, again = tmp_path / "server", tmp_path / "again.keras"
+    command = ["convert", str(trained_file), str(folder), "--format", "ctranslate2"]
+    assert main(command) == 0 and main(["convert", str(folder), str(again)]) == 0
+    expected = Translator.load(trained_file).model.get_weights()
+    received = Translator.load(again).model.get_weights()
+    assert {each.shape for each in expected} <= {each.shape for each in received}
+    small = [*command[:2], str(tmp_path / "small"), *command[3:], "--quantize", "int8"]
+    assert main(small) == 0
+    sizes = [
+        (path / "model.bin").stat().st_size for path in (tmp_path / "small", folder)
+    ]
+    assert sizes[0] < 0.4 * sizes[1]
+    capfd.readouterr()
+    error = fails(capfd, trained_file, tmp_path / "x.keras", "--quantize", "int8")
+    assert "--quantize is for --format ctranslate2" in error
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -15,7 +15,6 @@ from keras_vanilla.interop.checkpoint_weights import (
     NamedArrays,
     Reader,
 )
-from keras_vanilla.interop.ctranslate2_file import CTranslate2Model, read_ctranslate2
 from keras_vanilla.interop.ctranslate2_names import (
     EMBEDDINGS,
     OUTPUT,
@@ -31,6 +30,10 @@ from keras_vanilla.interop.ctranslate2_settings import (
     transformer_settings,
 )
 from keras_vanilla.interop.ctranslate2_tokenizer import tokenizer_from_ctranslate2
+from keras_vanilla.interop.files.ctranslate2_file import (
+    CTranslate2Model,
+    read_ctranslate2,
+)
 from keras_vanilla.interop.layer_weights import assign_weights, model_variables
 from keras_vanilla.interop.position_tables import layout_of
 from keras_vanilla.models import Transformer

@@ -4,13 +4,13 @@ import math
 from pathlib import Path
 from typing import Any
 
-from keras_vanilla.interop.ctranslate2_file import CTranslate2Model
 from keras_vanilla.interop.ctranslate2_names import (
     ACTIVATIONS,
     EMBEDDINGS,
     NO_NAMES,
     STACKS,
 )
+from keras_vanilla.interop.files.ctranslate2_file import CTranslate2Model
 
 READ = ("num_heads", "pre_norm", "activation", "scale_embeddings")
 READ += ("start_from_zero_embedding",)

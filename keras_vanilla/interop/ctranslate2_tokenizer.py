@@ -7,7 +7,7 @@ from typing import Any
 
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-from keras_vanilla.interop.ctranslate2_file import CTranslate2Model
+from keras_vanilla.interop.files.ctranslate2_file import CTranslate2Model
 from keras_vanilla.interop.marian_tokenizer import END, PAD, UNKNOWN, model_of_tokens
 from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
 from keras_vanilla.tokenizer.marian_vocabulary import CODE

@@ -8,11 +8,11 @@ import numpy as np
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
+from keras_vanilla.interop.files.safetensors_file import read_safetensors
+from keras_vanilla.interop.files.torch_file import read_torch
 from keras_vanilla.interop.layer_weights import assign_weights, model_variables
 from keras_vanilla.interop.marian_config import read_config, transformer_arguments
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
-from keras_vanilla.interop.safetensors_file import read_safetensors
-from keras_vanilla.interop.torch_file import read_torch
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 

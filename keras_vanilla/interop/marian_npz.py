@@ -8,7 +8,8 @@ import numpy as np
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
-from keras_vanilla.interop.flat_yaml import parse_flat_yaml
+from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
+from keras_vanilla.interop.files.npz_file import NpzArrays
 from keras_vanilla.interop.layer_weights import assign_weights, model_variables
 from keras_vanilla.interop.marian_npz_config import (
     OPTIONS,
@@ -17,7 +18,6 @@ from keras_vanilla.interop.marian_npz_config import (
 )
 from keras_vanilla.interop.marian_npz_vocabulary import read_vocabulary, with_pad
 from keras_vanilla.interop.marian_tokenizer import tokenizer_of_tokens
-from keras_vanilla.interop.npz_file import NpzArrays
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 

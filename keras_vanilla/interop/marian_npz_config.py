@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from keras_vanilla.interop.flat_yaml import parse_flat_yaml
-from keras_vanilla.interop.npz_file import NpzArrays
+from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
+from keras_vanilla.interop.files.npz_file import NpzArrays
 
 OPTIONS = "special:model.yml"
 ACTIVATIONS = {"relu": "relu", "swish": "silu"}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from keras_vanilla.interop.flat_yaml import parse_flat_yaml
+from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
 from keras_vanilla.interop.marian_config import read_json
 from keras_vanilla.interop.marian_tokenizer import PAD, read_model, tokens_by_id
 

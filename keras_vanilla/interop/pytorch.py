@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_vanilla._checks import some_of
 from keras_vanilla._types import PathLike
+from keras_vanilla.interop.files.torch_file import read_torch
 from keras_vanilla.interop.layer_weights import (
     assign_weights,
     model_variables,
@@ -16,7 +17,6 @@ from keras_vanilla.interop.layer_weights import (
 )
 from keras_vanilla.interop.position_tables import layout_of, sinusoids
 from keras_vanilla.interop.pytorch_layers import as_array, layer_state, layer_weights
-from keras_vanilla.interop.torch_file import read_torch
 from keras_vanilla.layers import DecoderLayer, EncoderLayer
 from keras_vanilla.models import Transformer
 

@@ -8,7 +8,6 @@ import numpy as np
 from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, Reader
-from keras_vanilla.interop.ctranslate2_file import CTranslate2Model, write_ctranslate2
 from keras_vanilla.interop.ctranslate2_names import (
     ACTIVATIONS,
     EMBEDDINGS,
@@ -20,7 +19,6 @@ from keras_vanilla.interop.ctranslate2_names import (
     fused_weights,
     last_norm,
 )
-from keras_vanilla.interop.ctranslate2_quantization import quantize_int8
 from keras_vanilla.interop.ctranslate2_tokenizer import (
     END,
     START,
@@ -28,6 +26,11 @@ from keras_vanilla.interop.ctranslate2_tokenizer import (
     sentencepiece_files,
     vocabularies,
 )
+from keras_vanilla.interop.files.ctranslate2_file import (
+    CTranslate2Model,
+    write_ctranslate2,
+)
+from keras_vanilla.interop.files.ctranslate2_scales import quantize_int8
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.position_tables import sinusoids
 from keras_vanilla.models import Transformer

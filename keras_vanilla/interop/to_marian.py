@@ -8,6 +8,7 @@ import numpy as np
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.channel_order import halves_first, reordered
+from keras_vanilla.interop.files.safetensors_file import write_safetensors
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.marian import (
     OUTPUT,
@@ -18,7 +19,6 @@ from keras_vanilla.interop.marian import (
     their_name,
 )
 from keras_vanilla.interop.marian_config import generation_config, marian_config
-from keras_vanilla.interop.safetensors_file import write_safetensors
 from keras_vanilla.models import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece

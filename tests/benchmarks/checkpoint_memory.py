@@ -18,8 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_vanilla.interop import ctranslate2_file, safetensors_file, torch_file
-from keras_vanilla.interop.ctranslate2_quantization import quantize_int8
+from keras_vanilla.interop.files import (
+    ctranslate2_file,
+    safetensors_file,
+    torch_file,
+)
+from keras_vanilla.interop.files.ctranslate2_scales import quantize_int8
 
 MATRICES, ROWS, COLUMNS = 73, 512, 2048
 CONFIG, TOKENS = {"unk_token": "<unk>"}, ["<unk>"]

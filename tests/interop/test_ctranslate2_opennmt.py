@@ -11,7 +11,10 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import export
 from keras_vanilla.interop import from_ctranslate2, read_translator, to_ctranslate2
-from keras_vanilla.interop.ctranslate2_file import read_ctranslate2, write_ctranslate2
+from keras_vanilla.interop.files.ctranslate2_file import (
+    read_ctranslate2,
+    write_ctranslate2,
+)
 
 pytestmark = pytest.mark.full
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")

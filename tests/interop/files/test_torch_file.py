@@ -26,8 +26,8 @@ from torch_file_bytes import (
     text,
 )
 
-from keras_vanilla.interop import plain_pickle, torch_file
-from keras_vanilla.interop.torch_file import read_torch
+from keras_vanilla.interop.files import plain_pickle, torch_file
+from keras_vanilla.interop.files.torch_file import read_torch
 
 NUMBERS = np.arange(10, dtype="<f4")
 TABLE = tensor(storage("0", 10), (2, 3), (3, 1), offset=2)

@@ -3,8 +3,17 @@
 import dataclasses
 from typing import Any, BinaryIO
 
-from keras_vanilla.interop.plain_pickle import Name, PlainUnpickler, dict_of, expect
-from keras_vanilla.interop.stored_arrays import BFLOAT16, checked_shape, value_span
+from keras_vanilla.interop.files.plain_pickle import (
+    Name,
+    PlainUnpickler,
+    dict_of,
+    expect,
+)
+from keras_vanilla.interop.files.stored_arrays import (
+    BFLOAT16,
+    checked_shape,
+    value_span,
+)
 
 _STORAGES = {  # of PyTorch: types of NumPy, without a byte order
     "torch.BFloat16Storage": BFLOAT16,

@@ -8,12 +8,15 @@ import pytest
 from damaged_bytes import at_most_allocated, damaged
 from hypothesis import given, settings
 
-from keras_vanilla.interop.ctranslate2_file import (
+from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
     read_ctranslate2,
     write_ctranslate2,
 )
-from keras_vanilla.interop.ctranslate2_quantization import dequantize, quantize_int8
+from keras_vanilla.interop.files.ctranslate2_scales import (
+    dequantize,
+    quantize_int8,
+)
 
 DTYPES = ["float32", "int8", "int16", "int32", "float16"]  # by CTranslate2's numbers
 TOKENS = ["<unk>", "<s>", "</s>", "\u2581a", "b\u2028"]

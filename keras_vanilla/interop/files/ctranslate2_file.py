@@ -11,9 +11,13 @@ import numpy as np
 
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.ctranslate2_binary import Binary, read_binary, write_binary
-from keras_vanilla.interop.ctranslate2_quantization import dequantize
-from keras_vanilla.interop.ctranslate2_vocabularies import (
+from keras_vanilla.interop.files.ctranslate2_binary import (
+    Binary,
+    read_binary,
+    write_binary,
+)
+from keras_vanilla.interop.files.ctranslate2_scales import dequantize
+from keras_vanilla.interop.files.ctranslate2_tokens import (
     read_json,
     read_vocabularies,
     vocabulary_texts,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_vanilla.interop.flat_yaml import parse_flat_yaml
+from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
 
 NO_LINE_ENDS = st.characters(
     exclude_categories=["Cs"], exclude_characters="\n\r\x85\u2028\u2029"

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vanilla._atomic_write import atomic_write
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.stored_arrays import (
+from keras_vanilla.interop.files.stored_arrays import (
     BFLOAT16,
     StoredArray,
     StoredArrays,

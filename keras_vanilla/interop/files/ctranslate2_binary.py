@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from keras_vanilla.interop.stored_arrays import (
+from keras_vanilla.interop.files.stored_arrays import (
     BFLOAT16,
     StoredArray,
     StoredArrays,

@@ -8,7 +8,7 @@ import pytest
 from damaged_bytes import at_most_allocated, damaged
 from hypothesis import HealthCheck, given, settings
 
-from keras_vanilla.interop.npz_file import NpzArrays
+from keras_vanilla.interop.files.npz_file import NpzArrays
 
 ARRAYS = {
     "special:model.yml": np.arange(7, dtype="int8"),

@@ -6,14 +6,14 @@ import zipfile
 from pathlib import Path
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.plain_pickle import REMEDY
-from keras_vanilla.interop.stored_arrays import (
+from keras_vanilla.interop.files.plain_pickle import REMEDY
+from keras_vanilla.interop.files.stored_arrays import (
     StoredArray,
     StoredArrays,
     item_size,
     refuse_git_lfs_pointer,
 )
-from keras_vanilla.interop.torch_pickle import PickledTensor, TorchUnpickler
+from keras_vanilla.interop.files.torch_pickle import PickledTensor, TorchUnpickler
 
 _STATE_DICTS = ("model_state_dict", "state_dict", "model")  # inside of a checkpoint
 _LARGEST_PICKLE = 2**24  # bytes; it has names and shapes, the numbers lie elsewhere

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_vanilla.interop.stored_arrays import checked_shape, refuse_git_lfs_pointer
+from keras_vanilla.interop.files.stored_arrays import (
+    checked_shape,
+    refuse_git_lfs_pointer,
+)
 
 _SUFFIX = ".npy"
 _METHODS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED

@@ -7,7 +7,10 @@ import pytest
 from damaged_bytes import at_most_allocated, damaged
 from hypothesis import given, settings
 
-from keras_vanilla.interop.safetensors_file import read_safetensors, write_safetensors
+from keras_vanilla.interop.files.safetensors_file import (
+    read_safetensors,
+    write_safetensors,
+)
 
 ARRAYS = {
     "table": np.arange(15, dtype="float32").reshape(3, 5) / 7,

@@ -1,0 +1,1 @@
+"""Checkpoint files: read array by array, checked before anything is allocated."""

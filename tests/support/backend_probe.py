@@ -16,7 +16,7 @@ import numpy as np
 from checks import array, randomize, weights_of
 from models import ids, inputs, make_model
 
-from keras_vanilla import layers, training
+from keras_vanilla import interop, layers, training
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
 
 B, T, S, N, D, F, V = 2, 7, 5, 5, 10, 13, 19
@@ -79,6 +79,14 @@ def model_outputs(model):
     logits, cache = model.decode_step(feed["target_ids"][:, 0], 0, cache)
     yield "step/0", logits
     yield "step/1", model.decode_step(feed["target_ids"][:, 1], 1, cache)[0]
+
+
+def through_pytorchs_names(model):
+    """The logits of a model that was written in another format and read again."""
+    ids = {name: getattr(model, name) for name in ("pad_id", "start_id", "end_id")}
+    state = interop.to_pytorch(model)
+    again = interop.from_pytorch(state, num_heads=model.num_heads, **ids)
+    return again(inputs())
 
 
 def searches(model):
@@ -160,6 +168,7 @@ def main(path):
     for name, value in weights_of(model).items():
         found[f"weights/{name}"] = value
     found.update(model_outputs(model))
+    found["logits/through PyTorch's names"] = through_pytorchs_names(model)
     found.update(searches(model))
     found.update(training_step(model))
     pre_norm = make_model(normalize_first=True, **one)

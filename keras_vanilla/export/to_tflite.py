@@ -205,7 +205,8 @@ class TfliteExport:
                 with open(temporary, "xb") as file:
                     file.write(content)
                 if self.check == "all":
-                    _refuse(compare(self.translator, temporary, self.sample).reasons)
+                    report = compare(self.translator, temporary, self.sample)
+                    _refuse(report.reasons, self.sample is None)
                 if self.has_texts:
                     text = model_card_text(
                         self.description, self.path.name, len(content)
@@ -215,6 +216,13 @@ class TfliteExport:
             undo.pop_all()
 
 
-def _refuse(reasons):
-    if reasons:
-        raise RuntimeError(f"The file is not written: {' '.join(reasons)}")
+def _refuse(reasons, on_made_sentences=False):
+    if not reasons:
+        return
+    remedy = ""
+    if on_made_sentences:
+        remedy = (
+            " The sentences were frequent pieces in random order; for a model that "
+            "knows others, give some of its own as `sample` (--sample FILE)."
+        )
+    raise RuntimeError(f"The file is not written: {' '.join(reasons)}{remedy}")

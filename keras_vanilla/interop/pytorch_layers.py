@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_vanilla._checks import some_of
 from keras_vanilla.interop.layer_weights import check_setting, load_layer
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
@@ -57,7 +58,7 @@ def load_pytorch_layer(
             number of heads, the activation and the normalisation are then as `layer`
             has them.
     Raises:
-        TypeError: if `layer` is another layer.
+        TypeError: if `layer` or `theirs` is another layer.
         ValueError: if `theirs` has settings or weights that `layer` does not have.
     Example:
         load_pytorch_layer(EncoderLayer(num_heads=8, d_ff=2048), their_layer)
@@ -69,6 +70,12 @@ def load_pytorch_layer(
             f"Received: a {type(layer).__name__}"
         )
     if not isinstance(theirs, Mapping):
+        if not hasattr(getattr(theirs, "self_attn", theirs), "num_heads"):
+            raise TypeError(
+                "`theirs` must be a TransformerEncoderLayer, a TransformerDecoderLayer "
+                "or a MultiheadAttention of torch.nn, or its state_dict(). Received: a "
+                f"{type(theirs).__name__}"
+            )
         _check_settings(layer, theirs)
         theirs = theirs.state_dict()
     _check_biases(layer, theirs)
@@ -139,6 +146,12 @@ def _activation_name(activation):
 
 def _check_biases(layer, state):
     """PyTorch has biases in all of its layer, or in none."""
+    if not any(name.endswith("out_proj.weight") for name in state):
+        raise ValueError(
+            "The state must be that of one layer of torch.nn, with 'self_attn."
+            "out_proj.weight' or 'out_proj.weight', without what comes before it in "
+            f"the state of a model. Received: {some_of(list(state), 5) or {}}"
+        )
     received = any("bias" in name for name in state)
     expected = getattr(layer, "use_bias", True)
     if received == expected:

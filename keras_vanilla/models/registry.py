@@ -31,7 +31,7 @@ def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
                 f"it. Received: {maker!r}"
             )
         return registered
-    if maker is not None and not callable(maker):
+    if isinstance(maker, keras.layers.Layer) or not (maker is None or callable(maker)):
         raise ValueError(
             f"`{argument}` must be a class or function that makes a layer. "
             f"Received: {maker!r}"

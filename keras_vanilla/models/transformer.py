@@ -224,6 +224,11 @@ class Transformer(CheckedArguments, keras.Model):
         return self.decoder.bias
 
     def call(self, inputs, training=None, mask=None):
+        if not isinstance(inputs, dict):
+            raise ValueError(
+                'A Transformer takes a dict {"source_ids": ..., "target_ids": ...}. '
+                f"Received: a {type(inputs).__name__}"
+            )
         self._check_ids(inputs["source_ids"], "source")
         self._check_ids(inputs["target_ids"], "target")
         return super().call(inputs, training=training, mask=mask)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution.steps.loss_share import replica_share
 
@@ -35,7 +36,8 @@ class SmoothedCrossentropy(keras.losses.Loss):
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if an argument is out of range.
+        ValueError: if an argument is out of range, or a label that counts is not an id;
+            where labels cannot be read, as in `fit`, the loss is then NaN.
     Example:
         >>> loss = SmoothedCrossentropy(label_smoothing=0.0)
         >>> logits, labels = np.zeros((1, 2, 4), "float32"), np.array([[3, 0]])
@@ -61,11 +63,13 @@ class SmoothedCrossentropy(keras.losses.Loss):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         weights = self.token_weights(y_true, sample_weight)
+        weights = _nan_at_wrong_labels(weights, y_true, y_pred.shape[-1])
         loss = super().__call__(y_true, y_pred, weights)
         return loss * replica_share(weights)
 
     def call(self, y_true, y_pred):
         labels = ops.cast(y_true, "int32")
+        labels = ops.clip(labels, 0, y_pred.shape[-1] - 1)  # others do not count
         return smoothed_crossentropy(labels, y_pred, self.label_smoothing)
 
     def token_weights(
@@ -95,6 +99,23 @@ class SmoothedCrossentropy(keras.losses.Loss):
                 stacklevel=2,
             )
         return cls(**config)
+
+
+def _nan_at_wrong_labels(weights, labels, size):
+    """The weights; a label that counts must be an id, or the loss is NaN.
+
+    Without this, -1 would be the last id.
+    """
+    labels = ops.cast(labels, "int32")
+    wrong = (labels < 0) | (labels >= size)
+    values = readable(wrong & (weights > 0))
+    if values is not None and values.any():
+        label = int(ops.convert_to_numpy(labels)[values][0])
+        raise ValueError(
+            f"Labels must be ids from 0 to {size - 1} where they count; give others "
+            f"the weight 0. Received: {label}"
+        )
+    return ops.where(wrong & (weights > 0), float("nan"), weights)
 
 
 def smoothed_crossentropy(

@@ -23,6 +23,12 @@ def check_archive(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             sizes = {part.filename: part.file_size for part in archive.infolist()}
     except zipfile.BadZipFile as error:
+        if _is_tflite(path):
+            raise ValueError(
+                f"{path} is an exported .tflite file: run it as export/README.md "
+                "shows, or compare it with its .keras file by `keras-vanilla verify "
+                "MODEL.keras FILE.tflite`."
+            ) from error
         raise ValueError(f"{path} is not a Keras archive, or is cut short.") from error
     if "config.json" not in sizes:
         raise ValueError(f"{path} is not a Keras archive: it has no config.json.")
@@ -32,3 +38,8 @@ def check_archive(path: Path) -> None:
             raise ValueError(
                 f"{path} is not a translator's archive: its {name} has {size:,} bytes."
             )
+
+
+def _is_tflite(path):
+    with open(path, "rb") as file:
+        return file.read(8)[4:] == b"TFL3"

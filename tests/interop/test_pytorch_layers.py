@@ -180,6 +180,23 @@ def test_what_an_attention_cannot_do_is_refused(settings, sentence):
         load_pytorch_layer(MultiHeadAttention(N, D // N), theirs)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "error", "sentence"),
+    [
+        (torch.nn.Linear(3, 4), TypeError, "state_dict.* Received: a Linear"),
+        ({"a": np.zeros(3)}, ValueError, "one layer of torch.nn.* Received: a"),
+        (
+            {"encoder.layers.0.norm1.weight": np.zeros(D)},
+            ValueError,
+            "without what comes before it .* Received: encoder.layers",
+        ),
+    ],
+)
+def test_what_is_no_layer_is_refused(theirs, error, sentence):
+    with pytest.raises(error, match=sentence):
+        load_pytorch_layer(EncoderLayer(N, d_ff=F), theirs)
+
+
 def test_other_layers_are_refused():
     theirs = torch_layer("TransformerEncoderLayer", D, N, F)
     with pytest.raises(ValueError, match="have no 'cross_attention/key/kernel'"):

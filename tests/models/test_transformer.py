@@ -672,3 +672,8 @@ def test_attention_weights_are_carried_only_when_asked_for(monkeypatch):
     without_weights.clear()
     model.attention_weights(INPUTS)
     assert without_weights == []
+
+
+def test_inputs_that_are_no_dict_are_refused(model):
+    with pytest.raises(ValueError, match='takes a dict .*"source_ids".* a list'):
+        model([INPUTS["source_ids"], INPUTS["target_ids"]])

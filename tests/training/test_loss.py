@@ -143,3 +143,19 @@ def test_micro_batches_of_an_older_loss_are_named_in_a_warning():
     config = {"label_smoothing": 0.3, "micro_batches": 8, "name": "x"}
     with pytest.warns(UserWarning, match=r"model.compile\(..., micro_batches=8\)"):
         SmoothedCrossentropy.from_config(config)
+
+
+@pytest.mark.parametrize("wrong", [-1, -100, V])
+def test_labels_that_are_no_ids_are_refused_where_they_count(batch, wrong):
+    labels, logits, weights = batch
+    expected = float(SmoothedCrossentropy()(labels, logits, weights))
+    labels[1, 3] = wrong
+    message = rf"ids from 0 to {V - 1} where they count.* Received: {wrong}$"
+    with pytest.raises(ValueError, match=message):
+        SmoothedCrossentropy()(labels, logits)
+    in_graph = tf.function(SmoothedCrossentropy())
+    assert np.isnan(in_graph(labels, logits, weights))
+    weights[1, 3] = 0.0
+    without = float(SmoothedCrossentropy()(labels, logits, weights))
+    assert np.isfinite(without) and without != expected
+    assert float(in_graph(labels, logits, weights)) == pytest.approx(without)

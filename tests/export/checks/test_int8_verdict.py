@@ -94,6 +94,8 @@ def test_the_same_weights_packed_again_pass(trained_translator, int8_file, tmp_p
 
 def test_a_loss_is_significant_where_it_is_no_chance():
     worse = [text.replace("een", "twee") for text in REFERENCES]
+    same, _ = compare_quality(worse, list(worse), REFERENCES)
+    assert same.keras == same.file and same.p_value == 1.0
     bleu, chrf = compare_quality(REFERENCES, worse, REFERENCES)
     assert (bleu.name, chrf.name, bleu.keras) == ("BLEU", "chrF", pytest.approx(100))
     assert bleu.is_significantly_lower and chrf.is_significantly_lower

@@ -43,7 +43,9 @@ def test_a_source_that_does_not_matter(trained_translator, tmp_path):
             values.set_weights([0 * weight for weight in values.get_weights()])
 
     blind = changed(trained_translator, look_away)
-    assert "The source hardly matters: 4" in refused(blind, tmp_path)
+    refusal = refused(blind, tmp_path)
+    assert "The source hardly matters: 4" in refusal
+    assert "give some of its own as `sample` (--sample FILE)" in refusal
 
 
 @pytest.mark.full

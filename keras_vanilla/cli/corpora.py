@@ -148,7 +148,7 @@ class TrainingInput:
             options.target,
             self.tokenizer or self.translator.tokenizer,
             options.cache,
-            max_tokens=config.max_tokens,
+            max_tokens=config.longest_pair(self.translator and self.translator.model),
             progress=sys.stderr,
         )
 

@@ -113,8 +113,8 @@ class TrainingConfig:
         clip_norm: float. Largest norm of all gradients together; 0 means any.
         weight_decay: float. Share of each weight, times the learning rate, that is
             subtracted at each step.
-        max_tokens: int. Longer pairs are left out; None means 256, or `max_length` if
-            that is lower.
+        max_tokens: int. Longer pairs are left out; None means 256, or the model's
+            `max_length` if that is lower.
         max_length_ratio: float. Pairs of which one side has more than this many times
             the tokens of the other are left out; None means none are.
         drop_duplicates: bool. Leave out pairs that occurred before.
@@ -174,9 +174,6 @@ class TrainingConfig:
             value = getattr(self, field.name)
             if value is not None or field.default is not None:  # None is left open
                 checked[field.name] = _checked(field.name, value)
-        if self.max_tokens is None:
-            longest = checked.get("max_length", _MAX_TOKENS)
-            checked["max_tokens"] = min(longest, _MAX_TOKENS)
         vars(self).update(checked)  # frozen for everybody else
         refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
 
@@ -215,12 +212,11 @@ class TrainingConfig:
                 f"have learned nothing. Received: freeze={self.freeze}"
             )
         if translator is not None:
-            longest, tokenizer = translator.model.max_length, translator.tokenizer
-        else:
-            longest = self.max_length or _DEFAULT_MAX_LENGTH
+            tokenizer = translator.tokenizer
+        longest = self._longest(translator and translator.model)
         if self.sampling is not None and tokenizer is not None:
             samplers(tokenizer, self.sampling)
-        if self.max_tokens > longest:
+        if self.max_tokens is not None and self.max_tokens > longest:
             raise ValueError(
                 "`max_tokens` must be at most the model's `max_length`, "
                 f"{longest}. Received: {self.max_tokens}"
@@ -244,10 +240,19 @@ class TrainingConfig:
         else:
             own = {"dropout": model.dropout, "dtype": model.dtype_policy.name}
             chosen = {**recipe, **own}
+        chosen["max_tokens"] = self.longest_pair(model)
         if self.learning_rate is not None:
             del chosen["warmup_steps"]
         missing = {name for name in chosen if getattr(self, name) is None}
         return dataclasses.replace(self, **{name: chosen[name] for name in missing})
+
+    def longest_pair(self, model: Transformer | None = None) -> int:
+        """The most tokens that a side of a pair has; longer pairs are left out.
+
+        Args:
+            model: Transformer to train further, or None for a new one.
+        """
+        return self.max_tokens or min(self._longest(model), _MAX_TOKENS)
 
     def to_dict(self) -> dict[str, Any]:
         """Every value, as JSON can hold it."""
@@ -265,6 +270,10 @@ class TrainingConfig:
             f"{self.tokens_per_batch:,} tokens per batch, {rate}, "
             f"{self.epochs} epochs{sampled}{frozen}"
         )
+
+    def _longest(self, model):
+        """The longest sequence of the model to train, new or further."""
+        return model.max_length if model else self.max_length or _DEFAULT_MAX_LENGTH
 
     def _given(self, names):
         """Those of the names that have a value of the user's."""

@@ -8,11 +8,14 @@ import pytest
 from checks import array
 from marian_folder import FAMILIES, learn_models, write_folder
 from near_ties import assert_same_but_for_near_ties
-from word_reversal import english_sentences
+from word_reversal import dutch, english_sentences
 
 from keras_vanilla import export
+from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.decoding import DecodingConfig, beam_search
 from keras_vanilla.interop import from_marian, to_marian
+from keras_vanilla.tokenizer import pad_ids
+from keras_vanilla.training import SmoothedCrossentropy, train_translator
 from keras_vanilla.translation import Translator
 
 pytestmark = pytest.mark.full
@@ -55,6 +58,16 @@ def their_logits(model, batch, targets):
     with torch.no_grad():
         logits = model(**batch, decoder_input_ids=torch.tensor(targets)).logits
     return logits.numpy()
+
+
+def _feed(translator, corpus):
+    """Inputs and labels of the first lines of a corpus."""
+    pad, start = translator.model.pad_id, translator.model.start_id
+    lines = list(corpus.sources)[:8], list(corpus.targets)[:8]
+    source = pad_ids(translator.tokenizer.encode(lines[0]), pad)
+    target = pad_ids(translator.tokenizer.encode_target(lines[1]), pad)
+    shifted = np.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=start)
+    return {"source_ids": source, "target_ids": shifted}, target
 
 
 def their_search(model, batch, **settings):
@@ -141,6 +154,21 @@ def test_the_file_for_a_phone_says_what_keras_says(family, tmp_path):
     report = export.verify(ours, path, LINES)
     assert not report.differences and not report.text_differences
     assert [reason[-10:] for reason in report.reasons] == ["never end."]  # not trained
+
+
+@pytest.mark.parametrize("family", ["opus-mt-tc-base"], indirect=True)
+def test_it_is_trained_further(family, tmp_path):
+    _, _, _, ours = family
+    corpus = ParallelCorpus.from_pairs([(line, dutch(line)) for line in LINES * 4])
+    settings = {"epochs": 2, "tokens_per_batch": 128, "learning_rate": 1e-3}
+    tuned = train_translator(corpus, tmp_path / "out", translator=ours, **settings)
+    feed, labels = _feed(ours, corpus)
+    loss = SmoothedCrossentropy(pad_id=ours.model.pad_id)
+    losses = [float(loss(labels, each.model(feed))) for each in (ours, tuned)]
+    assert losses[1] < losses[0]
+    assert tuned.model.forbidden_ids == ours.model.forbidden_ids
+    pad, start = tuned.model.pad_id, np.array([[tuned.model.start_id]])
+    assert pad == start and not array(tuned.model.target_embedding(start)).any()
 
 
 def test_weights_of_pytorch_are_those_of_safetensors(folder, tmp_path):

@@ -5,6 +5,7 @@ import re
 import keras
 import numpy as np
 import pytest
+from models import make_model
 
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import TrainingConfig, new_translator
@@ -96,7 +97,10 @@ def test_a_value_out_of_its_range_is_refused(value):
 def test_pairs_are_by_default_no_longer_than_the_model_takes(given, max_tokens):
     config = TrainingConfig(max_length=given)
     config.check_start()
-    assert config.max_tokens == max_tokens
+    assert config.resolve(pairs=1000).max_tokens == max_tokens
+    model = make_model(max_length=max_tokens - 1)  # to train further
+    assert TrainingConfig().resolve(1000, model).max_tokens == max_tokens - 1
+    assert TrainingConfig(max_tokens=7).resolve(1000, model).max_tokens == 7
 
 
 def test_an_unknown_value_gets_a_suggestion():

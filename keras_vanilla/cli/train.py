@@ -113,7 +113,12 @@ def _add_numbers(command):
 
 def _add_filters(command):
     add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
-    add("--max-tokens", type=int, metavar="N", help="leave longer pairs out (256)")
+    add(
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="leave longer pairs out (256, or the model's longest text)",
+    )
     add(
         "--max-length-ratio",
         type=float,

@@ -610,8 +610,9 @@ def test_pairs_longer_than_the_model_takes_are_not_trained_on(
     loaded_model, files, tmp_path, capfd
 ):
     output = tmp_path / "out"
-    error = fails(capfd, *train(files, "--output", output, "--from", loaded_model))
-    assert "at most the model's `max_length`, 60. Received: 256" in error
+    options = ["--output", output, "--from", loaded_model, "--max-tokens", 61]
+    error = fails(capfd, *train(files, *options))
+    assert "at most the model's `max_length`, 60. Received: 61" in error
 
 
 def test_half_of_a_validation_pair(files, tmp_path, capfd):

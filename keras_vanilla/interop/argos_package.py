@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.files.ctranslate2_tokens import read_json
+from keras_vanilla.interop.files.json_file import read_json
 
 METADATA, TOKENIZER, MODEL = "metadata.json", "sentencepiece.model", "model"
 FILE_NAME = re.compile(r"\w[\w.-]*")

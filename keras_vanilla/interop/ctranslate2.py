@@ -65,10 +65,11 @@ def from_ctranslate2(path: PathLike) -> Translator:
         check_architecture(folder, content)
         settings = transformer_settings(folder, content)
         tokenizer = tokenizer_from_ctranslate2(folder, content, settings["zero_pad"])
-        readers = _readers(folder, content, tokenizer)
+        tables = _tables(content)
+        readers = _readers(folder, content, tokenizer, tables)
         model = Transformer(
             **settings,
-            **_choices(folder, content, tokenizer),
+            **_choices(folder, content, tokenizer, tables),
             **_sizes(content, readers),
             **_position_settings(folder, content),
         )
@@ -88,7 +89,10 @@ def is_ctranslate2(path: Path) -> bool:
 
 
 def _readers(
-    folder: Path, content: CTranslate2Model, tokenizer: Tokenizer
+    folder: Path,
+    content: CTranslate2Model,
+    tokenizer: Tokenizer,
+    tables: Mapping[str, str],
 ) -> dict[str, Reader]:
     """Functions that read the weights, by our names."""
     variables = {name: partial(content.weights, name) for name in content.variables}
@@ -98,7 +102,7 @@ def _readers(
         return named.reader(content.aliases.get(name, name), change)
 
     readers = {}
-    for ours, theirs in (_tables(content) | _bias(content)).items():
+    for ours, theirs in (tables | _bias(content)).items():
         tokens, size = content.target_vocabulary, tokenizer.target_vocabulary_size
         if ours == "source_embedding":
             tokens, size = content.source_vocabularies[0], tokenizer.vocabulary_size
@@ -190,10 +194,13 @@ def _part(name, number, count, array):
 
 
 def _choices(
-    folder: Path, content: CTranslate2Model, tokenizer: Tokenizer
+    folder: Path,
+    content: CTranslate2Model,
+    tokenizer: Tokenizer,
+    tables: Mapping[str, str],
 ) -> dict[str, Any]:
     """The arguments of the Transformer for its ids and its tables."""
-    tables, size = _tables(content), tokenizer.target_vocabulary_size
+    size = tokenizer.target_vocabulary_size
     forbidden = set(range(len(content.target_vocabulary), size))
     if _bias(content):
         forbidden |= set(np.flatnonzero(np.isneginf(content.weights(OUTPUT_BIAS))))

@@ -1,20 +1,23 @@
 """The tokens of CTranslate2's vocabularies as our tokenizers, and back."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keras_vanilla.interop.files.ctranslate2_file import CTranslate2Model
-from keras_vanilla.interop.marian_tokenizer import END, PAD, UNKNOWN, model_of_tokens
+from keras_vanilla.interop.marian_tokenizer import model_of_tokens
+from keras_vanilla.interop.vocabularies import (
+    END,
+    PAD,
+    UNKNOWN,
+    check_tokens,
+    vocabularies,
+)
 from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
 from keras_vanilla.tokenizer.marian_vocabulary import CODE
-from keras_vanilla.tokenizer.special_ids import load_model
-from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 
-START = "<s>"
 BLANK = "<blank>"  # the pad of OpenNMT-py
 SHARED_FILE = "sentencepiece.model"
 FILES = "source.spm", "target.spm"
@@ -41,7 +44,7 @@ def tokenizer_from_ctranslate2(
             a token occurs twice, or special tokens are missing or have two ids.
     """
     sides = [content.source_vocabularies[0], content.target_vocabulary]
-    _check_tokens(folder, sides)
+    check_tokens(folder, sides)
     config = content.config
     sides, pad = _with_pad(sides)
     start = pad if from_zeros else config["decoder_start_token"]
@@ -55,10 +58,10 @@ def tokenizer_from_ctranslate2(
     for side in sides:
         for name, token in names.items():
             side[special[name]] = token
-    _check_tokens(folder, sides)
+    check_tokens(folder, sides)
     paths = _models(folder)
     plain = _plain_tokenizer(paths)
-    if plain is not None and vocabularies(plain) == sides:
+    if plain is not None and vocabularies(plain, "A CTranslate2 model") == sides:
         if plain.get_config() == special:
             return plain
     models = [
@@ -74,62 +77,12 @@ def tokenizer_from_ctranslate2(
     )
 
 
-def vocabularies(tokenizer: Tokenizer) -> list[list[str]]:
-    """The tokens of source and target by their ids, each once.
-
-    Args:
-        tokenizer: Tokenizer.
-    Raises:
-        ValueError: if two ids have the same token, the tokenizer is not SentencePiece's
-            or puts a language's code before each text.
-    """
-    require_sentencepiece("A CTranslate2 model", tokenizer)
-    if getattr(tokenizer, "target_language", None) is not None:
-        raise ValueError(
-            "A CTranslate2 model takes the code of a language from each text; use the "
-            "tokenizer `with_target_language(None)`. Received: a tokenizer with "
-            f"target_language={tokenizer.target_language!r}"
-        )
-    special = {
-        tokenizer.start_id: START,
-        tokenizer.pad_id: PAD,  # also where a target starts with it
-        tokenizer.unknown_id: UNKNOWN,
-        tokenizer.end_id: END,
-    }
-    sides = [
-        _tokens(tokenizer.source_model, tokenizer.vocabulary_size, special),
-        _tokens(tokenizer.target_model, tokenizer.target_vocabulary_size, special),
-    ]
-    _check_tokens("The tokenizer", sides)
-    return sides
-
-
 def sentencepiece_files(tokenizer: Tokenizer) -> dict[str, bytes]:
     """The SentencePiece models by the names of their files; one if they are equal."""
     models = tokenizer.source_model, tokenizer.target_model
     if models[0] == models[1]:
         return {SHARED_FILE: models[0]}
     return dict(zip(FILES, models, strict=True))
-
-
-def _tokens(model: bytes, size: int, special: Mapping[int, str]) -> list[str]:
-    processor = load_model(model, "the model")
-    count = processor.get_piece_size()
-    return [
-        special.get(id_)
-        or (processor.id_to_piece(id_) if id_ < count else f"<unused_{id_}>")
-        for id_ in range(size)
-    ]
-
-
-def _check_tokens(where: object, sides: Sequence[Sequence[str]]) -> None:
-    for tokens in sides:
-        token, count = Counter(tokens).most_common(1)[0]
-        if count > 1 or "" in tokens:
-            raise ValueError(
-                f"{where} must have each token once, and none without text. Received: "
-                f"{token if count > 1 else ''!r}"
-            )
 
 
 def _with_pad(sides: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:

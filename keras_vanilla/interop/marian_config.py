@@ -1,9 +1,9 @@
 """The configuration of Hugging Face's Marian models as arguments of a Transformer."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.models import Transformer
 
 ACTIVATIONS = {"relu": "relu", "swish": "silu", "silu": "silu", "gelu": "gelu"}
@@ -47,7 +47,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         FileNotFoundError: if there is no `config.json`.
         ValueError: if a file is not JSON, or describes another architecture.
     """
-    config = read_json(folder / "config.json")
+    config = read_json_object(folder / "config.json")
     model_type = config.get("model_type")
     if model_type != "marian":
         raise ValueError(
@@ -56,30 +56,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         )
     generation = folder / "generation_config.json"
     if generation.exists():
-        config |= read_json(generation)
+        config |= read_json_object(generation)
     config = DEFAULTS | UNSUPPORTED | config
     _check(folder / "config.json", config)
     return config
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not one JSON object.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: {type(values).__name__}"
-        )
-    return values
 
 
 def transformer_arguments(config: dict[str, Any]) -> dict[str, Any]:
@@ -121,30 +101,7 @@ def marian_config(model: Transformer) -> dict[str, Any]:
     Raises:
         ValueError: if Marian's models cannot compute what it does.
     """
-    names = {ours: theirs for theirs, ours in ACTIVATIONS.items() if theirs != "swish"}
-    for name, expected in (
-        ("normalize_first", False),
-        ("encoder_norm", None),
-        ("layer_norm_epsilon", 1e-5),
-        ("source_end", True),
-        ("encoder_layer", None),
-        ("decoder_layer", None),
-    ):
-        if getattr(model, name) != expected:
-            raise ValueError(
-                f"A Marian model has {name}={expected}. Received: "
-                f"{name}={getattr(model, name)}"
-            )
-    if model.position_layout == "tensor2tensor":
-        raise ValueError(
-            "A Marian model of Hugging Face's has position_layout='concatenated', or "
-            "'interleaved' in another order. Received: 'tensor2tensor'"
-        )
-    if model.activation not in names:
-        raise ValueError(
-            f"A Marian model has one of the activations {sorted(names)}. Received: "
-            f"activation={model.activation!r}"
-        )
+    _check_model(model)
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -162,7 +119,7 @@ def marian_config(model: Transformer) -> dict[str, Any]:
         "num_hidden_layers": model.num_encoder_layers,
         "dropout": model.dropout,
         "attention_dropout": model.encoder_layers[0].self_attention.dropout,
-        "activation_function": names[model.activation],
+        "activation_function": model.activation,
         "scale_embedding": model.scale_embeddings,
         "share_encoder_decoder_embeddings": model.share_embeddings,
         "tie_word_embeddings": model.tie_output,
@@ -230,3 +187,31 @@ def _check(path, config):
             f"{config['activation_function']!r}"
         )
     _bad_words(config)
+
+
+def _check_model(model):
+    """Refuses what Marian's models do not compute."""
+    for name, expected in (
+        ("normalize_first", False),
+        ("encoder_norm", None),
+        ("layer_norm_epsilon", 1e-5),
+        ("source_end", True),
+        ("encoder_layer", None),
+        ("decoder_layer", None),
+    ):
+        if getattr(model, name) != expected:
+            raise ValueError(
+                f"A Marian model has {name}={expected}. Received: "
+                f"{name}={getattr(model, name)}"
+            )
+    if model.position_layout == "tensor2tensor":
+        raise ValueError(
+            "A Marian model of Hugging Face's has position_layout='concatenated', or "
+            "'interleaved' in another order. Received: 'tensor2tensor'"
+        )
+    activations = sorted(set(ACTIVATIONS.values()))
+    if model.activation not in activations:
+        raise ValueError(
+            f"A Marian model has one of the activations {activations}. Received: "
+            f"activation={model.activation!r}"
+        )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
-from keras_vanilla.interop.marian_config import read_json
+from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.marian_tokenizer import PAD, read_model, tokens_by_id
 
 
@@ -22,7 +22,7 @@ def read_vocabulary(path: Path) -> list[str]:
     if path.suffix == ".spm":
         return [piece.piece for piece in read_model(path).pieces]
     if path.suffix == ".json":
-        return tokens_by_id(path, read_json(path))
+        return tokens_by_id(path, read_json_object(path))
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     try:

@@ -8,11 +8,11 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-from keras_vanilla.interop.marian_config import read_json
+from keras_vanilla.interop.files.json_file import read_json_object
+from keras_vanilla.interop.vocabularies import END, PAD, UNKNOWN
 from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.tokenizer.marian_vocabulary import CODE
 
-UNKNOWN, END, PAD = "<unk>", "</s>", "<pad>"
 SPECIAL = UNKNOWN, END, PAD
 # Of the configuration: the names of special tokens, and of lists of more of them.
 NAMES = "unk_token", "eos_token", "pad_token", "bos_token"
@@ -54,7 +54,7 @@ def tokenizer_from_marian(
     return tokenizer_of_tokens(
         (folder / "source.spm", folder / "target.spm"),
         paths,
-        [tokens_by_id(path, read_json(path)) for path in paths],
+        [tokens_by_id(path, read_json_object(path)) for path in paths],
         start_id,
     )
 
@@ -94,7 +94,7 @@ def tokenizer_of_tokens(
 
 def _has_separate_vocabularies(path):
     """What the configuration says, which asks for nothing that is not done here."""
-    config = read_json(path) if path.exists() else {}
+    config = read_json_object(path) if path.exists() else {}
     others = [token for token in _special_tokens(config) if token not in SPECIAL]
     if others or config.get("sp_model_kwargs"):
         raise ValueError(

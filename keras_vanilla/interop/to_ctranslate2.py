@@ -19,13 +19,7 @@ from keras_vanilla.interop.ctranslate2_names import (
     fused_weights,
     last_norm,
 )
-from keras_vanilla.interop.ctranslate2_tokenizer import (
-    END,
-    START,
-    UNKNOWN,
-    sentencepiece_files,
-    vocabularies,
-)
+from keras_vanilla.interop.ctranslate2_tokenizer import sentencepiece_files
 from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
     write_ctranslate2,
@@ -33,6 +27,7 @@ from keras_vanilla.interop.files.ctranslate2_file import (
 from keras_vanilla.interop.files.ctranslate2_scales import quantize_int8
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.position_tables import sinusoids
+from keras_vanilla.interop.vocabularies import END, START, UNKNOWN, vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 
@@ -66,7 +61,7 @@ def to_ctranslate2(
     translator = translator.in_float32()
     model, tokenizer = translator.model, translator.tokenizer
     _check(model)
-    tokens = vocabularies(tokenizer)
+    tokens = vocabularies(tokenizer, "A CTranslate2 model")
     if _drops_pad(model):
         tokens = [side[:-1] for side in tokens]
     readers, aliases = _weights(model, len(tokens[0]), len(tokens[1]))

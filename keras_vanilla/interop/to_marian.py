@@ -19,9 +19,8 @@ from keras_vanilla.interop.marian import (
     their_name,
 )
 from keras_vanilla.interop.marian_config import generation_config, marian_config
+from keras_vanilla.interop.vocabularies import vocabularies
 from keras_vanilla.models import Transformer
-from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 from keras_vanilla.translation import Translator
 
 TABLES = {"target_embedding": TARGET, "output": OUTPUT}
@@ -84,16 +83,9 @@ def _their_arrays(model: Transformer) -> dict[str, np.ndarray]:
 
 
 def _tokenizer_files(tokenizer, max_length) -> dict[str, bytes | dict]:
-    require_sentencepiece("A Marian model", tokenizer)
-    if getattr(tokenizer, "target_language", None) is not None:
-        raise ValueError(
-            "A Marian model takes the code of a language from each text; use the "
-            "tokenizer `with_target_language(None)`. Received: a tokenizer with "
-            f"target_language={tokenizer.target_language!r}"
-        )
-    source = _vocabulary(tokenizer, tokenizer.vocabulary_size, tokenizer.source_pieces)
-    target = _vocabulary(
-        tokenizer, tokenizer.target_vocabulary_size, tokenizer.target_pieces
+    source, target = (
+        {token: id_ for id_, token in enumerate(tokens)}
+        for tokens in vocabularies(tokenizer, "A Marian model")
     )
     config = {
         "tokenizer_class": "MarianTokenizer",
@@ -108,26 +100,6 @@ def _tokenizer_files(tokenizer, max_length) -> dict[str, bytes | dict]:
         "tokenizer_config.json": config,
     }
     return files | ({"target_vocab.json": target} if source != target else {})
-
-
-def _vocabulary(tokenizer: Tokenizer, size: int, pieces_of) -> dict[str, int]:
-    """Each id's token; the special ones under Marian's names."""
-    special = {
-        tokenizer.start_id: "<s>",
-        tokenizer.pad_id: "<pad>",  # also where a target starts with it
-        tokenizer.unknown_id: "<unk>",
-        tokenizer.end_id: "</s>",
-    }
-    ids = {}
-    for id_ in range(size):
-        token = special.get(id_) or pieces_of([id_])[0]
-        if token in ids:
-            raise ValueError(
-                "A Marian vocabulary has each token once. Received: the piece "
-                f"{token!r} for the ids {ids[token]} and {id_}"
-            )
-        ids[token] = id_
-    return ids
 
 
 def _write_json(path, content):

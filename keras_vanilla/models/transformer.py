@@ -160,6 +160,9 @@ class Transformer(CheckedArguments, keras.Model):
         # Configuration
         for name, value in config.items():
             setattr(self, name, value)
+        self._is_forbidden = np.isin(
+            np.arange(self.target_vocabulary_size), self.forbidden_ids
+        )
         self.encoder, self.decoder = encoder, decoder
         self.dtype_policy = policy
         self.micro_batches = 1
@@ -375,10 +378,7 @@ class Transformer(CheckedArguments, keras.Model):
         self._check_ids(ids, "target")
         logits, cache = self.decoder.step(ids, index, cache)
         if self.forbidden_ids:
-            forbidden = np.isin(
-                np.arange(self.target_vocabulary_size), self.forbidden_ids
-            )
-            logits = ops.where(forbidden, -np.inf, logits)  # (V,), (B, V)
+            logits = ops.where(self._is_forbidden, -np.inf, logits)  # (V,), (B, V)
         return logits, cache
 
     def attention_weights(self, inputs: dict) -> dict:

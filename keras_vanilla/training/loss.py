@@ -107,15 +107,15 @@ def _nan_at_wrong_labels(weights, labels, size):
     Without this, -1 would be the last id.
     """
     labels = ops.cast(labels, "int32")
-    wrong = (labels < 0) | (labels >= size)
-    values = readable(wrong & (weights > 0))
+    wrong = ((labels < 0) | (labels >= size)) & (weights > 0)
+    values = readable(wrong)
     if values is not None and values.any():
         label = int(ops.convert_to_numpy(labels)[values][0])
         raise ValueError(
             f"Labels must be ids from 0 to {size - 1} where they count; give others "
             f"the weight 0. Received: {label}"
         )
-    return ops.where(wrong & (weights > 0), float("nan"), weights)
+    return ops.where(wrong, float("nan"), weights)
 
 
 def smoothed_crossentropy(

@@ -90,7 +90,7 @@ def compare(folder, lines):
                     output_scores=True,
                     **settings,
                 )
-            found, scores = beam_search(
+            ids, scores = beam_search(
                 ours.model,
                 source_ids,
                 beam_size=size,
@@ -99,10 +99,10 @@ def compare(folder, lines):
                 max_length=LENGTH,
                 n_best=1,
             )
-            found = np.asarray(found)[:, 0]
+            ids = np.asarray(ids)[:, 0]
             expected = theirs.sequences.numpy()[:, 1:]
-            found = found[:, : expected.shape[1]]
-            same = (found == expected).all(axis=1)
+            ids = ids[:, : expected.shape[1]]
+            same = (ids == expected).all(axis=1)
             equal[name] += int(same.sum())
             if size > 1:
                 ours_first += np.asarray(scores)[~same, 0].tolist()

@@ -73,14 +73,14 @@ def _feed(translator, corpus):
 def their_search(model, batch, **settings):
     """Rows of ids without the start, and with beams the scores."""
     with torch.no_grad():
-        found = model.generate(
+        output = model.generate(
             **batch,
             max_length=LENGTH + 1,
             return_dict_in_generate=True,
             output_scores=True,
             **settings,
         )
-    return found.sequences.numpy()[:, 1:], found.get("sequences_scores")
+    return output.sequences.numpy()[:, 1:], output.get("sequences_scores")
 
 
 def test_ids_and_logits_are_those_of_transformers(family):

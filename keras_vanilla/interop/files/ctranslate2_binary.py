@@ -126,7 +126,7 @@ class _Reader:
         variables = self._distinct("variables", self._variable)
         aliases = self._distinct("aliases", self._alias)
         if self._file.tell() != self._size:
-            raise ValueError(f"it goes on after its end at {self._file.tell()} bytes")
+            raise ValueError(f"it continues after its end at {self._file.tell()} bytes")
         for alias, name in aliases.items():
             if alias in variables or name not in variables:
                 raise ValueError(

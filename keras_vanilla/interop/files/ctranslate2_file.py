@@ -18,10 +18,10 @@ from keras_vanilla.interop.files.ctranslate2_binary import (
 )
 from keras_vanilla.interop.files.ctranslate2_scales import dequantize
 from keras_vanilla.interop.files.ctranslate2_tokens import (
-    read_json,
     read_vocabularies,
     vocabulary_texts,
 )
+from keras_vanilla.interop.files.json_file import read_json
 
 _SPEC = "TransformerSpec"  # an encoder and a decoder
 _NEWEST_REVISION = 7

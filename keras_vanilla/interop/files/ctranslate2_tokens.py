@@ -3,7 +3,8 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from keras_vanilla.interop.files.json_file import read_json
 
 
 def read_vocabularies(folder: Path, unknown: str) -> tuple[list[list[str]], list[str]]:
@@ -87,18 +88,3 @@ def _lines(path):
     if all(line.endswith("\r") for line in lines):
         lines = [line.removesuffix("\r") for line in lines]
     return lines
-
-
-def read_json(path: Path) -> Any:
-    """What a JSON file holds.
-
-    Args:
-        path: path of the file.
-    Raises:
-        OSError: if it cannot be read.
-        ValueError: if it is not JSON.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (RecursionError, ValueError) as error:
-        raise ValueError(f"{path} is not JSON: {error}.") from error

@@ -255,7 +255,7 @@ ONE = [variable("a", np.zeros(3, "float32"))]
         (b"", "ends too early, after 0 bytes"),
         (binary()[:-1], "ends too early"),
         (binary()[:80], "ends within 'decoder/projection/weight'"),
-        (binary() + b"\0", "goes on after its end"),
+        (binary() + b"\0", "continues after its end"),
         (binary(version=3), "its version is 3, and only 4 to 6"),
         (binary(version=7), "its version is 7, and only 4 to 6"),
         (binary(spec="WhisperSpec"), "a 'WhisperSpec', and only a TransformerSpec"),

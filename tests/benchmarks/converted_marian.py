@@ -115,7 +115,6 @@ def compare(folder, lines):
         "worse": int((better < -ROUNDING).sum()),
     }
     yield f"scores with beams where sentences differ: {counts}"
-    yield "translations: " + " | ".join(ours.translate(lines[:5], beam_size=4))
 
 
 def _config(vocabulary, pad):
@@ -192,6 +191,7 @@ def main():
     lines = [line for line in lines if len(line) < 80][:500]
     report += compare(options.folder, lines)
     translator = from_marian(options.folder)
+    print(*translator.translate(lines[:5], beam_size=4), sep="\n", file=sys.stderr)
     for quantize in (None, "int8"):
         path = options.folder / f"{quantize or 'float32'}.tflite"
         path.unlink(missing_ok=True)

@@ -114,6 +114,7 @@ def tflite(
         length_penalty=None if decoding.is_greedy else decoding.length_penalty,
         quantize=quantize,
         parameters=translator.model.count_params(),
+        end_id=translator.model.end_id,
     )
     plan = TfliteExport(
         translator=in_target_language(

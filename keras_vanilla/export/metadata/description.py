@@ -44,8 +44,8 @@ class Description:
         model_license: str or None. Such as an SPDX identifier; None is not stated.
         data: str or None. What the model was trained on.
         data_license: str or None. The data's.
-        end_id: int or None. The id that ends each whole output: `ids` without it are cut
-            off. None in files of version 0.5.0.
+        end_id: int or None. The id that ends each whole output: `ids` without it are
+            cut off. None in files of version 0.5.0.
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the

@@ -8,7 +8,7 @@ from keras_vanilla.export import to_tflite
 from keras_vanilla.export.checks import verification
 from keras_vanilla.export.checks.probe_sentences import made_up_sentences
 from keras_vanilla.export.limits import Limits
-from keras_vanilla.export.sentencepiece import tokenizer_graph
+from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
 
 
 def refused(translator, folder, **settings):
@@ -153,7 +153,7 @@ def test_tables_are_built_once_and_the_structure_is_checked_once(
         )
 
     count(tokenizer_graph, "UnigramModel")
-    count(tokenizer_graph, "Segmenter")
+    count(text_encoder, "Segmenter")
     for module in (to_tflite, verification):
         count(module, "structure_faults")
     export.tflite(trained_translator, tmp_path / "x.tflite", sample=["one", "two"])

@@ -12,6 +12,7 @@ from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 
 MAX_BYTES, MAX_TOKENS = 131, 40
+END_ID = 2  # SentencePiece's default
 LINES = [f"Ein Hund rennt {n}. Grüße, {c}!" for n in range(99) for c in "猫éTabcltosx"]
 
 

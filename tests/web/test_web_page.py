@@ -20,6 +20,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from keras_vanilla import export
 from keras_vanilla.export.metadata.description import (
+    FORMAT,
     Description,
     read_description,
     with_description,
@@ -32,6 +33,9 @@ pytestmark = pytest.mark.full
 
 FOLDER = Path(__file__).resolve().parents[2] / "export" / "web"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NEEDS_NODE = pytest.mark.skipif(
+    shutil.which("node") is None, reason="Node.js is not installed"
+)
 TOO_MANY_TOKENS = "too-many-tokens"  # where Python's score is NaN
 ECHOED = [
     "Ein Hund rennt 37. Grüße, 猫!",
@@ -55,7 +59,7 @@ LIMITS = {
 
 
 def described(content, name, **facts):
-    facts = LIMITS | facts
+    facts = LIMITS | {"end_id": echo_file.END_ID} | facts
     return with_description(content, Description(name=name, parameters=12345, **facts))
 
 
@@ -74,9 +78,16 @@ def browser():
     )
     if path is None:
         pytest.skip("no Chromium is installed")
-    if not (FOLDER / "node_modules" / "playwright-core").is_dir():
-        pytest.skip("npm ci --ignore-scripts --prefix export/web was not run")
+    installed("playwright-core")
     return path
+
+
+def installed(package):
+    """The folder of one of npm's packages; without it the test is skipped."""
+    folder = FOLDER / "node_modules" / package
+    if not folder.is_dir():
+        pytest.skip("npm ci --ignore-scripts --prefix export/web was not run")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +102,14 @@ def echo(tmp_path_factory):
 def translator(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("translator") / "translator.tflite"
     export.tflite(trained_translator, path, max_bytes=131)
+    return path
+
+
+@pytest.fixture(scope="module")
+def short(trained_translator, tmp_path_factory):
+    """The translator with outputs of 8 tokens at most."""
+    path = tmp_path_factory.mktemp("short") / "short.tflite"
+    export.tflite(trained_translator, path, max_bytes=131, max_length=8)
     return path
 
 
@@ -181,7 +200,7 @@ def refused(folder, runtime):
             "form “ids”",
         ),
         "other-format": (
-            whole.replace(b"keras_vanilla translator 2", b"keras_vanilla translator 9"),
+            whole.replace(FORMAT.encode(), b"keras_vanilla translator 9"),
             "other-format",
             "translator 9",
         ),
@@ -269,15 +288,20 @@ def runtime(browser):
 
 
 def test_it_translates_as_python_does(
-    setting, runtime, echo, translator, unseen_sentences, tmp_path
+    setting, runtime, echo, translator, short, unseen_sentences, tmp_path
 ):
     texts = {
+        "short": in_python(short, unseen_sentences),
         "translator": in_python(translator, unseen_sentences),
         "echo": in_python(echo, [*ECHOED, *echo_file.LINES[:100]]),
     }
     assert TOO_MANY_TOKENS in dict(texts["echo"]).values()
-    with served(translator, runtime) as first, served(echo, runtime) as second:
-        setting["urls"] = {"translator": first, "echo": second}
+    files = {"translator": translator, "short": short, "echo": echo}
+    with ExitStack() as stack:
+        setting["urls"] = {
+            name: stack.enter_context(served(path, runtime))
+            for name, path in files.items()
+        }
         setting["texts"] = texts
         setting["limits"] = {
             "bytes": echo_file.MAX_BYTES,
@@ -339,7 +363,7 @@ def test_it_needs_no_network_after_its_first_load(
         node("offline", setting, tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+@NEEDS_NODE
 def test_its_modules_work_without_a_browser(echo, tmp_path):
     old = tmp_path / "old.tflite"
     old.write_bytes(described_by_0_5(echo_file.content()))
@@ -353,3 +377,61 @@ def test_its_modules_work_without_a_browser(echo, tmp_path):
         "texts": texts,
     }
     node("modules", setting, tmp_path)
+
+
+@NEEDS_NODE
+def test_requests_wait_end_and_replace_each_other(tmp_path):
+    node("requests", {"page": str(PAGE)}, tmp_path)
+
+
+@NEEDS_NODE
+def test_it_translates_in_node_as_python_does(
+    echo, translator, short, unseen_sentences, tmp_path
+):
+    files = {"translator": translator, "short": short, "echo": echo}
+    texts = [unseen_sentences, unseen_sentences, ECHOED]
+    setting = {
+        "page": str(PAGE),
+        "runtime": str(installed("@litertjs")),
+        "files": {name: str(path) for name, path in files.items()},
+        "texts": {
+            name: in_python(files[name], sources)
+            for name, sources in zip(files, texts, strict=True)
+        },
+    }
+    node("node", setting, tmp_path)
+
+
+def compile_types(folder, right="", wrong=""):
+    """TypeScript's verdict on translate.d.ts beside what the modules export."""
+    for name in ("modules", "types"):
+        (folder / name).mkdir(parents=True)
+    for path in PAGE.glob("*.js"):
+        shutil.copy(path, folder / "modules")
+    types = (PAGE / "translate.d.ts").read_text(encoding="utf-8")
+    (folder / "types" / "translate.d.ts").write_text(
+        types.replace(right, wrong), encoding="utf-8"
+    )
+    shutil.copy(FOLDER / "test" / "types_match.ts", folder)
+    (folder / "package.json").write_text('{"type": "module"}')
+    options = "--noEmit --strict --allowJs --module nodenext --target esnext"
+    tsc = installed("typescript") / "bin" / "tsc"
+    return subprocess.run(
+        [shutil.which("node"), tsc, *options.split(), "types_match.ts"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@NEEDS_NODE
+def test_its_types_are_those_of_its_modules(tmp_path):
+    result = compile_types(tmp_path / "right")
+    assert result.returncode == 0, result.stdout
+    for right, wrong in [
+        ("translateSentence(", "translateLine("),
+        ("truncated: boolean", "cut: boolean"),
+    ]:
+        result = compile_types(tmp_path / right[:9], right, wrong)
+        assert "types_match.ts" in result.stdout

@@ -20,8 +20,8 @@ async function translateAll(sources) {
   const translator = await loadTranslator('/translator.tflite');
   const found = [];
   for (const source of sources) {
-    const said = await translator.translate(source).catch(({ code }) => ({ text: code }));
-    found.push(said.text);
+    const result = translator.translateSentence(source);
+    found.push(await result.then(({ text }) => text, ({ code }) => code));
   }
   translator.close();
   return found;
@@ -38,6 +38,25 @@ test('what is asked of a closed translator is refused, and what it was doing', a
     return results.map(({ reason }) => reason.code);
   });
   assert.deepEqual(codes, ['closed', 'closed', 'closed']);
+});
+
+test('loading and translating can be aborted, and a later call replaces others', async () => {
+  const page = await open(urls.echo);
+  const results = await page.evaluate(async () => {
+    const { loadTranslator } = await import('/translate.js');
+    const aborted = loadTranslator('/translator.tflite', { signal: AbortSignal.abort('no') });
+    const translator = await loadTranslator('/translator.tflite');
+    const controller = new AbortController();
+    const typed = ['Ein', 'Ein Hund', 'Ein Hund.'].map((text) =>
+      translator.translate(text, { replaces: 'typed', signal: controller.signal }),
+    );
+    const results = await Promise.allSettled([aborted, ...typed]);
+    const last = translator.translate('Hund. Hund.', { signal: controller.signal });
+    controller.abort('enough');
+    results.push(...(await Promise.allSettled([last])));
+    return results.map(({ reason, value }) => reason?.code ?? reason ?? value.text);
+  });
+  assert.deepEqual(results, ['no', 'replaced', 'replaced', 'Ein Hund.', 'enough']);
 });
 
 for (const device of Object.keys(DEVICES)) {
@@ -83,6 +102,25 @@ for (const device of Object.keys(DEVICES)) {
     await photograph(page, `${device}-too-long`);
     await type(page, 'Hund.');
     assert.equal(await page.innerText('#too-long'), '');
+  });
+}
+
+for (const device of Object.keys(DEVICES)) {
+  test(`${device}: a translation that is cut off is shown to be`, async () => {
+    const page = await open(urls.short, device);
+    const [source, text] = texts.short.find(([, text]) => text.split(' ').length === 8);
+    assert.equal(await type(page, source), text);
+    const mark = await page.evaluate(() => {
+      const style = getComputedStyle(document.querySelector('#translation .cut-off'), '::after');
+      return style.content;
+    });
+    assert.equal(mark, '"…"');
+    assert.match(await page.innerText('#problem'), /^Cut off at “…”: .* at most 8 tokens/);
+    await photograph(page, `${device}-cut-off`);
+    await type(page, `${source}\n${source}`);
+    assert.match(await page.innerText('#problem'), /^Cut off at “…”: 2 translations/);
+    await type(page, 'two');
+    assert.equal(await page.isVisible('#problem'), false);
   });
 }
 

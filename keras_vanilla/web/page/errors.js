@@ -1,9 +1,9 @@
 /** An error of a translator: one sentence for its user, and a `code` for a program. */
 export class TranslatorError extends Error {
   /**
-   * @param {string} code "missing", "not-tflite", "damaged", "not-ours", "other-format" or
-   *     "runtime" while it loads; "too-long", "too-many-tokens", "damaged", "failed" or
-   *     "closed" while it translates.
+   * @param {import('./translate.js').ErrorCode} code "missing", "not-tflite", "damaged",
+   *     "not-ours", "other-format" or "runtime" while it loads; "too-long",
+   *     "too-many-tokens", "damaged", "failed", "replaced" or "closed" while it translates.
    * @param {string} message One sentence.
    */
   constructor(code, message) {

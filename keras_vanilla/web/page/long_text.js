@@ -3,6 +3,7 @@
 import { halves, sentences } from './sentences.js';
 
 const TOO_LONG = ['too-long', 'too-many-tokens'];
+const OF_ONE_PIECE = [...TOO_LONG, 'damaged', 'failed']; // the next piece may be translated
 
 /**
  * Yields the translation of a text piece by piece, each as soon as it is there.
@@ -12,7 +13,8 @@ const TOO_LONG = ['too-long', 'too-many-tokens'];
  * pieces of one sentence that is too long have the same number.
  *
  * @param {string} text
- * @param {function(string): Promise<Object>} translate As `Translator.translate`.
+ * @param {function(string): Promise<Object>} translate As `Translator.translateSentence`.
+ * @throws Where `translate` rejects because nothing more is to be translated.
  */
 export async function* translatePieces(text, translate) {
   const whole = text.split(/(?<=\n)/).flatMap(sentences);
@@ -36,10 +38,15 @@ export async function* translatePieces(text, translate) {
 /** The pieces of a sentence, each in as many as it takes to translate it. */
 async function* cutToFit(source, translate) {
   const body = source.trim();
-  const result = body ? await translate(body).catch((error) => ({ error })) : {};
+  const result = body ? await translate(body).catch(errorOfPiece) : {};
   const pieces = TOO_LONG.includes(result.error?.code) ? halves(source) : [];
   for (const piece of pieces) yield* cutToFit(piece, translate);
   if (pieces.length === 0) yield { source, ...result };
+}
+
+function errorOfPiece(error) {
+  if (!OF_ONE_PIECE.includes(error.code)) throw error;
+  return { error };
 }
 
 /** The space between sentences where the source has none: Chinese and Japanese need none. */

@@ -3,7 +3,6 @@
 import { languageName, rows } from './about.js';
 import { addButtons, textInAddress } from './buttons.js';
 import { $ } from './element.js';
-import { translatePieces } from './long_text.js';
 import { showAll, showPiece } from './result.js';
 import { loadTranslator } from './translate.js';
 
@@ -22,8 +21,6 @@ const ADVICE = {
 };
 
 let translator;
-let known = new Map(); // the promised translation of each sentence on the page
-let newest = 0;
 let timer;
 
 start();
@@ -120,24 +117,19 @@ function changed(pause = PAUSE) {
   timer = setTimeout(update, pause);
 }
 
-/** Translates what is new in the text box, one sentence after another. */
+/** Translates the text box, one sentence after another. */
 async function update() {
   if (!translator) return;
-  const mine = ++newest;
-  const used = new Map();
-  const translate = (sentence) => {
-    const promise = known.get(sentence) ?? translator.translate(sentence);
-    for (const map of [known, used]) map.set(sentence, promise);
-    return promise;
-  };
   $('translation').ariaBusy = 'true';
   const pieces = [];
-  for await (const piece of translatePieces($('source').value, translate)) {
-    if (mine !== newest) return;
-    showPiece(piece, pieces.push(piece) - 1);
+  try {
+    for await (const piece of translator.pieces($('source').value, { replaces: 'page' })) {
+      showPiece(piece, pieces.push(piece) - 1);
+    }
+  } catch (error) {
+    if (error.code === 'replaced') return; // by the next `update`
+    throw error;
   }
-  if (mine !== newest) return;
-  known = used; // what is no longer on the page is forgotten
   showAll(pieces, translator);
   $('translation').ariaBusy = 'false';
   document.body.classList.remove('stale');

@@ -23,7 +23,7 @@ export function showAll(pieces, translator) {
   $('link').hidden = $('clear').hidden = $('source').value === '';
   say('time', timeOf(translations));
   say('too-long', tooLong(pieces, translator));
-  say('problem', problemOf(pieces));
+  say('problem', [problemOf(pieces), cutOff(pieces, translator)].join(' ').trim());
   $('problem').hidden = $('problem').textContent === '';
 }
 
@@ -37,12 +37,17 @@ function keepFirst(count) {
   while (nodes.length > count) nodes[nodes.length - 1].remove();
 }
 
-/** A piece's translation, or its source, underlined, if there is none. */
-function nodeOf({ before, source, text, error }) {
-  if (!error) return new Text(before + text);
-  const [node, mark] = ['span', 'mark'].map((tag) => document.createElement(tag));
-  mark.textContent = source;
-  node.append(before, mark);
+/**
+ * A piece's translation, with an ellipsis if it is cut off; or its source, underlined, if
+ * there is none.
+ */
+function nodeOf({ before, source, text, truncated, error }) {
+  if (!error && !truncated) return new Text(before + text);
+  const node = document.createElement('span');
+  const part = document.createElement(error ? 'mark' : 'span');
+  part.className = truncated ? 'cut-off' : '';
+  part.textContent = error ? source : text;
+  node.append(before, part);
   return node;
 }
 
@@ -57,6 +62,15 @@ function timeOf(translations) {
 function problemOf(pieces) {
   const error = pieces.find((piece) => piece.error)?.error;
   return error ? `The underlined text is left as it is. ${error.message}` : '';
+}
+
+function cutOff(pieces, { description }) {
+  const count = pieces.filter((piece) => piece.truncated).length;
+  if (count === 0) return '';
+  const limit = `at most ${description.max_output_tokens} tokens`;
+  return count === 1
+    ? `Cut off at “…”: a translation is longer than this translator gives, ${limit}.`
+    : `Cut off at “…”: ${count} translations are longer than this translator gives, ${limit}.`;
 }
 
 /** A sentence about the sentences that are in several pieces. */

@@ -14,6 +14,8 @@ const PAGE = [
   'element.js',
   'result.js',
   'translate.js',
+  'translator.js',
+  'sentence_queue.js',
   'flatbuffer.js',
   'description.js',
   'errors.js',

@@ -5,21 +5,21 @@
  * refuses. One thread, because more need headers that plain web hosts do not send.
  */
 
-let litert, model;
-let turn = Promise.resolve();
+// The model runs on the CPU: LiteRT.js must not start a GPU, nor warn that there is none.
+const NO_DEVICE = { limits: {}, features: new Set(), requestDevice: async () => null };
+const NO_GPU = { requestAdapter: async () => NO_DEVICE };
 
-self.onmessage = ({ data }) => {
-  turn = turn.then(() => answer(data)); // in the order of the requests
-};
+let litert, model, maxBytes;
 
-async function answer(request) {
+/** Answers one request; the next one comes only after that. */
+self.onmessage = async ({ data: request }) => {
   try {
     const result = await (request.model ? load(request) : translate(request.text));
     self.postMessage({ result });
   } catch (error) {
     self.postMessage({ error: { code: error.code ?? 'failed', message: error.message } });
   }
-}
+};
 
 /** Compiles a model and runs it once; returns how many bytes of text it takes. */
 async function load(request) {
@@ -29,9 +29,9 @@ async function load(request) {
     throw Object.assign(error, { code: 'runtime' });
   }
   model = await litert.loadAndCompile(request.model, { accelerator: 'wasm' });
-  const maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
-  const { bytes } = await translate(new Uint8Array(maxBytes)); // the first run is slow
-  if (bytes.some((octet) => octet !== 0)) throw new Error('An empty text is translated');
+  maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
+  const { bytes } = await translate(''); // the first run is slow
+  if (bytes.length > 0) throw new Error('An empty text is translated');
   return { maxBytes };
 }
 
@@ -41,9 +41,8 @@ async function loadRuntime(url) {
     locateFile: (name) => `${url}core/wasm/${name}`, // not beside this worker
     printErr: (line) => console.debug(line), // most of them are not errors
   };
-  // The model runs on the CPU: LiteRT.js must not start a GPU.
-  Object.defineProperty(navigator, 'gpu', { value: { requestAdapter: async () => null } });
-  const loaded = await importLiteRt(url);
+  Object.defineProperty(navigator, 'gpu', { value: NO_GPU });
+  const loaded = await (self.importInNode ?? importLiteRt)(url);
   await loaded.loadLiteRt(`${url}core/wasm/`);
   return loaded;
 }
@@ -63,13 +62,18 @@ async function importLiteRt(url) {
   }
 }
 
-/** Maps UTF-8, padded with zeros, to its translation. */
+/** Maps a sentence to its translation, in UTF-8. */
 async function translate(text) {
-  const input = new litert.Tensor(text, [text.length]);
+  const padded = new Uint8Array(maxBytes);
+  new TextEncoder().encodeInto(text, padded);
+  const input = new litert.Tensor(padded, [maxBytes]);
   const begin = performance.now();
   const outputs = await model.run('translate', { text: input });
   const milliseconds = performance.now() - begin;
-  const [bytes, score] = [outputs.text.toTypedArray(), outputs.score.toTypedArray()[0]];
+  const [octets, ids, [score]] = ['text', 'ids', 'score'].map((name) =>
+    outputs[name].toTypedArray(),
+  );
   [input, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
-  return { bytes, score, milliseconds };
+  const end = octets.findLastIndex((octet) => octet !== 0) + 1; // zeros follow the text
+  return { bytes: octets.slice(0, end), ids, score, milliseconds };
 }

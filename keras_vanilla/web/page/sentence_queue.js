@@ -1,0 +1,89 @@
+/** Sentences that wait for a worker, which translates one after the other. */
+
+import { TranslatorError } from './errors.js';
+
+const REMEMBERED = 5000; // sentences, so that while one types only what is new is computed
+
+/**
+ * Answers requests in their order, until its worker ends.
+ *
+ * The next request begins when the last one is answered; one whose signal is aborted before
+ * never begins. One that has begun cannot be stopped: its result is remembered.
+ */
+export class SentenceQueue {
+  #worker;
+  #waiting = [];
+  #running;
+  #results = new Map(); // of the last sentences, the oldest first
+  #ended; // why no request is answered any more
+
+  constructor(worker) {
+    this.#worker = worker;
+    worker.onmessage = ({ data }) => this.#answer(data);
+    worker.onerror = (event) =>
+      this.#end(new TranslatorError('failed', event.message ?? 'No worker started.'));
+  }
+
+  /**
+   * @param {Object} message As worker.js takes it; a sentence in `text`.
+   * @param {{signal?: AbortSignal, transfer?: Transferable[]}} options
+   * @returns {Promise<Object>} What worker.js gives.
+   */
+  async request(message, { signal, transfer = [] }) {
+    if (this.#ended) throw this.#ended;
+    signal?.throwIfAborted();
+    const request = { message, transfer };
+    const answer = new Promise((...settle) => ([request.resolve, request.reject] = settle));
+    const abort = () => this.#drop(request, signal.reason);
+    signal?.addEventListener('abort', abort);
+    this.#waiting.push(request);
+    this.#next();
+    return answer.finally(() => signal?.removeEventListener('abort', abort));
+  }
+
+  close() {
+    this.#end(new TranslatorError('closed', 'The translator was closed.'));
+  }
+
+  #drop(request, reason) {
+    this.#waiting = this.#waiting.filter((other) => other !== request);
+    request.reject(reason);
+  }
+
+  #next() {
+    while (!this.#running && this.#waiting.length > 0) {
+      const request = this.#waiting.shift();
+      const result = this.#results.get(request.message.text);
+      if (result) {
+        this.#remember(request.message.text, result);
+        request.resolve(result);
+      } else {
+        this.#running = request;
+        this.#worker.postMessage(request.message, request.transfer);
+      }
+    }
+  }
+
+  #answer({ result, error }) {
+    const { message, resolve, reject } = this.#running;
+    this.#running = undefined;
+    if (error) reject(new TranslatorError(error.code, error.message));
+    else resolve(result);
+    if (result && message.text !== undefined) this.#remember(message.text, result);
+    this.#next();
+  }
+
+  #remember(text, result) {
+    this.#results.delete(text); // the newest is the last
+    this.#results.set(text, result);
+    const [oldest] = this.#results.keys();
+    if (this.#results.size > REMEMBERED) this.#results.delete(oldest);
+  }
+
+  #end(error) {
+    this.#ended ??= error;
+    this.#worker.terminate();
+    const pending = [this.#running, ...this.#waiting.splice(0)].filter(Boolean);
+    for (const { reject } of pending) reject(this.#ended);
+  }
+}

@@ -1,0 +1,129 @@
+/** The types of translate.js, for browsers, and of node.js. */
+
+export type ErrorCode =
+  | 'missing'
+  | 'not-tflite'
+  | 'damaged'
+  | 'not-ours'
+  | 'other-format'
+  | 'runtime'
+  | 'too-long'
+  | 'too-many-tokens'
+  | 'failed'
+  | 'replaced'
+  | 'closed';
+
+/** One sentence for a user, and a `code` for a program. */
+export class TranslatorError extends Error {
+  constructor(code: ErrorCode, message: string);
+  readonly code: ErrorCode;
+}
+
+/** What a file says about itself. */
+export interface Description {
+  format: string;
+  version: string;
+  form?: 'text';
+  name: string;
+  /** A BCP-47 tag such as "de"; null where the file does not state it. */
+  source_language: string | null;
+  target_language: string | null;
+  max_bytes: number;
+  max_source_tokens: number;
+  max_output_tokens: number;
+  beam_size: number;
+  length_penalty: number | null;
+  quantize: string | null;
+  parameters: number;
+  model_license: string | null;
+  data: string | null;
+  data_license: string | null;
+  end_id?: number | null;
+}
+
+export interface LoadOptions {
+  /**
+   * Browsers: where npm's folder `@litertjs` is served; beside the module by default.
+   * Node.js: the path of that folder; the installed package's by default.
+   */
+  runtime?: string | URL;
+  signal?: AbortSignal;
+}
+
+export interface SentenceOptions {
+  signal?: AbortSignal;
+}
+
+export interface TextOptions extends SentenceOptions {
+  /** A call ends the earlier ones with the same name: they reject with "replaced". */
+  replaces?: string;
+}
+
+export interface SentenceTranslation {
+  text: string;
+  /** Whether it is only the beginning: the file gives no more tokens. */
+  truncated: boolean;
+  /** The log-probability; of a beam search, over the length penalty. */
+  score: number;
+  /** The time it took when it was computed. */
+  milliseconds: number;
+}
+
+/** What pieces have in common. */
+interface Source {
+  /** Without the white space around it. */
+  source: string;
+  /** The number of its sentence; pieces of a sentence that was too long share one. */
+  sentence: number;
+  /** The white space before its translation. */
+  before: string;
+}
+
+export interface TranslatedPiece extends Source, SentenceTranslation {
+  error?: undefined;
+}
+
+/** A piece that could not be translated. */
+export interface FailedPiece extends Source {
+  error: TranslatorError;
+  text?: undefined;
+  truncated?: undefined;
+}
+
+export type Piece = TranslatedPiece | FailedPiece;
+
+export interface Translation {
+  text: string;
+  /** Whether the translation of any piece is. */
+  truncated: boolean;
+  milliseconds: number;
+  pieces: TranslatedPiece[];
+}
+
+/** A loaded model; `loadTranslator` makes it. */
+export class Translator {
+  private constructor();
+  description: Description;
+  maxBytes: number;
+
+  /** Translates a text of any length, sentence by sentence. */
+  translate(text: string, options?: TextOptions): Promise<Translation>;
+
+  /** As `translate`, but yields each piece as soon as it is there. */
+  pieces(text: string, options?: TextOptions): AsyncGenerator<Piece, void, undefined>;
+
+  /** Translates one sentence in one run of the model, or refuses it. */
+  translateSentence(text: string, options?: SentenceOptions): Promise<SentenceTranslation>;
+
+  /** Frees its memory; what is not translated by then rejects with the code "closed". */
+  close(): void;
+}
+
+/**
+ * Loads a file that `keras-vanilla export` wrote: from its URL, or in Node.js its path, or
+ * from its bytes.
+ */
+export function loadTranslator(
+  model: string | URL | Uint8Array,
+  options?: LoadOptions,
+): Promise<Translator>;

@@ -1,0 +1,153 @@
+/** A loaded translator, and how it is loaded: the same in browsers and in Node.js. */
+
+import { readDescription, requireChecksum } from './description.js';
+import { TranslatorError } from './errors.js';
+import { translatePieces } from './long_text.js';
+import { SentenceQueue } from './sentence_queue.js';
+
+const OLD_END_ID = 3; // of files of version 0.5.0, which do not state it
+
+/**
+ * Makes a translator of the bytes of a file.
+ *
+ * @param {Uint8Array} bytes Its memory goes to the worker.
+ * @param {function(): Worker} start Starts worker.js in a thread.
+ * @param {string} runtime The URL of npm's folder `@litertjs`, with a slash at its end.
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Translator>}
+ */
+export async function openTranslator(bytes, start, runtime, signal) {
+  const description = readDescription(bytes);
+  await requireChecksum(bytes);
+  const queue = new SentenceQueue(start());
+  try {
+    const message = { model: bytes, runtime };
+    const { maxBytes } = await queue.request(message, { signal, transfer: [bytes.buffer] });
+    return new Translator(queue, description, maxBytes);
+  } catch (error) {
+    queue.close();
+    signal?.throwIfAborted();
+    throw loadingError(error, runtime);
+  }
+}
+
+/** A loaded model. `description` is what the file says about itself. */
+export class Translator {
+  #queue;
+  #current = new Map(); // the AbortController of the newest call of each `replaces`
+
+  /**
+   * @param {SentenceQueue} queue
+   * @param {import('./translate.js').Description} description
+   * @param {number} maxBytes
+   */
+  constructor(queue, description, maxBytes) {
+    this.#queue = queue;
+    this.description = description;
+    this.maxBytes = maxBytes;
+  }
+
+  /**
+   * Translates a text of any length, sentence by sentence.
+   *
+   * @param {string} text Its lines and paragraphs stay lines and paragraphs.
+   * @param {{signal?: AbortSignal, replaces?: string}} [options] A call ends the earlier
+   *     ones with the same `replaces`: they reject with the code "replaced".
+   * @throws {TranslatorError} As `translateSentence`, and "replaced".
+   */
+  async translate(text, options) {
+    const pieces = [];
+    for await (const piece of this.pieces(text, options)) {
+      if (piece.error) throw piece.error;
+      pieces.push(piece);
+    }
+    return {
+      text: pieces.map((piece) => piece.before + piece.text).join(''),
+      truncated: pieces.some((piece) => piece.truncated),
+      milliseconds: pieces.reduce((sum, piece) => sum + piece.milliseconds, 0),
+      pieces,
+    };
+  }
+
+  /** As `translate`, but yields each piece as soon as it is there; see long_text.js. */
+  pieces(text, { signal, replaces } = {}) {
+    const wanted = replaces === undefined ? signal : this.#replacing(replaces, signal);
+    const translate = (piece) => this.translateSentence(piece, { signal: wanted });
+    return translatePieces(text, translate);
+  }
+
+  /**
+   * Translates one sentence in one run of the model, or refuses it.
+   *
+   * @param {string} text At most `maxBytes` bytes of UTF-8.
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {Promise<{text: string, truncated: boolean, score: number,
+   *     milliseconds: number}>} The translation; whether it is only its beginning, because
+   *     the file gives no more tokens; its log-probability over the length penalty; and
+   *     the time it took.
+   * @throws {TranslatorError} "too-long", "too-many-tokens", "damaged", "failed" or
+   *     "closed"; or the signal's reason.
+   */
+  async translateSentence(text, { signal } = {}) {
+    const size = new TextEncoder().encode(text).length;
+    if (size > this.maxBytes) throw tooLong(size, this.maxBytes);
+    const result = await this.#queue.request({ text }, { signal });
+    const { bytes, ids, score, milliseconds } = result;
+    if (Number.isNaN(score)) throw tooManyTokens(this.description.max_source_tokens);
+    const endId = this.description.end_id ?? OLD_END_ID;
+    const truncated = bytes.length > 0 && !ids.includes(endId);
+    return { text: decoded(bytes, score), truncated, score, milliseconds };
+  }
+
+  /** Ends the worker and frees its memory; what is not translated by then is "closed". */
+  close() {
+    this.#queue.close();
+  }
+
+  #replacing(name, signal) {
+    const error = new TranslatorError('replaced', 'A later call has replaced this one.');
+    this.#current.get(name)?.abort(error);
+    const controller = new AbortController();
+    this.#current.set(name, controller);
+    return AbortSignal.any([controller.signal, signal].filter(Boolean));
+  }
+}
+
+function loadingError({ code, message }, runtime) {
+  if (code === 'runtime') {
+    return new TranslatorError(code, `LiteRT.js did not load from ${runtime} (${message}).`);
+  }
+  return new TranslatorError(
+    'damaged',
+    `The file is damaged, or LiteRT.js cannot run it (${message}).`,
+  );
+}
+
+function tooLong(size, most) {
+  return new TranslatorError(
+    'too-long',
+    `Too long: the text has ${size} bytes, and this translator takes at most ${most}.`,
+  );
+}
+
+function tooManyTokens(most) {
+  return new TranslatorError(
+    'too-many-tokens',
+    `Too long: the text has more than the ${most} tokens that this translator takes.`,
+  );
+}
+
+/**
+ * UTF-8 to text.
+ *
+ * A damaged file without a checksum may give the contents of memory: bytes that are not
+ * UTF-8, NULs, which no tokenizer writes, or a score that is no log-probability.
+ */
+function decoded(bytes, score) {
+  try {
+    if (bytes.includes(0) || !(-Infinity < score && score < 1)) throw new RangeError();
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new TranslatorError('damaged', 'The file is damaged: what it gives is not text.');
+  }
+}

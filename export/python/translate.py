@@ -4,34 +4,78 @@ python translate.py FILE.tflite [TEXT ...]      without a text, lines of standar
 """
 
 import hashlib
+import re
 import sys
+import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
+from sentences import joined, sentences  # the file beside this one
+
+
+class Translation(NamedTuple):
+    """Truncated: a sentence reached the file's longest output before its end."""
+
+    text: str
+    truncated: bool
 
 
 class Translator:
-    """Text in, text out; zeros are no text where a text ends with them."""
+    """Texts to translations; threads take turns, for each calls the same runtime."""
 
-    def __init__(self, path):
+    def __init__(self, path, threads=1):
+        self._lock = threading.Lock()
         try:
-            refuse_damage(Path(path).read_bytes())
-            self._run = Interpreter(str(path)).get_signature_runner("translate")
+            content = Path(path).read_bytes()
+            refuse_damage(content)
+            end = re.search(rb'"end_id": (\d+)', content)  # in its description
+            self._end_id = int(end[1]) if end else None  # None in version 0.5.0
+            interpreter = Interpreter(str(path), num_threads=threads)
+            self._run = interpreter.get_signature_runner("translate")
             (self.max_bytes,) = self._run.get_input_details()["text"]["shape"]
-            self("")  # all that is damaged is seen here, not at the first text
+            self.translate_sentence(
+                ""
+            )  # damage is seen here, not at the first text
         except (OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
             raise ValueError(f"{path} is missing, damaged or no translator.") from error
 
     def __call__(self, text):
-        octets = text.encode()
+        """The Translation of a text, sentence by sentence; its lines stay lines."""
+        lines = text.splitlines(keepends=True)
+        pieces = [piece for line in lines for piece in sentences(line)]
+        results = [self.translate_sentence(piece) for piece in pieces]
+        whole = joined(pieces, [result.text for result in results])
+        return Translation(whole, any(result.truncated for result in results))
+
+    def translate_sentence(self, text):
+        """The Translation of one sentence."""
+        octets = text.encode().rstrip()
         if len(octets) > self.max_bytes:
-            raise ValueError(f"{len(octets)} bytes of text, at most {self.max_bytes}.")
+            limit = f"at most {self.max_bytes}"
+            raise ValueError(f"A sentence has {len(octets)} bytes, {limit}.")
         padded = octets.ljust(self.max_bytes, b"\0")
-        result = self._run(text=np.frombuffer(padded, np.uint8))
+        with self._lock:
+            if self._run is None:
+                raise ValueError("The translator is closed.")
+            result = self._run(text=np.frombuffer(padded, np.uint8))
         if np.isnan(result["score"]):
-            raise ValueError("The text has more tokens than the file takes.")
-        return result["text"].tobytes().rstrip(b"\0").decode()
+            raise ValueError("A sentence has more tokens than the file takes.")
+        translation = result["text"].tobytes().rstrip(b"\0").decode()
+        has_end = self._end_id is None or self._end_id in result["ids"]
+        return Translation(translation, bool(translation) and not has_end)
+
+    def close(self):
+        """Frees the memory, after the call that is running."""
+        with self._lock:
+            self._run = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 def refuse_damage(content):
@@ -45,6 +89,9 @@ if __name__ == "__main__":
     try:
         translate = Translator(sys.argv[1])
         for text in sys.argv[2:] or sys.stdin:
-            print(translate(text.rstrip("\n")), flush=True)
+            result = translate(text)
+            print(result.text, flush=True)
+            if result.truncated:
+                print(f"The translation is cut off: {result.text}", file=sys.stderr)
     except (ValueError, RuntimeError, OSError, IndexError) as error:
         sys.exit(str(error) if sys.argv[1:] else __doc__)

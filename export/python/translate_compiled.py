@@ -4,19 +4,21 @@ import numpy as np
 import translate
 from ai_edge_litert.compiled_model import CompiledModel
 
+OUTPUTS = {"text": np.uint8, "ids": np.int32, "score": np.float32}
+
 
 class Translator(translate.Translator):
-    """Text in, text out."""
+    """Texts to translations; threads take turns, for each calls the same runtime."""
 
     def __init__(self, path):
         super().__init__(path)  # CompiledModel would crash on a damaged file
-        self._model = CompiledModel.from_file(str(path))
-        self._input = self._model.create_input_buffer_by_name("translate", "text")
-        outputs = self._model.get_output_tensor_details("translate")
-        (self._size,) = outputs["text"]["shape"]
+        self._model = model = CompiledModel.from_file(str(path))
+        self._input = model.create_input_buffer_by_name("translate", "text")
+        details = model.get_output_tensor_details("translate")
+        self._sizes = {name: int(np.prod(details[name]["shape"])) for name in OUTPUTS}
         self._outputs = {
-            name: self._model.create_output_buffer_by_name("translate", name)
-            for name in outputs
+            name: model.create_output_buffer_by_name("translate", name)
+            for name in details
         }
         self._run = self._run_compiled
 
@@ -24,6 +26,10 @@ class Translator(translate.Translator):
         self._input.write(text)
         self._model.run_by_name("translate", {"text": self._input}, self._outputs)
         return {
-            "text": self._outputs["text"].read(self._size, np.uint8),
-            "score": self._outputs["score"].read(1, np.float32),
+            name: self._outputs[name].read(self._sizes[name], dtype)
+            for name, dtype in OUTPUTS.items()
         }
+
+    def close(self):
+        super().close()
+        self._model = self._input = self._outputs = None

@@ -7,7 +7,7 @@ need: without the language, `sentencex` 1.0.32 cut all of 122 German dates such 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 # An end mark and what closes a quotation, white space, then what may open one and a
 # letter or digit; Chinese and Japanese marks need no space after them.
@@ -61,6 +61,25 @@ def cut_to_fit(text: str, fits: Callable[[str], bool]) -> list[str]:
             cut = min(ends, key=lambda end: abs(2 * end - len(text)))
             return cut_to_fit(text[:cut], fits) + cut_to_fit(text[cut:], fits)
     return [text]
+
+
+def joined(pieces: Sequence[str], translations: Sequence[str]) -> str:
+    """The translations of a text's pieces, with the white space of their sources.
+
+    Where the source had none, as in Chinese, there is a space unless the translation
+    ends with a Chinese or Japanese letter.
+
+    Args:
+        pieces: list of str, each with the white space after it.
+        translations: list of str, one for each piece.
+    """
+    pairs = zip(pieces, translations, strict=True)
+    return "".join(text + _space(piece, text) for piece, text in pairs).strip()
+
+
+def _space(piece, translation):
+    after = piece[len(piece.rstrip()) :]
+    return after or ("" if translation[-1:] >= "\u3000" else " ")
 
 
 def _ends(text, end):

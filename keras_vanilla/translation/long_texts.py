@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from keras_vanilla._checks import some_of
-from keras_vanilla.data.sentences import cut_to_fit, sentences
+from keras_vanilla.data.sentences import cut_to_fit, joined, sentences
 from keras_vanilla.translation.batch_translation import BatchTranslator, Hypothesis
 from keras_vanilla.translation.encoded_texts import EncodedTexts, checked_texts
 
@@ -76,16 +76,7 @@ def _join_streamed(pieces, stream):
 
 def _join(pieces, hypotheses):
     """One hypothesis of a text, from those of its sentences."""
-    spaces = [piece[len(piece.rstrip()) :] for piece in pieces]
-    texts = [
-        each.text + (space or _space_after(each.text))
-        for each, space in zip(hypotheses, spaces, strict=True)
-    ]
+    text = joined(pieces, [each.text for each in hypotheses])
     ids = [id_ for each in hypotheses for id_ in each.ids]
     ended = all(each.ended for each in hypotheses)
-    return Hypothesis("".join(texts).strip(), None, ids, ended)
-
-
-def _space_after(text):
-    """Where the source had no space: none after a Chinese or Japanese letter."""
-    return "" if text[-1:] >= "\u3000" else " "
+    return Hypothesis(text, None, ids, ended)

@@ -1,5 +1,6 @@
 """The callers in `export/`, run without TensorFlow, and what their guide says."""
 
+import concurrent.futures
 import importlib
 import json
 import re
@@ -46,7 +47,7 @@ from {module} import Translator
 translate = Translator(sys.argv[1])
 for text in json.load(sys.stdin):
     try:
-        said = translate(text)
+        said = translate(text).text
     except ValueError as error:
         said = {{"error": str(error)}}
     print(json.dumps(said))
@@ -71,6 +72,27 @@ def python(tmp_path_factory):
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("echo") / "translator.tflite"
     path.write_bytes(echo_file.content())
+    return path
+
+
+def described_echo(end_id=echo_file.END_ID):
+    """The echo's bytes with a description."""
+    sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
+    description = Description(name="echo", parameters=0, end_id=end_id, **sizes)
+    return with_description(echo_file.content(), description)
+
+
+@pytest.fixture(params=["translate", "translate_compiled"])
+def module(request, monkeypatch):
+    """A caller, imported as an app imports it."""
+    monkeypatch.syspath_prepend(FOLDER / "python")
+    return importlib.import_module(request.param)
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    path = tmp_path_factory.mktemp("described") / "echo.tflite"
+    path.write_bytes(described_echo())
     return path
 
 
@@ -110,10 +132,11 @@ def test_texts_are_translated_or_refused(python, file):
     assert said[""] == said["   "] == said["\0"] == ""
     assert said["Grüße,\t猫!"] == "Grüße, 猫!"
     assert said["a\0b"] == "a \u2047 b" and said["Hund\0\0"] == "Hund"
-    too_many_tokens = {"error": "The text has more tokens than the file takes."}
+    too_many_tokens = {"error": "A sentence has more tokens than the file takes."}
     assert said["x y " * 32] == too_many_tokens
     for text, size in [("x" * 132, 132), ("\u00e9" * 66, 132)]:
-        assert said[text] == {"error": f"{size} bytes of text, at most 131."}
+        expected = f"A sentence has {size} bytes, at most 131."
+        assert said[text] == {"error": expected}
 
 
 @pytest.mark.full
@@ -134,7 +157,8 @@ def test_the_command_line_takes_arguments_or_lines(python, file):
 def test_the_command_line_stops_at_what_it_cannot_translate(python, file):
     result = translate(python, file, "Hund", "x" * 132, "Ein")
     assert (result.returncode, result.stdout) == (1, "Hund\n")
-    assert result.stderr.splitlines()[-1] == "132 bytes of text, at most 131."
+    last = result.stderr.splitlines()[-1]
+    assert last == "A sentence has 132 bytes, at most 131."
     result = translate(python)
     assert result.returncode == 1 and "python translate.py FILE" in result.stderr
 
@@ -172,14 +196,14 @@ def test_the_example_of_a_model_card_runs(python, file):
 
 @pytest.mark.full
 def test_the_example_of_the_guide_runs(python, file):
-    (example,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    example, *_ = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     example = example.replace('"translator.tflite"', repr(str(file)))
     assert run(python, "-c", example).stdout == "Ein Hund rennt.\n"
 
 
 @pytest.mark.parametrize("name", CALLERS)
 def test_each_caller_is_short(name):
-    assert len((FOLDER / name).read_text(encoding="utf-8").splitlines()) < 55
+    assert len((FOLDER / name).read_text(encoding="utf-8").splitlines()) < 100
 
 
 @pytest.mark.full
@@ -187,12 +211,10 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path, monkeypatch):
     """Bits changed and ends cut off, of files with a checksum; every place is tried."""
     monkeypatch.syspath_prepend(FOLDER / "python")
     translate = importlib.import_module("translate")
-    sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
-    description = Description(name="echo", parameters=0, **sizes)
-    whole = with_description(echo_file.content(), description)
+    whole = described_echo()
     path = tmp_path / "echo.tflite"
     path.write_bytes(whole)
-    assert translate.Translator(path)("Ein Hund") == "Ein Hund"
+    assert translate.Translator(path)("Ein Hund").text == "Ein Hund"
     name = whole.index(b"keras_vanilla_sha256")
     for place in range(0, len(whole), len(whole) // 60):
         if name <= place < name + 20:
@@ -205,6 +227,69 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path, monkeypatch):
                 translate.Translator(path)
             expected = f"{path} is missing, damaged or no translator."
             assert str(refused.value) == expected
+
+
+def test_sentences_and_lines_are_translated_and_joined(module, described):
+    translate = module.Translator(described)
+    text = "Ein Hund rennt 37. Grüße, 猫!  Hund rennt.\n\nEin Hund\nHund. "
+    assert translate(8 * text) == ((8 * text).strip(), False)
+    assert translate(" \n ") == translate("") == ("", False)
+    with pytest.raises(ValueError, match="A sentence has 132 bytes, at most 131."):
+        translate("Hund rennt. " + "X" * 132)
+    with pytest.raises(ValueError, match="has more tokens than the file takes"):
+        translate("x y " * 32)
+
+
+def test_an_output_without_its_end_is_truncated(module, tmp_path):
+    path = tmp_path / "echo.tflite"
+    for end_id, truncated in [(echo_file.END_ID, False), (77_777, True), (None, False)]:
+        path.write_bytes(described_echo(end_id))
+        assert module.Translator(path)("Ein Hund. Hund") == (
+            "Ein Hund. Hund",
+            truncated,
+        )
+
+
+def test_a_closed_translator_refuses_texts(module, described):
+    with module.Translator(described) as translate:
+        assert translate("Hund").text == "Hund"
+    with pytest.raises(ValueError, match="The translator is closed"):
+        translate("Hund")
+
+
+@pytest.mark.parametrize(
+    "threads, calls",
+    [(4, 40), pytest.param(8, 1000, marks=pytest.mark.full)],
+)
+def test_each_thread_gets_its_own_translations(module, described, threads, calls):
+    translate = module.Translator(described)
+    texts = [[f"Hund {n} rennt {c}." for c in range(calls)] for n in range(threads)]
+    expected = [list(map(translate, each)) for each in texts]
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        received = list(pool.map(lambda each: list(map(translate, each)), texts))
+    assert received == expected
+    assert [[each.text for each in own] for own in received] == texts
+
+
+@pytest.mark.full
+def test_a_file_of_8_tokens_says_what_it_cuts(module, short_file, trained_translator):
+    translate = module.Translator(short_file)
+    ended = [0, 0]
+    for count in range(1, 10):
+        text = " ".join(["one", "two", "three", "small"] * 3)[: 6 * count].strip()
+        result = translate(text)
+        (expected,) = trained_translator.translate([text], max_length=8)
+        (whole,) = trained_translator.translate([text])
+        assert result == (expected, expected != whole)
+        ended[result.truncated] += 1
+    assert all(ended)
+    both = translate("one two. " + "small tree " * 9)
+    assert both.truncated and both.text
+
+
+def test_the_caller_cuts_sentences_as_the_package_does():
+    ours = FOLDER.parent / "keras_vanilla" / "data" / "sentences.py"
+    assert (FOLDER / "python" / "sentences.py").read_bytes() == ours.read_bytes()
 
 
 def test_a_file_of_something_else_is_refused_in_a_sentence(tmp_path, monkeypatch):

@@ -92,6 +92,11 @@ def _add_numbers(command):
         metavar="PART",
         help="with --from, leave as they are: embeddings, encoder or decoder",
     )
+    add(
+        "--quantize",
+        metavar="int8|int4",
+        help="with --from, train for .tflite files with these weights",
+    )
     add("--label-smoothing", type=float, metavar="P", help="0.1")
     add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
     add("--weight-decay", type=float, metavar="X", help="as of AdamW")
@@ -184,18 +189,24 @@ def _train(config, folder, given, allow_changed):
     run.train()
     if folder.is_writer:
         print(folder.results_path.read_text(), end="")
-        _print_next_steps(folder.path, "validation" if given.validation else "training")
+        _print_next_steps(folder.path, bool(given.validation), run.config.quantize)
 
 
-def _print_next_steps(folder, measured_on):
+def _print_next_steps(folder, is_validated, quantize):
+    best = f"lowest {'validation' if is_validated else 'training'} cross-entropy"
+    if is_validated and quantize:
+        best = "highest validation chrF"
+    exported = f"{folder}/translator.tflite"
+    if quantize:
+        exported += f" --quantize {quantize}"
     print(
         f"""
 {folder}/translator.keras  the translator to use
-{folder}/best.keras        the epoch with the lowest {measured_on} cross-entropy
+{folder}/best.keras        the epoch with the {best}
 {folder}/last.keras        the last epoch, to train further
 {folder}/logs              for TensorBoard; history.csv has the same numbers
 
 Next:
   keras-vanilla translate {folder}/translator.keras "..."
-  keras-vanilla export {folder}/translator.keras {folder}/translator.tflite"""
+  keras-vanilla export {folder}/translator.keras {exported}"""
     )

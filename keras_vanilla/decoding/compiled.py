@@ -52,7 +52,8 @@ class CompiledSearch:
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
-        key = (search, *sorted(settings.items()))
+        rounding = getattr(self._model, "fake_quantization", None)
+        key = (search, rounding, *sorted(settings.items()))
         if key not in self._searches:
             if len(self._searches) == MOST_KEPT:  # the oldest goes
                 del self._searches[next(iter(self._searches))]

@@ -166,6 +166,7 @@ class Transformer(CheckedArguments, keras.Model):
         self.encoder, self.decoder = encoder, decoder
         self.dtype_policy = policy
         self.micro_batches = 1
+        self.fake_quantization = None  # `fake_quantize` sets it
 
     @classmethod
     def from_preset(cls, name: str, **overrides) -> "Transformer":

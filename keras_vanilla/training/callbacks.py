@@ -79,12 +79,20 @@ class SaveTranslators(keras.callbacks.Callback):
         translator: Translator whose model is being trained.
         last_path: path of the file for the last epoch.
         best_path: path of the file for the best epoch.
+        by_chrf: bool. The best has the highest `val_chrf` instead, if there is one.
     """
 
-    def __init__(self, translator: Translator, last_path: Path, best_path: Path):
+    def __init__(
+        self,
+        translator: Translator,
+        last_path: Path,
+        best_path: Path,
+        by_chrf: bool = False,
+    ):
         super().__init__()
         self.translator = translator
         self.last_path, self.best_path = last_path, best_path
+        self.by_chrf = by_chrf
         self.best_epoch = None
         self._best = None
 
@@ -99,6 +107,8 @@ class SaveTranslators(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self.translator.save(self.last_path)
         score = logs.get("val_token_crossentropy", logs["token_crossentropy"])
+        if self.by_chrf and "val_chrf" in logs:
+            score = -logs["val_chrf"]
         if self._best is None or not score >= self._best:  # also if `_best` is NaN
             self._best, self.best_epoch = score, epoch + 1
             with (
@@ -109,10 +119,10 @@ class SaveTranslators(keras.callbacks.Callback):
 
 
 class TranslationScore(keras.callbacks.Callback):
-    """Translates a corpus after each epoch and logs its BLEU as `val_bleu`.
+    """Translates a corpus after each epoch; logs BLEU as `val_bleu`, and `val_chrf`.
 
     Greedy search, sacreBLEU's default settings. Put it before callbacks that read
-    `val_bleu`.
+    either.
 
     Args:
         corpus: ParallelCorpus to translate.
@@ -135,7 +145,8 @@ class TranslationScore(keras.callbacks.Callback):
         self._translator = Translator(self.tokenizer, self.model)
 
     def on_epoch_end(self, epoch, logs=None):
-        logs["val_bleu"] = score(self._translator, self.corpus).bleu
+        result = score(self._translator, self.corpus)
+        logs["val_bleu"], logs["val_chrf"] = result.bleu, result.chrf
 
 
 class TrainingCallbacks:
@@ -152,7 +163,12 @@ class TrainingCallbacks:
     def __init__(self, run: "TrainingRun"):
         folder = run.folder
         self.average = AverageCheckpoints(run.config.average_last)
-        self.save = SaveTranslators(run.translator, folder.last_path, folder.best_path)
+        self.save = SaveTranslators(
+            run.translator,
+            folder.last_path,
+            folder.best_path,
+            by_chrf=run.config.quantize is not None,
+        )
         self.progress = TrainingProgress(run.batches.tokens_per_epoch)
         self._logs = [
             keras.callbacks.CSVLogger(str(folder.output / "history.csv")),
@@ -173,11 +189,10 @@ class TrainingCallbacks:
 
 def _early_stopping(run):
     """Ends a training whose best epoch is `patience` epochs ago."""
-    of_validation = "val_" if run.validation is not None else ""
-    return [
-        keras.callbacks.EarlyStopping(
-            f"{of_validation}token_crossentropy",
-            patience=run.config.patience,
-            mode="min",
-        )
-    ]
+    monitor, mode = "token_crossentropy", "min"
+    if run.validation is not None:
+        monitor = f"val_{monitor}"
+        if run.config.quantize is not None:
+            monitor, mode = "val_chrf", "max"
+    patience = run.config.patience
+    return [keras.callbacks.EarlyStopping(monitor, patience=patience, mode=mode)]

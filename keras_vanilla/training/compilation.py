@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
@@ -17,8 +18,12 @@ def compile_for_training(
     clip_norm: float = 0.0,
     weight_decay: float = 0.0,
     learning_rate: float | None = None,
+    quantize: str | None = None,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
+
+    With `quantize` it computes from here on as its `.tflite` file in that precision
+    does, see `keras_vanilla.models.fake_quantize`, until it is compiled without.
 
     Args:
         model: Transformer.
@@ -31,12 +36,14 @@ def compile_for_training(
         clip_norm: float. Largest norm of all gradients together; 0 means any.
         weight_decay: float. See `transformer_optimizer`.
         learning_rate: float. A constant rate instead of the paper's schedule.
+        quantize: "int8", "int4" or None.
     Raises:
-        ValueError: if a number is out of its range, `clip_norm`, `weight_decay` or
+        ValueError: if a value is out of its range, `clip_norm`, `weight_decay` or
             `learning_rate` is given beside an optimizer, or `warmup_steps` beside
             `learning_rate`.
     """
     refuse_both(optimizer, clip_norm, weight_decay, learning_rate)
+    fake_quantize(model, quantize)
     if optimizer is None:
         optimizer = transformer_optimizer(
             model.d_model, warmup_steps, clip_norm, weight_decay, learning_rate

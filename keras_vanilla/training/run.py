@@ -13,6 +13,7 @@ from keras_vanilla._checks import some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution.replicas import replicas_in_force
+from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.fit_arguments import refuse_fixed_learning_rate
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.callbacks import TrainingCallbacks
@@ -54,7 +55,8 @@ class TrainingRun:
         corpus: ParallelCorpus or TokenCache to train on.
         validation: ParallelCorpus to validate on, or None.
         tokenizer: Tokenizer, or None to train one on the corpus.
-        translator: Translator to train further, in place, or None for a new one.
+        translator: Translator to train further, in place, or None for a new one; with
+            `quantize`, a copy of one that does not compute in float32.
         callbacks: more `keras.callbacks.Callback` objects.
         optimizer: a Keras optimizer instead of the paper's.
         allow_changed: as for `ExactResume`.
@@ -75,6 +77,8 @@ class TrainingRun:
         optimizer: keras.optimizers.Optimizer | None = None,
         allow_changed: Collection[str] = (),
     ):
+        if translator is not None and config.quantize is not None:
+            translator = translator.in_float32()  # as the files compute
         self.config = config.resolve(len(corpus), translator and translator.model)
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
@@ -97,11 +101,14 @@ class TrainingRun:
         self._make_batches()
         with frozen(self.translator.model, self.config.freeze):
             self._compile()
-            if resumes:
-                self.folder.resume(settings)
-            else:
-                self.folder.begin(settings, self.translator)
-            chosen = self._fit()
+            try:
+                if resumes:
+                    self.folder.resume(settings)
+                else:
+                    self.folder.begin(settings, self.translator)
+                chosen = self._fit()
+            finally:
+                fake_quantize(self.translator.model, None)
         self.folder.finish()
         return chosen
 
@@ -115,7 +122,8 @@ class TrainingRun:
             self.optimizer,
             config.clip_norm,
             config.weight_decay,
-            config.learning_rate,
+            config.learning_rate if self.optimizer is None else None,
+            config.quantize,
         )
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
 
@@ -206,9 +214,11 @@ class TrainingRun:
         best_epoch = callbacks.save.best_epoch
         results = {"chosen": "average", "best_epoch": best_epoch}
         if self.validation is not None:
-            results["average_val_bleu"] = score(chosen, self.validation).bleu
-            results["best_val_bleu"] = history["val_bleu"][best_epoch - 1]
-            if results["best_val_bleu"] > results["average_val_bleu"]:
+            average, metric = self._score(chosen), self._metric
+            for name in dict.fromkeys(["bleu", metric]):
+                results[f"average_val_{name}"] = getattr(average, name)
+                results[f"best_val_{name}"] = history[f"val_{name}"][best_epoch - 1]
+            if results[f"best_val_{metric}"] > results[f"average_val_{metric}"]:
                 best = self.folder.load(self.folder.best_path)
                 if best:
                     results["chosen"], chosen = "best", best
@@ -217,6 +227,17 @@ class TrainingRun:
         text = json.dumps(results, indent=2) + "\n"
         atomic_write_text(self.folder.results_path, text)
         return chosen
+
+    @property
+    def _metric(self):
+        """What the best translator has most of, on the validation text."""
+        return "chrf" if self.config.quantize else "bleu"
+
+    def _score(self, translator):
+        fake_quantize(translator.model, self.config.quantize)
+        result = score(translator, self.validation)
+        fake_quantize(translator.model, None)
+        return result
 
     def _interrupted(self):
         """The error to raise after Ctrl-C, once the translator is saved."""

@@ -37,7 +37,8 @@ def train_translator(
     from its last snapshot and ends as if it had not been killed.
 
     Writes into `output`: `translator.keras`, the one to use; `best.keras`, the epoch
-    with the lowest cross-entropy on `validation`, or without it on the corpus;
+    with the lowest cross-entropy on `validation`, or without it on the corpus (with
+    `quantize`, the highest chrF on `validation`);
     `last.keras`; `results.json`; `history.csv` and TensorBoard's `logs/`; `run.json`,
     the settings and a list of these files; and, until it is finished, `snapshots/`.
 
@@ -48,7 +49,8 @@ def train_translator(
         validation: ParallelCorpus to validate on, or None.
         tokenizer: Tokenizer, or None to train one on the corpus; that of the cache.
         translator: Translator to train further, in place; it has its own size,
-            tokenizer, dropout and precision.
+            tokenizer, dropout and precision. With `quantize` a copy in float32 is
+            trained instead of one that has another precision.
         callbacks: more callbacks. Those with `get_state()` and `set_state(state)`, and
             Keras's own, continue where they were when a training is resumed.
         optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
@@ -61,7 +63,8 @@ def train_translator(
         **settings: values of `TrainingConfig`, such as `preset="tiny"` or `epochs=3`.
     Returns:
         The Translator of `translator.keras`: the average of the last epochs or the best
-        epoch, whichever has the higher BLEU on `validation`; without it, the average.
+        epoch, whichever has the higher BLEU on `validation` (with `quantize`, chrF);
+        without it, the average.
     Raises:
         TypeError: if there is no such setting, or `corpus`, `validation`, `translator`
             or `tokenizer` is of another class.

@@ -394,10 +394,14 @@ class Translator(keras.Model):
     def in_float32(self) -> "Translator":
         """This translator, or a copy that computes in float32, without LoRA.
 
+        Nor does it round anything, as with `fake_quantize`.
+
         Raises:
             ValueError: if the model is quantised, as `model.quantize` does it.
         """
-        if self.model.is_plain and self.model.compute_dtype == "float32":
+        rounds = self.model.fake_quantization is not None
+        is_float32 = self.model.compute_dtype == "float32" and not rounds
+        if self.model.is_plain and is_float32:
             return self
         model = self.model.copy(dtype="float32")
         return type(self)(self.tokenizer, model, name=self.name)

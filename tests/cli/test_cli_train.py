@@ -18,7 +18,7 @@ OPTIONS["dtype"] = "--precision"
 class Run:
     """Stands for a training that is already done."""
 
-    config = "its numbers"
+    config = TrainingConfig().resolve(9)
 
     def __init__(self, *arguments, **named):
         pass
@@ -63,6 +63,7 @@ def test_a_command_without_options_has_the_settings_of_a_config():
         (["--max-length", "100"], {"max_length": 100}),
         (["--learning-rate", "1e-4"], {"learning_rate": 1e-4}),
         (["--freeze", "encoder", "embeddings"], {"freeze": ("embeddings", "encoder")}),
+        (["--quantize", "int4"], {"quantize": "int4"}),
         (["--clip-norm", "0.5"], {"clip_norm": 0.5}),
         (["--weight-decay", "1e-4"], {"weight_decay": 1e-4}),
         (["--sampling", "0.2"], {"sampling": 0.2}),

@@ -42,8 +42,8 @@ def test_what_is_given_is_not_replaced():
 def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off():
     values = TrainingConfig().resolve(pairs=50_000).to_dict()
     missing = {name for name, value in values.items() if value is None}
-    off = {"learning_rate", "max_length", "max_length_ratio", "patience", "sampling"}
-    assert missing == {"vocabulary_size", *off}
+    off = {"learning_rate", "max_length", "max_length_ratio", "patience", "quantize"}
+    assert missing == {"vocabulary_size", "sampling", *off}
     assert values["preset"] == "small" and values["dtype"] == "float32"
 
 
@@ -76,6 +76,7 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off
         {"learning_rate": "fast"},
         {"sampling": -0.1},
         {"freeze": "everything"},
+        {"quantize": "int2"},
         {"patience": 0},
         {"average_last": 0},
         {"preset": "huge"},
@@ -163,8 +164,25 @@ def test_something_is_left_to_train():
 
 
 def test_parts_of_a_new_translator_are_not_frozen():
-    with pytest.raises(ValueError, match=r"learned nothing. .*freeze=\('encoder',\)"):
+    with pytest.raises(ValueError, match=r"nothing yet. .*freeze=\('encoder',\)"):
         TrainingConfig(freeze="encoder").check_start()
+
+
+def test_a_new_translator_is_not_trained_for_8_bits():
+    with pytest.raises(ValueError, match="learned nothing yet. .*quantize='int8'"):
+        TrainingConfig(quantize="int8").check_start()
+
+
+def test_a_training_for_8_bits_is_a_short_one():
+    config = TrainingConfig(quantize="int8").resolve(50_000)
+    assert (config.epochs, config.patience, config.warmup_steps) == (5, 2, None)
+    assert config.learning_rate == 2e-4
+    assert "for int8 files" in str(config)
+    own = {"epochs": 7, "patience": 3, "learning_rate": 0.5}
+    config = TrainingConfig(quantize="int4", **own).resolve(50_000)
+    assert {name: getattr(config, name) for name in own} == own
+    config = TrainingConfig(quantize="int4", warmup_steps=9).resolve(50_000)
+    assert (config.warmup_steps, config.learning_rate) == (9, None)
 
 
 def test_a_config_cannot_be_changed():

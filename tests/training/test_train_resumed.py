@@ -63,7 +63,8 @@ def cheap_training():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PRESETS, "tiny", {**PRESETS["tiny"], **one})
         for module in (callbacks, run):
-            patch.setattr(module, "score", lambda *_: types.SimpleNamespace(bleu=1.0))
+            result = types.SimpleNamespace(bleu=1.0, chrf=2.0)
+            patch.setattr(module, "score", lambda *_, result=result: result)
         yield
 
 
@@ -117,7 +118,7 @@ def test_without_the_best_epoch_the_average_is_chosen(tmp_path, monkeypatch):
             os.truncate(tmp_path / "run" / "best.keras", 1000)
 
     monkeypatch.setattr(f"{__name__}.Stop", Truncate)
-    low = types.SimpleNamespace(bleu=-1.0)
+    low = types.SimpleNamespace(bleu=-1.0, chrf=-1.0)
     monkeypatch.setattr(run, "score", lambda *_: low)
     with pytest.warns(UserWarning, match="continues without it: .*best.keras"):
         train(tmp_path / "run")

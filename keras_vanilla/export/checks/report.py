@@ -73,7 +73,7 @@ class Report:
     Attributes:
         kind: "SavedModel" or "TFLite".
         size: int. Bytes.
-        quantized: bool. Whether weights are int8.
+        quantized: bool. Whether weights are int8 or int4.
         custom_operators: tuple of str. Operators that a plain runtime lacks; a file
             with any of them was not run.
         sentences: int. Number of sentences compared.
@@ -86,6 +86,7 @@ class Report:
         milliseconds: list of float, a `.tflite` file's time for each sentence.
         metrics: tuple of MetricComparison; empty without references.
         has_texts: bool. Whether a `.tflite` file takes and gives texts.
+        precision: str. That of the weights, if they are quantised.
     """
 
     kind: str
@@ -102,6 +103,7 @@ class Report:
     milliseconds: list[float] = field(default_factory=list)
     metrics: tuple[MetricComparison, ...] = ()
     has_texts: bool = False
+    precision: str = "int8"
 
     @property
     def equal(self) -> int:
@@ -179,7 +181,7 @@ class Report:
 
     def __str__(self):
         verdict = "passed" if self.passed else "NOT PASSED"
-        precision = "int8" if self.quantized else "float32"
+        precision = self.precision if self.quantized else "float32"
         lines = [f"{self.kind}, {precision}, {self.size:,} bytes: {verdict}"]
         lines += [f"  {reason}" for reason in self.reasons]
         if self.custom_operators:

@@ -53,7 +53,7 @@ class SavedModelFolder:
 
     kind, form = "SavedModel", "ids"
     target_language = None  # texts have the codes of a multilingual model
-    quantized = False
+    precision = "float32"
     custom_operators = ()
     limits = NO_LIMITS  # the graph checks the model's own
     decoding = DecodingConfig()
@@ -119,7 +119,7 @@ class TfliteFile:
         if not forms or (forms[0] == "text" and description is None):
             raise _not_ours(path, "translate")
         self.form = forms[0]
-        self.custom_operators, self.quantized = _operators_and_precision(path)
+        self.custom_operators, self.precision = _operators_and_precision(path)
         if not self.custom_operators:  # else LiteRT refuses to prepare it
             self._run = {name: self._runner(name) for name in signatures}
             self.limits = self._limits(description)
@@ -218,21 +218,22 @@ def _litert_interpreter():
 
 
 def _operators_and_precision(path):
-    """The operators that are not builtins, and whether there are int8 weights."""
+    """The operators that are not builtins, and the precision of the weights."""
     from ai_edge_litert import schema_py_generated as schema
 
     model = schema.Model.GetRootAs(path.read_bytes(), 0)
     codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
     custom = {code.CustomCode().decode() for code in codes if code.CustomCode()}
     graphs = [model.Subgraphs(i) for i in range(model.SubgraphsLength())]
-    scaled = any(
-        tensor.Type() == schema.TensorType.INT8
-        and tensor.Quantization() is not None
-        and tensor.Quantization().ScaleLength()
+    scaled = {
+        tensor.Type()
         for graph in graphs
         for tensor in map(graph.Tensors, range(graph.TensorsLength()))
-    )
-    return tuple(sorted(custom)), scaled
+        if tensor.Quantization() is not None and tensor.Quantization().ScaleLength()
+    }
+    names = {schema.TensorType.INT4: "int4", schema.TensorType.INT8: "int8"}
+    precision = next((name for kind, name in names.items() if kind in scaled), None)
+    return tuple(sorted(custom)), precision or "float32"
 
 
 def _require(path, signatures, *names):

@@ -8,7 +8,8 @@ from ai_edge_litert import schema_py_generated as schema
 from keras_vanilla.models.transformer import Transformer
 
 SMALLEST = 1024  # numbers; the converter does not quantise smaller matrices
-CHANNEL = 12  # bytes of scale and zero point, for each output of an int8 matrix
+CHANNEL = 12  # bytes of scale and zero point, for each output of a quantised matrix
+BYTES = {schema.TensorType.INT4: 0.56, schema.TensorType.INT8: 1.05}  # a parameter
 SHAPES = 2_000  # bytes
 COUNTERS = 20_000  # bytes, of the tokenizer's loops
 
@@ -19,9 +20,10 @@ def structure_faults(
     """The faults in the structure of a file.
 
     A matrix that is in the file more often than in the model; constants of more than
-    1.05 bytes per parameter in int8 (4.2 in float32), 12 for each output of a quantised
-    matrix, 2 kB for shapes, in the text form the tokenizer's tables and 20 kB for its
-    counters; and more than 0.1 MB per layer and 0.2 MB for all that is not a constant.
+    1.05 bytes per parameter in int8 (0.56 in int4, 4.2 in float32), 12 for each output
+    of a quantised matrix, 2 kB for shapes, in the text form the tokenizer's tables and
+    20 kB for its counters; and more than 0.1 MB per layer and 0.2 MB for all that is
+    not a constant.
 
     Args:
         content: bytes of a `.tflite` file.
@@ -36,9 +38,10 @@ def structure_faults(
     faults = list(_duplicates(constants, model))
     scales = sum(each.channels for each in constants)
     used = sum(each.size for each in constants) + CHANNEL * scales
-    quantized = scales > 0
-    allowed = (1.05 if quantized else 4.2) * model.count_params()
-    outputs = sum(map(_outputs, model.weights)) if quantized else 0
+    types = {each.type for each in constants if each.channels}
+    bytes_each = next((size for kind, size in BYTES.items() if kind in types), 4.2)
+    allowed = bytes_each * model.count_params()
+    outputs = sum(map(_outputs, model.weights)) if types else 0
     allowed += CHANNEL * outputs + SHAPES
     if tokenizer_bytes:
         allowed += tokenizer_bytes + COUNTERS
@@ -58,7 +61,7 @@ class _Constant:
     """A constant of the file: a buffer with its tensor."""
 
     def __init__(self, tensor, size):
-        self.size = size
+        self.size, self.type = size, tensor.type
         self.shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
         scale = tensor.quantization and tensor.quantization.scale
         self.channels = 0 if scale is None else len(scale)

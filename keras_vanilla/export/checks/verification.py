@@ -19,6 +19,7 @@ from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.target_language import in_target_language
+from keras_vanilla.models import fake_quantize
 from keras_vanilla.translation import Translator
 from keras_vanilla.translation.buckets import length_buckets
 
@@ -35,8 +36,9 @@ def verify(
     computes from their common beginning how far apart the two next logits are (in beam
     search, the two scores): up to 1e-4 it is a near-tie, which rounding decides; in
     int8 up to 0.5. Keras computes in float32 here, as the files do, and translates into
-    the file's `target_language` where sources can name one. Of a `.tflite` file the
-    structure is checked as well, see `structure_faults`.
+    the file's `target_language` where sources can name one. With an int4 file it rounds
+    weights and inputs as the file does, see `keras_vanilla.models.fake_quantize`.
+    Of a `.tflite` file the structure is checked as well, see `structure_faults`.
 
     The graph of a SavedModel is run, and can do what a program can: give it only
     SavedModels of people you trust.
@@ -84,6 +86,9 @@ def compare(
     """
     exported = open_exported(path)
     translator = in_target_language(translator, exported.target_language)
+    if exported.precision == "int4":
+        translator = translator.copy()
+        fake_quantize(translator.model, "int4")
     if sentences is None:
         sentences = made_up_sentences(translator, exported.limits)
     sources = translator.encode(sentences)
@@ -97,9 +102,10 @@ def compare(
     report = Report(
         exported.kind,
         exported.size,
-        exported.quantized,
+        exported.precision != "float32",
         exported.custom_operators,
         has_texts=exported.form == "text",
+        precision=exported.precision,
     )
     if report.custom_operators:
         return report

@@ -40,16 +40,39 @@ def with_metadata(content: bytes, entries: dict[str, bytes]) -> bytes:
     for name, value in reversed(entries.items()):
         model.metadata.append(schema.MetadataT(name, len(model.buffers)))
         model.buffers.append(_FirstBuffer(builder, value))
+    return packed(model, builder)
+
+
+def packed(model: schema.ModelT, builder: flatbuffers.Builder | None = None) -> bytes:
+    """The bytes of a `.tflite` file; equal vectors of numbers are written once.
+
+    Args:
+        model: ModelT of TensorFlow Lite's schema.
+        builder: the builder that has a part of the file already, or None.
+    """
+    builder = builder or _Builder(0)
     builder.Finish(model.Pack(builder), IDENTIFIER)
     return bytes(builder.Output())
 
 
 class _Builder(flatbuffers.Builder):
-    """Aligns buffers; the schema's Python code does not."""
+    """Aligns buffers, which the schema's Python code does not; shares equal vectors."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self._vectors = {}
 
     def StartVector(self, element_size, count, alignment):
         alignment = ALIGNMENT if element_size == 1 else alignment
         return super().StartVector(element_size, count, alignment)
+
+    def CreateNumpyVector(self, x):
+        if x.itemsize == 1:  # a buffer's bytes; tensors share buffers already
+            return super().CreateNumpyVector(x)
+        key = x.dtype, x.tobytes()
+        if key not in self._vectors:
+            self._vectors[key] = super().CreateNumpyVector(x)
+        return self._vectors[key]
 
 
 class _FirstBuffer(schema.BufferT):

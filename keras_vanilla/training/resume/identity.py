@@ -61,6 +61,7 @@ def identity_of(
         "metrics": {n: compiled.get(n) for n in ("metrics", "weighted_metrics")},
         "trainable": [weight.trainable for weight in model.weights],
         "micro_batches": compiled.get("micro_batches", 1),
+        "quantize": getattr(model, "fake_quantization", None),
         # Keras's "auto" also depends on whether operations were deterministic before.
         "jit_compile": bool(model.jit_compile),
         "learning_rate": _take_learning_rates(optimizer),

@@ -1,0 +1,101 @@
+"""The matrices of a `.tflite` file in 4 bits, one scale for each output."""
+
+from collections import defaultdict
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from keras_vanilla.export.metadata.flatbuffer import packed
+
+LARGEST = 7  # weight, as an integer; the smallest is -7
+SMALLEST = 1024  # numbers; smaller matrices stay float32, as in int8
+# The operators whose second input may be 4 bits, and their versions that take it.
+VERSIONS = {
+    schema.BuiltinOperator.FULLY_CONNECTED: 12,
+    schema.BuiltinOperator.EMBEDDING_LOOKUP: 4,
+}
+
+
+def with_int4_weights(content: bytes) -> bytes:
+    """A float32 `.tflite` file with its matrices in 4 bits.
+
+    The converter of TensorFlow 2.21 knows 8 bits alone; LiteRT runs both, and quantises
+    the inputs of either to 8 bits. A matrix of which each reader is a FULLY_CONNECTED
+    or an EMBEDDING_LOOKUP is rounded, with the largest number of each output at 7.
+
+    Args:
+        content: bytes of a `.tflite` file.
+    Returns:
+        Bytes of a `.tflite` file.
+    """
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    for number, tensors in _matrices(model).items():
+        buffer = model.buffers[number]
+        numbers, scale = _rounded(buffer.data.view("<f4").reshape(tensors[0].shape))
+        buffer.data = _pairs(numbers)
+        for tensor in tensors:
+            tensor.type = schema.TensorType.INT4
+            tensor.quantization = schema.QuantizationParametersT(
+                scale=scale, zeroPoint=np.zeros(len(scale), "int64")
+            )
+    _raise_versions(model)
+    return packed(model)
+
+
+def _matrices(model):
+    """The tensors of each buffer that is to be rounded, by the buffer's number."""
+    tensors, others = defaultdict(list), set()
+    for graph in model.subgraphs:
+        for operator in graph.operators:
+            code = _code(model, operator).builtinCode
+            for place, index in enumerate(operator.inputs):
+                if index < 0:  # an input that may be missing
+                    continue
+                tensor = graph.tensors[index]
+                if code in VERSIONS and place == 1 and _is_large(tensor):
+                    tensors[tensor.buffer].append(tensor)
+                else:
+                    others.add(tensor.buffer)
+    return {
+        number: readers
+        for number, readers in tensors.items()
+        if number not in others and model.buffers[number].data is not None
+    }
+
+
+def _is_large(tensor):
+    is_float = tensor.type == schema.TensorType.FLOAT32
+    return is_float and len(tensor.shape) == 2 and np.prod(tensor.shape) >= SMALLEST
+
+
+def _rounded(matrix):
+    """Whole numbers (F, D) from -7 to 7, and the scale of each row."""
+    scale = np.abs(matrix).max(axis=1) / np.float32(LARGEST)
+    scale[scale == 0] = 1
+    return np.rint(matrix / scale[:, None]).astype("int8"), scale
+
+
+def _pairs(numbers):
+    """Two numbers a byte, the first one in its lower half."""
+    halves = numbers.reshape(-1).view("uint8") & 15
+    halves = np.append(halves, np.zeros(halves.size % 2, "uint8"))
+    return halves[::2] | halves[1::2] << 4
+
+
+def _code(model, operator):
+    return model.operatorCodes[operator.opcodeIndex]
+
+
+def _raise_versions(model):
+    """Says what the operators do that read 4 bits."""
+    for graph in model.subgraphs:
+        for operator in graph.operators:
+            code = _code(model, operator)
+            if code.builtinCode not in VERSIONS:
+                continue
+            table = graph.tensors[operator.inputs[1]]
+            if table.type != schema.TensorType.INT4:
+                continue
+            code.version = max(code.version, VERSIONS[code.builtinCode])
+            if code.builtinCode == schema.BuiltinOperator.FULLY_CONNECTED:
+                operator.builtinOptions.asymmetricQuantizeInputs = True

@@ -1,0 +1,194 @@
+"""Fake quantisation: a model that computes as its quantised `.tflite` file does."""
+
+import functools
+import math
+from collections.abc import Iterator
+
+import keras
+from keras import ops
+
+from keras_vanilla._checks import check_choice, some_of
+from keras_vanilla._types import Tensor
+from keras_vanilla.layers import TokenEmbedding
+from keras_vanilla.layers.head_projection import HeadProjection
+
+MODES = ("int8", "int4", None)
+LARGEST = {"int8": 127, "int4": 7}  # weight, as an integer; the smallest is minus that
+SMALLEST_MATRIX = 1024  # numbers; smaller ones stay float32 in the files
+
+
+def fake_quantize(model: keras.Model, mode: str | None) -> None:
+    """Makes a model compute what its `.tflite` file computes, and train so.
+
+        x W = (round(x / s_x) - z) round(W / s_W) * s_x s_W
+
+    Each column of a matrix has a scale, s_W = max |w| / 127 (7 in int4), and so has
+    each row of an embedding table. Each row of inputs has a scale s_x and a zero point
+    z, which map it, and 0, to 8 bits, as LiteRT does when a file runs. All else is
+    computed as before. The weights stay as they are, the roundings are part of the
+    computation alone; gradients pass through them unchanged (straight-through).
+
+    It holds for this object, not for its copies and saved files. Compile the model
+    after it.
+
+    Args:
+        model: keras.Model that computes in float32 and has matrices in `Dense`,
+            `TokenEmbedding` and this package's attentions alone, such as a Transformer.
+        mode: "int8", "int4", or None, which undoes it.
+    Raises:
+        ValueError: if the mode is another one, or a matrix is in another layer, is
+            quantised already or is used in another precision.
+    Example:
+        >>> from keras_vanilla import Transformer
+        >>> model = Transformer.from_preset("tiny", source_vocabulary_size=11)
+        >>> fake_quantize(model, "int8")
+        >>> fake_quantize(model, None)
+
+    Source: Jacob et al. 2018, section 3; Bengio et al. 2013 for the gradients.
+    """
+    check_choice("quantize", mode, MODES)
+    layers = {id(layer): layer for layer in model._flatten_layers()}.values()
+    if mode is not None:
+        _refuse_others(layers)
+        _refuse_other_dtypes(layers)
+    for layer in layers:
+        _restore(layer)
+        if mode is not None and list(_matrices(layer)):
+            _replace(layer, LARGEST[mode])
+    model.fake_quantization = mode
+    for function in ("train_function", "test_function", "predict_function"):
+        setattr(model, function, None)  # they were traced with the other roundings
+
+
+def rounded(weights: Tensor, axis: int, largest: int) -> tuple[Tensor, Tensor]:
+    """Weights as whole numbers, and the scales of the numbers along an axis.
+
+    Args:
+        weights: float32 tensor.
+        axis: int. The numbers along it share a scale.
+        largest: int. The largest whole number.
+    Returns:
+        Float32 tensors: the whole numbers, and the scales, of size 1 on that axis.
+    """
+    highest = ops.max(ops.abs(weights), axis=axis, keepdims=True)
+    scale = ops.stop_gradient(highest) / largest
+    scale = ops.where(scale > 0, scale, ops.ones_like(scale))
+    return _round(weights / scale), scale
+
+
+def rounded_inputs(inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Each row of inputs as whole numbers minus its zero point, and its scale.
+
+    Args:
+        inputs: float32 tensor (..., D).
+    Returns:
+        Float32 tensors: (..., D) of whole numbers from -255 to 255, and (..., 1).
+    """
+    values = ops.stop_gradient(inputs)
+    low = ops.minimum(ops.min(values, axis=-1, keepdims=True), 0.0)
+    high = ops.maximum(ops.max(values, axis=-1, keepdims=True), 0.0)
+    inverse = ops.where(high > low, 255.0 / (high - low), ops.ones_like(high))
+    least, most = -128.0 - low * inverse, 127.0 - high * inverse
+    # Of the two ends LiteRT keeps the one whose numbers are the less exact.
+    from_low = (low * inverse - 128.0) + (high * inverse + 127.0) > 0.0
+    zero = ops.round(ops.clip(ops.where(from_low, least, most), -128.0, 127.0))
+    whole = ops.clip(ops.round(values * inverse) + zero, -128.0, 127.0) - zero
+    scaled = inputs * inverse
+    return whole + (scaled - ops.stop_gradient(scaled)), 1.0 / inverse
+
+
+def _refuse_others(layers):
+    """Refuses matrices that nothing here would round, though the files do."""
+    others = [
+        weight.path
+        for layer in layers
+        for weight in _matrices(layer)
+        if layer.quantization_mode or not _replacements(layer)
+    ]
+    if others:
+        raise ValueError(
+            "Fake quantisation knows float matrices in Dense layers, TokenEmbedding "
+            f"and this package's attentions alone. Received: {some_of(others)}"
+        )
+
+
+def _refuse_other_dtypes(layers):
+    """In bfloat16 the weights, and so their scales, would be others than the file's."""
+    for layer in layers:
+        if list(_matrices(layer)) and layer.compute_dtype != "float32":
+            raise ValueError(
+                "Fake quantisation computes in float32, as the files do. Use "
+                "`translator.in_float32()` or `model.copy(dtype='float32')`. Received: "
+                f"{layer.path} in {layer.dtype_policy.name}"
+            )
+
+
+def _matrices(layer) -> Iterator[keras.Variable]:
+    """A layer's own matrices that are quantised in the files."""
+    inner = layer._flatten_layers(include_self=False)
+    others = {id(weight) for each in inner for weight in each.weights}
+    for weight in layer.weights:
+        is_large = len(weight.shape) > 1 and math.prod(weight.shape) >= SMALLEST_MATRIX
+        if is_large and weight.name != "bias" and id(weight) not in others:
+            yield weight
+
+
+def _replacements(layer):
+    """What computes instead of a layer's methods, by their names."""
+    if type(layer).call in (keras.layers.Dense.call, HeadProjection.call):
+        return {"call": _project}
+    if isinstance(layer, TokenEmbedding):
+        return {"lookup": _look_up, "_logits": _logits}
+    return {}
+
+
+def _replace(layer, largest):
+    for name, function in _replacements(layer).items():
+        setattr(layer, name, functools.partial(function, layer, largest))
+
+
+def _restore(layer):
+    for name, function in _replacements(layer).items():
+        current = vars(layer).get(name)
+        if isinstance(current, functools.partial) and current.func is function:
+            delattr(layer, name)  # the class's own again
+
+
+def _project(layer, largest, inputs, training=None):
+    """X W + b of `Dense` and `HeadProjection`."""
+    kernel = layer.kernel
+    units = layer.units if isinstance(layer.units, tuple) else (layer.units,)
+    outputs = math.prod(units)
+    width = math.prod(kernel.shape) // outputs
+    before = len(inputs.shape) + len(units) - len(kernel.shape)
+    shape = ops.shape(inputs)[:before]
+    x = ops.reshape(inputs, (*shape, width))
+    kernel = ops.reshape(kernel, (width, outputs))
+    x = _product(x, *rounded(kernel, 0, largest))
+    if layer.bias is not None:
+        x = x + ops.reshape(layer.bias, (-1,))
+    x = ops.reshape(x, (*shape, *units))
+    return x if layer.activation is None else layer.activation(x)
+
+
+def _look_up(layer, largest, table, ids):
+    """The rows of a `TokenEmbedding`."""
+    rows, scale = rounded(ops.take(table, ids, axis=0), -1, largest)
+    return rows * scale
+
+
+def _logits(layer, largest, hidden):
+    """The logits of a `TokenEmbedding`."""
+    table, scale = rounded(ops.convert_to_tensor(layer.embeddings), -1, largest)
+    return _product(hidden, ops.transpose(table), ops.transpose(scale))
+
+
+def _product(inputs, kernel, scale):
+    """Inputs (..., D) times whole numbers (D, F) with scales (1, F)."""
+    x, input_scale = rounded_inputs(inputs)
+    return ops.matmul(x, kernel) * input_scale * ops.squeeze(scale, 0)
+
+
+def _round(values):
+    """Rounded values, whose gradient is that of the values."""
+    return ops.stop_gradient(ops.round(values)) + (values - ops.stop_gradient(values))

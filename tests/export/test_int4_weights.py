@@ -1,0 +1,180 @@
+"""The numbers in int4 and int8 files, read by NumPy from the files themselves."""
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
+
+from keras_vanilla import export
+from keras_vanilla.export.int4_weights import with_int4_weights
+from keras_vanilla.export.metadata.flatbuffer import packed
+from keras_vanilla.models import fake_quantize
+from keras_vanilla.models.fake_quantization import rounded
+
+LARGEST = {"int4": 7, "int8": 127}
+PRODUCT = schema.BuiltinOperator.FULLY_CONNECTED
+MATRIX = (np.arange(31 * 37).reshape(31, 37) % 15 - 7).astype("float32")
+
+
+def matrices(content):
+    """The whole numbers (F, D) and scales (F,) of each quantised matrix of a file."""
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    tensors = {
+        tensor.buffer: tensor
+        for graph in model.subgraphs
+        for tensor in graph.tensors
+        if tensor.type in (schema.TensorType.INT4, schema.TensorType.INT8)
+        and model.buffers[tensor.buffer].data is not None
+        and tensor.quantization.scale is not None
+    }
+    for number, tensor in tensors.items():
+        octets = np.asarray(model.buffers[number].data, "uint8")
+        if tensor.type == schema.TensorType.INT4:
+            halves = np.stack([octets & 15, octets >> 4], axis=1).reshape(-1)
+            whole = (halves[: np.prod(tensor.shape)] ^ 8).astype("int8") - 8
+        else:
+            whole = octets.view("int8")
+        assert not np.any(tensor.quantization.zeroPoint)
+        yield whole.reshape(tensor.shape), tensor.quantization.scale
+
+
+def matrices_of(model):
+    """The model's matrices, in float32, an output a row; tables as they are."""
+    for weight in model.weights:
+        values = np.asarray(weight)
+        if weight.path.endswith("embeddings"):
+            yield values
+        elif weight.name == "kernel":
+            joins_heads = weight.path.endswith("attention_output/kernel")
+            inputs = values.shape[:2] if joins_heads else values.shape[:1]
+            yield values.reshape(np.prod(inputs), -1).T
+
+
+def rows(whole):
+    return {row.tobytes() for row in whole.astype("int8")}
+
+
+@pytest.fixture(scope="module")
+def int4_file(trained_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("int4") / "int4.tflite"
+    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    export.tflite(trained_translator, path, "int4", check="structure", **limits)
+    return path
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", LARGEST)
+def test_the_numbers_of_a_file_are_those_that_keras_rounds_to(
+    trained_translator, request, mode
+):
+    """However the matrices are arranged: each output's row is compared."""
+    content = request.getfixturevalue(f"{mode}_file").read_bytes()
+    in_file, in_keras, in_numpy = set(), set(), set()
+    for whole, _ in matrices(content):
+        in_file |= rows(whole)
+    for matrix in matrices_of(trained_translator.model):
+        whole, _ = rounded(matrix, -1, LARGEST[mode])
+        in_keras |= rows(np.asarray(whole))
+        scale = np.abs(matrix).max(axis=1, keepdims=True) / np.float32(LARGEST[mode])
+        in_numpy |= rows(np.rint(matrix / scale))
+    assert len(in_file) > 3000
+    assert in_file == in_keras == in_numpy
+
+
+@pytest.mark.full
+def test_an_int4_file_stores_half_a_byte_a_parameter_once(
+    trained_translator, int4_file
+):
+    sizes = [whole.size for whole, _ in matrices(int4_file.read_bytes())]
+    table = trained_translator.model.source_embedding.embeddings
+    assert sizes.count(np.prod(table.shape)) == 1
+    assert sum(sizes) > 0.98 * trained_translator.model.count_params()
+    assert int4_file.stat().st_size < 0.5 * sum(sizes) + 200_000
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", LARGEST)
+def test_a_file_says_what_keras_says_with_the_same_roundings(
+    trained_translator, unseen_sentences, request, mode
+):
+    path = request.getfixturevalue(f"{mode}_file")
+    texts = unseen_sentences[:170]
+    simulated = trained_translator.copy()
+    fake_quantize(simulated.model, mode)
+    run = Interpreter(model_path=str(path)).get_signature_runner("translate_ids")
+    received = []
+    for source in trained_translator.encode(texts):
+        ids = np.zeros((1, 29), "int32")
+        ids[0, : len(source)] = source
+        received.append(run(source_ids=ids)["ids"][0])
+    received = trained_translator.tokenizer.decode(np.array(received))
+    equal = sum(map(str.__eq__, received, simulated.translate(texts)))
+    assert equal >= 0.99 * len(texts)
+
+
+@pytest.mark.full
+def test_an_int4_file_is_checked_and_verified(trained_translator, tmp_path):
+    path = tmp_path / "int4.tflite"
+    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    export.tflite(trained_translator, path, "int4", **limits)
+    texts = ["one two three", "red house", "small green tree river"]
+    report = export.verify(trained_translator, path, texts)
+    assert report.passed and str(report).startswith("TFLite, int4, ")
+    assert export.read_description(path).quantize == "int4"
+
+
+@pytest.mark.full
+def test_a_model_that_rounds_is_exported_without_its_own_roundings(
+    trained_translator, int4_file, tmp_path
+):
+    rounding = trained_translator.copy()
+    fake_quantize(rounding.model, "int4")
+    path = tmp_path / "int4.tflite"
+    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    export.tflite(rounding, path, "int4", check="structure", **limits)
+    both = [sorted(map(rows_key, matrices(p.read_bytes()))) for p in (path, int4_file)]
+    assert both[0] == both[1]
+
+
+def rows_key(matrix):
+    return matrix[0].tobytes()
+
+
+def test_the_matrix_of_a_product_is_rounded():
+    ((whole, scale),) = matrices(with_int4_weights(a_file([PRODUCT])))
+    np.testing.assert_array_equal(whole * scale[:, None], MATRIX)
+
+
+def test_a_matrix_that_another_operator_reads_is_left_as_it_is():
+    content = a_file([PRODUCT, schema.BuiltinOperator.TRANSPOSE])
+    assert not list(matrices(with_int4_weights(content)))
+
+
+def test_equal_scales_are_in_a_file_once():
+    files = a_file([PRODUCT]), a_file([PRODUCT, PRODUCT])
+    sizes = [len(with_int4_weights(content)) for content in files]
+    assert sizes[1] - sizes[0] < 12 * len(MATRIX)
+
+
+def a_file(operators):
+    """The bytes of a file of operators, each with a tensor of its own of one matrix."""
+    graph = schema.SubGraphT(tensors=[], operators=[], inputs=[], outputs=[])
+    model = schema.ModelT(version=3, operatorCodes=[], subgraphs=[graph])
+    data = np.frombuffer(MATRIX.tobytes(), "uint8")
+    model.buffers = [schema.BufferT(), schema.BufferT(data=data)]
+    for place, code in enumerate(operators):
+        x = schema.TensorT(shape=np.array([1, 37], "int32"), buffer=0)
+        shape = np.array(MATRIX.shape, "int32")
+        graph.tensors += [x, schema.TensorT(shape=shape, buffer=1)]
+        model.operatorCodes.append(schema.OperatorCodeT(builtinCode=code))
+        options = schema.FullyConnectedOptionsT()
+        graph.operators.append(
+            schema.OperatorT(
+                opcodeIndex=place,
+                inputs=np.array([2 * place, 2 * place + 1, -1], "int32"),
+                outputs=np.array([2 * place], "int32"),
+                builtinOptionsType=schema.BuiltinOptions.FullyConnectedOptions,
+                builtinOptions=options,
+            )
+        )
+    return packed(model)

@@ -1,0 +1,242 @@
+"""A model that rounds as its `.tflite` file does, against NumPy's integers."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+from checks import array, randomize
+from models import inputs, make_model
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.layers import MultiHeadAttention, TokenEmbedding
+from keras_vanilla.models import fake_quantize
+from keras_vanilla.training import compile_for_training
+
+LARGEST = {"int8": 127, "int4": 7}
+B, T, N, H, D, F, V = 2, 5, 4, 11, 44, 53, 37
+# Every matrix has more than 1024 numbers, which the converter needs to quantise it.
+SIZES = {"source_vocabulary_size": V, "d_model": D, "num_heads": N, "d_ff": F}
+ONE_LAYER = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+
+
+def whole_weights(matrix, largest):
+    """Integers, and a scale for each column."""
+    scale = np.abs(matrix).max(axis=0) / np.float32(largest)
+    return np.rint(matrix / scale).astype("int64"), scale
+
+
+def whole_inputs(rows):
+    """Integers of 8 bits minus a zero point, and a scale for each row."""
+    low = np.minimum(rows.min(axis=-1, keepdims=True), 0).astype("float64")
+    high = np.maximum(rows.max(axis=-1, keepdims=True), 0).astype("float64")
+    scale = (high - low) / 255
+    zero = np.rint(-128 - low / scale)
+    return np.clip(np.rint(rows / scale) + zero, -128, 127).astype(
+        "int64"
+    ) - zero, scale
+
+
+def product(rows, matrix, largest):
+    """What integer arithmetic makes of a matrix product."""
+    x, row_scale = whole_inputs(rows)
+    w, scale = whole_weights(matrix, largest)
+    return (x @ w) * row_scale * scale
+
+
+def drawn(*shape):
+    return np.random.default_rng(0).normal(size=shape).astype("float32")
+
+
+def in_a_model(layer, *shapes):
+    """The layer with random weights, and the model that it is in."""
+    places = [keras.Input(shape) for shape in shapes]
+    inputs = places if len(places) > 1 else places[0]
+    model = keras.Model(inputs, layer(*places))
+    return randomize(layer), model
+
+
+@pytest.mark.parametrize("mode", LARGEST)
+def test_a_dense_layer_rounds_as_integers_do(mode):
+    dense, model = in_a_model(keras.layers.Dense(F, "relu"), (T, D))
+    x = drawn(B, T, D)
+    fake_quantize(model, mode)
+    kernel, bias = dense.get_weights()
+    expected = np.maximum(product(x, kernel, LARGEST[mode]) + bias, 0)
+    np.testing.assert_allclose(array(model(x)), expected, rtol=0, atol=1e-5)
+    assert np.abs(array(model(x)) - np.maximum(x @ kernel + bias, 0)).max() > 1e-3
+
+
+def test_an_attention_rounds_its_four_projections():
+    attention, model = in_a_model(MultiHeadAttention(N, H), (T, D), (T, D))
+    x = drawn(B, T, D)
+    fake_quantize(model, "int8")
+    weights = [array(weight) for weight in attention.weights]
+    matrices = [w.reshape(D, D) for w in weights[:6:2]] + [weights[6].reshape(D, D)]
+    biases = [bias.reshape(-1) for bias in weights[1::2]]
+    query, key, value = (
+        (product(x, matrix, 127) + bias).reshape(B, T, N, H).swapaxes(1, 2)
+        for matrix, bias in zip(matrices[:3], biases[:3], strict=True)
+    )
+    scores = np.exp(query @ key.swapaxes(2, 3) / np.sqrt(H))
+    heads = scores / scores.sum(axis=-1, keepdims=True) @ value
+    joined = heads.swapaxes(1, 2).reshape(B, T, D).astype("float32")
+    expected = product(joined, matrices[3], 127) + biases[3]
+    np.testing.assert_allclose(array(model([x, x])), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", LARGEST)
+def test_a_table_is_rounded_by_rows_both_ways(mode):
+    table = TokenEmbedding(V, D, scale=False)
+    ids, hidden = keras.Input((T,), dtype="int32"), keras.Input((T, D))
+    model = keras.Model([ids, hidden], [table(ids), table(hidden, reverse=True)])
+    randomize(table)
+    fake_quantize(model, mode)
+    tokens, rows = np.random.default_rng(1).integers(0, V, (B, T)), drawn(B, T, D)
+    (matrix,) = table.get_weights()
+    whole, scale = whole_weights(matrix.T, LARGEST[mode])
+    vectors, logits = map(array, model([tokens, rows]))
+    expected = (whole * scale).T[tokens]
+    np.testing.assert_allclose(vectors, expected, rtol=0, atol=1e-6)
+    expected = product(rows, matrix.T, LARGEST[mode])
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
+
+
+def test_gradients_pass_through_the_roundings():
+    dense, model = in_a_model(keras.layers.Dense(F), (D,))
+    fake_quantize(model, "int4")
+    x, weights = tf.Variable(drawn(T, D)), drawn(T, F)
+    with tf.GradientTape() as tape:
+        total = tf.reduce_sum(model(x) * weights)
+    of_x, of_kernel = tape.gradient(total, [x, dense.kernel.value])
+    integers, scale = whole_weights(dense.get_weights()[0], 7)
+    np.testing.assert_allclose(of_x, weights @ (integers * scale).T, atol=1e-4)
+    integers, scale = whole_inputs(x.numpy())
+    np.testing.assert_allclose(of_kernel, (integers * scale).T @ weights, atol=1e-4)
+
+
+def test_rows_of_one_sign_and_of_zeros_are_finite():
+    _, model = in_a_model(keras.layers.Dense(F), (D,))
+    fake_quantize(model, "int8")
+    rows = np.stack([np.abs(drawn(D)), -np.abs(drawn(D)), np.zeros(D, "float32")])
+    kernel, bias = model.get_weights()
+    expected = product(rows[:2], kernel, 127) + bias
+    outputs = array(model(rows))
+    np.testing.assert_allclose(outputs[:2], expected, rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(outputs[2], bias)
+
+
+def test_another_precision_is_refused():
+    model = make_model(**SIZES, **ONE_LAYER, dtype="mixed_bfloat16")
+    with pytest.raises(ValueError, match="in_float32.*Received: .* mixed_bfloat16"):
+        fake_quantize(model, "int8")
+    fake_quantize(model.copy(dtype="float32"), "int8")
+
+
+def test_none_undoes_it():
+    model = make_model(**SIZES, **ONE_LAYER)
+    before = array(model(inputs(size=V)))
+    fake_quantize(model, "int4")
+    assert np.abs(array(model(inputs(size=V))) - before).max() > 0.1
+    assert model.fake_quantization == "int4"
+    fake_quantize(model, None)
+    np.testing.assert_array_equal(array(model(inputs(size=V))), before)
+
+
+def test_copies_do_not_round():
+    model = make_model(**SIZES, **ONE_LAYER)
+    before = array(model(inputs(size=V)))
+    fake_quantize(model, "int4")
+    copy = model.copy()
+    assert copy.fake_quantization is None
+    np.testing.assert_array_equal(array(copy(inputs(size=V))), before)
+
+
+def test_small_matrices_stay_as_they_are():
+    model = make_model(**ONE_LAYER)
+    before = array(model(inputs()))
+    fake_quantize(model, "int4")
+    np.testing.assert_array_equal(array(model(inputs())), before)
+
+
+def test_another_mode_is_refused():
+    with pytest.raises(ValueError, match="'int8'.*Received: 'int2'"):
+        fake_quantize(make_model(**ONE_LAYER), "int2")
+
+
+def test_matrices_in_other_layers_are_refused():
+    places = keras.Input((T, D))
+    layer = keras.layers.EinsumDense("abc,cd->abd", (T, F), name="mine")
+    model = keras.Model(places, layer(places))
+    with pytest.raises(ValueError, match="Received: mine/kernel"):
+        fake_quantize(model, "int8")
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
+def test_a_quantised_model_is_refused():
+    model = keras.Sequential([keras.Input((D,)), keras.layers.Dense(F, name="mine")])
+    model.quantize("int8")
+    with pytest.raises(ValueError, match="Received: .*mine/kernel"):
+        fake_quantize(model, "int8")
+
+
+def test_a_model_that_is_compiled_again_without_it_does_not_round():
+    model = make_model(**SIZES, **ONE_LAYER)
+    compile_for_training(model, quantize="int8")
+    assert model.fake_quantization == "int8"
+    compile_for_training(model)
+    assert model.fake_quantization is None
+
+
+@pytest.mark.full
+def test_a_translator_that_has_translated_rounds_from_then_on(
+    trained_translator, unseen_sentences
+):
+    texts = unseen_sentences[:60]
+    used, fresh = trained_translator.copy(), trained_translator.copy()
+    before = used.translate(texts)
+    for translator in (used, fresh):
+        fake_quantize(translator.model, "int4")
+    assert used.translate(texts) == fresh.translate(texts) != before
+    plain = used.in_float32()
+    assert plain is not used and plain.translate(texts) == before
+    fake_quantize(used.model, None)
+    assert used.translate(texts) == before
+
+
+@pytest.mark.full
+def test_a_saved_translator_is_a_plain_one(trained_translator, tmp_path):
+    translator = trained_translator.copy()
+    fake_quantize(translator.model, "int8")
+    translator.save(tmp_path / "translator.keras")
+    loaded = Translator.load(tmp_path / "translator.keras")
+    assert type(loaded.model) is Transformer
+    assert loaded.model.fake_quantization is None
+    for ours, theirs in zip(
+        loaded.model.get_weights(), trained_translator.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.full
+def test_litert_computes_the_same_numbers():
+    """TensorFlow's own converter, and LiteRT with its kernels for phones."""
+    dense, model = in_a_model(keras.layers.Dense(F), (T, D))
+    x = drawn(1, T, D)
+    x[0, 1], x[0, 2] = np.abs(x[0, 1]), 100 * x[0, 2]
+    kernel, bias = (tf.constant(weight) for weight in dense.get_weights())
+    spec = [tf.TensorSpec([T, D])]
+    graph = tf.function(lambda rows: tf.matmul(rows, kernel) + bias, spec)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions(
+        [graph.get_concrete_function()]
+    )
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    interpreter = Interpreter(model_content=converter.convert())
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x[0])
+    interpreter.invoke()
+    (output,) = interpreter.get_output_details()
+    fake_quantize(model, "int8")
+    expected = interpreter.get_tensor(output["index"])
+    # The products are the same integers; the sums with the bias are rounded once.
+    np.testing.assert_allclose(array(model(x))[0], expected, rtol=2**-22, atol=2e-6)

@@ -1,0 +1,130 @@
+"""Trainings with the roundings of a `.tflite` file in them."""
+
+import csv
+import json
+
+import keras
+import numpy as np
+import pytest
+from stopping import AfterBatches, Crash
+from word_reversal import dutch, english_sentences
+
+from keras_vanilla import Translator
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.models import fake_quantize
+from keras_vanilla.training import (
+    ExactResume,
+    compile_for_training,
+    new_translator,
+    train_translator,
+)
+from keras_vanilla.translation import score
+
+pytestmark = pytest.mark.full
+SIZES = {"num_encoder_layers": 1, "num_decoder_layers": 1, "max_length": 30}
+NUMBERS = {"tokens_per_batch": 512, "max_tokens": 30, "learning_rate": 1e-3}
+
+
+def corpus(count, seed):
+    sources = english_sentences(count, seed)
+    return ParallelCorpus(sources, map(dutch, sources))
+
+
+PAIRS, VALIDATION = corpus(60, 0), corpus(9, 1)
+
+
+@pytest.fixture(scope="module")
+def start():
+    return new_translator(PAIRS, preset="tiny", vocabulary_size=320, **SIZES)
+
+
+def train(start, output, **settings):
+    settings = {"translator": start.copy(), "epochs": 3, **NUMBERS, **settings}
+    return train_translator(PAIRS, output, VALIDATION, **settings)
+
+
+@pytest.fixture(scope="module")
+def trained(start, tmp_path_factory):
+    output = tmp_path_factory.mktemp("int4") / "run"
+    return output, train(start, output, quantize="int4")
+
+
+def assert_same_weights(ours, theirs):
+    both = zip(ours.model.get_weights(), theirs.model.get_weights(), strict=True)
+    for one, other in both:
+        np.testing.assert_array_equal(one, other)
+
+
+def test_its_scores_are_those_with_the_roundings(trained):
+    output, translator = trained
+    results = json.loads((output / "results.json").read_text())
+    assert translator.model.fake_quantization is None
+    fake_quantize(translator.model, "int4")
+    rounded = score(translator, VALIDATION)
+    fake_quantize(translator.model, None)
+    chosen = results["chosen"]
+    assert results[f"{chosen}_val_chrf"] == rounded.chrf
+    assert results[f"{chosen}_val_bleu"] == rounded.bleu
+
+
+def test_the_epoch_with_the_highest_chrf_is_the_best(trained):
+    output, _ = trained
+    results = json.loads((output / "results.json").read_text())
+    with open(output / "history.csv", newline="") as file:
+        scores = [float(row["val_chrf"]) for row in csv.DictReader(file)]
+    assert results["best_epoch"] == 1 + scores.index(max(scores))
+    assert results["best_val_chrf"] == max(scores)
+
+
+def test_the_roundings_are_in_the_training(start, trained, tmp_path):
+    plain = train(start, tmp_path / "plain")
+    other = trained[1].model.get_weights()
+    both = zip(plain.model.get_weights(), other, strict=True)
+    assert any(np.abs(one - two).max() > 1e-4 for one, two in both)
+
+
+def test_an_interrupted_one_ends_with_the_same_weights(start, trained, tmp_path):
+    output = tmp_path / "run"
+    given = {"quantize": "int4", "callbacks": [AfterBatches(5)]}
+    translator = start.copy()
+    with pytest.raises(Crash):
+        train(start, output, **given, translator=translator)
+    assert translator.model.fake_quantization is None
+    with pytest.raises(FileExistsError, match="quantize was 'int4' and is 'int8'"):
+        train(start, output, quantize="int8")
+    given["callbacks"] = [AfterBatches(0)]
+    assert_same_weights(train(start, output, **given), trained[1])
+
+
+def test_one_of_another_precision_is_trained_in_float32(start, tmp_path):
+    half = Translator(start.tokenizer, start.model.copy(dtype="mixed_bfloat16"))
+    settings = {"translator": half, "quantize": "int8", "epochs": 1}
+    in_half = train(start, tmp_path / "half", **settings)
+    assert in_half.model.compute_dtype == "float32"
+    settings["translator"] = start.copy()
+    assert_same_weights(in_half, train(start, tmp_path / "float", **settings))
+
+
+def test_an_optimizer_of_ones_own_keeps_its_rate(start, tmp_path):
+    optimizer = keras.optimizers.SGD(0.25)
+    settings = {"learning_rate": None, "optimizer": optimizer, "epochs": 1}
+    train(start, tmp_path / "run", quantize="int8", **settings)
+    assert float(optimizer.learning_rate) == 0.25
+
+
+def test_fit_resumes_with_the_same_roundings_alone(start, tmp_path):
+    def fit(quantize, crash=None):
+        translator = start.copy()
+        data = batches(PAIRS, translator.tokenizer, tokens_per_batch=512)
+        compile_for_training(translator.model, learning_rate=1e-3, quantize=quantize)
+        keras.utils.set_random_seed(0)
+        resume = ExactResume(tmp_path / "run", data, every=1)
+        crashes = [AfterBatches(crash)] if crash else []
+        translator.model.fit(data, epochs=2, callbacks=[resume, *crashes], verbose=0)
+        return translator
+
+    with pytest.raises(Crash):
+        fit("int8", crash=3)
+    with pytest.raises(ValueError, match="quantize was 'int8' and is None"):
+        fit(None)
+    fit("int8")

@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 
-BLOCK = 128  # numbers in a block
+BLOCK = 128  # numbers in a block, at least
 
 
 def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -21,17 +21,30 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         the first comes first (PyTorch's `top_k` leaves the order open).
     """
     batch, size = ops.shape(values)
-    blocks = -(-size // BLOCK)
+    block, blocks = _blocks(size)
     if blocks < 2 * k:
         best, places = ops.top_k(values, k=k)
         return best, ops.cast(places, "int32")
-    padding = [[0, 0], [0, blocks * BLOCK - size]]
-    values = ops.pad(values, padding, constant_values=float("-inf"))
-    values = ops.reshape(values, (batch, blocks, BLOCK))
+    if block * blocks > size:
+        padding = [[0, 0], [0, block * blocks - size]]
+        values = ops.pad(values, padding, constant_values=float("-inf"))
+    values = ops.reshape(values, (batch, blocks, block))
     chosen = ops.cast(ops.top_k(ops.max(values, axis=2), k=k)[1], "int32")
-    chosen = ops.sort(chosen, axis=1)  # (B, k): of equal values the first
-    values = ops.take_along_axis(values, ops.expand_dims(chosen, 2), axis=1)
-    best, within = ops.top_k(ops.reshape(values, (batch, k * BLOCK)), k=k)
+    if k > 1:
+        chosen = ops.sort(chosen, axis=1)  # (B, k): of equal values the first
+    rows = ops.expand_dims(ops.arange(batch, dtype="int32") * blocks, 1) + chosen
+    values = ops.reshape(values, (batch * blocks, block))
+    values = ops.reshape(ops.take(values, rows, axis=0), (batch, k * block))
+    best, within = ops.top_k(values, k=k)
     within = ops.cast(within, "int32")
-    block = ops.take_along_axis(chosen, ops.floor_divide(within, BLOCK), axis=1)
-    return best, block * BLOCK + ops.mod(within, BLOCK)
+    if k > 1:
+        chosen = ops.take_along_axis(chosen, ops.floor_divide(within, block), axis=1)
+    return best, chosen * block + ops.mod(within, block)
+
+
+def _blocks(size):
+    """The numbers of a block and how many blocks; if possible, they fill the last."""
+    for block in range(BLOCK, 2 * BLOCK):
+        if size % block == 0:
+            return block, size // block
+    return BLOCK, -(-size // BLOCK)

@@ -3,14 +3,13 @@
 import logging
 import re
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import keras
 import tensorflow as tf
 
 from keras_vanilla._checks import first_line
 from keras_vanilla._types import PathLike
+from keras_vanilla.export.phone_layers import phone_layers
 from keras_vanilla.models.transformer import Transformer
 
 
@@ -41,7 +40,7 @@ def convert(
         RuntimeError: if the graph needs other than builtin operators, or TensorFlow
             Lite cannot convert it for another reason.
     """
-    with embedding_lookup(model), tempfile.TemporaryDirectory() as folder:
+    with phone_layers(model), tempfile.TemporaryDirectory() as folder:
         # Of the converter's inputs only a SavedModel keeps the names.
         return _convert(folder, save_graph(module, folder), quantize)
 
@@ -64,34 +63,6 @@ def save_graph(module: tf.Module, folder: PathLike) -> list[str]:
     finally:
         logger.setLevel(level)
     return list(signatures)
-
-
-@contextmanager
-def embedding_lookup(model: Transformer) -> Iterator[None]:
-    """Within the block TFLite's EMBEDDING_LOOKUP reads the model's tables.
-
-    A tied table that GATHER reads would be stored twice when it is quantised.
-    """
-    tables = {id(e): e for e in (model.source_embedding, model.target_embedding)}
-    for table in tables.values():
-        table.lookup = _lookup
-    try:
-        yield
-    finally:
-        for table in tables.values():
-            del table.lookup  # the class's own again
-
-
-def _lookup(table, ids):
-    ids = tf.convert_to_tensor(ids)
-    rows = _embedding_matmul(tf.convert_to_tensor(table), tf.reshape(ids, [-1]))
-    return tf.reshape(rows, tf.concat([tf.shape(ids), [table.shape[-1]]], axis=0))
-
-
-@tf.function(experimental_implements="embedding_matmul", autograph=False)
-def _embedding_matmul(value, ids):
-    """A gather; its label is what the converter turns into EMBEDDING_LOOKUP."""
-    return tf.gather(value, ids)
 
 
 def _convert(folder, signatures, quantize):

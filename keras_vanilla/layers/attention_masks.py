@@ -104,8 +104,13 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return ops.softmax(scores)
     lowest = ops.stop_gradient(ops.min(scores, axis=-1, keepdims=True))
-    weights = ops.softmax(ops.where(mask, scores, lowest - MARGIN))
-    return weights * ops.cast(mask, dtype)
+    allowed = ops.cast(mask, dtype)
+    if scores.shape[-2] == 1:
+        # As below, in operators of which phones compute several at once.
+        scores = scores * allowed + (lowest - MARGIN) * (1 - allowed)
+    else:
+        scores = ops.where(mask, scores, lowest - MARGIN)
+    return ops.softmax(scores) * allowed
 
 
 def _as_bool(name, mask):

@@ -157,15 +157,15 @@ class DecoderLayer(TransformerLayer):
         _check_step(inputs, index, cache["self_key"].shape[2])
         x, attention = inputs, self.self_attention
         query = self.self_attention_residual.before(x)
+        query, key, value = attention.project(query, query, query)
         place = (0, 0, index, 0)
-        key, value = attention.project_key(query), attention.project_value(query)
         cache = {
             **cache,
             "self_key": ops.slice_update(cache["self_key"], place, key),
             "self_value": ops.slice_update(cache["self_value"], place, value),
         }
         outputs = attention.attend(
-            attention.project_query(query),
+            query,
             cache["self_key"],
             cache["self_value"],
             _up_to(index, ops.shape(cache["self_key"])[2]),

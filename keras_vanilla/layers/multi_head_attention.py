@@ -167,14 +167,23 @@ class MultiHeadAttention(Layer):
             checked_mask(attention_mask, query, key, self.num_heads),
             causal_mask(query, value) if use_causal_mask else None,
         )
-        heads = (
+        heads = self.project(query, key, value)
+        if return_attention_scores:
+            return self.attend_with_weights(*heads, mask, training=training)
+        return self.attend(*heads, mask, training=training)
+
+    def project(
+        self, query: Tensor, key: Tensor, value: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of all heads: `project_query` and the other two.
+
+        A seam for exporters, which may replace it on an instance.
+        """
+        return (
             self.project_query(query),
             self.project_key(key),
             self.project_value(value),
         )
-        if return_attention_scores:
-            return self.attend_with_weights(*heads, mask, training=training)
-        return self.attend(*heads, mask, training=training)
 
     def project_query(self, query: Tensor) -> Tensor:
         """Queries of all heads: (B, T, D) -> (B, N, T, H)."""

@@ -119,7 +119,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
         """The rows of `table` (V, D) that `ids` (B, T) name: (B, T, D).
 
-        The one seam left for exporters, which may replace it on an instance.
+        A seam for exporters, which may replace it on an instance.
         """
         return ops.take(table, ids, axis=0)
 

@@ -151,3 +151,13 @@ def test_masked_scores_stay_near_the_others(monkeypatch):
     monkeypatch.setattr(keras.ops, "softmax", softmax)
     masked_softmax(keras.ops.ones((1, 1, 2, 3)), np.array([[[[True, False, True]]]]))
     assert 0 < np.ptp(given[0]) <= 100
+
+
+def test_one_query_has_the_weights_that_it_has_among_others():
+    scores = RANDOM.normal(size=(B, N, T, T)).astype("float32")
+    mask = MASKS["(B, N, T, S)"]
+    weights = array(masked_softmax(keras.ops.convert_to_tensor(scores), mask))
+    for row in range(T):
+        one = keras.ops.convert_to_tensor(scores[:, :, row : row + 1])
+        received = array(masked_softmax(one, mask[:, :, row : row + 1]))
+        np.testing.assert_array_equal(received[:, :, 0], weights[:, :, row])

@@ -1,0 +1,89 @@
+"""While a model is written as a graph, it computes the same in other operators."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vanilla import Transformer
+from keras_vanilla.export.phone_layers import phone_layers
+from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
+
+INPUTS = {
+    "source_ids": np.array([[7, 8, 3], [9, 3, 0]]),
+    "target_ids": np.array([[2, 5, 6], [2, 9, 0]]),
+}
+
+
+def make_model(d_model=32, **settings):
+    keras.utils.set_random_seed(0)
+    sizes = {"d_model": d_model, "num_heads": 2, "d_ff": 16, "max_length": 10}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
+    model = Transformer(20, **{**sizes, **layers, **settings})
+    rng = np.random.default_rng(0)
+    model.set_weights([0.3 * rng.normal(size=w.shape) for w in model.get_weights()])
+    return model
+
+
+def replaced(model):
+    """The methods that are not those of the layers' classes."""
+    layers = [model.source_embedding, model.target_embedding]
+    layers += [layer.self_attention for layer in model.encoder_layers]
+    layers += [layer.self_attention for layer in model.decoder_layers]
+    names = "lookup", "project"
+    return [name for layer in layers for name in names if name in vars(layer)]
+
+
+def test_all_outputs_are_equal_inside():
+    model = make_model(share_embeddings=False)
+    memory, mask = model.encode(INPUTS["source_ids"])
+    cache = model.start_cache(memory, mask, 4)
+    whole, step = model(INPUTS), model.decode_step(np.array([2, 2]), 0, cache)[0]
+    with phone_layers(model):
+        assert replaced(model) == ["lookup"] * 2 + ["project"] * 3
+        np.testing.assert_allclose(model(INPUTS), whole, rtol=2e-6, atol=2e-5)
+        again = model.decode_step(np.array([2, 2]), 0, cache)[0]
+    np.testing.assert_allclose(again, step, rtol=2e-6, atol=2e-5)
+
+
+def test_the_layers_are_as_before_also_after_an_error():
+    model = make_model()
+    before = np.asarray(model(INPUTS))
+    with pytest.raises(ZeroDivisionError):
+        with phone_layers(model):
+            assert replaced(model)
+            _ = 1 / 0
+    assert not replaced(model)
+    np.testing.assert_array_equal(np.asarray(model(INPUTS)), before)
+
+
+def test_matrices_that_stay_in_float32_stay_apart():
+    model = make_model(d_model=30)
+    with phone_layers(model):
+        assert replaced(model) == ["lookup"] * 2
+
+
+@keras.saving.register_keras_serializable("test_phone_layers")
+class OppositeQueries(MultiHeadAttention):
+    def project_query(self, query):
+        return -super().project_query(query)
+
+
+@keras.saving.register_keras_serializable("test_phone_layers")
+class WithoutBias(EncoderLayer):
+    def make_attention(self, name, d_model):
+        return MultiHeadAttention(2, d_model // 2, use_bias=False, name=name)
+
+
+@keras.saving.register_keras_serializable("test_phone_layers")
+class WithOppositeQueries(DecoderLayer):
+    def make_attention(self, name, d_model):
+        return OppositeQueries(2, d_model // 2, name=name)
+
+
+def test_what_projects_in_another_way_does_so_inside():
+    makers = {"encoder_layer": WithoutBias, "decoder_layer": WithOppositeQueries}
+    model = make_model(**makers)
+    before = np.asarray(model(INPUTS))
+    with phone_layers(model):
+        assert replaced(model) == ["lookup"] * 2
+        np.testing.assert_array_equal(np.asarray(model(INPUTS)), before)

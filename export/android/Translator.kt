@@ -1,38 +1,109 @@
-// NOT COMPILED HERE. Text in, text out with one .tflite file of keras_vanilla; minSdk 24:
-//   implementation("com.google.ai.edge.litert:litert:2.3.0")
-//   implementation("org.jetbrains.kotlinx:kotlinx-coroutines-android:1.8.1")
+// Texts to translations with one .tflite file of keras_vanilla; minSdk 24:
+//   implementation("com.google.ai.edge.litert:litert:2.3.0")  // 2.1.0 or later, not 2.0
+//   implementation("org.jetbrains.kotlinx:kotlinx-coroutines-android:1.10.2")
+// Compiled and run by tests/export/test_kotlin_caller.py beside stubs of Android and LiteRT,
+// not on a phone.
 import android.content.Context
+import java.io.File
+import java.io.FileInputStream
+import java.nio.ByteBuffer
 import java.nio.FloatBuffer
 import java.nio.channels.FileChannel.MapMode.READ_ONLY
+import java.text.BreakIterator
+import java.util.Locale
+import kotlin.coroutines.EmptyCoroutineContext
 import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.sync.Mutex
-import kotlinx.coroutines.sync.withLock
+import kotlinx.coroutines.ExperimentalCoroutinesApi
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.withContext
 import org.tensorflow.lite.InterpreterApi
 
-/** Make one and keep it: the asset is opened with the first text, off the UI thread. */
-class Translator(context: Context, asset: String) {
-    private val oneAtATime = Mutex() // the interpreter is not thread-safe
-    private val interpreter by lazy {
-        context.assets.openFd(asset).use {
-            val bytes = it.createInputStream().channel.map(READ_ONLY, it.startOffset, it.length)
-            InterpreterApi.create(bytes, InterpreterApi.Options())
-        }
-    }
+/** [truncated]: a sentence reached the file's longest output before its end. */
+data class Translation(val text: String, val truncated: Boolean)
 
-    /** Throws IllegalArgumentException if the text is too long or the file is damaged. */
-    suspend fun translate(source: String): String = oneAtATime.withLock {
-        withContext(Dispatchers.Default) {
-            val octets = source.encodeToByteArray()
-            val limit = interpreter.getInputTensorFromSignature("text", "translate").numBytes()
-            require(octets.size <= limit) { "${octets.size} bytes of text, at most $limit" }
-            val inputs = mapOf<String, Any>("text" to octets.copyOf(limit)) // zeros behind it
-            val size = interpreter.getOutputTensorFromSignature("text", "translate").numBytes()
-            val (text, score) = ByteArray(size) to FloatBuffer.allocate(1)
-            val outputs = mapOf<String, Any>("text" to text, "score" to score)
-            interpreter.runSignature(inputs, outputs, "translate")
-            require(!score.get(0).isNaN()) { "The text has more tokens than the file takes" }
-            text.decodeToString(0, text.indexOfLast { it != 0.toByte() } + 1)
+/** Make one and keep it: the file is opened with the first text, off the UI thread. */
+class Translator private constructor(private val open: () -> Model) : AutoCloseable {
+    @OptIn(ExperimentalCoroutinesApi::class) // before coroutines 1.9
+    private val oneAtATime = Dispatchers.Default.limitedParallelism(1)
+    private var model: Model? = null
+    private var closed = false
+
+    /** A file of the app's assets. */
+    constructor(context: Context, asset: String, threads: Int = 1) : this({
+        context.assets.openFd(asset).use {
+            val channel = it.createInputStream().channel
+            Model(channel.map(READ_ONLY, it.startOffset, it.length), threads)
         }
+    })
+
+    /** A downloaded file: compare its SHA-256 first. */
+    constructor(file: File, threads: Int = 1) : this({
+        FileInputStream(file).channel.use { Model(it.map(READ_ONLY, 0, it.size()), threads) }
+    })
+
+    /**
+     * Translates sentence by sentence, and keeps the lines. A coroutine that is cancelled ends
+     * after a sentence. Throws IllegalArgumentException if a sentence is too long or the file
+     * is damaged, and IllegalStateException after [close].
+     */
+    suspend fun translate(text: String, language: Locale = Locale.ROOT): Translation =
+        withContext(oneAtATime) {
+            check(!closed) { "The translator is closed" }
+            val model = model ?: open().also { model = it }
+            val (joined, cut) = StringBuilder() to mutableListOf<Boolean>()
+            for (piece in sentences(text, language)) {
+                ensureActive()
+                val result = model.run(piece.trim())
+                joined.append(result.text).append(spaceAfter(piece, result.text))
+                cut += result.truncated
+            }
+            Translation(joined.trim().toString(), cut.any { it })
+        }
+
+    /** Frees the memory, after the texts that wait; does not block. */
+    override fun close() = oneAtATime.dispatch(EmptyCoroutineContext) {
+        closed = true
+        model?.interpreter?.close()
+        model = null
     }
 }
+
+/** The open file. */
+private class Model(bytes: ByteBuffer, threads: Int) {
+    val interpreter = InterpreterApi.create(bytes, InterpreterApi.Options().setNumThreads(threads))
+    val maxBytes = interpreter.getInputTensorFromSignature("text", "translate").numBytes()
+    val size = interpreter.getOutputTensorFromSignature("text", "translate").numBytes()
+    val tokens = interpreter.getOutputTensorFromSignature("ids", "translate").numElements()
+    val endId = bytes.duplicate().run { // the description is at the end of the file
+        position(maxOf(0, limit() - 65_536))
+        val description = ByteArray(remaining()).also { get(it) }.toString(Charsets.ISO_8859_1)
+        Regex("\"end_id\": (\\d+)").find(description)?.run { groupValues[1].toInt() }
+    }
+
+    fun run(sentence: String): Translation {
+        val octets = sentence.encodeToByteArray()
+        require(octets.size <= maxBytes) { "A sentence has ${octets.size} bytes, at most $maxBytes" }
+        val (text, ids, score) = Triple(ByteArray(size), IntArray(tokens), FloatBuffer.allocate(1))
+        val outputs = mapOf<String, Any>("text" to text, "ids" to ids, "score" to score)
+        val input = mapOf<String, Any>("text" to octets.copyOf(maxBytes)) // zeros behind it
+        interpreter.runSignature(input, outputs, "translate")
+        require(!score.get(0).isNaN()) { "A sentence has more tokens than the file takes" }
+        val translation = text.decodeToString(0, text.indexOfLast { it != 0.toByte() } + 1)
+        val hasEnd = endId == null || endId in ids // files of version 0.5.0 do not state it
+        return Translation(translation, translation.isNotEmpty() && !hasEnd)
+    }
+}
+
+/** The sentences of each line, with the white space after them. */
+private fun sentences(text: String, language: Locale): List<String> =
+    text.split(Regex("(?<=\n)")).flatMap { line ->
+        val breaks = BreakIterator.getSentenceInstance(language).apply { setText(line) }
+        generateSequence { breaks.next() }.takeWhile { it != BreakIterator.DONE }
+            .fold(listOf(0)) { ends, end -> ends + end }
+            .zipWithNext { start, end -> line.substring(start, end) }
+    }
+
+private fun spaceAfter(piece: String, translation: String): String =
+    piece.substring(piece.trimEnd().length).ifEmpty {
+        if (translation.isNotEmpty() && translation.last() >= '\u3000') "" else " "
+    }

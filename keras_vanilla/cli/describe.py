@@ -23,15 +23,17 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from keras_vanilla.export.metadata.checksum import has_checksum
+    from keras_vanilla.export.metadata.checksum import has_checksum, sha256_of
     from keras_vanilla.export.metadata.description import read_description
 
     description = read_description(options.file)
+    digest = sha256_of(options.file)
     if options.json:
-        fields = dataclasses.asdict(description)
+        fields = {**dataclasses.asdict(description), "sha256": digest}
         print(json.dumps(fields, ensure_ascii=False, indent=2))
     else:
         size = Path(options.file).stat().st_size
         known = "as its checksum says" if has_checksum(options.file) else "no checksum"
-        print(f"{options.file}: {size:,} bytes, {known}\n")
+        print(f"{options.file}: {size:,} bytes, {known}")
+        print(f"SHA-256 {digest}\n")
         print(description)

@@ -13,6 +13,7 @@ SETTINGS = (
     "max_bytes",
     "max_source_length",
     "max_length",
+    "oldest_runtime",
     "sample",
     "check",
 )
@@ -41,13 +42,14 @@ def _add_export(commands):
         "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
     )
     add = command.add_argument_group("of a .tflite file").add_argument
-    add("--quantize", choices=["int8", "none"], help="bytes per weight (int8)")
+    add("--quantize", choices=["int8", "int4", "none"], help="the weights (int8)")
     add("--form", choices=["text", "ids", "steps"], help="what goes in and out (text)")
     add("--beam-size", type=int, help="1 is greedy search (1)")
     add("--length-penalty", type=float, help="of beam search (0.6)")
     add("--max-bytes", type=int, help="longest text (512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side}, in tokens (128)")
+    add("--oldest-runtime", choices=["2.13", "2.17"], help="of int8 files (2.17)")
     add("--sample", metavar="FILE", help="sentences to check the file on")
     add(
         "--check", choices=["all", "structure"], help="of an untrained model: structure"
@@ -77,6 +79,7 @@ def _add_verify(commands):
 def _export(options):
     from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.export.metadata.checksum import sha256_of
     from keras_vanilla.translation.translator import Translator
 
     refuse_existing(options.output)
@@ -99,6 +102,7 @@ def _export(options):
     translator = Translator.load(options.model)
     if to_file:
         export.tflite(translator, options.output, **settings)
+        print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
     else:
         export.saved_model(translator, options.output)
     print(f"{options.output} is written. To compare it with {options.model}:")
@@ -117,5 +121,15 @@ def _verify(options):
     print(report)
     if not report.passed:
         raise ValueError(
-            f"{options.exported} does not translate as {options.model} does."
+            f"{options.exported} does not translate as {options.model} does. "
+            f"{_remedy(report)}"
         )
+
+
+def _remedy(report):
+    """What to do where a file does not translate as its model."""
+    again = "If the model was trained since the export, export it again."
+    if not report.quantized:
+        return again
+    judge = "" if report.metrics else " Verify with --reference, which counts BLEU."
+    return f"{again} For a file that is not rounded: export --quantize none.{judge}"

@@ -54,19 +54,24 @@ class _GrowingCaches:
         self.pad_id, self.start_id = model.pad_id, model.start_id
         self.end_id = model.end_id
         self.max_length = min(max_length or model.max_length, model.max_length)
+        self.shares_beams = model.shares_beams
         self._start_cache = model.start_cache
 
-    def start_cache(self, memory, memory_mask, max_length):
+    def start_cache(self, memory, memory_mask, max_length, beam_size=None):
         """Caches without a position."""
         empty = 0 * tf.shape(memory)[1]  # in the graph a length that may change
-        return self._start_cache(memory, memory_mask, empty)
+        self._growth = _SEGMENT * (beam_size or 1)
+        return self._start_cache(memory, memory_mask, empty, beam_size)
 
     def while_loop(self, unfinished, step, state):
         """`keras.ops.while_loop` in segments, each with longer caches."""
 
         def segment(state):
             stop = state["index"] + _SEGMENT
-            cache = {name: _grow(value, name) for name, value in state["cache"].items()}
+            cache = {
+                name: _grow(value, name, self._growth)
+                for name, value in state["cache"].items()
+            }
 
             def within(state):
                 return ops.logical_and(unfinished(state), state["index"] < stop)
@@ -76,8 +81,8 @@ class _GrowingCaches:
         return ops.while_loop(unfinished, segment, state)
 
 
-def _grow(value, name):
+def _grow(value, name, growth):
     """A cache's tensor with room for another segment."""
-    if "/self_" not in name:
+    if "/self_" not in name and name != "ancestors":
         return value
-    return tf.pad(value, [[0, 0], [0, 0], [0, _SEGMENT], [0, 0]])
+    return tf.pad(value, [[0, 0], [0, 0], [0, growth], [0, 0]][: value.shape.rank])

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +18,14 @@ from keras_vanilla.export.conversion import convert, require_tensorflow
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import Description, with_description
 from keras_vanilla.export.metadata.model_card import model_card_text
+from keras_vanilla.export.older_runtimes import RUNTIMES, oldest_runtime
 from keras_vanilla.export.signatures import FORMS
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.export.to_saved_model import check_target
 from keras_vanilla.translation import Translator
 
 CHECKS = ("all", "structure")
-QUANTIZATIONS = ("int8", None)
+QUANTIZATIONS = ("int8", "int4", None)
 ABOUT = (
     "name",
     "source_language",
@@ -46,6 +48,7 @@ def tflite(
     sample: Sequence[str] | None = None,
     max_source_length: int | None = None,
     length_penalty: float = 0.6,
+    oldest_runtime: str = "2.17",
     **about: str,
 ) -> None:
     """Writes one `.tflite` file with the whole translation inside.
@@ -72,7 +75,7 @@ def tflite(
     Args:
         translator: Translator.
         path: path that ends with ".tflite"; written whole or not at all.
-        quantize: "int8", or None for float32.
+        quantize: "int8", "int4", or None for float32.
         beam_size: int. 1 is greedy search.
         max_bytes: int. Longest text, in bytes.
         max_length: int or None. Longest output in tokens, the end included; None means
@@ -84,6 +87,9 @@ def tflite(
             language; None makes some up of frequent words.
         max_source_length: int or None. Longest source, as `max_length`.
         length_penalty: float. Of beam search.
+        oldest_runtime: "2.17" or "2.13". The oldest TensorFlow Lite that runs an int8
+            file; for "2.13" its products take two or three operators instead of one.
+            A float32 file runs on 2.13.
         about: fields of `Description`: `name`, `source_language`, `target_language`,
             `model_license`, `data` and `data_license`, each a str. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
@@ -125,6 +131,7 @@ def tflite(
         quantize=quantize,
         check=check,
         sample=sample,
+        oldest_runtime=oldest_runtime,
         limits=limits,
         decoding=decoding,
         description=description,
@@ -138,7 +145,7 @@ class TfliteExport:
 
     Args:
         translator: Translator that computes in float32.
-        path, form, quantize, check, sample: as of `tflite`.
+        path, form, quantize, check, sample, oldest_runtime: as of `tflite`.
         limits: Limits.
         decoding: DecodingConfig.
         description: Description.
@@ -153,6 +160,7 @@ class TfliteExport:
     quantize: str | None
     check: str
     sample: Sequence[str] | None
+    oldest_runtime: str
     limits: Limits
     decoding: DecodingConfig
     description: Description
@@ -161,6 +169,7 @@ class TfliteExport:
         check_choice("quantize", self.quantize, QUANTIZATIONS)
         check_choice("form", self.form, tuple(FORMS))
         check_choice("check", self.check, CHECKS)
+        check_choice("oldest_runtime", self.oldest_runtime, RUNTIMES)
         require_tensorflow()
         if self.path.suffix != ".tflite":
             raise ValueError(
@@ -170,6 +179,11 @@ class TfliteExport:
             raise ValueError(
                 "A file of the form 'steps' leaves the search to the app and takes no "
                 f"`beam_size`. Received: {self.decoding.beam_size}"
+            )
+        if self.quantize == "int4" and self.oldest_runtime == "2.13":
+            raise ValueError(
+                "`oldest_runtime` 2.13 is for files of int8 or float32. Received: "
+                "quantize='int4'"
             )
         check_target(self.path)
         if self.has_texts:
@@ -197,8 +211,13 @@ class TfliteExport:
             RuntimeError, ValueError: as `tflite`.
         """
         graph = FORMS[self.form](self.translator, self.limits, self.decoding)
-        content = convert(graph, self.translator.model, self.quantize)
-        content = with_description(content, self.description)
+        content = convert(
+            graph, self.translator.model, self.quantize, self.oldest_runtime
+        )
+        description = dataclasses.replace(
+            self.description, oldest_runtime=oldest_runtime(content)
+        )
+        content = with_description(content, description)
         tables = graph.tokenizer.nbytes if graph.tokenizer else 0
         _refuse(structure_faults(content, self.translator.model, tables))
         with contextlib.ExitStack() as undo:
@@ -209,8 +228,9 @@ class TfliteExport:
                     report = compare(self.translator, temporary, self.sample)
                     _refuse(report.reasons, self.sample is None)
                 if self.has_texts:
+                    digest = hashlib.sha256(content).hexdigest()
                     text = model_card_text(
-                        self.description, self.path.name, len(content)
+                        description, self.path.name, len(content), digest
                     )
                     atomic_write_text(self.card, text, overwrite=False)
                     undo.callback(self.card.unlink)  # a retry needs the name

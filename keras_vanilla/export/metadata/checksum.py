@@ -25,6 +25,18 @@ def has_checksum(path: PathLike) -> bool:
             return content.find(NAME.encode()) >= 0
 
 
+def sha256_of(path: PathLike) -> str:
+    """The SHA-256 of a whole file in hexadecimal, as `sha256sum` prints it.
+
+    Args:
+        path: path of a file.
+    Raises:
+        OSError: if the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def require_checksum(path: PathLike) -> None:
     """Refuses a file whose bytes are not those that were written.
 

@@ -12,8 +12,8 @@ from keras_vanilla.export.metadata import checksum
 from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
 
 NAME = "keras_vanilla"  # of the entry in the file's metadata
-FORMAT = "keras_vanilla translator 2"
-READABLE = ("keras_vanilla translator 1", FORMAT)
+FORMAT = "keras_vanilla translator 3"
+READABLE = ("keras_vanilla translator 1", "keras_vanilla translator 2", FORMAT)
 FORMS = {
     "text": "UTF-8 bytes in, UTF-8 bytes out",
     "ids": "ids in, ids out",
@@ -39,13 +39,15 @@ class Description:
         max_output_tokens: int. Longest translation in tokens, the end included.
         beam_size: int. 1 is greedy search.
         length_penalty: float or None. None for greedy search.
-        quantize: "int8" or None, which is float32.
+        quantize: "int8", "int4" or None, which is float32.
         parameters: int. Of the model.
         model_license: str or None. Such as an SPDX identifier; None is not stated.
         data: str or None. What the model was trained on.
         data_license: str or None. The data's.
         end_id: int or None. The id that ends each whole output: `ids` without it are
             cut off. None in files of version 0.5.0.
+        oldest_runtime: str or None. The oldest TensorFlow Lite that runs the file, such
+            as "2.17". None is not known.
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the
@@ -69,6 +71,7 @@ class Description:
     data: str | None = None
     data_license: str | None = None
     end_id: int | None = None
+    oldest_runtime: str | None = None
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -95,7 +98,7 @@ class Description:
             not_stated: str. The text of a license or data that was not stated.
         """
         octets = f"{self.max_bytes:,} bytes of UTF-8, " if self.max_bytes else ""
-        return {
+        rows = {
             "name": self.name,
             "languages": self.languages,
             "form": f"{self.form}: {FORMS[self.form]}",
@@ -106,14 +109,23 @@ class Description:
             "model license": self.model_license or not_stated,
             "trained on": self.data or not_stated,
             "data license": self.data_license or not_stated,
+            "runs on": self.runtimes,
             "written by": f"keras_vanilla {self.version}",
         }
+        return {name: text for name, text in rows.items() if text is not None}
 
     @property
     def languages(self) -> str:
         """Such as "de to en"."""
         tags = (self.source_language, self.target_language)
         return " to ".join(tag or "(not stated)" for tag in tags)
+
+    @property
+    def runtimes(self) -> str | None:
+        """The oldest runtimes that run the file, in words; None is not known."""
+        if self.oldest_runtime is None:
+            return None
+        return f"TensorFlow Lite {self.oldest_runtime} or LiteRT 1.0, and later"
 
     @property
     def search(self) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla._types import PathLike
+from keras_vanilla.export.metadata.checksum import sha256_of
 from keras_vanilla.export.metadata.description import Description
 
 if TYPE_CHECKING:
@@ -67,14 +68,19 @@ def write_model_card(
         FileExistsError: if there is a card already.
     """
     file = Path(file)
-    card = model_card_text(description, file.name, file.stat().st_size, evaluation)
+    size, digest = file.stat().st_size, sha256_of(file)
+    card = model_card_text(description, file.name, size, digest, evaluation)
     path = file.with_suffix(".md")
     atomic_write_text(path, card, overwrite=False)
     return path
 
 
 def model_card_text(
-    description: Description, name: str, size: int, evaluation: "Score | None" = None
+    description: Description,
+    name: str,
+    size: int,
+    sha256: str,
+    evaluation: "Score | None" = None,
 ) -> str:
     """The text of a model card.
 
@@ -82,9 +88,10 @@ def model_card_text(
         description: Description of the file.
         name: str. The file's name.
         size: int. The file's bytes.
+        sha256: str. Of the file, in hexadecimal.
         evaluation: Score or None.
     """
-    table = {"file": f"`{name}`, {size:,} bytes"}
+    table = {"file": f"`{name}`, {size:,} bytes", "SHA-256": f"`{sha256}`"}
     table |= description.rows(NOT_STATED) | {"tokenizer": "SentencePiece, unigram"}
     return CARD.format(
         title=_cell(description.name),

@@ -170,7 +170,7 @@ def test_all_arguments_are_checked_before_the_conversion(
         {"max_bytes": 0},
         {"max_length": 61},
         {"sample": ["one " * 200]},
-        {"quantize": "int4"},
+        {"quantize": "int2"},
         {"beam_size": 10**8},
         {"max_length": 2**31},
         {"max_length": 2.5},

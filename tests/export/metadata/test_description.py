@@ -1,6 +1,7 @@
 """What a `.tflite` file says of itself, and the page that goes with it."""
 
 import dataclasses
+import hashlib
 import json
 import subprocess
 import sys
@@ -37,6 +38,7 @@ FACTS = {
     "beam_size": 4,
     "length_penalty": 0.6,
     "quantize": "int8",
+    "oldest_runtime": "2.17",
     "parameters": 7_654_321,
     "model_license": "Apache-2.0",
     "data": "Grüße | 猫",
@@ -110,7 +112,7 @@ def test_what_is_written_is_read(file):
     description = read_description(file)
     assert description == Description(**FACTS)
     assert (description.format, description.version) == (
-        "keras_vanilla translator 2",
+        "keras_vanilla translator 3",
         keras_vanilla.__version__,
     )
     assert read_description(str(file)) == description
@@ -239,10 +241,10 @@ def test_a_file_is_described_once(described):
 
 
 def test_another_format_is_refused(tmp_path):
-    said = json.dumps({"format": "keras_vanilla translator 3"}).encode()
+    said = json.dumps({"format": "keras_vanilla translator 4"}).encode()
     path = tmp_path / "newer.tflite"
     path.write_bytes(with_metadata(echo_file.content(), {NAME: said}))
-    expected = f"as 'keras_vanilla translator 3', and .* knows only .*{FORMAT!r}"
+    expected = f"as 'keras_vanilla translator 4', and .* knows only .*{FORMAT!r}"
     with pytest.raises(ValueError, match=expected):
         read_description(path)
 
@@ -304,6 +306,7 @@ def test_the_table_says_all_that_is_known():
         "model license  Apache-2.0\n"
         "trained on     Grüße | 猫\n"
         "data license   CC-BY-4.0\n"
+        "runs on        TensorFlow Lite 2.17 or LiteRT 1.0, and later\n"
         f"written by     keras_vanilla {keras_vanilla.__version__}"
     )
 
@@ -318,11 +321,13 @@ def test_the_table_says_what_is_not_stated():
 
 def test_the_command_prints_the_table_or_json(file, described, capsys):
     assert cli.main(["describe", str(file)]) == 0
-    size = f"{file}: {len(described):,} bytes, as its checksum says\n\n"
-    assert capsys.readouterr().out == f"{size}{Description(**FACTS)}\n"
+    size = f"{file}: {len(described):,} bytes, as its checksum says\n"
+    digest = hashlib.sha256(described).hexdigest()
+    printed = f"{size}SHA-256 {digest}\n\n{Description(**FACTS)}\n"
+    assert capsys.readouterr().out == printed
     assert cli.main(["describe", str(file), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said == dataclasses.asdict(Description(**FACTS))
+    assert said == {**dataclasses.asdict(Description(**FACTS)), "sha256": digest}
 
 
 def test_the_command_says_in_a_sentence_what_is_wrong(tmp_path, capsys):
@@ -362,11 +367,13 @@ def test_a_model_card_says_what_a_publisher_must(file, described):
     card = path.read_text(encoding="utf-8")
     assert path == file.with_suffix(".md") and card.startswith("# de-en\n")
     assert f"`echo.tflite`, {len(described):,} bytes" in card
+    assert f"| SHA-256 | `{hashlib.sha256(described).hexdigest()}` |" in card
     for said in (
         "de to en-GB",
         "| 131 bytes of UTF-8, at most 40 tokens |",
         "| 7,654,321 parameters, int8 |",
         "| Apache-2.0 |",
+        "| TensorFlow Lite 2.17 or LiteRT 1.0, and later |",
         r"| Grüße \| 猫 |",
         "| SentencePiece, unigram |",
         "BLEU 41.23, chrF 60.10 (`nrefs:1`).",

@@ -1,0 +1,151 @@
+"""The oldest TensorFlow Lite that runs each kind of file, found by running old wheels.
+
+    python tests/benchmarks/old_runtimes.py --output old-runtimes.txt
+
+Each runtime is installed from PyPI into an environment of its own (an old TensorFlow
+takes 1.5 GB) and translates sentences with each file, greedily and with a beam. A file
+runs if the texts are those of the LiteRT that is installed here: all in float32; 97 %
+in int8, where kernels may round otherwise. `--folder` keeps files and environments.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+RUNTIMES = [
+    "tensorflow-cpu==2.12.1",
+    "tensorflow-cpu==2.13.1",
+    "tflite-runtime==2.14.0",
+    "tensorflow-cpu==2.15.1",
+    "tensorflow-cpu==2.16.2",
+    "tensorflow-cpu==2.17.1",
+    "ai-edge-litert==1.0.1",
+    "ai-edge-litert==1.4.0",
+    "ai-edge-litert==2.1.0",
+]
+FILES = {
+    "float32": {"quantize": None},
+    "int8": {},
+    "int8, --oldest-runtime 2.13": {"oldest_runtime": "2.13"},
+    "int4": {"quantize": "int4"},
+}
+LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
+SENTENCES = 60
+ENOUGH = 0.97  # of an int8 file's sentences
+TRANSLATE = """
+import json, sys
+import numpy as np
+try:
+    from tflite_runtime.interpreter import Interpreter
+except ImportError:
+    try:
+        from ai_edge_litert.interpreter import Interpreter
+    except ImportError:
+        from tensorflow.lite.python.interpreter import Interpreter
+
+texts = json.load(sys.stdin)
+for path in sys.argv[1:]:
+    try:
+        run = Interpreter(model_path=path).get_signature_runner("translate")
+        (size,) = run.get_input_details()["text"]["shape"]
+        padded = [text.encode().ljust(size, bytes(1)) for text in texts]
+        outputs = [run(text=np.frombuffer(each, np.uint8)) for each in padded]
+        answer = [each["text"].tobytes().rstrip(bytes(1)).decode() for each in outputs]
+    except (ValueError, RuntimeError) as error:
+        answer = str(error).splitlines()[0].split(". ")[0]
+    print("answer", json.dumps(answer))
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs files in old runtimes.")
+    parser.add_argument("--folder", help="keeps the files; those there are used")
+    parser.add_argument("--output", help="file that the table is written to")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(options.folder or temporary)
+        table = "\n".join(rows(folder))
+    print(table)
+    if options.output:
+        Path(options.output).write_text(table + "\n", encoding="utf-8")
+
+
+def rows(folder):
+    """The table, a line for each runtime and file."""
+    sys.path.append(str(Path(__file__).parents[1] / "support"))
+    import word_reversal
+
+    texts = word_reversal.english_sentences(SENTENCES, seed=1)
+    paths = make_files(folder)
+    expected = answers(sys.executable, paths.values(), texts)
+    yield f"{SENTENCES} sentences, greedy and with beam 4, as the installed LiteRT says"
+    for requirement in RUNTIMES:
+        received = answers(environment(folder, requirement), paths.values(), texts)
+        for name in FILES:
+            verdicts = [
+                verdict(name, *pair)
+                for key, *pair in zip(paths, expected, received, strict=True)
+                if key[0] == name
+            ]
+            yield f"{requirement:24}{name:29}{'; '.join(dict.fromkeys(verdicts))}"
+
+
+def make_files(folder):
+    """The files' paths, by kind and beam size; those that are not there are written."""
+    import word_reversal
+
+    from keras_vanilla import export
+
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {
+        (name, beam_size): folder / f"file-{number}-beam-{beam_size}.tflite"
+        for number, name in enumerate(FILES)
+        for beam_size in (1, 4)
+    }
+    missing = {key: path for key, path in paths.items() if not path.exists()}
+    translator = word_reversal.train_translator() if missing else None
+    for (name, beam_size), path in missing.items():
+        settings = {**LIMITS, "beam_size": beam_size, "check": "structure"}
+        export.tflite(translator, path, **settings, **FILES[name])
+    return paths
+
+
+def environment(folder, requirement):
+    """The Python of an environment with a runtime, which is installed if missing."""
+    place = folder / requirement.replace("==", "-")
+    python = place / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        command = [python, "-m", "pip", "install", "--quiet", requirement, "numpy<2"]
+        subprocess.run(command, check=True)
+    return python
+
+
+def answers(python, paths, texts):
+    """For each file its translations, or why it does not run."""
+    result = subprocess.run(
+        [python, "-c", TRANSLATE, *paths],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+    )
+    lines = [line for line in result.stdout.splitlines() if line.startswith("answer ")]
+    if result.returncode or len(lines) != len(paths):
+        raise RuntimeError(f"{python}: {result.stderr[-2000:]}")
+    return [json.loads(line.removeprefix("answer ")) for line in lines]
+
+
+def verdict(name, expected, received):
+    """Whether a file runs, in words."""
+    if isinstance(received, str):
+        return f"refused: {received}"
+    equal = sum(map(str.__eq__, expected, received))
+    least = SENTENCES if name == "float32" else ENOUGH * SENTENCES
+    return f"{'runs' if equal >= least else 'WRONG'}, {equal} of {SENTENCES}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+// Prints what the caller says, a line for each check; test_kotlin_caller.py reads them.
+
+import android.content.Context
+import java.io.File
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+
+fun main(arguments: Array<String>) = runBlocking {
+    val file = File(arguments[0])
+    val translator = Translator(file, threads = 3)
+    suspend fun said(text: String) =
+        runCatching { translator.translate(text).toString() }.getOrElse { it.message }
+    fun show(name: String, value: Any?) = println("$name: ${value.toString().replace("\n", "\\n")}")
+
+    show("text", said("one two. Three four!\n\nfive\nsix. "))
+    show("chinese", said("一二。三"))
+    show("nothing", said(" \n "))
+    show("cut", said("one. cut it. Two"))
+    show("bytes", said("One. " + "X".repeat(41)))
+    show("tokens", said("One. " + "X".repeat(31)))
+    val ofAsset = Translator(Context(), arguments[0])
+    show("asset", ofAsset.use { it.translate("One. Two").text })
+    show("threads", org.tensorflow.lite.threads)
+
+    val texts = (0 until 40).map { "Text $it. And $it" }
+    val all = texts.map { async { translator.translate(it).text } }.awaitAll()
+    show("own", all == texts.map { it.uppercase() })
+
+    org.tensorflow.lite.runs = 0
+    val long = launch { translator.translate("One. ".repeat(1000)) }
+    delay(100)
+    long.cancelAndJoin()
+    show("cancelled", org.tensorflow.lite.runs in 1..500)
+    show("after", said("still there"))
+
+    translator.close()
+    show("closed", said("a"))
+    delay(100) // `close` does not wait
+    show("open", org.tensorflow.lite.open)
+}

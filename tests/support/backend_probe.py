@@ -18,6 +18,7 @@ from models import ids, inputs, make_model
 
 from keras_vanilla import interop, layers, training
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
+from keras_vanilla.models import fake_quantize
 
 B, T, S, N, D, F, V = 2, 7, 5, 5, 10, 13, 19
 MASK = np.arange(T) < np.array([[T], [4]])
@@ -161,6 +162,22 @@ def training_step(model):
         yield f"trained/{path}", value
 
 
+def rounded_training():
+    """A step with the roundings of int4 weights in it."""
+    width = 44  # so that every matrix has more than 1024 numbers
+    hidden = keras.Input((T, width))
+    dense, table = keras.layers.Dense(width, "relu"), layers.TokenEmbedding(29, width)
+    model = randomize(keras.Model(hidden, table(dense(hidden), reverse=True)))
+    fake_quantize(model, "int4")
+    x = np.random.default_rng(0).normal(size=(B, T, width)).astype("float32")
+    yield "rounded", model(x)
+    jit = keras.backend.backend() == "jax"
+    model.compile(keras.optimizers.SGD(0.1), "mse", jit_compile=jit)
+    model.train_on_batch(x, np.ones((B, T, 29)))
+    for path, value in weights_of(model).items():
+        yield f"rounded/{path.split('/', 1)[1]}", value
+
+
 def main(path):
     one = {"num_encoder_layers": 1, "num_decoder_layers": 1}  # compiles fast
     model = make_model(output_bias=True, **one)
@@ -171,6 +188,7 @@ def main(path):
     found["logits/through PyTorch's names"] = through_pytorchs_names(model)
     found.update(searches(model))
     found.update(training_step(model))
+    found.update(rounded_training())
     pre_norm = make_model(normalize_first=True, **one)
     found["pre-norm logits"] = pre_norm(inputs())
     found = {

@@ -1,0 +1,19 @@
+import { useState } from 'react';
+import { useTranslation, useTranslator } from './translator';
+
+/** A text box, and the translation of what is in it. */
+export function App({ file }: { file: string }) {
+  const [source, setSource] = useState('');
+  const { translator, error: loadingError } = useTranslator(file);
+  const { translation, error } = useTranslation(translator, source);
+  const problem = loadingError ?? error;
+  return (
+    <>
+      <textarea value={source} onChange={(event) => setSource(event.target.value)} />
+      <output style={{ whiteSpace: 'pre-wrap' }}>{translation?.text}</output>
+      {translation?.truncated && <p>The translation is cut off: the text is too long.</p>}
+      {problem && <p role="alert">{problem.message}</p>}
+      {!translator && !problem && <p>Loading…</p>}
+    </>
+  );
+}

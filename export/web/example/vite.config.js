@@ -1,0 +1,14 @@
+import { cpSync } from 'node:fs';
+import { defineConfig } from 'vite';
+
+// The worker loads LiteRT.js by its URL: served from public/, not bundled. The variants for
+// several threads and for GPUs are not used.
+cpSync('node_modules/@litertjs', 'public/runtime', {
+  recursive: true,
+  filter: (path) => !/threaded|jspi|\.map$|\.d\.ts$/.test(path),
+});
+
+export default defineConfig({
+  base: './', // any folder of any static host
+  optimizeDeps: { exclude: ['keras-vanilla-web'] }, // its worker.js must stay beside it
+});

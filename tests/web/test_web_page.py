@@ -2,9 +2,11 @@
 
 import dataclasses
 import functools
+import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -439,6 +441,27 @@ def test_its_types_are_those_of_its_modules(tmp_path):
         assert "types_match.ts" in result.stdout
 
 
+def update_module():
+    """The module of README.md that replaces a model by a newer one."""
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall("```js\n(.*?)```", readme, re.DOTALL)
+    (module,) = [block for block in blocks if "function update()" in block]
+    return module
+
+
+def test_a_newer_model_is_verified_and_swapped(setting, runtime, echo, short, tmp_path):
+    folder = tmp_path / "host"
+    with hosted(folder, short, runtime) as port:
+        (folder / "update.js").write_text(update_module(), encoding="utf-8")
+        content = echo.read_bytes()
+        (folder / "echo.tflite").write_bytes(content)
+        (folder / "damaged.tflite").write_bytes(with_one_other_byte(content))
+        setting["url"] = f"http://127.0.0.1:{port}/"
+        setting["folder"] = str(folder)
+        setting["sha256"] = hashlib.sha256(content).hexdigest()
+        node("update", setting, tmp_path)
+
+
 def npm(folder, *arguments):
     """Runs npm; skips where it cannot reach its registry."""
     command = [shutil.which("npm"), *arguments, "--no-audit", "--no-fund"]
@@ -492,7 +515,8 @@ def test_the_example_of_vite_and_react_translates(
 ):
     pairs = in_python(short, unseen_sentences)
     whole = [pair for pair in pairs if len(pair[1].split()) < MOST_WORDS][:3]
-    setting["texts"] = [*whole, ["\n\n".join(texts) for texts in zip(*whole, strict=True)]]
+    paragraphs = ["\n\n".join(texts) for texts in zip(*whole, strict=True)]
+    setting["texts"] = [*whole, paragraphs]
     setting["short"] = {
         "whole": whole[0][0],
         "cut": next(text for text, words in pairs if len(words.split()) == MOST_WORDS),

@@ -39,6 +39,7 @@ export interface Description {
   data: string | null;
   data_license: string | null;
   end_id?: number | null;
+  oldest_runtime?: string | null;
 }
 
 export interface LoadOptions {

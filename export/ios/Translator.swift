@@ -1,39 +1,93 @@
-// NOT COMPILED HERE. Text in, text out with one .tflite file of keras_vanilla; iOS 15.
-// Swift package https://github.com/google-ai-edge/LiteRT, branch release/2.3.0, product
-// LiteRT. (The pod TensorFlowLiteSwift ends with 2.17.0; int8 files need 2.18 or later.)
+// Texts to translations with one .tflite file of keras_vanilla; iOS 15. Add it to an app with
+// TensorFlowLiteModel.swift or LiteRTModel.swift, which name their packages. Compiled and run
+// by tests/export/test_swift_caller.py beside stubs of Apple's and the runtimes' modules, not
+// on a phone.
 import Foundation
-import LiteRT
+import NaturalLanguage
 
-enum TranslatorError: Error { case notATranslator, tooManyBytes(limit: Int), tooManyTokens }
+/// `isTruncated`: a sentence reached the file's longest output before its end.
+struct Translation: Equatable, Sendable {
+  let text: String
+  let isTruncated: Bool
+}
+
+enum TranslatorError: Error, Equatable {
+  case notATranslator, tooManyBytes(limit: Int), tooManyTokens, closed
+}
+
+/// What a model gives for a sentence.
+struct Output {
+  let text: [UInt8]
+  let ids: [Int32]
+  let score: Float
+}
 
 /// Make one and keep it, with `await Task.detached { try Translator(file: url) }.value`.
-/// LiteRT does not check a file: of a download compare the checksum first.
+/// Runtimes do not check a file: of a download compare the SHA-256 first.
 actor Translator {
-  private let model: CompiledModel
-  private let inputs, outputs: [TensorBuffer]
-  private let text, score: Int
+  private var model: Model?
+  private let endID: Int32?
 
-  init(file: URL) throws {
-    let options = try Options()
-    try options.setHardwareAccelerators([.cpu])
-    let model = try CompiledModel(
-      filePath: file.path, environment: Environment(), options: options)
-    let outputs = try model.createOutputBuffers()
-    let names = try outputs.indices.map { try model.outputName(outputIndex: $0) }
-    guard let text = names.firstIndex(of: "text"), let score = names.firstIndex(of: "score")
-    else { throw TranslatorError.notATranslator }
-    (self.inputs, self.outputs) = (try model.createInputBuffers(), outputs)
-    (self.model, self.text, self.score) = (model, text, score)
+  init(file: URL, threads: Int = 1) throws {
+    endID = try Self.endID(of: file)
+    model = try Model(file: file, threads: threads)
   }
 
-  func translate(_ source: String) throws -> String {
-    let (octets, limit) = (Array(source.utf8), inputs[0].size)
+  /// Translates sentence by sentence, and keeps the lines; a task that is cancelled ends
+  /// after a sentence.
+  func translate(_ text: String) throws -> Translation {
+    var (joined, isTruncated) = ("", false)
+    for piece in sentences(of: text) {
+      try Task.checkCancellation()
+      let result = try translateSentence(
+        piece.trimmingCharacters(in: .whitespacesAndNewlines))
+      joined += result.text + space(after: piece, result.text)
+      isTruncated = isTruncated || result.isTruncated
+    }
+    return Translation(
+      text: joined.trimmingCharacters(in: .whitespacesAndNewlines), isTruncated: isTruncated)
+  }
+
+  func translateSentence(_ sentence: String) throws -> Translation {
+    guard let model else { throw TranslatorError.closed }
+    let (octets, limit) = (Array(sentence.utf8), model.maxBytes)
     guard octets.count <= limit else { throw TranslatorError.tooManyBytes(limit: limit) }
-    try inputs[0].write(octets + [UInt8](repeating: 0, count: limit - octets.count))
-    try model.run(inputs: inputs, outputs: outputs)
-    let scores: [Float] = try outputs[score].read()
-    guard !scores[0].isNaN else { throw TranslatorError.tooManyTokens }
-    let bytes: [UInt8] = try outputs[text].read()
-    return String(decoding: bytes.prefix((bytes.lastIndex { $0 != 0 } ?? -1) + 1), as: UTF8.self)
+    let output = try model.run(octets + [UInt8](repeating: 0, count: limit - octets.count))
+    guard !output.score.isNaN else { throw TranslatorError.tooManyTokens }
+    let bytes = output.text.prefix((output.text.lastIndex { $0 != 0 } ?? -1) + 1)
+    let hasEnd = endID.map(output.ids.contains) ?? true  // version 0.5.0 does not state it
+    return Translation(
+      text: String(decoding: bytes, as: UTF8.self), isTruncated: !bytes.isEmpty && !hasEnd)
   }
+
+  /// Frees the memory, after the text that is being translated.
+  func close() { model = nil }
+
+  /// The description is at the end of the file.
+  private static func endID(of file: URL) throws -> Int32? {
+    let handle = try FileHandle(forReadingFrom: file)
+    defer { try? handle.close() }
+    let size = try handle.seekToEnd()
+    try handle.seek(toOffset: size - min(size, 65_536))
+    let description = String(decoding: try handle.readToEnd() ?? Data(), as: UTF8.self)
+    let found = description.range(of: #""end_id": \d+"#, options: .regularExpression)
+    return found.flatMap { Int32(description[$0].dropFirst(10)) }
+  }
+}
+
+/// The sentences of each line, with the white space after them.
+private func sentences(of text: String) -> [String] {
+  let tokenizer = NLTokenizer(unit: .sentence)
+  tokenizer.string = text
+  let whole = text.startIndex..<text.endIndex
+  var ends = Set(tokenizer.tokens(for: whole).map(\.lowerBound))
+  ends.formUnion(text.indices.filter { text[$0].isNewline }.map(text.index(after:)))
+  let cuts = ends.union([text.startIndex, text.endIndex]).sorted()
+  return zip(cuts, cuts.dropFirst()).map { String(text[$0..<$1]) }
+}
+
+private func space(after piece: String, _ translation: String) -> String {
+  let space = String(String(piece.reversed()).prefix(while: \.isWhitespace).reversed())
+  if !space.isEmpty { return space }
+  return translation.last.map { $0 >= "\u{3000}" } ?? false ? "" : " "
 }

@@ -102,15 +102,22 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     dtype = keras.backend.result_type(scores.dtype, "float32")
     scores = ops.cast(scores, dtype)
     if mask is None:
-        return ops.softmax(scores)
+        return _softmax(scores)
     lowest = ops.stop_gradient(ops.min(scores, axis=-1, keepdims=True))
     allowed = ops.cast(mask, dtype)
-    if scores.shape[-2] == 1:
+    if (scores.shape[-2] or FEW + 1) <= FEW:  # tokens of a search
         # As below, in operators of which phones compute several at once.
         scores = scores * allowed + (lowest - MARGIN) * (1 - allowed)
     else:
         scores = ops.where(mask, scores, lowest - MARGIN)
-    return ops.softmax(scores) * allowed
+    return _softmax(scores) * allowed
+
+
+def _softmax(scores):
+    """Softmax over the last axis, without Keras's warning where its size is 1."""
+    if scores.shape[-1] == 1:  # a source or a target of one token
+        return ops.exp(scores - scores)
+    return ops.softmax(scores)
 
 
 def _as_bool(name, mask):

@@ -161,3 +161,11 @@ def test_one_query_has_the_weights_that_it_has_among_others():
         one = keras.ops.convert_to_tensor(scores[:, :, row : row + 1])
         received = array(masked_softmax(one, mask[:, :, row : row + 1]))
         np.testing.assert_array_equal(received[:, :, 0], weights[:, :, row])
+
+
+@pytest.mark.parametrize("mask", [None, np.array([[[[True]], [[False]]]])])
+def test_one_position_gets_all_weight_without_a_warning(mask, recwarn):
+    scores = keras.ops.convert_to_tensor([[[[-7.0]], [[3.0]]]])
+    expected = [1, 1] if mask is None else [1, 0]
+    assert array(masked_softmax(scores, mask)).ravel().tolist() == expected
+    assert not [each for each in recwarn if "softmax" in str(each.message)]

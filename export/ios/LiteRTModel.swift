@@ -1,0 +1,37 @@
+// Runs a file with LiteRT, from the Swift package https://github.com/google-ai-edge/LiteRT,
+// product LiteRT; see the guide where Xcode cannot resolve it.
+import Foundation
+import LiteRT
+
+final class Model {
+  var maxBytes: Int { inputs[0].size }
+  private let model: CompiledModel
+  private let inputs, outputs: [TensorBuffer]
+  private let names: [String]
+
+  /// On the CPU, in LiteRT's own number of threads.
+  init(file: URL, threads _: Int) throws {
+    let options = try Options()
+    try options.setHardwareAccelerators([.cpu])
+    model = try CompiledModel(
+      filePath: file.path, environment: Environment(), options: options)
+    (inputs, outputs) = (try model.createInputBuffers(), try model.createOutputBuffers())
+    let model = self.model
+    names = try outputs.indices.map { try model.outputName(outputIndex: $0) }
+    guard Set(names).isSuperset(of: ["text", "ids", "score"]) else {
+      throw TranslatorError.notATranslator
+    }
+  }
+
+  /// The output of a text of `maxBytes` bytes.
+  func run(_ octets: [UInt8]) throws -> Output {
+    try inputs[0].write(octets)
+    try model.run(inputs: inputs, outputs: outputs)
+    return Output(
+      text: try read("text"), ids: try read("ids"), score: try read("score")[0])
+  }
+
+  private func read<Number>(_ name: String) throws -> [Number] {
+    try outputs[names.firstIndex(of: name)!].read()
+  }
+}

@@ -1,0 +1,55 @@
+// What export/ios/LiteRTModel.swift uses of LiteRT's Swift package, as it is documented.
+import Foundation
+
+public enum Accelerator: Hashable { case cpu, gpu }
+
+public final class Options {
+  public init() throws {}
+
+  public func setHardwareAccelerators(_ accelerators: Set<Accelerator>) throws {}
+}
+
+public final class Environment {
+  public enum Option {}
+
+  public init(options: [Option] = []) throws {}
+}
+
+public final class TensorBuffer {
+  var values: [Any] = []
+  public let size: Int
+
+  init(size: Int) { self.size = size }
+
+  public func write<T>(_ data: [T]) throws { values = data }
+
+  public func read<T>() throws -> [T] { values.map { $0 as! T } }
+}
+
+public final class CompiledModel {
+  private let names = ["score", "text", "ids"]
+
+  public init(filePath: String, environment: Environment, options: Options? = nil) throws {
+    print("threads: 2")
+  }
+
+  public func createInputBuffers(signatureIndex: Int = 0) throws -> [TensorBuffer] {
+    [TensorBuffer(size: 40)]
+  }
+
+  public func createOutputBuffers(signatureIndex: Int = 0) throws -> [TensorBuffer] {
+    names.map { _ in TensorBuffer(size: 64) }
+  }
+
+  public func outputName(outputIndex: Int, signatureIndex: Int = 0) throws -> String {
+    names[outputIndex]
+  }
+
+  public func run(
+    inputs: [TensorBuffer], outputs: [TensorBuffer], options: Options? = nil,
+    signatureIndex: Int = 0
+  ) throws {
+    let said = echo(try inputs[0].read())
+    (outputs[0].values, outputs[1].values, outputs[2].values) = ([said.score], said.text, said.ids)
+  }
+}

@@ -1,0 +1,38 @@
+// What export/ios/TensorFlowLiteModel.swift uses of TensorFlowLiteSwift 2.17, as it is
+// documented.
+import Foundation
+
+public final class Interpreter {
+  public struct Options {
+    public var threadCount: Int?
+
+    public init() {}
+  }
+
+  public let signatureKeys = ["translate"]
+
+  public init(modelPath: String, options: Options? = nil) throws {
+    print("threads: \(options?.threadCount ?? 0)")
+  }
+
+  public func signatureRunner(with key: String) throws -> SignatureRunner { SignatureRunner() }
+}
+
+public struct Tensor {
+  public let data: Data
+}
+
+public final class SignatureRunner {
+  private var tensors = ["text": Data(count: 40)]
+
+  public func input(named name: String) throws -> Tensor { Tensor(data: tensors[name]!) }
+
+  public func output(named name: String) throws -> Tensor { Tensor(data: tensors[name]!) }
+
+  public func invoke(with inputs: [String: Data]) throws {
+    let said = echo(Array(inputs["text"]!))
+    tensors["text"] = Data(said.text)
+    tensors["ids"] = said.ids.withUnsafeBytes { Data($0) }
+    tensors["score"] = withUnsafeBytes(of: said.score) { Data($0) }
+  }
+}

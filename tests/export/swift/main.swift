@@ -1,0 +1,39 @@
+// Prints what the caller says, a line for each check; test_swift_caller.py reads them.
+import Foundation
+
+let file = URL(fileURLWithPath: CommandLine.arguments[1])
+let translator = try await Task.detached { try Translator(file: file, threads: 2) }.value
+
+func show(_ name: String, _ value: String) {
+  print("\(name): \(value.replacingOccurrences(of: "\n", with: "\\n"))")
+}
+
+func said(_ text: String) async -> String {
+  do {
+    let result = try await translator.translate(text)
+    return "\(result.text) \(result.isTruncated)"
+  } catch { return "\(error)" }
+}
+
+show("text", await said("one two. Three four!\n\nfive\nsix. "))
+show("chinese", await said("一二。三"))
+show("nothing", await said(" \n "))
+show("cut", await said("one. cut it. Two"))
+show("bytes", await said("One. " + String(repeating: "X", count: 41)))
+show("tokens", await said("One. " + String(repeating: "X", count: 31)))
+
+let texts = (0..<40).map { "Text \($0). And \($0)" }
+let calls = texts.map { text in
+  Task { try await translator.translate(text).text == text.uppercased() }
+}
+var own = true
+for call in calls { own = try await call.value && own }
+show("own", "\(own)")
+
+let long = Task { await said(String(repeating: "One. ", count: 2000)) }
+try await Task.sleep(nanoseconds: 100_000_000)
+long.cancel()
+show("cancelled", await long.value)
+show("after", await said("still there"))
+await translator.close()
+show("closed", await said("a"))

@@ -11,6 +11,7 @@ from keras import ops
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 
+FEW = 8  # queries
 MARGIN = 50.0  # e^-50 is below the rounding of a sum in float64
 
 

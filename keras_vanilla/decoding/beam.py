@@ -5,6 +5,7 @@ from typing import Any
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.beam_past import beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
@@ -81,23 +82,26 @@ def beam_search(
             ops.less(state["index"], length), ops.any(ops.greater(bound, worst))
         )
 
+    past = beam_past(model, config.beam_size)
     state = run_loop(
         model,
         unfinished,
-        lambda state: _step(model, state, limits, constraints),
-        _start(model, memory, memory_mask, config.beam_size, length),
+        lambda state: _step(model, past, state, limits, constraints),
+        {
+            **_start(model, ops.shape(memory)[0], config.beam_size, length),
+            "cache": past.start(memory, memory_mask, length),
+        },
     )
     scores, order = ops.top_k(
         _scores(state, score), k=config.n_best
     )  # (B, K) -> (B, n_best)
-    ids = _of_parents(state["ids"], ops.cast(order, "int32"))
+    ids = of_parents(state["ids"], ops.cast(order, "int32"))
     exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
     return ops.where(exists, ids, model.pad_id), scores
 
 
-def _start(model, memory, memory_mask, beam_size, length):
-    """K beams per row, of which one exists; the cache has the K of a row in order."""
-    batch = ops.shape(memory)[0]
+def _start(model, batch, beam_size, length):
+    """K beams per row, of which one exists."""
     shape = (batch, beam_size)
     first = ops.cast(ops.equal(ops.arange(beam_size), 0), "float32")
     return {
@@ -107,26 +111,19 @@ def _start(model, memory, memory_mask, beam_size, length):
         "log_probs": ops.broadcast_to(ops.where(first > 0, 0.0, NOTHING), shape),
         "lengths": ops.ones(shape, dtype="int32"),
         "finished": ops.zeros(shape, dtype="bool"),
-        "cache": model.start_cache(
-            ops.repeat(memory, beam_size, axis=0),
-            ops.repeat(memory_mask, beam_size, axis=0),
-            length,
-        ),
     }
 
 
-def _step(model, state, limits, constraints):
+def _step(model, past, state, limits, constraints):
     """Extends every live beam by one token and keeps the K best hypotheses."""
-    logits, cache = model.decode_step(
-        ops.reshape(state["last"], (-1,)), state["index"], state["cache"]
-    )
+    logits, cache = past.step(state["last"], state["index"], state["cache"])
     parents, tokens, log_probs, ended_before = _best_continuations(
         state, logits, constraints
     )
     tokens = ops.where(ended_before, model.pad_id, tokens)
     count = state["index"] + 1
     ends = ends_here(tokens, count, limits, model.end_id)
-    ids = _of_parents(state["ids"], parents)
+    ids = of_parents(state["ids"], parents)
     return {
         "index": count,
         "last": tokens,
@@ -135,10 +132,10 @@ def _step(model, state, limits, constraints):
         ),
         "log_probs": log_probs,
         "lengths": ops.where(
-            ended_before, _of_parents(state["lengths"], parents), count
+            ended_before, of_parents(state["lengths"], parents), count
         ),
         "finished": ended_before | (ends & ops.greater(log_probs, NOTHING)),
-        "cache": _reordered(cache, state["cache"], parents),
+        "cache": past.of_parents(cache, state["cache"], parents),
     }
 
 
@@ -148,48 +145,35 @@ def _best_continuations(state, logits, constraints):
     A finished hypothesis has one continuation, itself, which ranks before all others;
     `kept` is True there.
     """
-    batch, beam_size = ops.shape(state["last"])
-    size = ops.shape(logits)[1]
-    finished = ops.expand_dims(state["finished"], 2)
-    itself = ops.where(ops.equal(ops.arange(size), 0), FIRST, NOTHING)
-    added = ops.reshape(_log_softmax(logits), (batch, beam_size, size))
-    added = constraints(added, state["ids"], state["index"])
-    ranks = ops.where(finished, itself, ops.expand_dims(state["log_probs"], 2) + added)
-    ranks = ops.reshape(ranks, (batch, beam_size * size))
-    best, places = blockwise_top_k(ranks, beam_size)  # (B, K * V) -> (B, K)
-    parents = ops.floor_divide(places, size)
+    batch, beam_size, size = ops.shape(logits)
+    most = min(beam_size, size)  # of one beam
+    allowed = constraints(logits, state["ids"], state["index"])
+    best, tokens = blockwise_top_k(ops.reshape(allowed, (-1, size)), most)
+    best, tokens = (
+        ops.reshape(x, (batch, beam_size, most)) for x in (best, tokens)
+    )  # (B K, n) -> (B, K, n)
+    added = best - _log_total(logits)
+    itself = ops.where(ops.equal(ops.arange(most), 0), FIRST, NOTHING)
+    ranks = ops.where(
+        ops.expand_dims(state["finished"], 2),
+        itself,
+        ops.expand_dims(state["log_probs"], 2) + added,
+    )
+    best, places = ops.top_k(ops.reshape(ranks, (batch, -1)), k=beam_size)  # (B, K)
+    places = ops.cast(places, "int32")
+    parents = ops.floor_divide(places, most)
+    tokens = ops.take_along_axis(ops.reshape(tokens, (batch, -1)), places, axis=1)
     kept = ops.equal(best, FIRST)  # False where there was no hypothesis left
-    log_probs = ops.where(kept, _of_parents(state["log_probs"], parents), best)
-    return parents, ops.mod(places, size), log_probs, kept
+    log_probs = ops.where(kept, of_parents(state["log_probs"], parents), best)
+    return parents, tokens, log_probs, kept
 
 
-def _log_softmax(logits):
+def _log_total(logits):
+    """(B, K, 1): what is subtracted from logits to make them log-probabilities."""
     # TensorFlow Lite's own log-softmax operator takes four times as long.
     maximum = ops.max(logits, axis=-1, keepdims=True)
     total = ops.sum(ops.exp(logits - maximum), axis=-1, keepdims=True)
-    return logits - (ops.log(total) + maximum)
-
-
-def _of_parents(values, parents):
-    """(B, K, ...) of each beam -> (B, n, ...) of the beams `parents` (B, n)."""
-    for _ in range(len(values.shape) - 2):
-        parents = ops.expand_dims(parents, -1)
-    return ops.take_along_axis(values, parents, axis=1)
-
-
-def _reordered(cache, before, parents):
-    """The cache with the past of each beam's parent.
-
-    Tensors that a step does not change, such as the memory's keys, are equal in all
-    beams of a row and stay as they are.
-    """
-    batch, beam_size = ops.shape(parents)
-    rows = ops.expand_dims(ops.arange(batch) * beam_size, 1) + parents  # (B, K)
-    rows = ops.reshape(rows, (-1,))
-    return {
-        name: value if value is before[name] else ops.take(value, rows, axis=0)
-        for name, value in cache.items()
-    }
+    return ops.log(total) + maximum
 
 
 def _scores(state, score):

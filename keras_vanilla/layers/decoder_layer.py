@@ -140,25 +140,37 @@ class DecoderLayer(TransformerLayer):
         cache: dict,
         index: Tensor | int,
         memory_mask: Tensor | None = None,
+        past_mask: Tensor | None = None,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The layer's output at one position, given the positions before it.
 
+        With a `past_mask` the inputs are those of K hypotheses at this position, and
+        the cache, L K long, has the K of each position next to each other.
+
         Args:
-            inputs: float tensor (B, 1, D).
+            inputs: float tensor (B, 1, D), or (B, K, D).
             cache: dict from `start_cache`, or from the step before.
             index: int or int32 scalar. The position, 0 first.
             memory_mask: bool tensor (B, S) or None.
+            past_mask: bool tensor (B, K, L K) or None. What each hypothesis consists
+                of, this position included.
         Returns:
-            Outputs (B, 1, D), and the cache with this position in it.
+            Outputs like the inputs, and the cache with this position in it.
         Raises:
             ValueError: if there is more than one position, or `index` is an int, of
                 Python or NumPy, past the end of the cache.
         """
-        _check_step(inputs, index, cache["self_key"].shape[2])
+        beams = 1 if past_mask is None else past_mask.shape[1]
+        length = cache["self_key"].shape[2]
+        _check_step(inputs, index, beams, length and length // beams)
+        if past_mask is None:
+            mask = _up_to(index, ops.shape(cache["self_key"])[2])
+        else:
+            mask = ops.expand_dims(past_mask, 1)
         x, attention = inputs, self.self_attention
         query = self.self_attention_residual.before(x)
         query, key, value = attention.project(query, query, query)
-        place = (0, 0, index, 0)
+        place = (0, 0, index * beams, 0)
         cache = {
             **cache,
             "self_key": ops.slice_update(cache["self_key"], place, key),
@@ -168,7 +180,7 @@ class DecoderLayer(TransformerLayer):
             query,
             cache["self_key"],
             cache["self_value"],
-            _up_to(index, ops.shape(cache["self_key"])[2]),
+            mask,
             training=False,
             index=index,
         )
@@ -188,8 +200,8 @@ class DecoderLayer(TransformerLayer):
         return self._apply_feed_forward(x), cache
 
 
-def _check_step(inputs, index, length):
-    if inputs.shape[1] not in (None, 1):
+def _check_step(inputs, index, beams, length):
+    if inputs.shape[1] not in (None, beams):
         raise ValueError(
             "A step takes one position, (B, 1, D). Received inputs of shape "
             f"{tuple(inputs.shape)}; `layer(inputs, memory)` takes whole sequences."

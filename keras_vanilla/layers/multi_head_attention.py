@@ -249,7 +249,9 @@ class MultiHeadAttention(Layer):
             Outputs (B, T, D).
         """
         drops_weights = training and self.dropout > 0
-        if drops_weights or not self._is_fused():
+        is_fused = keras.backend.backend() in FUSED and not self.is_extended
+        same_size = self.value_dim == self.key_dim  # JAX's needs that
+        if drops_weights or not (is_fused and same_size):
             return self.attend_with_weights(query, key, value, mask, training, index)[0]
         return self.output_dense(_fused_attention(query, key, value, mask))
 
@@ -273,15 +275,14 @@ class MultiHeadAttention(Layer):
         heads = ops.matmul(dropped, value)  # (B, N, T, S) -> (B, N, T, H)
         return self.output_dense(_heads_first(heads)), weights
 
-    def _is_fused(self):
-        """Whether the backend computes all of it; a subclass may compute otherwise."""
+    @property
+    def is_extended(self) -> bool:
+        """Whether a subclass computes the weights in a way of its own."""
+        names = "scores", "attend", "attend_with_weights"
         own = MultiHeadAttention
-        is_extended = (
-            type(self).scores is not own.scores
-            or type(self).attend_with_weights is not own.attend_with_weights
+        return any(
+            getattr(type(self), name) is not getattr(own, name) for name in names
         )
-        same_size = self.value_dim == self.key_dim  # JAX's needs that
-        return keras.backend.backend() in FUSED and same_size and not is_extended
 
     def get_config(self) -> dict:
         return {

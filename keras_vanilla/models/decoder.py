@@ -4,7 +4,12 @@ import keras
 from keras import ops
 
 from keras_vanilla._types import Tensor
-from keras_vanilla.layers import DecoderLayer, PositionalEncoding, TokenEmbedding
+from keras_vanilla.layers import (
+    DecoderLayer,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TokenEmbedding,
+)
 
 
 class Decoder:
@@ -82,7 +87,11 @@ class Decoder:
         return self._logits(x)
 
     def start_cache(
-        self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
+        self,
+        memory: Tensor,
+        memory_mask: Tensor | None,
+        max_length: Tensor | int,
+        beam_size: int | None = None,
     ) -> dict:
         """What `step` needs of the past, before the first step.
 
@@ -90,12 +99,37 @@ class Decoder:
             memory: float tensor (B, S, D).
             memory_mask: bool tensor (B, S).
             max_length: int or int32 scalar. Number of positions (L) kept.
+            beam_size: int or None. Number of hypotheses (K) of each row, which `step`
+                extends at once; only where `shares_beams`. The keys and values of all
+                are kept, (B, N, L K, H), and "ancestors" (B, K, L K): bool, True where
+                one belongs to a hypothesis.
         """
+        length = max_length * (beam_size or 1)
         cache = {"memory_mask": memory_mask}
         for layer, names in zip(self.layers, self._cache_names, strict=True):
-            past = layer.start_cache(memory, max_length)
+            past = layer.start_cache(memory, length)
             cache.update({names[name]: value for name, value in past.items()})
+        if beam_size is not None:
+            shape = ops.shape(memory)[0], beam_size, length
+            cache["ancestors"] = ops.zeros(shape, dtype="bool")
         return cache
+
+    @property
+    def shares_beams(self) -> bool:
+        """Whether one cache can hold all hypotheses of a row.
+
+        An attention that is computed in another way may tell positions by their places
+        in the cache.
+        """
+        return all(
+            type(layer).step is DecoderLayer.step
+            and type(layer).start_cache is DecoderLayer.start_cache
+            and all(
+                isinstance(attention, MultiHeadAttention) and not attention.is_extended
+                for attention in (layer.self_attention, layer.cross_attention)
+            )
+            for layer in self.layers
+        )
 
     def step(
         self, ids: Tensor, index: Tensor | int, cache: dict
@@ -103,20 +137,27 @@ class Decoder:
         """Logits of the next token: the whole decoder at one position.
 
         Args:
-            ids: int tensor (B,). The tokens at position `index`.
+            ids: int tensor (B,), or (B, K) for a cache of K hypotheses. The tokens at
+                position `index`.
             index: int or int32 scalar. 0 for the start token.
             cache: dict from `start_cache`, or from the step before.
         Returns:
-            Float32 logits (B, V), and the cache with this position in it.
+            Float32 logits (B, V) or (B, K, V), and the cache with this position in it.
         """
-        x = self.embedding(ops.expand_dims(ids, 1))  # (B,) -> (B, 1, D)
+        cache, settings = dict(cache), {}
+        if "ancestors" in cache:
+            cache["ancestors"] = _with_own(cache["ancestors"], index)
+            settings["past_mask"] = cache["ancestors"]
+        x = self.embedding(ops.reshape(ids, (-1, 1)))  # -> (B, 1, D), or (B K, 1, D)
         x = self.positions(x, start_index=index)
-        cache = dict(cache)
+        if "ancestors" in cache:
+            x = ops.reshape(x, (*ops.shape(ids), x.shape[2]))
         for layer, names in zip(self.layers, self._cache_names, strict=True):
             past = {name: cache[full_name] for name, full_name in names.items()}
-            x, past = layer.step(x, past, index, cache["memory_mask"])
+            x, past = layer.step(x, past, index, cache["memory_mask"], **settings)
             cache.update({names[name]: value for name, value in past.items()})
-        return ops.squeeze(self._logits(x), 1), cache  # (B, 1, V) -> (B, V)
+        logits = self._logits(x)
+        return logits if "ancestors" in cache else ops.squeeze(logits, 1), cache
 
     def _logits(self, hidden):
         """The logits (B, T, V) of the last layer's outputs (B, T, D)."""
@@ -124,6 +165,13 @@ class Decoder:
             hidden = self.norm(hidden)
         logits = self.output(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
+
+
+def _with_own(ancestors, index):
+    """The ancestors (B, K, L K) with each hypothesis's own place at a position."""
+    batch, beams = ops.shape(ancestors)[:2]
+    own = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
+    return ops.slice_update(ancestors, (0, 0, index * beams), own)
 
 
 def _target_mask(target_ids, pad_id):

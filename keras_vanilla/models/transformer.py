@@ -361,11 +361,20 @@ class Transformer(CheckedArguments, keras.Model):
         """
         return copy_of(self, weights, dtype)
 
+    @property
+    def shares_beams(self) -> bool:
+        """Whether beam search keeps one cache for all beams of a row."""
+        return self.decoder.shares_beams
+
     def start_cache(
-        self, memory: Tensor, memory_mask: Tensor | None, max_length: Tensor | int
+        self,
+        memory: Tensor,
+        memory_mask: Tensor | None,
+        max_length: Tensor | int,
+        beam_size: int | None = None,
     ) -> dict:
         """What `decode_step` needs of the past; see `Decoder.start_cache`."""
-        return self.decoder.start_cache(memory, memory_mask, max_length)
+        return self.decoder.start_cache(memory, memory_mask, max_length, beam_size)
 
     def decode_step(
         self, ids: Tensor, index: Tensor | int, cache: dict

@@ -1,0 +1,100 @@
+"""One past for all beams of a row, and one for each, are two ways to the same."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vanilla import Transformer
+from keras_vanilla.decoding import beam_search
+from keras_vanilla.decoding.beam_past import CopiedPast, SharedPast, beam_past
+from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
+
+SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
+
+
+def make_model(**settings):
+    keras.utils.set_random_seed(0)
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "max_length": 30}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
+    model = Transformer(23, **sizes, **layers, **settings)
+    rng = np.random.default_rng(1)
+    model.set_weights([0.4 * rng.normal(size=w.shape) for w in model.get_weights()])
+    return model
+
+
+class OneForEach:
+    """A model of which beam search knows only what it needs of every model."""
+
+    def __init__(self, model):
+        for name in ("encode", "decode_step", "pad_id", "start_id", "end_id"):
+            setattr(self, name, getattr(model, name))
+        self.max_length, self._model = model.max_length, model
+
+    def start_cache(self, memory, memory_mask, max_length):
+        assert len(memory) == 4 * len(SOURCES)
+        return self._model.start_cache(memory, memory_mask, max_length)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"normalize_first": True}, {"forbidden_ids": [0, 5]}, {"zero_pad": True}],
+    ids=str,
+)
+def test_both_find_the_same(settings):
+    model = make_model(**settings)
+    assert isinstance(beam_past(model, 4), SharedPast)
+    assert isinstance(beam_past(OneForEach(model), 4), CopiedPast)
+    search = {"beam_size": 4, "max_length": 12}
+    ids, scores = beam_search(model, SOURCES, **search)
+    expected_ids, expected_scores = beam_search(OneForEach(model), SOURCES, **search)
+    np.testing.assert_array_equal(ids, expected_ids)
+    np.testing.assert_allclose(scores, expected_scores, rtol=1e-5)
+    lengths = (np.asarray(ids) != model.pad_id).sum(axis=2)
+    for hypotheses in np.asarray(ids):
+        assert len({tuple(row) for row in hypotheses}) == 4
+    assert lengths.min() > 1
+
+
+def test_beams_follow_their_parents():
+    """What a beam holds is what its tokens give in a search of their own."""
+    model = make_model()
+    memory, mask = model.encode(SOURCES)
+    shared, parents = SharedPast(model, 2), [[0, 0], [1, 0], [1, 1]]
+    cache = shared.start(memory, mask, 3)
+    tokens = np.array([[[4, 5], [6, 7], [8, 9]], [[9, 8], [7, 6], [5, 4]]])
+    histories = np.zeros((3, 2, 0), int)
+    for index in range(2):
+        before = cache
+        logits, cache = shared.step(tokens[index], index, before)
+        new = np.concatenate([histories, tokens[index][:, :, None]], axis=2)
+        for beam in range(2):
+            alone = model.start_cache(memory, mask, 3)
+            for place in range(index + 1):
+                expected, alone = model.decode_step(new[:, beam, place], place, alone)
+            np.testing.assert_allclose(logits[:, beam], expected, atol=1e-5)
+        cache = shared.of_parents(cache, before, np.array(parents))
+        histories = np.take_along_axis(new, np.array(parents)[:, :, None], axis=1)
+
+
+@keras.saving.register_keras_serializable("test_beam_past")
+class ByPlace(MultiHeadAttention):
+    """Its scores depend on how far a place is from the query's."""
+
+    def scores(self, query, key, index=0):
+        places = keras.ops.arange(keras.ops.shape(key)[2], dtype="float32")
+        return super().scores(query, key, index) - keras.ops.abs(
+            places - keras.ops.cast(index, "float32")
+        )
+
+
+@keras.saving.register_keras_serializable("test_beam_past")
+class WithPlaces(DecoderLayer):
+    def make_attention(self, name, d_model):
+        return ByPlace(2, d_model // 2, name=name)
+
+
+def test_attention_of_another_kind_has_a_past_for_each_beam():
+    model = make_model(decoder_layer=WithPlaces)
+    assert isinstance(beam_past(model, 4), CopiedPast)
+    ids, _ = beam_search(model, SOURCES, beam_size=4, max_length=6)
+    assert ids.shape == (3, 4, 6)

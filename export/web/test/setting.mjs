@@ -1,4 +1,4 @@
-/** What tests/web/test_web_page.py prepared, and a browser to look at it with. */
+/** What tests/web prepared, and a browser to look at it with. */
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { after } from 'node:test';

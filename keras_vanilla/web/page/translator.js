@@ -109,7 +109,7 @@ export class Translator {
     this.#current.get(name)?.abort(error);
     const controller = new AbortController();
     this.#current.set(name, controller);
-    return AbortSignal.any([controller.signal, signal].filter(Boolean));
+    return signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
   }
 }
 

@@ -9,9 +9,14 @@ export function App({ file }: { file: string }) {
   const problem = loadingError ?? error;
   return (
     <>
-      <textarea value={source} onChange={(event) => setSource(event.target.value)} />
-      <output style={{ whiteSpace: 'pre-wrap' }}>{translation?.text}</output>
-      {translation?.truncated && <p>The translation is cut off: the text is too long.</p>}
+      <textarea
+        aria-label="Text"
+        rows={4}
+        value={source}
+        onChange={(event) => setSource(event.target.value)}
+      />
+      <output aria-label="Translation">{translation?.text}</output>
+      {translation?.truncated && <p>It is cut off: the file gives no longer translations.</p>}
       {problem && <p role="alert">{problem.message}</p>}
       {!translator && !problem && <p>Loading…</p>}
     </>

@@ -27,12 +27,12 @@ def npm(folder, *arguments):
     assert result.returncode == 0, output
 
 
-@pytest.fixture
-def example(tmp_path, short):
+@pytest.fixture(scope="module")
+def example(tmp_path_factory, short):
     """The example of Vite and React, with what npm installs and a translator."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
-    folder = tmp_path / "example"
+    folder = tmp_path_factory.mktemp("vite") / "example"
     ignored = shutil.ignore_patterns("node_modules", "dist", "public")
     shutil.copytree(FOLDER / "example", folder, ignore=ignored)
     npm(folder, "pkg", "set", f"dependencies.keras-vanilla-web=file:{PAGE}")
@@ -80,3 +80,19 @@ def test_the_example_of_vite_and_react_translates(
         built = f"http://127.0.0.1:{server.server_port}/"
         setting["urls"] = {"built": built, "development": url}
         node("example", setting, tmp_path)
+
+
+def test_the_installed_module_translates_in_node(example):
+    program = """
+        import { loadTranslator } from 'keras-vanilla-web';
+        const translator = await loadTranslator('public/translator.tflite');
+        console.log((await translator.translate('two')).text);
+        translator.close();"""
+    result = subprocess.run(
+        [shutil.which("node"), "--input-type=module", "--eval", program],
+        cwd=example,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.stdout == "twee\n", result.stderr

@@ -50,6 +50,16 @@ test('a text of several paragraphs is translated sentence by sentence and joined
   assert.deepEqual([truncated, milliseconds, pieces.length], [false, 8, 4]);
 });
 
+test('a sentence that is too long is split, which is told', async () => {
+  const { worker, translator } = capitals();
+  const long = `A dog runs, ${'and runs, '.repeat(6)}and runs.`;
+  const results = Promise.all(['A dog. A cat.', long].map((text) => translator.translate(text)));
+  await worker.answer();
+  const [short, parted] = await results;
+  assert.equal(parted.text, long.toUpperCase());
+  assert.deepEqual([short.split, parted.split], [false, true]);
+});
+
 test('a translation without its end is truncated, and so is the text', async () => {
   const { worker, translator } = capitals([7, 8, 0]);
   const result = translator.translate('A dog.');

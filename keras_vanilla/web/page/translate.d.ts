@@ -97,6 +97,8 @@ export interface Translation {
   text: string;
   /** Whether the translation of any piece is. */
   truncated: boolean;
+  /** Whether a sentence was longer than the file takes, and was translated in parts. */
+  split: boolean;
   milliseconds: number;
   pieces: TranslatedPiece[];
 }

@@ -64,6 +64,7 @@ export class Translator {
     return {
       text: pieces.map((piece) => piece.before + piece.text).join(''),
       truncated: pieces.some((piece) => piece.truncated),
+      split: pieces.some(({ sentence }, i) => sentence === pieces[i - 1]?.sentence),
       milliseconds: pieces.reduce((sum, piece) => sum + piece.milliseconds, 0),
       pieces,
     };

@@ -100,8 +100,8 @@ class TrainingRun:
         self.translator = self._start(resumes)
         self._make_batches()
         with frozen(self.translator.model, self.config.freeze):
-            self._compile()
             try:
+                self._compile()
                 if resumes:
                     self.folder.resume(settings)
                 else:

@@ -58,7 +58,7 @@ def rows(whole):
 def int4_file(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("int4") / "int4.tflite"
     limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, "int4", check="structure", **limits)
+    export.tflite(trained_translator, path, "int4", **limits)
     return path
 
 
@@ -113,31 +113,11 @@ def test_a_file_says_what_keras_says_with_the_same_roundings(
 
 
 @pytest.mark.full
-def test_an_int4_file_is_checked_and_verified(trained_translator, tmp_path):
-    path = tmp_path / "int4.tflite"
-    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, "int4", **limits)
+def test_an_int4_file_is_verified_and_described(trained_translator, int4_file):
     texts = ["one two three", "red house", "small green tree river"]
-    report = export.verify(trained_translator, path, texts)
+    report = export.verify(trained_translator, int4_file, texts)
     assert report.passed and str(report).startswith("TFLite, int4, ")
-    assert export.read_description(path).quantize == "int4"
-
-
-@pytest.mark.full
-def test_a_model_that_rounds_is_exported_without_its_own_roundings(
-    trained_translator, int4_file, tmp_path
-):
-    rounding = trained_translator.copy()
-    fake_quantize(rounding.model, "int4")
-    path = tmp_path / "int4.tflite"
-    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(rounding, path, "int4", check="structure", **limits)
-    both = [sorted(map(rows_key, matrices(p.read_bytes()))) for p in (path, int4_file)]
-    assert both[0] == both[1]
-
-
-def rows_key(matrix):
-    return matrix[0].tobytes()
+    assert export.read_description(int4_file).quantize == "int4"
 
 
 def test_the_matrix_of_a_product_is_rounded():

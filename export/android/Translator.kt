@@ -95,13 +95,18 @@ private class Model(bytes: ByteBuffer, threads: Int) {
 }
 
 /** The sentences of each line, with the white space after them. */
-private fun sentences(text: String, language: Locale): List<String> =
-    text.split(Regex("(?<=\n)")).flatMap { line ->
+private fun sentences(text: String, language: Locale): List<String> = buildList {
+    for (line in text.split(Regex("(?<=\n)"))) {
         val breaks = BreakIterator.getSentenceInstance(language).apply { setText(line) }
-        generateSequence { breaks.next() }.takeWhile { it != BreakIterator.DONE }
-            .fold(listOf(0)) { ends, end -> ends + end }
-            .zipWithNext { start, end -> line.substring(start, end) }
+        var start = breaks.first()
+        while (true) {
+            val end = breaks.next()
+            if (end == BreakIterator.DONE) break
+            add(line.substring(start, end))
+            start = end
+        }
     }
+}
 
 private fun spaceAfter(piece: String, translation: String): String =
     piece.substring(piece.trimEnd().length).ifEmpty {

@@ -5,6 +5,8 @@ goes through an interpreter that gives it back in capitals. The compiler is in n
 `npm ci --prefix tests/export/kotlin`.
 """
 
+import hashlib
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).with_name("kotlin")
+GUIDE = FOLDER.parents[2] / "export" / "README.md"
 CALLER = FOLDER.parents[2] / "export" / "android" / "Translator.kt"
 COMPILER = FOLDER / "node_modules" / "kotlin-compiler"
 LIBRARIES = [
@@ -28,6 +31,8 @@ EXPECTED = {
     "asset": "ONE. TWO",
     "threads": "[3, 1]",
     "own": "true",
+    "updated": "true",
+    "refused": "true",
     "cancelled": "true",
     "after": "Translation(text=STILL THERE, truncated=false)",
     "closed": "The translator is closed",
@@ -53,7 +58,10 @@ def compiled(tmp_path_factory):
         "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler",
     ]
     command += ["-kotlin-home", COMPILER, "-no-reflect", "-cp", LIBRARIES[1]]
-    command += ["-d", classes, CALLER, *FOLDER.glob("*.kt")]
+    example = tmp_path_factory.mktemp("guide") / "Update.kt"
+    _, code = re.findall(r"```kotlin\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    example.write_text(code)
+    command += ["-d", classes, CALLER, example, *FOLDER.glob("*.kt")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
     return classes, result.stderr
@@ -72,6 +80,7 @@ def test_it_does_what_the_guide_says(compiled, tmp_path):
     file.write_bytes(bytes(99_999) + b'{"version": "9", "end_id": 3}' + bytes(32))
     command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"]
     command += ["-cp", joined([compiled[0], *LIBRARIES]), "MainKt", str(file)]
+    command.append(hashlib.sha256(file.read_bytes()).hexdigest())
     result = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert result.returncode == 0, result.stderr
     said = dict(line.split(": ", 1) for line in result.stdout.splitlines())

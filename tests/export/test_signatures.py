@@ -15,7 +15,8 @@ class Caller:
     """The text form, called as an app would."""
 
     def __init__(self, path):
-        self.run = Interpreter(model_path=str(path)).get_signature_runner("translate")
+        self.interpreter = Interpreter(model_path=str(path))
+        self.run = self.interpreter.get_signature_runner("translate")
         self.max_bytes = self.run.get_input_details()["text"]["shape"][0]
 
     def __call__(self, text):
@@ -55,6 +56,8 @@ def test_shapes_are_static_and_named(caller):
         assert details["dtype"] == dtype
         assert details["shape"].tolist() == details["shape_signature"].tolist() == shape
     assert outputs["text"]["dtype"] == np.uint8 and len(outputs["text"]["shape"]) == 1
+    by_index = caller.interpreter.get_output_details()  # as the guide of callers says
+    assert [each["dtype"] for each in by_index] == [np.int32, np.uint8, np.float32]
 
 
 def test_the_ids_are_those_of_the_text_and_the_score_their_probability(

@@ -7,6 +7,7 @@ checkout and /tmp are mounted.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 STUBS = Path(__file__).with_name("swift")
+GUIDE = STUBS.parents[2] / "export" / "README.md"
 CALLERS = STUBS.parents[2] / "export" / "ios"
 ROOT = os.environ.get("KERAS_VANILLA_SWIFT_ROOT")
 EXPECTED = {
@@ -64,12 +66,17 @@ def compile_module(name, folder, *sources):
 def test_it_compiles_and_does_what_the_guide_says(runtime, language, tmp_path):
     compile_module("NaturalLanguage", tmp_path, "NaturalLanguage.swift")
     compile_module(runtime, tmp_path, f"{runtime}.swift", "Echo.swift")
+    example = tmp_path / "update.swift"
+    _, code = re.findall(r"```swift\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    example.write_text(f"import FoundationNetworking\n{code}")  # Linux has it apart
+    compile_module("CryptoKit", tmp_path, "CryptoKit.swift")
     run(
         *("swiftc", "-swift-version", language, "-warnings-as-errors"),
         *("-I", tmp_path, "-L", tmp_path, f"-l{runtime}", "-lNaturalLanguage"),
+        "-lCryptoKit",
         *("-Xlinker", "-rpath", "-Xlinker", tmp_path, "-o", tmp_path / "program"),
         *(CALLERS / "Translator.swift", CALLERS / f"{runtime}Model.swift"),
-        STUBS / "main.swift",
+        *(STUBS / "main.swift", example),
     )
     file = tmp_path / "translator.tflite"
     file.write_bytes(bytes(99_999) + b'{"version": "9", "end_id": 3}' + bytes(32))

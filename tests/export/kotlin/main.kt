@@ -30,15 +30,22 @@ fun main(arguments: Array<String>) = runBlocking {
     val all = texts.map { async { translator.translate(it).text } }.awaitAll()
     show("own", all == texts.map { it.uppercase() })
 
+    val kept = File("${arguments[0]}.kept")
+    update(file.toURI().toURL(), arguments[1], kept)
+    show("updated", kept.readBytes().contentEquals(file.readBytes()))
+    kept.writeText("older")
+    val refused = runCatching { update(file.toURI().toURL(), "0".repeat(64), kept) }
+    show("refused", refused.isFailure && kept.readText() == "older")
+
     org.tensorflow.lite.runs = 0
     val long = launch { translator.translate("One. ".repeat(1000)) }
-    delay(100)
+    while (org.tensorflow.lite.runs == 0) delay(5)
     long.cancelAndJoin()
-    show("cancelled", org.tensorflow.lite.runs in 1..500)
+    show("cancelled", org.tensorflow.lite.runs < 1000)
     show("after", said("still there"))
 
     translator.close()
     show("closed", said("a"))
-    delay(100) // `close` does not wait
+    while (org.tensorflow.lite.open > 0) delay(5) // `close` does not wait
     show("open", org.tensorflow.lite.open)
 }

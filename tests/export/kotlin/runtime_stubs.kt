@@ -30,8 +30,8 @@ interface InterpreterApi : AutoCloseable {
 }
 
 val threads = mutableListOf<Int>() // of all options
-var open = 0 // interpreters
-var runs = 0
+@Volatile var open = 0 // interpreters
+@Volatile var runs = 0
 
 /** Gives back a text in capitals, 3 as its end; a text of more than 30 bytes is refused. */
 class Echo : InterpreterApi {

@@ -20,7 +20,7 @@ def make(folder, preset, quantize, beam_sizes, limits, lines):
 
     Args:
         folder: Path. The tokenizer goes to the folder it is in.
-        preset: str.
+        preset: str. Or the path of a translator with one vocabulary.
         quantize: "int8" or None.
         beam_sizes: list of int.
         limits: dict from `limits`.
@@ -102,6 +102,10 @@ def _translator(path, preset, lines):
     from keras_vanilla import Transformer, Translator
     from keras_vanilla.tokenizer import Tokenizer
 
+    if preset.endswith(".keras"):
+        translator = Translator.load(preset)
+        path.write_bytes(translator.tokenizer.source_model)
+        return translator
     if not path.exists():
         size = VOCABULARY_SIZES[preset]
         learnt = Tokenizer.train(lines=lines, vocabulary_size=size)

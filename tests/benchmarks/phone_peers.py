@@ -43,7 +43,8 @@ class LiteRT:
         octets = text.encode().ljust(self._bytes, b"\0")
         outputs = self._run(text=np.frombuffer(octets, "uint8"))
         translation = outputs["text"].tobytes().rstrip(b"\0").decode()
-        return translation, int(np.count_nonzero(outputs["ids"]))
+        ids = outputs["ids"]
+        return translation, int(np.count_nonzero(ids != ids[-1]))  # the last is a pad
 
     @staticmethod
     def size(folder, beam_size):

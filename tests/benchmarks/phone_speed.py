@@ -2,6 +2,8 @@
 
     python tests/benchmarks/phone_speed.py --presets small base --output table.txt
 
+A translator's path, such as `opus-mt.keras`, stands for a preset as well.
+
 One sentence at a time, of n tokens, its end included, to n tokens: lengths are forced,
 and both have the same weights (see `phone_files.py`). The two take turns, so that a
 busy machine slows both; the ratio is of medians, with the interval that holds it in 95
@@ -69,7 +71,7 @@ def rows(options, root):
     yield HEADER
     for preset in options.presets:
         for weights in options.quantize:
-            folder = root / f"{preset}-{limits['max_length']}" / weights
+            folder = root / f"{Path(preset).stem}-{limits['max_length']}" / weights
             quantize = None if weights == "none" else weights
             phone_files.make(folder, preset, quantize, options.beams, limits, lines)
             texts = {
@@ -77,7 +79,7 @@ def rows(options, root):
                 for n in options.lengths
             }
             for beam_size in options.beams:
-                label = f"{preset:7}{weights:8}{beam_size:4}"
+                label = f"{Path(preset).stem:7}{weights:8}{beam_size:4}"
                 yield from timed_rows(options, folder, beam_size, texts, label)
                 yield from memory_rows(folder, beam_size, texts, label)
 

@@ -85,9 +85,7 @@ class CopiedPast:
         Tensors that a step does not change, such as the memory's keys, are equal in all
         beams of a row and stay as they are.
         """
-        batch, beam_size = ops.shape(parents)
-        rows = ops.expand_dims(ops.arange(batch) * beam_size, 1) + parents  # (B, K)
-        rows = ops.reshape(rows, (-1,))
+        rows = ops.reshape(_rows(parents, self._beam_size), (-1,))  # (B K,)
         return {
             name: value if value is before[name] else ops.take(value, rows, axis=0)
             for name, value in cache.items()
@@ -96,6 +94,12 @@ class CopiedPast:
 
 def of_parents(values: Tensor, parents: Tensor) -> Tensor:
     """(B, K, ...) of each beam -> (B, n, ...) of the beams `parents` (B, n)."""
-    for _ in range(len(values.shape) - 2):
-        parents = ops.expand_dims(parents, -1)
-    return ops.take_along_axis(values, parents, axis=1)
+    batch, beam_size, *rest = ops.shape(values)
+    rows = ops.reshape(values, (batch * beam_size, *rest))
+    return ops.take(rows, _rows(parents, beam_size), axis=0)
+
+
+def _rows(parents, beam_size):
+    """(B, n) beams of each row -> their places among the beams of all rows."""
+    batch = ops.shape(parents)[0]
+    return ops.expand_dims(ops.arange(batch, dtype="int32") * beam_size, 1) + parents

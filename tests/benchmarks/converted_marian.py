@@ -197,8 +197,9 @@ def main():
         path.unlink(missing_ok=True)
         export.tflite(translator, path, quantize=quantize, sample=lines[:50])
         size = path.stat().st_size / 1e6
-        verified = export.verify(translator, path, lines[:200])
-        report.append(f"{path.name}, {size:.1f} MB: {verified}")
+        verified = str(export.verify(translator, path, lines[:200])).splitlines()
+        report.append(f"{path.name}, {size:.1f} MB")
+        report += [line for line in verified if line[0] != " "]  # none of the corpus
     text = "\n".join(report)
     print(text)
     if options.output:

@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import hashlib
 import json
 import os
 import signal
@@ -389,6 +390,10 @@ def test_export_and_verify(model, files, tmp_path, capfd, name):
     out = capfd.readouterr().out
     assert f"keras-vanilla verify {model} {exported}" in out
     assert "60 of 60 sentences have Keras's ids" in out
+    if name.endswith(".tflite"):
+        digest = hashlib.sha256(Path(exported).read_bytes()).hexdigest()
+        assert f"SHA-256 of {exported}: {digest}\n" in out
+        assert f"| `{digest}` |" in Path(exported).with_suffix(".md").read_text()
 
 
 @pytest.mark.parametrize("output", [("folder", "--quantize", "int8"), ("x.tflit",)])
@@ -401,7 +406,9 @@ def test_an_export_that_is_neither_file_nor_folder_is_refused(
 
 
 @pytest.mark.full
-def test_verify_fails_for_another_model(model, trained_translator, files, tmp_path):
+def test_verify_fails_for_another_model_and_says_what_to_do(
+    model, trained_translator, files, tmp_path, capfd
+):
     exported, other = tmp_path / "other.tflite", trained_translator.copy()
     weights = other.model.get_weights()
     other.model.set_weights([weights[0][::-1], *weights[1:]])
@@ -410,6 +417,9 @@ def test_verify_fails_for_another_model(model, trained_translator, files, tmp_pa
     command = ["export", tmp_path / "other.keras", exported, *settings]
     assert main([str(word) for word in command]) == 0
     assert main(["verify", model, str(exported), "--source", files[0]]) == 1
+    last = capfd.readouterr().err.splitlines()[-1]
+    expected = "If the model was trained since the export, export it again."
+    assert f"does not translate as {model} does. {expected}" in last
 
 
 @pytest.mark.full

@@ -85,4 +85,7 @@ def _grow(value, name, growth):
     """A cache's tensor with room for another segment."""
     if "/self_" not in name and name != "ancestors":
         return value
-    return tf.pad(value, [[0, 0], [0, 0], [0, growth], [0, 0]][: value.shape.rank])
+    paddings = [[0, 0], [0, 0], [0, growth], [0, 0]][: value.shape.rank]
+    if value.dtype == tf.bool:  # PAD of booleans needs TensorFlow Lite 2.20
+        return tf.cast(tf.pad(tf.cast(value, tf.int32), paddings), tf.bool)
+    return tf.pad(value, paddings)

@@ -113,6 +113,14 @@ def test_an_exported_file_states_its_runtime(int8_file):
 
 
 @pytest.mark.full
+def test_a_beam_needs_no_newer_runtime(trained_translator, tmp_path):
+    """If it does: tests/benchmarks/old_runtimes.py tells which operator."""
+    path = tmp_path / "beam.tflite"
+    export.tflite(trained_translator, path, beam_size=4, check="structure")
+    assert export.read_description(path).oldest_runtime == "2.17"
+
+
+@pytest.mark.full
 def test_a_translator_for_2_13_says_what_that_for_2_17_says(
     trained_translator, int8_file, unseen_sentences, tmp_path
 ):

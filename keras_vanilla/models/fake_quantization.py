@@ -70,9 +70,10 @@ def rounded(weights: Tensor, axis: int, largest: int) -> tuple[Tensor, Tensor]:
     Returns:
         Float32 tensors: the whole numbers, and the scales, of size 1 on that axis.
     """
-    highest = ops.max(ops.abs(weights), axis=axis, keepdims=True)
-    scale = ops.stop_gradient(highest) / largest
-    scale = ops.where(scale > 0, scale, ops.ones_like(scale))
+    highest = ops.max(ops.abs(ops.stop_gradient(weights)), axis=axis, keepdims=True)
+    # TensorFlow multiplies by the reciprocal of a constant, which rounds otherwise.
+    is_any = highest > 0
+    scale = ops.where(is_any, highest, 1.0) / ops.where(is_any, float(largest), 1.0)
     return _round(weights / scale), scale
 
 
@@ -87,14 +88,17 @@ def rounded_inputs(inputs: Tensor) -> tuple[Tensor, Tensor]:
     values = ops.stop_gradient(inputs)
     low = ops.minimum(ops.min(values, axis=-1, keepdims=True), 0.0)
     high = ops.maximum(ops.max(values, axis=-1, keepdims=True), 0.0)
-    inverse = ops.where(high > low, 255.0 / (high - low), ops.ones_like(high))
+    is_any = high > low
+    inverse = ops.where(is_any, 255.0, 1.0) / ops.where(is_any, high - low, 1.0)
     least, most = -128.0 - low * inverse, 127.0 - high * inverse
     # Of the two ends LiteRT keeps the one whose numbers are the less exact.
     from_low = (low * inverse - 128.0) + (high * inverse + 127.0) > 0.0
     zero = ops.round(ops.clip(ops.where(from_low, least, most), -128.0, 127.0))
     whole = ops.clip(ops.round(values * inverse) + zero, -128.0, 127.0) - zero
     scaled = inputs * inverse
-    return whole + (scaled - ops.stop_gradient(scaled)), 1.0 / inverse
+    # TensorFlow computes the reciprocal of a number, 1 / x, otherwise than a quotient.
+    scale = ops.where(is_any, 1.0, 2.0) / inverse
+    return whole + (scaled - ops.stop_gradient(scaled)), scale
 
 
 def _refuse_others(layers):

@@ -11,6 +11,7 @@ from models import inputs, make_model
 from keras_vanilla import Transformer, Translator
 from keras_vanilla.layers import MultiHeadAttention, TokenEmbedding
 from keras_vanilla.models import fake_quantize
+from keras_vanilla.models.fake_quantization import rounded, rounded_inputs
 from keras_vanilla.training import compile_for_training
 
 LARGEST = {"int8": 127, "int4": 7}
@@ -113,6 +114,21 @@ def test_gradients_pass_through_the_roundings():
     np.testing.assert_allclose(of_x, weights @ (integers * scale).T, atol=1e-4)
     integers, scale = whole_inputs(x.numpy())
     np.testing.assert_allclose(of_kernel, (integers * scale).T @ weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", LARGEST)
+def test_a_compiled_graph_has_the_same_scales(mode):
+    """Constants that TensorFlow divides by become products, which round otherwise."""
+    weights = tf.Variable(drawn(D, 31 * F))
+
+    def scales():
+        return rounded(weights, 0, LARGEST[mode])[1], rounded_inputs(weights)[1]
+
+    compiled = tf.function(scales, autograph=False)
+    for eager, graph in zip(scales(), compiled(), strict=True):
+        np.testing.assert_array_equal(graph, eager)
+    _, expected = whole_weights(weights.numpy(), LARGEST[mode])
+    np.testing.assert_array_equal(scales()[0][0], expected)
 
 
 def test_rows_of_one_sign_and_of_zeros_are_finite():

@@ -300,7 +300,7 @@ def test_a_file_cut_short_is_refused(trained_translator, int8_file, tmp_path, sh
     content = int8_file.read_bytes()
     path = tmp_path / "cut.tflite"
     path.write_bytes(content[: int(share * len(content))])
-    expected = "cut.tflite is (not a .tflite file|damaged or cut short)"
+    expected = "cut.tflite is (not a .tflite file|(damaged or )?cut short)"
     with pytest.raises(ValueError, match=expected):
         export.verify(trained_translator, path, ["one"])
 

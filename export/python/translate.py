@@ -35,9 +35,7 @@ class Translator:
             interpreter = Interpreter(str(path), num_threads=threads)
             self._run = interpreter.get_signature_runner("translate")
             (self.max_bytes,) = self._run.get_input_details()["text"]["shape"]
-            self.translate_sentence(
-                ""
-            )  # damage is seen here, not at the first text
+            self.translate_sentence("")  # damage is seen now, not at the first text
         except (OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
             raise ValueError(f"{path} is missing, damaged or no translator.") from error
 

@@ -40,7 +40,8 @@ def beam_search(
     length the beams are returned as they are, without an end.
 
     Args:
-        model: as `greedy_search` takes it.
+        model: as `greedy_search` takes it. If it has `shares_beams` and that is True,
+            as in most Transformers, one cache holds all beams of a row.
         source_ids: int tensor (B, S).
         beam_size: int. Hypotheses kept per row (K).
         length_penalty: float, at least 0. The exponent a; with 0 the score is log P.

@@ -53,13 +53,13 @@ def test_a_source_that_does_not_matter(trained_translator, tmp_path):
 def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form):
     convert = to_tflite.convert
 
-    def convert_another(module, model, quantize):
+    def convert_another(module, model, *settings):
         rng = np.random.default_rng(0)
         weights = model.get_weights()
         noise = [0.1 * w.std() * rng.standard_normal(w.shape) for w in weights]
         model.set_weights([w + n for w, n in zip(weights, noise, strict=True)])
         try:
-            return convert(module, model, quantize)
+            return convert(module, model, *settings)
         finally:
             model.set_weights(weights)
 

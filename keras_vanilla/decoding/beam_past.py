@@ -18,7 +18,14 @@ def beam_past(model: Any, beam_size: int) -> "SharedPast | CopiedPast":
     return (SharedPast if shares else CopiedPast)(model, beam_size)
 
 
-class SharedPast:
+class _Past:
+    """The past of K beams of a model."""
+
+    def __init__(self, model: Any, beam_size: int):
+        self._model, self._beam_size = model, beam_size
+
+
+class SharedPast(_Past):
     """One past for all beams of a row: nothing of it is copied when beams branch.
 
     The keys and values of all beams are kept in the order in which they were computed.
@@ -28,9 +35,6 @@ class SharedPast:
         model: `Transformer` whose `shares_beams` is True.
         beam_size: int (K).
     """
-
-    def __init__(self, model: Any, beam_size: int):
-        self._model, self._beam_size = model, beam_size
 
     def start(
         self, memory: Tensor, memory_mask: Tensor, length: Tensor | int
@@ -51,16 +55,13 @@ class SharedPast:
         return {**cache, "ancestors": of_parents(cache["ancestors"], parents)}
 
 
-class CopiedPast:
+class CopiedPast(_Past):
     """A past for each beam, as if each were a row; for every model.
 
     Args:
         model: as `beam_search` takes it.
         beam_size: int (K).
     """
-
-    def __init__(self, model: Any, beam_size: int):
-        self._model, self._beam_size = model, beam_size
 
     def start(
         self, memory: Tensor, memory_mask: Tensor, length: Tensor | int

@@ -6,9 +6,8 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla.export.metadata.flatbuffer import packed
+from keras_vanilla.models.fake_quantization import LARGEST, SMALLEST_MATRIX
 
-LARGEST = 7  # weight, as an integer; the smallest is -7
-SMALLEST = 1024  # numbers; smaller matrices stay float32, as in int8
 # The operators whose second input may be 4 bits, and their versions that take it.
 VERSIONS = {
     schema.BuiltinOperator.FULLY_CONNECTED: 12,
@@ -65,12 +64,14 @@ def _matrices(model):
 
 def _is_large(tensor):
     is_float = tensor.type == schema.TensorType.FLOAT32
-    return is_float and len(tensor.shape) == 2 and np.prod(tensor.shape) >= SMALLEST
+    return (
+        is_float and len(tensor.shape) == 2 and np.prod(tensor.shape) >= SMALLEST_MATRIX
+    )
 
 
 def _rounded(matrix):
     """Whole numbers (F, D) from -7 to 7, and the scale of each row."""
-    scale = np.abs(matrix).max(axis=1) / np.float32(LARGEST)
+    scale = np.abs(matrix).max(axis=1) / np.float32(LARGEST["int4"])
     scale[scale == 0] = 1
     return np.rint(matrix / scale[:, None]).astype("int8"), scale
 

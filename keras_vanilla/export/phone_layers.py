@@ -10,9 +10,8 @@ from keras import ops
 
 from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
-
-SMALLEST_QUANTIZED = 1024  # numbers of a matrix, for TensorFlow Lite's converter
 
 
 @contextmanager
@@ -30,12 +29,21 @@ def phone_layers(model: Transformer) -> Iterator[None]:
     with ExitStack() as stack:
         for table in tables.values():
             stack.enter_context(_replaced(table, "lookup", _lookup))
-        for layer in (*model.encoder_layers, *model.decoder_layers):
-            attention = layer.self_attention
-            if _is_plain(attention):
-                fused = _Projections(attention)
-                stack.enter_context(_replaced(attention, "project", fused))
+        for attention in fused_attentions(model):
+            fused = _Projections(attention)
+            stack.enter_context(_replaced(attention, "project", fused))
         yield
+
+
+def fused_attentions(model: Transformer) -> list[MultiHeadAttention]:
+    """The self-attentions whose three projections are one matrix in a file.
+
+    Args:
+        model: Transformer.
+    """
+    layers = *model.encoder_layers, *model.decoder_layers
+    attentions = [getattr(layer, "self_attention", None) for layer in layers]
+    return [attention for attention in attentions if _is_plain(attention)]
 
 
 @contextmanager
@@ -76,7 +84,7 @@ def _is_plain(attention: Any) -> bool:
         )
         and all(type(d) is HeadProjection and d.bias is not None for d in denses)
         and len({dense.units for dense in denses}) == 1
-        and math.prod(attention.query_dense.kernel.shape) >= SMALLEST_QUANTIZED
+        and math.prod(attention.query_dense.kernel.shape) >= SMALLEST_MATRIX
     )
 
 

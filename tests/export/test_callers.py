@@ -52,10 +52,10 @@ from {module} import Translator
 translate = Translator(sys.argv[1])
 for text in json.load(sys.stdin):
     try:
-        said = translate(text).text
+        answer = translate(text).text
     except ValueError as error:
-        said = {{"error": str(error)}}
-    print(json.dumps(said))
+        answer = {{"error": str(error)}}
+    print(json.dumps(answer))
 """
 
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_vanilla import Transformer
+from keras_vanilla import Transformer, Translator, export
 from keras_vanilla.export.phone_layers import phone_layers
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
@@ -60,6 +60,18 @@ def test_matrices_that_stay_in_float32_stay_apart():
     model = make_model(d_model=30)
     with phone_layers(model):
         assert replaced(model) == ["lookup"] * 2
+
+
+@pytest.mark.full
+def test_a_feed_forward_as_wide_as_three_projections(trained_translator, tmp_path):
+    """Matrices that are as large as those of other layers are no duplicates."""
+    tokenizer = trained_translator.tokenizer
+    sizes = {"d_model": 32, "num_heads": 2, "d_ff": 96, "max_length": 60}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    model = Transformer(tokenizer.vocabulary_size, **sizes, **layers)
+    path = tmp_path / "x.tflite"
+    export.tflite(Translator(tokenizer, model), path, check="structure")
+    assert path.exists()
 
 
 @keras.saving.register_keras_serializable("test_phone_layers")

@@ -241,9 +241,9 @@ def test_a_file_is_described_once(described):
 
 
 def test_another_format_is_refused(tmp_path):
-    said = json.dumps({"format": "keras_vanilla translator 4"}).encode()
+    newer = json.dumps({"format": "keras_vanilla translator 4"}).encode()
     path = tmp_path / "newer.tflite"
-    path.write_bytes(with_metadata(echo_file.content(), {NAME: said}))
+    path.write_bytes(with_metadata(echo_file.content(), {NAME: newer}))
     expected = f"as 'keras_vanilla translator 4', and .* knows only .*{FORMAT!r}"
     with pytest.raises(ValueError, match=expected):
         read_description(path)

@@ -83,5 +83,5 @@ def test_it_does_what_the_guide_says(compiled, tmp_path):
     command.append(hashlib.sha256(file.read_bytes()).hexdigest())
     result = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert result.returncode == 0, result.stderr
-    said = dict(line.split(": ", 1) for line in result.stdout.splitlines())
-    assert said == EXPECTED
+    answers = dict(line.split(": ", 1) for line in result.stdout.splitlines())
+    assert answers == EXPECTED

@@ -85,8 +85,8 @@ def test_no_operator_is_newer_than_stated(contents):
         ("2.13", "2.13", 3, 9),
     ]:
         assert oldest_runtime(contents[name]) == oldest
-        found = versions(contents[name])
-        assert (found["EMBEDDING_LOOKUP"], found["FULLY_CONNECTED"]) == (
+        received = versions(contents[name])
+        assert (received["EMBEDDING_LOOKUP"], received["FULLY_CONNECTED"]) == (
             lookup,
             product,
         )

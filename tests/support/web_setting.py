@@ -79,10 +79,10 @@ def _translated(run, text, size):
         "\ud800".encode("utf-8", "surrogatepass"), b"\xef\xbf\xbd"
     )
     octets[: len(content)] = np.frombuffer(content, "uint8")
-    said = run(text=octets)
-    if np.isnan(said["score"]):
+    outputs = run(text=octets)
+    if np.isnan(outputs["score"]):
         return TOO_MANY_TOKENS
-    return said["text"].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return outputs["text"].tobytes().rstrip(b"\0").decode("utf-8", "replace")
 
 
 def with_one_other_byte(content):

@@ -93,12 +93,7 @@ def beam_search(
             "cache": past.start(memory, memory_mask, length),
         },
     )
-    scores, order = ops.top_k(
-        _scores(state, score), k=config.n_best
-    )  # (B, K) -> (B, n_best)
-    ids = of_parents(state["ids"], ops.cast(order, "int32"))
-    exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
-    return ops.where(exists, ids, model.pad_id), scores
+    return _best(state, _scores(state, score), config.n_best, model.pad_id)
 
 
 def _start(model, batch, beam_size, length):
@@ -167,6 +162,14 @@ def _best_continuations(state, logits, constraints):
     kept = ops.equal(best, FIRST)  # False where there was no hypothesis left
     log_probs = ops.where(kept, of_parents(state["log_probs"], parents), best)
     return parents, tokens, log_probs, kept
+
+
+def _best(state, scores, n_best, pad_id):
+    """The ids of the best hypotheses, and their scores."""
+    scores, order = ops.top_k(scores, k=n_best)  # (B, K) -> (B, n_best)
+    ids = of_parents(state["ids"], ops.cast(order, "int32"))
+    exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
+    return ops.where(exists, ids, pad_id), scores
 
 
 def _log_total(logits):

@@ -163,12 +163,14 @@ class DecoderLayer(TransformerLayer):
         beams = 1 if past_mask is None else past_mask.shape[1]
         length = cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
-        if past_mask is None:
-            mask = _up_to(index, ops.shape(cache["self_key"])[2])
-        else:
-            mask = ops.expand_dims(past_mask, 1)
-        x, attention = inputs, self.self_attention
-        query = self.self_attention_residual.before(x)
+        outputs, cache = self._attend_to_past(inputs, cache, index, beams, past_mask)
+        outputs = self._attend_to_memory(outputs, cache, index, memory_mask)
+        return self._apply_feed_forward(outputs), cache
+
+    def _attend_to_past(self, inputs, cache, index, beams, past_mask):
+        """The step's first sublayer, and the cache with this position in it."""
+        attention, residual = self.self_attention, self.self_attention_residual
+        query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
         place = (0, 0, index * beams, 0)
         cache = {
@@ -176,28 +178,23 @@ class DecoderLayer(TransformerLayer):
             "self_key": ops.slice_update(cache["self_key"], place, key),
             "self_value": ops.slice_update(cache["self_value"], place, value),
         }
-        outputs = attention.attend(
-            query,
-            cache["self_key"],
-            cache["self_value"],
-            mask,
-            training=False,
-            index=index,
-        )
-        x = self.self_attention_residual.after(x, outputs)
+        key, value = cache["self_key"], cache["self_value"]
+        if past_mask is None:
+            mask = _up_to(index, ops.shape(key)[2])
+        else:
+            mask = ops.expand_dims(past_mask, 1)
+        outputs = attention.attend(query, key, value, mask, training=False, index=index)
+        return residual.after(inputs, outputs), cache
 
-        attention, key = self.cross_attention, cache["cross_key"]
-        memory_shape = key.shape[0], key.shape[2]
-        outputs = attention.attend(
-            attention.project_query(self.cross_attention_residual.before(x)),
-            key,
-            cache["cross_value"],
-            padding_mask("memory_mask", memory_mask, memory_shape, axes=(1, 2)),
-            training=False,
-            index=index,
-        )
-        x = self.cross_attention_residual.after(x, outputs)
-        return self._apply_feed_forward(x), cache
+    def _attend_to_memory(self, inputs, cache, index, memory_mask):
+        """The step's second sublayer."""
+        attention, residual = self.cross_attention, self.cross_attention_residual
+        key, value = cache["cross_key"], cache["cross_value"]
+        query = attention.project_query(residual.before(inputs))
+        shape = key.shape[0], key.shape[2]
+        mask = padding_mask("memory_mask", memory_mask, shape, axes=(1, 2))
+        outputs = attention.attend(query, key, value, mask, training=False, index=index)
+        return residual.after(inputs, outputs)
 
 
 def _check_step(inputs, index, beams, length):

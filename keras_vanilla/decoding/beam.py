@@ -10,6 +10,7 @@ from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.loop import run_loop
+from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
@@ -26,7 +27,8 @@ def beam_search(
     n_best: int | None = None,
     target_prefix: Tensor | None = None,
     no_repeat_ngram_size: int | None = None,
-) -> tuple[Tensor, Tensor]:
+    return_notes: bool = False,
+) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
 
         score = log P(hypothesis | source) / lp(n),    lp(n) = ((5 + n) / 6)^a  "gnmt"
@@ -51,9 +53,11 @@ def beam_search(
             the search can end sooner.
         target_prefix: int tensor (B, P) or None, as in `greedy_search`.
         no_repeat_ngram_size: int or None, as in `greedy_search`.
+        return_notes: bool. Return notes of each token, as in `greedy_search`.
     Returns:
         Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
-        row has fewer hypotheses, the last have the score -inf and only pads.
+        row has fewer hypotheses, the last have the score -inf and only pads. With
+        `return_notes` also a dict of tensors (B, n_best, L).
     Raises:
         ValueError: as `DecodingConfig`; also if `max_length` is above the model's, an
             id that can be read is outside the vocabulary, or `target_prefix` is not
@@ -84,21 +88,25 @@ def beam_search(
         )
 
     past = beam_past(model, config.beam_size)
+    shape = ops.shape(memory)[0], config.beam_size
     state = run_loop(
         model,
         unfinished,
         lambda state: _step(model, past, state, limits, constraints),
         {
-            **_start(model, ops.shape(memory)[0], config.beam_size, length),
+            **_start(model, shape, length),
             "cache": past.start(memory, memory_mask, length),
+            "notes": start_notes(model, (*shape, length)) if return_notes else {},
         },
     )
-    return _best(state, _scores(state, score), config.n_best, model.pad_id)
+    scores = _scores(state, score)
+    ids, scores, notes = _best(state, scores, config.n_best, model.pad_id)
+    return (ids, scores, notes) if return_notes else (ids, scores)
 
 
-def _start(model, batch, beam_size, length):
+def _start(model, shape, length):
     """K beams per row, of which one exists."""
-    shape = (batch, beam_size)
+    beam_size = shape[1]
     first = ops.cast(ops.equal(ops.arange(beam_size), 0), "float32")
     return {
         "index": ops.convert_to_tensor(0, dtype="int32"),
@@ -132,6 +140,7 @@ def _step(model, past, state, limits, constraints):
         ),
         "finished": ended_before | (ends & ops.greater(log_probs, NOTHING)),
         "cache": past.of_parents(cache, state["cache"], parents),
+        "notes": _notes(model, state, cache, parents, log_probs),
     }
 
 
@@ -164,12 +173,29 @@ def _best_continuations(state, logits, constraints):
     return parents, tokens, log_probs, kept
 
 
+def _notes(model, state, cache, parents, log_probs):
+    """The notes of the K hypotheses, with those of their last tokens."""
+    if not state["notes"]:
+        return {}
+    notes = {name: of_parents(x, parents) for name, x in state["notes"].items()}
+    news = {
+        name: of_parents(ops.reshape(cache[name], ops.shape(parents)), parents)
+        for name in noted(model)
+    }
+    exists = ops.greater(log_probs, NOTHING)
+    before = of_parents(state["log_probs"], parents)
+    added = ops.where(exists, log_probs - before, 0.0)
+    return with_notes(notes, state["index"], news, added)
+
+
 def _best(state, scores, n_best, pad_id):
-    """The ids of the best hypotheses, and their scores."""
+    """The ids of the best hypotheses, their scores and their notes."""
     scores, order = ops.top_k(scores, k=n_best)  # (B, K) -> (B, n_best)
-    ids = of_parents(state["ids"], ops.cast(order, "int32"))
+    order = ops.cast(order, "int32")
     exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
-    return ops.where(exists, ids, pad_id), scores
+    ids = ops.where(exists, of_parents(state["ids"], order), pad_id)
+    notes = {name: of_parents(x, order) for name, x in state["notes"].items()}
+    return ids, scores, notes
 
 
 def _log_total(logits):

@@ -17,7 +17,8 @@ def greedy_search(
     return_scores: bool = False,
     target_prefix: Tensor | None = None,
     no_repeat_ngram_size: int | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
+    return_notes: bool = False,
+) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, taking the most likely token at each step.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
@@ -38,10 +39,14 @@ def greedy_search(
             model scores them, and count in the length.
         no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
             an output, except where the prefix repeats one.
+        return_notes: bool. Return the scores, and notes of each token.
     Returns:
         Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
         length was reached first), then `pad_id`. L is `max_length`, or S + 50 (P if
-        that is more). With `return_scores` also a float32 tensor (B,).
+        that is more). With `return_scores` also a float32 tensor (B,). With
+        `return_notes` also that, and a dict of tensors (B, L): "log_probs", float32,
+        the tokens' log-probabilities, and what the model has to be noted, see
+        `start_notes`.
     Raises:
         ValueError: if `max_length` is below 1 or above the model's, an id that can be
             read is outside the vocabulary, or `target_prefix` or `no_repeat_ngram_size`
@@ -50,14 +55,17 @@ def greedy_search(
     """
     constraints = Constraints(model, target_prefix, no_repeat_ngram_size)
     log_prob = _log_prob_of if constraints else _highest_log_prob
-    ids, scores = decode_token_by_token(
+    ids, scores, notes = decode_token_by_token(
         model,
         source_ids,
         _most_likely,
         max_length,
-        log_prob if return_scores else None,
+        log_prob if return_scores or return_notes else None,
         constraints,
+        return_notes,
     )
+    if return_notes:
+        return ids, scores, notes
     return (ids, scores) if return_scores else ids
 
 

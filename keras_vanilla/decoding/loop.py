@@ -8,6 +8,7 @@ from keras import ops
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
+from keras_vanilla.decoding.token_notes import start_notes, with_notes
 
 
 def decode_token_by_token(
@@ -17,7 +18,8 @@ def decode_token_by_token(
     max_length: int | None = None,
     log_prob: Callable | None = None,
     constraints: Constraints | None = None,
-) -> tuple[Tensor, Tensor | None]:
+    return_notes: bool = False,
+) -> tuple[Tensor, Tensor | None, dict[str, Tensor]]:
     """Maps source ids to target ids, one token after another.
 
     One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
@@ -33,8 +35,11 @@ def decode_token_by_token(
             (B,) of these, which are summed; or None.
         constraints: Constraints, or None for none. `choose` gets the logits -inf where
             a token may not follow; `log_prob` gets the model's own.
+        return_notes: bool. Return what `token_notes` has of each token; it needs
+            `log_prob`.
     Returns:
-        Int32 ids (B, L), and float32 sums (B,) or None.
+        Int32 ids (B, L), float32 sums (B,) or None, and the notes, a dict of tensors
+        (B, L), which is empty without `return_notes`.
     Raises:
         ValueError: as `greedy_search`.
     """
@@ -49,6 +54,7 @@ def decode_token_by_token(
         "finished": ops.zeros((batch,), dtype="bool"),
         "sums": ops.zeros((batch,), dtype="float32"),
         "cache": model.start_cache(memory, memory_mask, length),
+        "notes": start_notes(model, (batch, length)) if return_notes else {},
     }
 
     def unfinished(state):
@@ -63,6 +69,7 @@ def decode_token_by_token(
         allowed = constraints(logits, state["ids"], index)
         chosen = ops.where(state["finished"], model.pad_id, choose(allowed, index))
         added = 0.0 if log_prob is None else log_prob(logits, chosen)
+        added = ops.where(state["finished"], 0.0, added)
         return {
             "index": index + 1,
             "last": chosen,
@@ -71,12 +78,14 @@ def decode_token_by_token(
             ),
             "finished": state["finished"]
             | ends_here(chosen, index + 1, limits, model.end_id),
-            "sums": state["sums"] + ops.where(state["finished"], 0.0, added),
+            "sums": state["sums"] + added,
             "cache": cache,
+            "notes": with_notes(state["notes"], index, cache, added),
         }
 
     state = run_loop(model, unfinished, step, state)
-    return state["ids"], None if log_prob is None else state["sums"]
+    sums = None if log_prob is None else state["sums"]
+    return state["ids"], sums, state["notes"]
 
 
 def run_loop(model: Any, unfinished: Callable, step: Callable, state: dict) -> dict:

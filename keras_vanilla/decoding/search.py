@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import keras
+
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.config import DecodingConfig
@@ -14,7 +16,8 @@ def run_search(
     config: DecodingConfig,
     return_scores: bool = False,
     target_prefix: Tensor | None = None,
-) -> Tensor | tuple[Tensor, Tensor]:
+    return_notes: bool = False,
+) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, by greedy or beam search.
 
     Args:
@@ -24,10 +27,12 @@ def run_search(
         return_scores: bool. Return the scores of the best hypotheses as well. With
             `n_best` they are always returned.
         target_prefix: int tensor (B, P) or None, as for `greedy_search`.
+        return_notes: bool. Return the scores, and notes of each token.
     Returns:
         Int32 ids (B, L) of the best hypotheses; with `return_scores` also float32
         scores (B,). With `n_best` ids (B, n_best, L), best first, and scores
-        (B, n_best). The score of greedy search is the log-probability.
+        (B, n_best). The score of greedy search is the log-probability. With
+        `return_notes` also a dict of tensors like the ids, see `greedy_search`.
     Raises:
         ValueError: as the search.
     """
@@ -39,8 +44,9 @@ def run_search(
             return_scores,
             target_prefix,
             config.no_repeat_ngram_size,
+            return_notes,
         )
-    ids, scores = beam_search(
+    results = beam_search(
         model,
         source_ids,
         beam_size=config.beam_size,
@@ -50,7 +56,9 @@ def run_search(
         n_best=config.n_best or 1,
         target_prefix=target_prefix,
         no_repeat_ngram_size=config.no_repeat_ngram_size,
+        return_notes=return_notes,
     )
-    if config.n_best is not None:
-        return ids, scores
-    return (ids[:, 0], scores[:, 0]) if return_scores else ids[:, 0]
+    if config.n_best is None:
+        results = keras.tree.map_structure(lambda x: x[:, 0], results)
+    with_scores = return_notes or return_scores or config.n_best is not None
+    return results if with_scores else results[0]

@@ -47,8 +47,8 @@ def trace_search(
                                    follow; the last state has none
 
         In a beam search all but "index" have one more axis (K) after the first, and
-        instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache is
-        left out.
+        instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache
+        and the notes are left out.
     Raises:
         ValueError: as the search.
     Example:
@@ -91,6 +91,6 @@ class _Traced:
             {
                 name: np.array(ops.convert_to_numpy(value))
                 for name, value in state.items()
-                if name != "cache"
+                if name not in ("cache", "notes")
             }
         )

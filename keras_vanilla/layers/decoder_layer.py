@@ -141,7 +141,8 @@ class DecoderLayer(TransformerLayer):
         index: Tensor | int,
         memory_mask: Tensor | None = None,
         past_mask: Tensor | None = None,
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+        return_attention_scores: bool = False,
+    ) -> tuple:
         """The layer's output at one position, given the positions before it.
 
         With a `past_mask` the inputs are those of K hypotheses at this position, and
@@ -154,8 +155,11 @@ class DecoderLayer(TransformerLayer):
             memory_mask: bool tensor (B, S) or None.
             past_mask: bool tensor (B, K, L K) or None. What each hypothesis consists
                 of, this position included.
+            return_attention_scores: bool. Return both attentions' weights as well.
         Returns:
-            Outputs like the inputs, and the cache with this position in it.
+            Outputs like the inputs, and the cache with this position in it; with
+            `return_attention_scores` also the weights (B, N, 1 or K, L or L K) and
+            (B, N, 1 or K, S).
         Raises:
             ValueError: if there is more than one position, or `index` is an int, of
                 Python or NumPy, past the end of the cache.
@@ -163,38 +167,52 @@ class DecoderLayer(TransformerLayer):
         beams = 1 if past_mask is None else past_mask.shape[1]
         length = cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
-        outputs, cache = self._attend_to_past(inputs, cache, index, beams, past_mask)
-        outputs = self._attend_to_memory(outputs, cache, index, memory_mask)
-        return self._apply_feed_forward(outputs), cache
+        x, cache, self_weights = self._attend_to_past(
+            inputs, cache, index, past_mask, return_attention_scores
+        )
+        x, cross_weights = self._attend_to_memory(
+            x, cache, index, memory_mask, return_attention_scores
+        )
+        x = self._apply_feed_forward(x)
+        weights = (self_weights, cross_weights) if return_attention_scores else ()
+        return x, cache, *weights
 
-    def _attend_to_past(self, inputs, cache, index, beams, past_mask):
+    def _attend_to_past(self, inputs, cache, index, past_mask, with_weights):
         """The step's first sublayer, and the cache with this position in it."""
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
+        beams = 1 if past_mask is None else past_mask.shape[1]
         place = (0, 0, index * beams, 0)
-        cache = {
-            **cache,
-            "self_key": ops.slice_update(cache["self_key"], place, key),
-            "self_value": ops.slice_update(cache["self_value"], place, value),
-        }
-        key, value = cache["self_key"], cache["self_value"]
+        key = ops.slice_update(cache["self_key"], place, key)
+        value = ops.slice_update(cache["self_value"], place, value)
+        cache = {**cache, "self_key": key, "self_value": value}
         if past_mask is None:
             mask = _up_to(index, ops.shape(key)[2])
         else:
             mask = ops.expand_dims(past_mask, 1)
-        outputs = attention.attend(query, key, value, mask, training=False, index=index)
-        return residual.after(inputs, outputs), cache
+        heads = query, key, value, mask
+        outputs, weights = _step_attention(attention, heads, index, with_weights)
+        return residual.after(inputs, outputs), cache, weights
 
-    def _attend_to_memory(self, inputs, cache, index, memory_mask):
+    def _attend_to_memory(self, inputs, cache, index, memory_mask, with_weights):
         """The step's second sublayer."""
         attention, residual = self.cross_attention, self.cross_attention_residual
         key, value = cache["cross_key"], cache["cross_value"]
         query = attention.project_query(residual.before(inputs))
         shape = key.shape[0], key.shape[2]
         mask = padding_mask("memory_mask", memory_mask, shape, axes=(1, 2))
-        outputs = attention.attend(query, key, value, mask, training=False, index=index)
-        return residual.after(inputs, outputs)
+        heads = query, key, value, mask
+        outputs, weights = _step_attention(attention, heads, index, with_weights)
+        return residual.after(inputs, outputs), weights
+
+
+def _step_attention(attention, heads, index, with_weights):
+    """The outputs of a step's attention, and its weights or None."""
+    settings = {"training": False, "index": index}
+    if with_weights:
+        return attention.attend_with_weights(*heads, **settings)
+    return attention.attend(*heads, **settings), None
 
 
 def _check_step(inputs, index, beams, length):

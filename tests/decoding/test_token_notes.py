@@ -1,0 +1,117 @@
+"""What searches note of each token, against the model's whole forward pass."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_vanilla import Transformer
+from keras_vanilla.decoding import beam_search, greedy_search
+from keras_vanilla.decoding.attended_source import AttendedSource, alignment_layer
+from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
+
+SOURCES = np.array([[7, 8, 5, 4, 3], [9, 4, 3, 0, 0], [6, 3, 0, 0, 0], [3, 0, 0, 0, 0]])
+END = 3
+
+
+@keras.saving.register_keras_serializable("test_token_notes")
+class WithScoresOfItsOwn(MultiHeadAttention):
+    def scores(self, query, key, index=0):
+        return 1.5 * super().scores(query, key, index)
+
+
+@keras.saving.register_keras_serializable("test_token_notes")
+class WithSuchAttention(DecoderLayer):
+    def make_attention(self, name, d_model):
+        size = d_model // self.num_heads
+        return WithScoresOfItsOwn(self.num_heads, size, name=name)
+
+
+def make_model(**settings):
+    keras.utils.set_random_seed(0)
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "max_length": 30}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
+    model = Transformer(23, **sizes, **layers, **settings)
+    rng = np.random.default_rng(1)
+    model.set_weights([0.8 * rng.normal(size=w.shape) for w in model.get_weights()])
+    return model
+
+
+def expected_notes(model, source, ids, layer):
+    """(L,) each, of one hypothesis, from the model's pass over the whole of it."""
+    inputs = {
+        "source_ids": source[None],
+        "target_ids": np.concatenate([[model.start_id], ids[:-1]])[None],
+    }
+    logits = np.asarray(model(inputs)[0], "float64")
+    log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    log_probs = log_probs[np.arange(len(ids)), ids]
+    weights = model.attention_weights(inputs)[f"decoder/{layer}/cross"][0].mean(axis=0)
+    words = weights[:, : list(source).index(END)]
+    attended = words.argmax(axis=1) if words.shape[1] else np.zeros(len(ids))
+    return log_probs, attended
+
+
+def assert_notes_are_right(model, source, ids, notes, layer):
+    ids = np.asarray(ids)
+    count = (ids != model.pad_id).sum()
+    log_probs, attended = expected_notes(model, source, ids[:count], layer)
+    np.testing.assert_allclose(notes["log_probs"][:count], log_probs, atol=2e-5)
+    np.testing.assert_array_equal(notes["attended"][:count], attended)
+    np.testing.assert_array_equal(notes["log_probs"][count:], 0.0)
+    return count
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_of_greedy_search(layer):
+    model = make_model()
+    noting = AttendedSource(model, layer)
+    ids, scores, notes = greedy_search(noting, SOURCES, return_notes=True)
+    expected_ids, expected_scores = greedy_search(model, SOURCES, return_scores=True)
+    np.testing.assert_array_equal(ids, expected_ids)
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
+    for row in range(len(SOURCES)):
+        row_notes = {name: np.asarray(x)[row] for name, x in notes.items()}
+        count = assert_notes_are_right(
+            model, SOURCES[row], ids[row], row_notes, noting.layer
+        )
+        assert count > 1
+    np.testing.assert_allclose(
+        np.asarray(notes["log_probs"]).sum(axis=1), scores, atol=1e-4
+    )
+    assert len(np.unique(notes["attended"])) > 1  # not one place for all
+
+
+@pytest.mark.parametrize("settings", [{}, {"decoder_layer": WithSuchAttention}])
+def test_of_every_hypothesis_of_a_beam_search(settings):
+    model = make_model(**settings)
+    noting = AttendedSource(model)
+    assert noting.shares_beams == (not settings)
+    search = {"beam_size": 4, "max_length": 12, "length_penalty": 0.0}
+    ids, scores, notes = beam_search(noting, SOURCES, **search, return_notes=True)
+    expected_ids, expected_scores = beam_search(model, SOURCES, **search)
+    np.testing.assert_array_equal(ids, expected_ids)
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-4)
+    for row in range(len(SOURCES)):
+        for k in range(4):
+            of_one = {name: np.asarray(x)[row, k] for name, x in notes.items()}
+            assert_notes_are_right(model, SOURCES[row], ids[row, k], of_one, 1)
+    sums = np.asarray(notes["log_probs"]).sum(axis=2)
+    np.testing.assert_allclose(sums, scores, atol=1e-4)
+
+
+def test_a_model_may_have_nothing_to_be_noted():
+    *_, notes = greedy_search(make_model(), SOURCES, return_notes=True)
+    assert set(notes) == {"log_probs"}
+
+
+@pytest.mark.parametrize("layers, layer", [(1, 0), (2, 1), (3, 2), (6, 4), (12, 10)])
+def test_the_layer_that_aligns_best(layers, layer):
+    assert alignment_layer(layers) == layer
+
+
+@pytest.mark.parametrize("layer", [-1, 2])
+def test_other_layers_are_refused(layer):
+    with pytest.raises(
+        ValueError, match=f"2 decoder layers, from 0. Received: {layer}"
+    ):
+        AttendedSource(make_model(), layer)

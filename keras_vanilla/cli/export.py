@@ -14,6 +14,7 @@ SETTINGS = (
     "max_source_length",
     "max_length",
     "oldest_runtime",
+    "outputs",
     "sample",
     "check",
 )
@@ -50,6 +51,12 @@ def _add_export(commands):
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side}, in tokens (128)")
     add("--oldest-runtime", choices=["2.13", "2.17"], help="of int8 files (2.17)")
+    add(
+        "--outputs",
+        nargs="+",
+        choices=["alignment", "confidence"],
+        help="what to say of each token besides",
+    )
     add("--sample", metavar="FILE", help="sentences to check the file on")
     add(
         "--check", choices=["all", "structure"], help="of an untrained model: structure"

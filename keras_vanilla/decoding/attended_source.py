@@ -84,6 +84,7 @@ class AttendedSource:
         weights = ops.mean(
             weights[f"decoder/{self.layer}/cross"], axis=1
         )  # (B, 1 or K, S)
-        attended = ops.argmax(weights * cache[COUNTED], axis=-1)
+        # `ops.argmax` has operators on TensorFlow that no phone has.
+        attended = ops.top_k(weights * cache[COUNTED], k=1)[1]
         attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))
         return logits, {**cache, ATTENDED: attended}

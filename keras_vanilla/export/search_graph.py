@@ -6,6 +6,8 @@ import tensorflow as tf
 from keras import ops
 
 from keras_vanilla.decoding import DecodingConfig, run_search
+from keras_vanilla.decoding.attended_source import AttendedSource
+from keras_vanilla.decoding.token_notes import noted
 from keras_vanilla.models.transformer import Transformer
 
 _SEGMENT = 24  # positions by which the caches grow; most sentences have no more
@@ -21,21 +23,36 @@ class SearchGraph(tf.Module):
         model: Transformer that computes in float32.
         config: DecodingConfig.
         max_length: int or None. No output is longer, whatever the model allows.
+        return_notes: bool. Return what the search notes of each token.
+        alignment: bool. Note the source token that each token attends to most.
     Call arguments:
         source_ids: int32 tensor (B, S).
     Returns:
-        Int32 tensor (B, L), L = min(S + 50, max_length); and float32 scores (B,): the
-        log-probabilities, in beam search divided by the length normalization.
+        Int32 tensor (B, L), L = min(S + 50, max_length); float32 scores (B,): the
+        log-probabilities, in beam search divided by the length normalization. With
+        `return_notes` also a dict of notes (B, L): "log_probs", and with `alignment`
+        "attended".
     """
 
     def __init__(
-        self, model: Transformer, config: DecodingConfig, max_length: int | None = None
+        self,
+        model: Transformer,
+        config: DecodingConfig,
+        max_length: int | None = None,
+        return_notes: bool = False,
+        alignment: bool = False,
     ):
         super().__init__()
         self.weights = [weight.value for weight in model.weights]
-        searched = _GrowingCaches(model, max_length)
+        searched = _GrowingCaches(
+            AttendedSource(model) if alignment else model, max_length
+        )
         self._search = lambda source_ids: run_search(
-            searched, source_ids, config, return_scores=True
+            searched,
+            source_ids,
+            config,
+            return_scores=True,
+            return_notes=return_notes,
         )
 
     def __call__(self, source_ids: tf.Tensor) -> Any:
@@ -54,7 +71,7 @@ class _GrowingCaches:
         self.pad_id, self.start_id = model.pad_id, model.start_id
         self.end_id = model.end_id
         self.max_length = min(max_length or model.max_length, model.max_length)
-        self.shares_beams = model.shares_beams
+        self.shares_beams, self.noted = model.shares_beams, noted(model)
         self._start_cache = model.start_cache
 
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):

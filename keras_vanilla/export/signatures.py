@@ -22,18 +22,34 @@ class TextForm(tf.Module):
     A text without a piece gives an empty text, pads and the score 0. A text with more
     tokens than the limit gives the same with the score NaN.
 
+    Each of `outputs` adds to that, for every token of `ids`:
+
+        "alignment"     text_ends int32 (L,), where its bytes end in the output text;
+                        source_spans int32 (L, 2), where the bytes of the source token
+                        that it attends to most begin and end in the input text, see
+                        `AttendedSource`; zeros for the end and pads
+        "confidence"    text_ends; confidence float32 (L,), its probability, 0 for pads
+
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
         config: DecodingConfig.
+        outputs: tuple of the names above.
     Attributes:
         tokenizer: TokenizerGraph.
     Raises:
         ValueError: as `TokenizerGraph`.
     """
 
-    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
+    def __init__(
+        self,
+        translator: Translator,
+        limits: Limits,
+        config: DecodingConfig,
+        outputs: tuple[str, ...] = (),
+    ):
         super().__init__()
+        self._outputs, self._end_id = outputs, translator.model.end_id
         model = translator.model
         self.limits, self._pad_id = limits, model.pad_id
         self.tokenizer = TokenizerGraph(
@@ -42,7 +58,7 @@ class TextForm(tf.Module):
             limits.max_source_length,
             limits.output_length,
         )
-        self._search = _OneSentence(model, limits, config)
+        self._search = _OneSentence(model, limits, config, outputs)
 
     def signatures(self) -> dict:
         """The file's functions by name."""
@@ -50,13 +66,28 @@ class TextForm(tf.Module):
         return {"translate": tf.function(self._translate, [text], autograph=False)}
 
     def _translate(self, text):
-        source_ids, count = self.tokenizer.encode(text)
+        source_ids, count, spans = self.tokenizer.encode(text)
         empty, too_long = count == 1, count > self.limits.max_source_length
         skipped = empty | too_long
-        ids, score = self._search(source_ids, tf.where(skipped, 1, count))
+        ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
         ids = tf.where(skipped, self._pad_id, ids)
         score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
-        return {"text": self.tokenizer.decode(ids)[0], "ids": ids, "score": score}
+        text, _, ends = self.tokenizer.decode(ids)
+        about_tokens = self._about_tokens(ids, ends, spans, notes)
+        return {"text": text, "ids": ids, "score": score, **about_tokens}
+
+    def _about_tokens(self, ids, ends, spans, notes):
+        """What `outputs` ask for."""
+        real = ids != self._pad_id
+        results = {"text_ends": ends} if self._outputs else {}
+        if "alignment" in self._outputs:
+            has_text = tf.expand_dims(real & (ids != self._end_id), 1)
+            attended = tf.gather(spans, notes["attended"])
+            results["source_spans"] = tf.where(has_text, attended, 0)
+        if "confidence" in self._outputs:
+            probabilities = tf.exp(notes["log_probs"])
+            results["confidence"] = tf.where(real, probabilities, 0.0)
+        return results
 
 
 class IdsForm(tf.Module):
@@ -86,7 +117,7 @@ class IdsForm(tf.Module):
     def _translate(self, source_ids):
         places = tf.range(1, self._length + 1)
         count = tf.reduce_max(tf.where(source_ids[0] != self._pad_id, places, 1))
-        ids, _ = self._search(source_ids[0], count)
+        ids, _, _ = self._search(source_ids[0], count)
         return {"ids": tf.expand_dims(ids, 0)}
 
 
@@ -155,18 +186,30 @@ class _OneSentence(tf.Module):
         source_ids: int32 tensor (S,).
         count: int32 tensor (). The sentence's number of ids, at least 1.
     Returns:
-        Int32 tensor (L,), with pads at its end, and float32 tensor (), the score.
+        Int32 tensor (L,), with pads at its end; float32 tensor (), the score; and a
+        dict of tensors (L,), what is noted of each token for the `outputs`.
     """
 
-    def __init__(self, model, limits, config):
+    def __init__(self, model, limits, config, outputs=()):
         super().__init__()
-        self._search = SearchGraph(model, config, limits.max_length)
+        settings = {
+            "return_notes": bool(outputs),
+            "alignment": "alignment" in outputs,
+        }
+        self._search = SearchGraph(model, config, limits.max_length, **settings)
         self._pads = [model.pad_id] * limits.output_length
 
     def __call__(self, source_ids, count):
         sentence = tf.slice(source_ids, [0], tf.reshape(count, [1]))
-        ids, scores = self._search(tf.expand_dims(sentence, 0))
-        return ops.slice_update(tf.constant(self._pads), (0,), ids[0]), scores[0]
+        ids, scores, *notes = self._search(tf.expand_dims(sentence, 0))
+        ids = ops.slice_update(tf.constant(self._pads), (0,), ids[0])
+        notes = notes[0] if notes else {}
+        return ids, scores[0], {name: self._padded(x) for name, x in notes.items()}
+
+    def _padded(self, values):
+        """(1, n) -> (L,), with zeros at its end."""
+        zeros = tf.zeros([len(self._pads)], values.dtype)
+        return ops.slice_update(zeros, (0,), values[0])
 
 
 def _cache_name(name):

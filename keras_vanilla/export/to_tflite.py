@@ -26,6 +26,7 @@ from keras_vanilla.translation import Translator
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", "int4", None)
+OUTPUTS = ("alignment", "confidence")
 ABOUT = (
     "name",
     "source_language",
@@ -49,6 +50,7 @@ def tflite(
     max_source_length: int | None = None,
     length_penalty: float = 0.6,
     oldest_runtime: str = "2.17",
+    outputs: Sequence[str] = (),
     **about: str,
 ) -> None:
     """Writes one `.tflite` file with the whole translation inside.
@@ -90,6 +92,8 @@ def tflite(
         oldest_runtime: "2.17" or "2.13". The oldest TensorFlow Lite that runs an int8
             file; for "2.13" its products take two or three operators instead of one.
             A float32 file runs on 2.13.
+        outputs: "alignment", "confidence" or both: what the text form says of each
+            token besides, see `TextForm`.
         about: fields of `Description`: `name`, `source_language`, `target_language`,
             `model_license`, `data` and `data_license`, each a str. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
@@ -121,6 +125,7 @@ def tflite(
         quantize=quantize,
         parameters=translator.model.count_params(),
         end_id=translator.model.end_id,
+        outputs=checked_outputs(outputs, form),
     )
     plan = TfliteExport(
         translator=in_target_language(
@@ -137,6 +142,25 @@ def tflite(
         description=description,
     )
     plan.write()
+
+
+def checked_outputs(outputs: Sequence[str], form: str) -> list[str]:
+    """The `outputs` of `tflite`, in the order of `OUTPUTS`.
+
+    Raises:
+        TypeError: if they are one str.
+        ValueError: if one is unknown, or the form does not give texts.
+    """
+    if isinstance(outputs, str):
+        raise TypeError(f"`outputs` must be a list of str. Received: {outputs!r}")
+    for name in outputs:
+        check_choice("outputs", name, OUTPUTS)
+    if outputs and form != "text":
+        raise ValueError(
+            "`outputs` are for files of the form 'text'. Received: "
+            f"outputs={list(outputs)} and form={form!r}"
+        )
+    return [name for name in OUTPUTS if name in outputs]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +234,12 @@ class TfliteExport:
         Raises:
             RuntimeError, ValueError: as `tflite`.
         """
-        graph = FORMS[self.form](self.translator, self.limits, self.decoding)
+        settings = (
+            {"outputs": tuple(self.description.outputs)} if self.has_texts else {}
+        )
+        graph = FORMS[self.form](
+            self.translator, self.limits, self.decoding, **settings
+        )
         content = convert(
             graph, self.translator.model, self.quantize, self.oldest_runtime
         )

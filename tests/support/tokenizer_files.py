@@ -7,7 +7,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 def convert_encoder(encoder, **options):
     def call(text):
-        return dict(zip(("ids", "count"), encoder(text), strict=True))
+        return dict(zip(("ids", "count", "spans"), encoder(text), strict=True))
 
     spec = tf.TensorSpec([encoder.max_bytes], tf.uint8, name="text")
     return _convert(call, spec, **options)
@@ -15,7 +15,7 @@ def convert_encoder(encoder, **options):
 
 def convert_decoder(decoder):
     def call(ids):
-        return dict(zip(("text", "length"), decoder(ids), strict=True))
+        return dict(zip(("text", "length", "ends"), decoder(ids), strict=True))
 
     return _convert(call, tf.TensorSpec([decoder.max_ids], tf.int32, name="ids"))
 

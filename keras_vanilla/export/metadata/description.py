@@ -48,6 +48,8 @@ class Description:
             cut off. None in files of version 0.5.0.
         oldest_runtime: str or None. The oldest TensorFlow Lite that runs the file, such
             as "2.17". None is not known.
+        outputs: list of str. What the file says of each token besides: "alignment",
+            "confidence".
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the
@@ -72,6 +74,7 @@ class Description:
     data_license: str | None = None
     end_id: int | None = None
     oldest_runtime: str | None = None
+    outputs: list = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -104,6 +107,7 @@ class Description:
             "form": f"{self.form}: {FORMS[self.form]}",
             "takes": f"{octets}at most {self.max_source_tokens:,} tokens",
             "gives": f"at most {self.max_output_tokens:,} tokens",
+            "of each token": ", ".join(self.outputs) or None,
             "search": self.search,
             "weights": f"{self.parameters:,} parameters, {self.quantize or 'float32'}",
             "model license": self.model_license or not_stated,

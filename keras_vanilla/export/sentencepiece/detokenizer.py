@@ -5,7 +5,11 @@ import tensorflow as tf
 from keras import ops
 
 from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
-from keras_vanilla.export.sentencepiece.utf8 import REPLACEMENT, belongs_to_character
+from keras_vanilla.export.sentencepiece.utf8 import (
+    LONGEST_CHARACTER,
+    REPLACEMENT,
+    belongs_to_character,
+)
 
 NOT_AN_OCTET = 255  # a byte that is part of no character
 PLAIN, MARKED, OCTET = range(3)  # kinds: MARKED begins with a space mark
@@ -76,8 +80,10 @@ class TextDecoder:
     Call arguments:
         ids: int32 tensor (max_ids,).
     Returns:
-        Uint8 tensor (max_bytes,), UTF-8 and zeros, and int32 tensor (), the number of
-        bytes of text. The attribute `max_bytes` is the size of the longest text.
+        Uint8 tensor (max_bytes,), UTF-8 and zeros; int32 tensor (), the number of bytes
+        of text; and int32 tensor (max_ids,), where the bytes of each id end, of which
+        the last one of a character has all of it. The attribute `max_bytes` is the size
+        of the longest text.
     """
 
     def __init__(self, model: UnigramModel, max_ids: int, end_id: int):
@@ -86,9 +92,9 @@ class TextDecoder:
         self._no_piece = len(model.pieces)
         self.max_bytes = max_ids * self._surfaces.longest
 
-    def __call__(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        text, length = self._decode(ids)
-        return tf.cast(text, tf.uint8), length
+    def __call__(self, ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        text, length, ends = self._decode(ids)
+        return tf.cast(text, tf.uint8), length, ends
 
     def _decode(self, ids):
         """The text as int8, which has more operators than uint8."""
@@ -109,7 +115,17 @@ class TextDecoder:
         state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
         _, text = tf.while_loop(lambda place, _: place < count, step, state)
         length = ends[-1]
-        return tf.where(tf.range(self.max_bytes) < length, text, 0), length
+        text = tf.where(tf.range(self.max_bytes) < length, text, 0)
+        return text, length, _whole_characters(text, ends)
+
+
+def _whole_characters(text, ends):
+    """Ends inside a character of the text become its begin."""
+    for _ in range(LONGEST_CHARACTER - 1):
+        octets = tf.gather(text, tf.minimum(ends, text.shape[0] - 1))
+        octets = tf.cast(octets, tf.int32)  # of int8: 0x80 to 0xBF are -128 to -65
+        ends -= tf.cast(octets < -64, tf.int32)
+    return ends
 
 
 def _texts(model):

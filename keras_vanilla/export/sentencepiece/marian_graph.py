@@ -75,14 +75,20 @@ class MarianTextEncoder(TextEncoder):
         if not self._reads_codes:
             return self._tokens(octets)
         if self._code is None:
-            code_ids, octets = self._split_code(octets)
-            return tf.concat([code_ids, self._tokens(octets)], axis=0)
-        ids = self._tokens(octets)
-        code_ids = tf.fill([tf.minimum(tf.size(ids), 1)], self._code_id)
-        return tf.concat([code_ids, ids], axis=0)
+            code_ids, code_spans, rest = self._split_code(octets)
+            ids, spans = self._tokens(rest)
+            spans += tf.size(octets) - tf.size(rest)
+        else:
+            ids, spans = self._tokens(octets)
+            code_ids = tf.fill([tf.minimum(tf.size(ids), 1)], self._code_id)
+            code_spans = tf.zeros([tf.size(code_ids), 2], tf.int32)
+        return (
+            tf.concat([code_ids, ids], axis=0),
+            tf.concat([code_spans, spans], axis=0),
+        )
 
     def _split_code(self, octets):
-        """The id of the code that the text begins with, or none, and the rest."""
+        """The id and the span of the code that the text begins with, and the rest."""
         opens = tf.reduce_all(octets[:2] == OPENING)
         closings = (octets[:-1] == CLOSING) & (octets[1:] == CLOSING)
         size = tf.size(octets)
@@ -91,14 +97,15 @@ class MarianTextEncoder(TextEncoder):
         length = tf.where(has_code, closing + 2, 0)
         count = tf.cast(has_code, tf.int32)
         ids = self._look_up_code(octets, tf.zeros([1], tf.int32), length[None])
-        return ids[:count], octets[length:]
+        spans = tf.stack([[0, length]])
+        return ids[:count], spans[:count], octets[length:]
 
     def _tokens(self, octets):
-        pieces, ends, octets = self._pieces(octets)
-        starts = tf.pad(ends, [[1, 0]])[:-1]
+        pieces, written, octets, spans = self._pieces(octets)
+        starts, ends = tf.unstack(written, axis=1)
         texts = self._look_up_text(octets, starts, ends - starts)
         ids = tf.where(pieces == self._unknown, texts, pieces)
-        return tf.where(ids < self._size, ids, self._unknown)
+        return tf.where(ids < self._size, ids, self._unknown), spans
 
 
 class MarianTextDecoder(TextDecoder):
@@ -109,7 +116,7 @@ class MarianTextDecoder(TextDecoder):
     """
 
     def _decode(self, ids):
-        text, length = super()._decode(ids)
+        text, length, ends = super()._decode(ids)
         places = tf.range(self.max_bytes)
         octets, is_text = tf.cast(text, tf.int32), places < length
         for first, last in WHITE_SPACE:
@@ -117,4 +124,5 @@ class MarianTextDecoder(TextDecoder):
         first = tf.reduce_min(tf.where(is_text, places, length))
         length = tf.reduce_max(tf.where(is_text, places + 1, first)) - first
         text = tf.gather(text, tf.minimum(places + first, self.max_bytes - 1))
-        return tf.where(places < length, text, 0), length
+        ends = tf.clip_by_value(ends - first, 0, length)
+        return tf.where(places < length, text, 0), length, ends

@@ -21,16 +21,19 @@ class Normalizer:
     Call arguments:
         octets: int32 tensor (n + 4,), bytes from 0 to 254, then four zeros.
     Returns:
-        Int32 tensor (m + 1,), the bytes of the normalised text and a zero.
+        Int32 tensors (m + 1,): the bytes of the normalised text and a zero; and the
+        place of the input that each of them comes from, for the zero the end of the
+        text without the spaces that are stripped.
     """
 
     def __init__(self, model: UnigramModel):
         self._rules = NormalizationRules(model)
         self._strips = int(model.spec.remove_extra_whitespaces)
+        self._space = model.space
         prefix = model.space if model.spec.add_dummy_prefix else b""
         self._prefix = np.frombuffer(prefix, "uint8")
 
-    def __call__(self, octets: tf.Tensor) -> tf.Tensor:
+    def __call__(self, octets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rules, ends = self._rules_at(octets)
         length = tf.size(octets) - LONGEST_CHARACTER
         # The places where rules begin, then `length` repeated.
@@ -39,6 +42,7 @@ class Normalizer:
         sizes = tf.cast(
             tf.gather(self._rules.shapes[:, 0], tf.gather(rules, places)), tf.int32
         )
+        begin = self._begin(places, tf.gather(rules, places), length)
         places = places[(places < length) & (sizes > 0)]
         rules = tf.gather(rules, places)
         sizes, leading, last, spaced = (
@@ -49,9 +53,22 @@ class Normalizer:
         spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
         skipped = leading * spaced
         solid = self._solid(sizes, skipped, last)
-        text = self._written(octets, places, rules, sizes, skipped)
-        text = tf.concat([self._prefix, text], axis=0)[: tf.where(length > 0, solid, 0)]
-        return tf.pad(tf.cast(text, tf.int32), [[0, 1]])
+        text, origins = self._written(octets, places, rules, sizes, skipped)
+        solid = tf.where(length > 0, solid, 0)
+        text = tf.concat([self._prefix, text], axis=0)[:solid]
+        origins = tf.concat([origins, length[None]], axis=0)
+        prefix = tf.fill([len(self._prefix)], begin)
+        origins = tf.concat([prefix, origins], axis=0)[: solid + 1]
+        return tf.pad(tf.cast(text, tf.int32), [[0, 1]]), origins
+
+    def _begin(self, places, rules, length):
+        """Where the text begins, after the first spaces if they are stripped."""
+        if not self._strips:
+            return 0
+        sizes, leading, _, _ = self._rules.shapes.T
+        is_space = (sizes == leading) & (sizes == len(self._space))
+        is_space = tf.gather(is_space, rules)
+        return tf.reduce_min(tf.where(is_space, length, places))
 
     def _solid(self, sizes, skipped, last):
         """The number of bytes before the final spaces that are stripped."""
@@ -60,7 +77,7 @@ class Normalizer:
         return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
 
     def _written(self, octets, places, rules, sizes, skipped):
-        """Uint8 tensor: the outputs of the rules, joined."""
+        """The outputs of the rules, joined, uint8; and the place each byte is from."""
         source = tf.concat([self._rules.octets, tf.cast(octets, tf.uint8)], axis=0)
         copies = (rules > MALFORMED) & (rules < SPACE)
         starts = tf.where(
@@ -73,7 +90,8 @@ class Normalizer:
             tf.expand_dims(column, 1) for column in (starts, skipped, sizes)
         )
         used = (offsets >= skipped) & (offsets < sizes)
-        return tf.gather(source, (starts + offsets)[used])
+        origins = tf.broadcast_to(tf.expand_dims(places, 1), tf.shape(used))
+        return tf.gather(source, (starts + offsets)[used]), origins[used]
 
     def _rules_at(self, octets):
         """Int32 (n + 4,): each place's rule, and the end of the bytes it replaces."""

@@ -25,7 +25,9 @@ class TextEncoder:
     Call arguments:
         text: uint8 tensor (max_bytes,). UTF-8; zeros at its end are padding.
     Returns:
-        Int32 tensor (max_ids,), and int32 tensor (), the number of ids with `end_id`.
+        Int32 tensor (max_ids,); int32 tensor (), the number of ids with `end_id`; and
+        int32 tensor (max_ids, 2), where the bytes of each id begin and end in the text,
+        as `sentencepiece` says. Those of `end_id` and of pads are (0, 0).
     """
 
     def __init__(
@@ -42,27 +44,34 @@ class TextEncoder:
         self._normalize = Normalizer(model)
         self._segment = Segmenter(model)
 
-    def __call__(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def __call__(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         octets = tf.cast(text, tf.int32)
         places = tf.range(self.max_bytes)
         length = tf.reduce_max(tf.where(octets != 0, places + 1, 0))
         # The tries use 255 themselves; 254 is malformed as well.
         octets = tf.pad(tf.minimum(octets, FREE - 1), [[0, LONGEST_CHARACTER]])
-        ids = self._encode(octets[: length + LONGEST_CHARACTER])
+        ids, spans = self._encode(octets[: length + LONGEST_CHARACTER])
         padded = tf.concat([ids, self._empty], axis=0)
-        return tf.slice(padded, [0], [self.max_ids]), tf.size(ids) + 1
+        padding = [[0, self.max_ids], [0, 0]]
+        return (
+            tf.slice(padded, [0], [self.max_ids]),
+            tf.size(ids) + 1,
+            tf.slice(tf.pad(spans, padding), [0, 0], [self.max_ids, 2]),
+        )
 
     def _encode(self, octets):
-        """The ids of a text of any length, without an end."""
-        pieces, _, _ = self._pieces(octets)
-        return pieces
+        """The ids of a text of any length, without an end, and their spans (p, 2)."""
+        pieces, _, _, spans = self._pieces(octets)
+        return pieces, spans
 
     def _pieces(self, octets):
-        """The pieces, the end of each in the normalised text, and that text."""
-        octets = self._normalize(octets)
+        """Pieces, their spans in the normalised text, it, and spans in the text."""
+        octets, origins = self._normalize(octets)
         pieces, ends = self._segment(octets)
         unknown = tf.cast(pieces == self._unknown, tf.int32)
         # Adjacent unknown characters are one unknown piece: the last of them is kept.
         repeated = unknown * tf.pad(unknown, [[0, 1]])[1:]
         kept = repeated == 0
-        return pieces[kept], ends[kept], octets
+        ends = ends[kept]
+        spans = tf.stack([tf.pad(ends, [[1, 0]])[:-1], ends], axis=1)
+        return pieces[kept], spans, octets, tf.gather(origins, spans)

@@ -200,6 +200,7 @@ class Converted:
         octets = np.zeros(MAX_BYTES, "uint8")
         octets[: len(text)] = np.frombuffer(text, "uint8")
         outputs = self._encode(text=octets)
+        self.spans = outputs["spans"].tolist()
         return outputs["ids"].tolist(), int(outputs["count"])
 
     def decode(self, ids):
@@ -208,6 +209,7 @@ class Converted:
         outputs = self._decode(ids=padded)
         length = int(outputs["length"])
         assert not outputs["text"][length:].any()
+        self.ends = outputs["ends"].tolist()
         return outputs["text"][:length].tobytes()
 
     def check_encoding(self, text):
@@ -216,11 +218,17 @@ class Converted:
         ids, count = self.encode(text)
         assert count == len(expected), text
         assert ids == (expected + [self.pad_id] * MAX_IDS)[:MAX_IDS], text
+        pieces = self.peer.encode_as_proto(text.rstrip(b"\0")).pieces
+        expected = [[piece.begin, piece.end] for piece in pieces]
+        assert self.spans == (expected + [[0, 0]] * MAX_IDS)[:MAX_IDS], text
 
     def check_decoding(self, ids):
         ended = ids.index(self.end_id) if self.end_id in ids else len(ids)
         expected = self.peer.decode(ids[:ended]).encode()
         assert self.decode(ids) == expected, ids
+        pieces = self.peer.decode_ids_as_proto(ids[:ended]).pieces
+        assert self.ends[:ended] == [piece.end for piece in pieces], ids
+        assert set(self.ends[ended:]) <= {len(expected)}
 
 
 IN_DEFAULT_TIER = ("nmt_nfkc, bytes", "nmt_nfkc_cf, symbols")
@@ -425,9 +433,9 @@ def test_inputs_and_outputs_have_no_batch(usual):
     ]
     assert shapes == [
         {(MAX_BYTES,)},
-        {(MAX_IDS,), ()},
+        {(MAX_IDS,), (), (MAX_IDS, 2)},
         {(MAX_IDS,)},
-        {(usual.max_text,), ()},
+        {(usual.max_text,), (), (MAX_IDS,)},
     ]
 
 

@@ -1,5 +1,6 @@
 """What several folders of tests share."""
 
+import os
 import sys
 
 import bare_machine
@@ -12,6 +13,14 @@ import word_reversal  # noqa: E402
 from once_per_run import made_once  # noqa: E402
 
 from keras_vanilla import Translator  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk():
+    """No test cuts the power, and on a busy disk each snapshot would wait seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

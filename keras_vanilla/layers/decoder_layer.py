@@ -8,7 +8,11 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.attention_masks import padding_mask
-from keras_vanilla.layers.transformer_layer import TransformerLayer
+from keras_vanilla.layers.transformer_layer import (
+    TransformerLayer,
+    is_padding_mask,
+    is_sequence,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -70,6 +74,7 @@ class DecoderLayer(TransformerLayer):
                 "layer(inputs, memory). Without an encoder use "
                 "EncoderLayer(...)(inputs, use_causal_mask=True)."
             )
+        self._width, self._memory_width = inputs_shape[-1], memory_shape[-1]
         self.self_attention, self.self_attention_residual = self._build_attention(
             "self_attention", inputs_shape, inputs_shape
         )
@@ -78,6 +83,25 @@ class DecoderLayer(TransformerLayer):
         )
         self.feed_forward, self.feed_forward_residual = self._build_feed_forward(
             inputs_shape
+        )
+
+    def _is_usual_call(
+        self,
+        inputs,
+        memory=None,
+        inputs_mask=None,
+        memory_mask=None,
+        training=None,
+        **unusual,
+    ):
+        return (
+            type(self) is DecoderLayer
+            and not unusual
+            and is_sequence(inputs, self._width)
+            and is_sequence(memory, self._memory_width)
+            and memory.shape[0] == inputs.shape[0]
+            and is_padding_mask(inputs_mask, inputs)
+            and is_padding_mask(memory_mask, memory)
         )
 
     def call(

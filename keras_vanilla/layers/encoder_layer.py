@@ -2,7 +2,11 @@
 
 import keras
 
-from keras_vanilla.layers.transformer_layer import TransformerLayer
+from keras_vanilla.layers.transformer_layer import (
+    TransformerLayer,
+    is_padding_mask,
+    is_sequence,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -53,11 +57,23 @@ class EncoderLayer(TransformerLayer):
     """
 
     def build(self, inputs_shape):
+        self._width = inputs_shape[-1]
         self.self_attention, self.self_attention_residual = self._build_attention(
             "self_attention", inputs_shape, inputs_shape
         )
         self.feed_forward, self.feed_forward_residual = self._build_feed_forward(
             inputs_shape
+        )
+
+    def _is_usual_call(
+        self, inputs, mask=None, inputs_mask=None, training=None, **unusual
+    ):
+        return (
+            type(self) is EncoderLayer
+            and not unusual
+            and is_sequence(inputs, self._width)
+            and is_padding_mask(mask, inputs)
+            and is_padding_mask(inputs_mask, inputs)
         )
 
     def call(

@@ -21,6 +21,26 @@ from keras_vanilla.layers.multi_head_attention import MultiHeadAttention
 from keras_vanilla.layers.residual import Residual
 
 
+def is_sequence(x: Any, width: int) -> bool:
+    """Whether a KerasTensor is float (B, T, width)."""
+    return (
+        isinstance(x, keras.KerasTensor)
+        and keras.backend.is_float_dtype(x.dtype)
+        and len(x.shape) == 3
+        and x.shape[2] == width
+    )
+
+
+def is_padding_mask(mask: Any, x: keras.KerasTensor) -> bool:
+    """Whether a mask is None, or a KerasTensor bool (B, T) for x (B, T, D)."""
+    return mask is None or (
+        isinstance(mask, keras.KerasTensor)
+        and mask.dtype == "bool"
+        and len(mask.shape) == 2
+        and all(m == n for m, n in zip(mask.shape, x.shape[:2], strict=True))
+    )
+
+
 class TransformerLayer(Layer):
     """The arguments of `EncoderLayer` and `DecoderLayer`, and their sub-layers.
 
@@ -118,6 +138,19 @@ class TransformerLayer(Layer):
             name="feed_forward",
             dtype=self.dtype_policy,
         )
+
+    def compute_output_spec(self, inputs, *args, **kwargs):
+        # Keras would trace `call`, which takes most of the time a model is built in.
+        if self._is_usual_call(inputs, *args, **kwargs):
+            return keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        return super().compute_output_spec(inputs, *args, **kwargs)
+
+    def _is_usual_call(self, inputs, *args, **kwargs):
+        """Whether a call with these KerasTensors gives one output like the inputs.
+
+        What it does not know it does not answer: that is traced.
+        """
+        return False
 
     def _build_attention(self, name, shape, value_shape):
         """An attention and the residual around it."""

@@ -1,0 +1,92 @@
+"""What a layer says of its outputs before it computes them is what it computes."""
+
+import keras
+import pytest
+
+from keras_vanilla.layers import DecoderLayer, EncoderLayer
+
+
+def symbol(*shape, dtype="float32"):
+    return keras.KerasTensor(shape, dtype=dtype)
+
+
+def traced(layer, *args, **kwargs):
+    return keras.Operation.compute_output_spec(layer, *args, **kwargs)
+
+
+def built(layer_class, *shapes, **settings):
+    layer = layer_class(num_heads=2, d_ff=16, **settings)
+    layer.build(*shapes)
+    return layer
+
+
+WIDE, MEMORY = (None, None, 8), (None, None, 12)
+MASK = {"dtype": "bool"}
+USUAL = [
+    (EncoderLayer, [symbol(None, None, 8)], {}),
+    (EncoderLayer, [symbol(3, 5, 8)], {"mask": symbol(3, 5, **MASK)}),
+    (EncoderLayer, [symbol(3, None, 8)], {"inputs_mask": symbol(3, None, **MASK)}),
+    (DecoderLayer, [symbol(None, None, 8), symbol(None, None, 12)], {}),
+    (
+        DecoderLayer,
+        [symbol(3, 5, 8), symbol(3, None, 12)],
+        {"inputs_mask": symbol(3, 5, **MASK), "memory_mask": symbol(3, None, **MASK)},
+    ),
+]
+UNUSUAL = [
+    (EncoderLayer, [symbol(3, 5, 8)], {"return_attention_scores": True}),
+    (EncoderLayer, [symbol(3, 5, 8)], {"use_causal_mask": True}),
+    (EncoderLayer, [symbol(3, 5, 8)], {"attention_mask": symbol(3, 5, 5, **MASK)}),
+]
+WRONG = [
+    (EncoderLayer, [symbol(3, 5, 9)], {}),
+    (EncoderLayer, [symbol(3, 5, 8)], {"mask": symbol(3, 4, **MASK)}),
+    (DecoderLayer, [symbol(3, 5, 8), symbol(3, 7, 8)], {}),
+    (DecoderLayer, [symbol(3, 5, 8), symbol(4, 7, 12)], {}),
+    (
+        DecoderLayer,
+        [symbol(3, 5, 8), symbol(3, 7, 12)],
+        {"memory_mask": symbol(3, 6, **MASK)},
+    ),
+]
+
+
+def make(layer_class, **settings):
+    shapes = (WIDE, MEMORY) if layer_class is DecoderLayer else (WIDE,)
+    return built(layer_class, *shapes, **settings)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("layer_class, args, kwargs", USUAL + UNUSUAL)
+def test_it_is_that_of_the_computation(layer_class, args, kwargs, dtype):
+    layer = make(layer_class, dtype=dtype)
+    args = [symbol(*x.shape, dtype=layer.compute_dtype) for x in args]  # by Keras
+    specs = layer.compute_output_spec(*args, **kwargs), traced(layer, *args, **kwargs)
+    said, computed = (
+        [(x.shape, x.dtype) for x in keras.tree.flatten(each)] for each in specs
+    )
+    assert said == computed
+
+
+@pytest.mark.parametrize("layer_class, args, kwargs", USUAL)
+def test_a_usual_call_is_not_computed(layer_class, args, kwargs, monkeypatch):
+    layer = make(layer_class)
+    monkeypatch.setattr(layer, "call", None)
+    layer.compute_output_spec(*args, **kwargs)
+
+
+@pytest.mark.parametrize("layer_class, args, kwargs", WRONG)
+def test_a_call_that_cannot_be_is_refused_before_it_is_computed(
+    layer_class, args, kwargs
+):
+    with pytest.raises(ValueError):
+        make(layer_class).compute_output_spec(*args, **kwargs)
+
+
+def test_a_subclass_is_asked_itself():
+    class Twice(EncoderLayer):
+        def call(self, inputs, mask=None):
+            x = super().call(inputs, mask)
+            return keras.ops.concatenate([x, x], axis=-1)
+
+    assert make(Twice).compute_output_spec(symbol(3, 5, 8)).shape == (3, 5, 16)

@@ -1,5 +1,6 @@
 """Search: from a model's next-token logits to whole sequences."""
 
+from keras_vanilla.decoding.attended_source import AttendedSource
 from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.compiled import CompiledSearch
 from keras_vanilla.decoding.config import DecodingConfig
@@ -9,6 +10,7 @@ from keras_vanilla.decoding.search import run_search
 from keras_vanilla.decoding.trace import SearchTrace, trace_search
 
 __all__ = [
+    "AttendedSource",
     "CompiledSearch",
     "DecodingConfig",
     "SearchTrace",

@@ -18,40 +18,42 @@ import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
-from itertools import islice, takewhile
 from pathlib import Path
 from threading import Thread
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import numpy as np
-from ai_edge_litert.interpreter import Interpreter
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
-from keras_vanilla import Translator, export
+import agreement
+
+from keras_vanilla import Translator
 from keras_vanilla.web.runtime import runtime_folder
 from keras_vanilla.web.server import PageServer
 
 WEB = Path(__file__).resolve().parents[2] / "export" / "web"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-REQUIRED = {"float32": 1.0, "int8": 0.97}  # of the lines
 
 
 def main():
     args = arguments()
     translator = Translator.load(args.model)
-    with open(args.source, encoding="utf-8") as file:
-        lines = [line.rstrip("\n") for line in islice(file, args.lines)]
+    lines = agreement.first_lines(args.source, args.lines)
     browser = shutil.which(args.browser)
     version = subprocess.run([browser, "--version"], capture_output=True, text=True)
     print(f"{len(lines)} lines; {version.stdout.strip()}")
     with tempfile.TemporaryDirectory() as folder:
-        files = exported(translator, Path(folder))
-        python = {name: in_python(path, lines) for name, path in files.items()}
-        chromium = in_browser(files, lines, browser, Path(folder))
+        files = agreement.exported(translator, Path(folder))
+        here = {name: agreement.translated(path, lines) for name, path in files.items()}
+        there = in_browser(files, lines, browser, Path(folder))
     results = [
-        report(translator, name, lines, python[name], chromium[name]) for name in files
+        agreement.Comparison(translator, lines, here[name], there[name])
+        for name in files
     ]
-    sys.exit(not all(results))
+    for name, result in zip(files, results, strict=True):
+        print(f"\n{name}: {result}")
+    enough = map(agreement.is_enough, files, results)
+    sys.exit(not all(enough))
 
 
 def arguments():
@@ -65,24 +67,6 @@ def arguments():
         or next(filter(shutil.which, BROWSERS), BROWSERS[0]),
     )
     return parser.parse_args()
-
-
-def exported(translator, folder):
-    """The file of each precision."""
-    files = {name: folder / f"{name}.tflite" for name in REQUIRED}
-    for name, path in files.items():
-        quantize = None if name == "float32" else name
-        export.tflite(translator, path, quantize=quantize, check="structure")
-    return files
-
-
-def in_python(path, lines):
-    """Each line's translation by LiteRT's interpreter."""
-    run = Interpreter(str(path), num_threads=1).get_signature_runner("translate")
-    (size,) = run.get_input_details()["text"]["shape"]
-    padded = (line.encode().ljust(size, b"\0") for line in lines)
-    texts = (run(text=np.frombuffer(text, "uint8"))["text"] for text in padded)
-    return [text.tobytes().rstrip(b"\0").decode() for text in texts]
 
 
 def in_browser(files, lines, browser, folder):
@@ -117,36 +101,6 @@ class Served(PageServer):
     def __exit__(self, *error):
         self.shutdown()
         self.server_close()
-
-
-def report(translator, name, lines, python, chromium):
-    """Prints a file's differences; whether they are few enough."""
-    triples = zip(lines, python, chromium, strict=True)
-    different = [(line, a, b) for line, a, b in triples if a != b]
-    agreed = len(lines) - len(different)
-    print(f"\n{name}: {agreed} of {len(lines)} the same, {agreed / len(lines):.1%}")
-    for line, a, b in different:
-        print(f"  {line}")
-        print(f"    Python   {a}")
-        print(f"    browser  {b}")
-        print(f"    logit gap {logit_gap(translator, line, a, b):.3f}")
-    return agreed >= REQUIRED[name] * len(lines)
-
-
-def logit_gap(translator, line, python, chromium):
-    """How much higher the logit of Python's token is, where the first two differ."""
-    model, tokenizer = translator.model, translator.tokenizer
-    (source_ids,) = tokenizer.encode([line])
-    a, b = tokenizer.encode_target([python, chromium])
-    same = len(
-        list(takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
-    )
-    inputs = {
-        "source_ids": np.array([source_ids], "int32"),
-        "target_ids": np.array([[model.start_id, *a[:same]]], "int32"),
-    }
-    logits = np.asarray(model(inputs))[0, -1]
-    return logits[a[same]] - logits[b[same]]
 
 
 if __name__ == "__main__":

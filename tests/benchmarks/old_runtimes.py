@@ -35,29 +35,7 @@ FILES = {
 LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 SENTENCES = 60
 ENOUGH = 0.97  # of an int8 file's sentences
-TRANSLATE = """
-import json, sys
-import numpy as np
-try:
-    from tflite_runtime.interpreter import Interpreter
-except ImportError:
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError:
-        from tensorflow.lite.python.interpreter import Interpreter
-
-texts = json.load(sys.stdin)
-for path in sys.argv[1:]:
-    try:
-        run = Interpreter(model_path=path).get_signature_runner("translate")
-        (size,) = run.get_input_details()["text"]["shape"]
-        padded = [text.encode().ljust(size, bytes(1)) for text in texts]
-        outputs = [run(text=np.frombuffer(each, np.uint8)) for each in padded]
-        answer = [each["text"].tobytes().rstrip(bytes(1)).decode() for each in outputs]
-    except (ValueError, RuntimeError) as error:
-        answer = str(error).splitlines()[0].split(". ")[0]
-    print("answer", json.dumps(answer))
-"""
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def main():
@@ -75,7 +53,7 @@ def main():
 
 def rows(folder):
     """The table, a line for each runtime and file."""
-    sys.path.append(str(Path(__file__).parents[1] / "support"))
+    sys.path.append(str(SUPPORT))
     import word_reversal
 
     texts = word_reversal.english_sentences(SENTENCES, seed=1)
@@ -127,7 +105,7 @@ def environment(folder, requirement):
 def answers(python, paths, texts):
     """For each file its translations, or why it does not run."""
     result = subprocess.run(
-        [python, "-c", TRANSLATE, *paths],
+        [python, SUPPORT / "translate_texts.py", *paths],
         input=json.dumps(texts),
         capture_output=True,
         text=True,

@@ -1,0 +1,53 @@
+"""Whether ARM64 says what this processor says, with the same `.tflite` file.
+
+    .ci/arm64 FOLDER
+    KERAS_VANILLA_ARM64=FOLDER python tests/benchmarks/arm64_agreement.py MODEL.keras \\
+        --source test.de
+
+The model is exported in float32 and in int8. Each line is translated by LiteRT here and
+by LiteRT for ARM64 under emulation of a Cortex-A76, each with one thread. For each
+difference the logit gap: at the first token that differs, the model's logit (in Keras,
+in float32) of the token from here minus that of the other. Exits with 1 if a line
+differs in float32, or more than 3 % do in int8.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+
+import agreement
+import arm64_machine
+
+from keras_vanilla import Translator
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="a .keras file")
+    parser.add_argument("--source", required=True, help="one sentence per line")
+    parser.add_argument("--lines", type=int, default=300, help="the first ones (300)")
+    args = parser.parse_args()
+    if reason := arm64_machine.why_not():
+        sys.exit(reason)
+    translator = Translator.load(args.model)
+    lines = agreement.first_lines(args.source, args.lines)
+    with tempfile.TemporaryDirectory() as folder:
+        files = agreement.exported(translator, Path(folder))
+        here = [agreement.translated(path, lines) for path in files.values()]
+        there = arm64_machine.translated(files.values(), lines)
+    results = [
+        agreement.Comparison(translator, lines, *pair)
+        for pair in zip(here, there, strict=True)
+    ]
+    for name, result in zip(files, results, strict=True):
+        print(f"{name}: {result}")
+    sys.exit(not all(map(agreement.is_enough, files, results)))
+
+
+if __name__ == "__main__":
+    main()

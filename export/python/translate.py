@@ -12,14 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
-from sentences import joined, sentences  # the file beside this one
+from sentences import joined, sentences  # the files beside this one
+from words import Word, words_of_sentence, words_of_text
 
 
 class Translation(NamedTuple):
-    """Truncated: a sentence reached the file's longest output before its end."""
+    """Truncated: a sentence reached the file's longest output before its end.
+
+    A file without `--outputs` gives no words.
+    """
 
     text: str
     truncated: bool
+    words: list[Word]
 
 
 class Translator:
@@ -45,7 +50,8 @@ class Translator:
         pieces = [piece for line in lines for piece in sentences(line)]
         results = [self.translate_sentence(piece) for piece in pieces]
         whole = joined(pieces, [result.text for result in results])
-        return Translation(whole, any(result.truncated for result in results))
+        truncated = any(result.truncated for result in results)
+        return Translation(whole, truncated, words_of_text(whole, pieces, results))
 
     def translate_sentence(self, text):
         """The Translation of one sentence."""
@@ -62,7 +68,8 @@ class Translator:
             raise ValueError("A sentence has more tokens than the file takes.")
         translation = result["text"].tobytes().rstrip(b"\0").decode()
         has_end = self._end_id is None or self._end_id in result["ids"]
-        return Translation(translation, bool(translation) and not has_end)
+        words = words_of_sentence(text, translation, result)
+        return Translation(translation, bool(translation) and not has_end, words)
 
     def close(self):
         """Frees the memory, after the call that is running."""

@@ -4,7 +4,7 @@ import numpy as np
 import translate
 from ai_edge_litert.compiled_model import CompiledModel
 
-OUTPUTS = {"text": np.uint8, "ids": np.int32, "score": np.float32}
+TYPES = {"text": np.uint8, "score": np.float32, "confidence": np.float32}
 
 
 class Translator(translate.Translator):
@@ -15,7 +15,7 @@ class Translator(translate.Translator):
         self._model = model = CompiledModel.from_file(str(path))
         self._input = model.create_input_buffer_by_name("translate", "text")
         details = model.get_output_tensor_details("translate")
-        self._sizes = {name: int(np.prod(details[name]["shape"])) for name in OUTPUTS}
+        self._shapes = {name: details[name]["shape"] for name in details}
         self._outputs = {
             name: model.create_output_buffer_by_name("translate", name)
             for name in details
@@ -25,10 +25,13 @@ class Translator(translate.Translator):
     def _run_compiled(self, text):
         self._input.write(text)
         self._model.run_by_name("translate", {"text": self._input}, self._outputs)
-        return {
-            name: self._outputs[name].read(self._sizes[name], dtype)
-            for name, dtype in OUTPUTS.items()
-        }
+        return {name: self._read(name, shape) for name, shape in self._shapes.items()}
+
+    def _read(self, name, shape):
+        numbers = self._outputs[name].read(
+            int(np.prod(shape)), TYPES.get(name, np.int32)
+        )
+        return numbers.reshape(shape)
 
     def close(self):
         super().close()

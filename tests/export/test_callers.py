@@ -24,6 +24,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "export"
 CALLERS = [
     "python/translate.py",
     "python/translate_compiled.py",
+    "python/marks.py",
     "android/Translator.kt",
     "ios/Translator.swift",
     "ios/TensorFlowLiteModel.swift",
@@ -237,8 +238,8 @@ def test_damaged_files_are_refused_in_a_sentence(tmp_path, monkeypatch):
 def test_sentences_and_lines_are_translated_and_joined(module, described):
     translate = module.Translator(described)
     text = "Ein Hund rennt 37. Grüße, 猫!  Hund rennt.\n\nEin Hund\nHund. "
-    assert translate(8 * text) == ((8 * text).strip(), False)
-    assert translate(" \n ") == translate("") == ("", False)
+    assert translate(8 * text) == ((8 * text).strip(), False, [])
+    assert translate(" \n ") == translate("") == ("", False, [])
     with pytest.raises(ValueError, match="A sentence has 132 bytes, at most 131."):
         translate("Hund rennt. " + "X" * 132)
     with pytest.raises(ValueError, match="has more tokens than the file takes"):
@@ -252,6 +253,7 @@ def test_an_output_without_its_end_is_truncated(module, tmp_path):
         assert module.Translator(path)("Ein Hund. Hund") == (
             "Ein Hund. Hund",
             truncated,
+            [],
         )
 
 
@@ -286,7 +288,7 @@ def test_a_file_of_8_tokens_says_what_it_cuts(module, short_file, trained_transl
         (expected,) = trained_translator.translate([text], max_length=8)
         source_ids = np.array(trained_translator.encode([text]))
         ids = np.asarray(greedy_search(trained_translator.model, source_ids, 8))
-        assert result == (expected, trained_translator.model.end_id not in ids)
+        assert result == (expected, trained_translator.model.end_id not in ids, [])
         ended[result.truncated] += 1
     assert all(ended)
     both = translate("one two. " + "small tree " * 9)
@@ -306,7 +308,7 @@ def test_a_file_of_something_else_is_refused_in_a_sentence(tmp_path, monkeypatch
             translate.Translator(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", CALLERS[2:4])
+@pytest.mark.parametrize("name", CALLERS[3:5])
 def test_what_never_ran_on_a_phone_says_so(name):
     caller = (FOLDER / name).read_text(encoding="utf-8")
     first = " ".join(re.findall(r"^// ?(.*)", caller, re.MULTILINE))

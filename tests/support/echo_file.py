@@ -46,8 +46,8 @@ class Echo(tf.Module):
         autograph=False,
     )
     def translate(self, text):
-        ids, count = self.encode(text)
-        said, _ = self.decode(ids)
+        ids, count, _ = self.encode(text)
+        said, _, _ = self.decode(ids)
         fits = count <= MAX_TOKENS
         return {
             "text": tf.cast(tf.where(fits, tf.cast(said, tf.int32), 0), tf.uint8),

@@ -5,16 +5,13 @@ import importlib
 import json
 import random
 import re
-from pathlib import Path
 
 import pytest
 import word_reversal
-from marked_texts import marked_case
+from marked_texts import CASES, FOLDER, marked_case, marked_in_python
 
 from keras_vanilla import export
 
-FOLDER = Path(__file__).resolve().parents[2] / "export" / "python"
-CASES = Path(__file__).parents[1] / "support" / "linked_words.json"
 CASES = json.loads(CASES.read_text(encoding="utf-8"))
 VOID = {"br", "img"}
 
@@ -74,31 +71,13 @@ def test_what_a_file_does_not_say_is_none():
     assert of(case["source"], text, {"text": text}) == []
 
 
-def fake_translator(plain, translation, links):
-    """A function that gives a translation whose words are linked by their numbers."""
-    words, translate = imported("words"), imported("translate")
-    sources = [match.span() for match in re.finditer(r"\S+", plain)]
-
-    def translator(text):
-        assert text == plain
-        linked = [
-            words.Word(*match.span(), *(sources[link] if link >= 0 else (0, 0)), 1.0)
-            for match, link in zip(re.finditer(r"\S+", translation), links, strict=True)
-        ]
-        return translate.Translation(translation, False, linked)
-
-    return translator
-
-
-def translated(case):
-    marked = imported("marked_text")
-    plain = case.get("plain", imported("marks").read_marks(case["text"])[0])
-    translator = fake_translator(plain, case["translation"], case["links"])
-    return marked.translate_marked(translator, case["text"])
+@pytest.fixture
+def translated(monkeypatch):
+    return lambda case: marked_in_python(case, monkeypatch)
 
 
 @pytest.mark.parametrize("case", CASES["marked"], ids=lambda case: case["text"])
-def test_marks_go_with_their_words(case):
+def test_marks_go_with_their_words(case, translated):
     assert translated(case) == case["expected"]
 
 
@@ -124,7 +103,7 @@ class Parser(html.parser.HTMLParser):
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_each_mark_occurs_once_and_balanced(seed):
+def test_each_mark_occurs_once_and_balanced(seed, translated):
     case = marked_case(random.Random(seed))
     text = translated(case)
     for tag in case["tags"]:
@@ -137,7 +116,7 @@ def test_each_mark_occurs_once_and_balanced(seed):
     assert sorted(words) == sorted(case["others"]), (case, text)
 
 
-def test_a_pair_marks_what_it_marked():
+def test_a_pair_marks_what_it_marked(translated):
     """Where no element is inside out: words of an element stay in it."""
     for seed in range(100):
         draw = random.Random(seed)

@@ -1,5 +1,11 @@
 """Random marked texts, and translations of them that a fake translator gives."""
 
+import importlib
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "export" / "python"
+CASES = Path(__file__).with_name("linked_words.json")  # also those of words
 KEPT = [
     "3.14",
     "2026-11-23",
@@ -45,6 +51,32 @@ def marked_case(draw):
         "others": others,
         "tags": tags,
     }
+
+
+def marked_in_python(case, monkeypatch):
+    """What `export/python/marked_text.py` gives for a case.
+
+    Args:
+        case: dict with `text`, `translation`, and in `links` for each of its words
+            the number of the source's word; `plain`, if what is translated matters.
+        monkeypatch: pytest's.
+    """
+    monkeypatch.syspath_prepend(FOLDER)
+    marked_text = importlib.import_module("marked_text")
+    return marked_text.translate_marked(lambda text: _linked(case, text), case["text"])
+
+
+def _linked(case, text):
+    assert text == case.get("plain", text)
+    word = importlib.import_module("words").Word
+    sources = [match.span() for match in re.finditer(r"\S+", text)]
+    places = [match.span() for match in re.finditer(r"\S+", case["translation"])]
+    words = [
+        word(*place, *(sources[link] if link >= 0 else (0, 0)), 1.0)
+        for place, link in zip(places, case["links"], strict=True)
+    ]
+    translation = importlib.import_module("translate").Translation
+    return translation(case["translation"], False, words)
 
 
 def _wrong(draw, i):

@@ -48,6 +48,17 @@ def short(trained_translator, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def linked(trained_translator, tmp_path_factory):
+    """A file that says which words belong together, and how sure it is."""
+    path = tmp_path_factory.mktemp("linked") / "linked.tflite"
+    outputs = ["alignment", "confidence"]
+    limits = {"max_bytes": 131, "max_source_length": 40, "max_length": 59}
+    options = {"outputs": outputs, "check": "structure", "quantize": None}
+    export.tflite(trained_translator, path, **limits, **options)
+    return path
+
+
 @pytest.fixture
 def setting(browser):
     return {"chromium": browser, "screenshots": str(FOLDER / "screenshots")}

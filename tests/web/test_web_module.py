@@ -9,6 +9,7 @@ import subprocess
 
 import echo_file
 import pytest
+from marked_texts import CASES, marked_case, marked_in_python
 from web_setting import (
     ECHOED,
     FOLDER,
@@ -41,6 +42,15 @@ def test_its_modules_work_without_a_browser(echo, tmp_path):
         "texts": texts,
     }
     node("modules", setting, tmp_path)
+
+
+@NEEDS_NODE
+def test_its_words_and_marks_are_those_of_python(monkeypatch, tmp_path):
+    random_cases = [marked_case(random.Random(seed)) for seed in range(300)]
+    for case in random_cases:
+        case["expected"] = marked_in_python(case, monkeypatch)
+    setting = {"page": str(PAGE), "cases": str(CASES), "random": random_cases}
+    node("words", setting, tmp_path)
 
 
 @NEEDS_NODE

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import echo_file
 import pytest
 import tensorflow as tf
+import word_reversal
 from web_setting import (
     ECHOED,
     TOO_MANY_TOKENS,
@@ -122,6 +123,14 @@ def test_it_translates_as_python_does(
         setting["facts"] = ["An echo", "German to Brazilian Portuguese", "12,345"]
         setting["facts"] += ["131 bytes", "40 tokens", "not stated", "CC0"]
         node("translates", setting, tmp_path)
+
+
+def test_words_show_what_they_translate(setting, runtime, echo, linked, tmp_path):
+    with served(echo, runtime) as plain, served(linked, runtime) as url:
+        setting["urls"] = {"echo": plain, "linked": url}
+        names = zip(word_reversal.DUTCH, word_reversal.ENGLISH, strict=True)
+        setting["partners"] = {dutch: name for dutch, name in names if dutch == "een"}
+        node("links", setting, tmp_path)
 
 
 def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):

@@ -3,7 +3,8 @@ export class TranslatorError extends Error {
   /**
    * @param {import('./translate.js').ErrorCode} code "missing", "not-tflite", "damaged",
    *     "not-ours", "other-format" or "runtime" while it loads; "too-long",
-   *     "too-many-tokens", "damaged", "failed", "replaced" or "closed" while it translates.
+   *     "too-many-tokens", "damaged", "failed", "replaced", "closed" or "not-linked" while it
+   *     translates.
    * @param {string} message One sentence.
    */
   constructor(code, message) {

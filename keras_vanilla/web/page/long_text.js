@@ -8,9 +8,10 @@ const OF_ONE_PIECE = [...TOO_LONG, 'damaged', 'failed']; // the next piece may b
 /**
  * Yields the translation of a text piece by piece, each as soon as it is there.
  *
- * A piece has its `source`, the number of its `sentence`, the white space `before` its
- * translation, and what `translate` resolves with, or the `error` it rejects with. The
- * pieces of one sentence that is too long have the same number.
+ * A piece has its `source`, the place where it begins in the text, the number of its
+ * `sentence`, the white space `before` its translation, and what `translate` resolves with,
+ * or the `error` it rejects with. The pieces of one sentence that is too long have the same
+ * number.
  *
  * @param {string} text
  * @param {function(string): Promise<Object>} translate As `Translator.translateSentence`.
@@ -20,13 +21,16 @@ export async function* translatePieces(text, translate) {
   const whole = text.split(/(?<=\n)/).flatMap(sentences);
   let space = '';
   let last;
+  let end = 0;
   for (const [sentence, long] of whole.entries()) {
     for await (const { source, ...result } of cutToFit(long, translate)) {
       const body = source.trim();
+      const begin = end + source.indexOf(body);
+      end += source.length;
       space += source.slice(0, source.indexOf(body));
       if (body) {
         const before = space || spaceAfter(last);
-        yield { source: body, sentence, before, ...result };
+        yield { source: body, begin, sentence, before, ...result };
         last = result.text ?? body;
         space = '';
       }

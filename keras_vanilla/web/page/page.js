@@ -5,6 +5,7 @@ import { addButtons, textInAddress } from './buttons.js';
 import { $ } from './element.js';
 import { showAll, showPiece } from './result.js';
 import { loadTranslator } from './translate.js';
+import { addWordLinks, forgetWord } from './word_links.js';
 
 const MODEL = new URL('translator.tflite', document.baseURI);
 const PAUSE = 120; // milliseconds after the last key before the translation begins
@@ -30,6 +31,7 @@ async function start() {
   $('again').addEventListener('click', () => location.reload());
   window.addEventListener('hashchange', fillFromAddress);
   addButtons(() => changed(0));
+  addWordLinks();
   fillFromAddress();
   try {
     await prepareForOffline();
@@ -113,6 +115,7 @@ async function describe(description) {
 /** Translates the text box, after a pause in which nothing more is typed. */
 function changed(pause = PAUSE) {
   document.body.classList.add('stale'); // until `update` has translated it
+  forgetWord();
   clearTimeout(timer);
   timer = setTimeout(update, pause);
 }

@@ -1,6 +1,7 @@
 /** The translation on the page, and what there is to say about it. */
 
 import { $ } from './element.js';
+import { offerWords, wordNodes } from './word_links.js';
 
 /**
  * Shows a piece as soon as it is translated; what stood there before goes.
@@ -18,6 +19,7 @@ export function showPiece(piece, place) {
 /** Shows what there is to say when all pieces are translated. */
 export function showAll(pieces, translator) {
   keepFirst(pieces.length);
+  offerWords(pieces);
   const translations = pieces.filter((piece) => piece.text);
   $('copy').hidden = translations.length === 0;
   $('link').hidden = $('clear').hidden = $('source').value === '';
@@ -41,12 +43,12 @@ function keepFirst(count) {
  * A piece's translation, with an ellipsis if it is cut off; or its source, underlined, if
  * there is none.
  */
-function nodeOf({ before, source, text, truncated, error }) {
-  if (!error && !truncated) return new Text(before + text);
+function nodeOf({ before, source, text, words = [], truncated, error }) {
+  if (!error && !truncated && words.length === 0) return new Text(before + text);
   const node = document.createElement('span');
   const part = document.createElement(error ? 'mark' : 'span');
   part.className = truncated ? 'cut-off' : '';
-  part.textContent = error ? source : text;
+  part.append(...(error ? [source] : wordNodes(text, words)));
   node.append(before, part);
   return node;
 }

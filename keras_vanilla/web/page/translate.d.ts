@@ -11,7 +11,8 @@ export type ErrorCode =
   | 'too-many-tokens'
   | 'failed'
   | 'replaced'
-  | 'closed';
+  | 'closed'
+  | 'not-linked';
 
 /** One sentence for a user, and a `code` for a program. */
 export class TranslatorError extends Error {
@@ -38,6 +39,7 @@ export interface Description {
   model_license: string | null;
   data: string | null;
   data_license: string | null;
+  outputs?: ('alignment' | 'confidence')[];
   end_id?: number | null;
   oldest_runtime?: string | null;
 }
@@ -60,10 +62,26 @@ export interface TextOptions extends SentenceOptions {
   replaces?: string;
 }
 
+/**
+ * A word of a translation, in indices of the two strings. What a file does not say, which
+ * `export --outputs` adds, is null.
+ */
+export interface Word {
+  begin: number;
+  end: number;
+  /** The word that it translates, as the model's attention says; empty if there is none. */
+  sourceBegin: number | null;
+  sourceEnd: number | null;
+  /** The lowest probability of its tokens. */
+  confidence: number | null;
+}
+
 export interface SentenceTranslation {
   text: string;
   /** Whether it is only the beginning: the file gives no more tokens. */
   truncated: boolean;
+  /** None if the file was exported without `--outputs`. */
+  words: Word[];
   /** The log-probability; of a beam search, over the length penalty. */
   score: number;
   /** The time it took when it was computed. */
@@ -74,6 +92,8 @@ export interface SentenceTranslation {
 interface Source {
   /** Without the white space around it. */
   source: string;
+  /** Where it begins in the text. */
+  begin: number;
   /** The number of its sentence; pieces of a sentence that was too long share one. */
   sentence: number;
   /** The white space before its translation. */
@@ -89,12 +109,15 @@ export interface FailedPiece extends Source {
   error: TranslatorError;
   text?: undefined;
   truncated?: undefined;
+  words?: undefined;
 }
 
 export type Piece = TranslatedPiece | FailedPiece;
 
 export interface Translation {
   text: string;
+  /** None if the file was exported without `--outputs`. */
+  words: Word[];
   /** Whether the translation of any piece is. */
   truncated: boolean;
   /** Whether a sentence was longer than the file takes, and was translated in parts. */
@@ -111,6 +134,9 @@ export class Translator {
 
   /** Translates a text of any length, sentence by sentence. */
   translate(text: string, options?: TextOptions): Promise<Translation>;
+
+  /** Translates a text with inline tags, such as `<b>`, and carries them over. */
+  translateMarked(text: string, options?: TextOptions): Promise<string>;
 
   /** As `translate`, but yields each piece as soon as it is there. */
   pieces(text: string, options?: TextOptions): AsyncGenerator<Piece, void, undefined>;

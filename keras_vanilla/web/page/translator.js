@@ -3,7 +3,10 @@
 import { readDescription, requireChecksum } from './description.js';
 import { TranslatorError } from './errors.js';
 import { translatePieces } from './long_text.js';
+import { putMarks } from './marked_text.js';
+import { readMarks } from './marks.js';
 import { SentenceQueue } from './sentence_queue.js';
+import { moved, wordsOfSentence } from './words.js';
 
 const OLD_END_ID = 3; // of files of version 0.5.0, which do not state it
 
@@ -63,11 +66,32 @@ export class Translator {
     }
     return {
       text: pieces.map((piece) => piece.before + piece.text).join(''),
+      words: wordsOfText(pieces),
       truncated: pieces.some((piece) => piece.truncated),
       split: pieces.some(({ sentence }, i) => sentence === pieces[i - 1]?.sentence),
       milliseconds: pieces.reduce((sum, piece) => sum + piece.milliseconds, 0),
       pieces,
     };
+  }
+
+  /**
+   * Translates a text with inline tags, such as `<b>`, and returns it with them.
+   *
+   * Every tag of the text occurs once in the translation, around the words that translate
+   * those it marked; code between back-ticks, addresses, numbers and entities are copied.
+   *
+   * @param {string} text
+   * @param {{signal?: AbortSignal, replaces?: string}} [options] As in `translate`.
+   * @throws {TranslatorError} As `translate`, and "not-linked" if the file does not say which
+   *     words belong together.
+   */
+  async translateMarked(text, options) {
+    const { plain, marks } = readMarks(text);
+    const result = await this.translate(plain, options);
+    if (marks.length === 0) return result.text;
+    const isLinked = typeof result.words[0]?.sourceBegin === 'number';
+    if (result.text.trim() && !isLinked) throw notLinked();
+    return putMarks(plain, marks, result);
   }
 
   /** As `translate`, but yields each piece as soon as it is there; see long_text.js. */
@@ -82,10 +106,9 @@ export class Translator {
    *
    * @param {string} text At most `maxBytes` bytes of UTF-8.
    * @param {{signal?: AbortSignal}} [options]
-   * @returns {Promise<{text: string, truncated: boolean, score: number,
-   *     milliseconds: number}>} The translation; whether it is only its beginning, because
-   *     the file gives no more tokens; its log-probability over the length penalty; and
-   *     the time it took.
+   * @returns {Promise<import('./translate.js').SentenceTranslation>} The translation;
+   *     whether it is only its beginning, because the file gives no more tokens; its words;
+   *     its log-probability over the length penalty; and the time it took.
    * @throws {TranslatorError} "too-long", "too-many-tokens", "damaged", "failed" or
    *     "closed"; or the signal's reason.
    */
@@ -93,11 +116,13 @@ export class Translator {
     const size = new TextEncoder().encode(text).length;
     if (size > this.maxBytes) throw tooLong(size, this.maxBytes);
     const result = await this.#queue.request({ text }, { signal });
-    const { bytes, ids, score, milliseconds } = result;
+    const { bytes, ids, score, tokens, milliseconds } = result;
     if (Number.isNaN(score)) throw tooManyTokens(this.description.max_source_tokens);
     const endId = this.description.end_id ?? OLD_END_ID;
     const truncated = bytes.length > 0 && !ids.includes(endId);
-    return { text: decoded(bytes, score), truncated, score, milliseconds };
+    const translation = decoded(bytes, score);
+    const words = wordsOfSentence(text, translation, tokens);
+    return { text: translation, truncated, words, score, milliseconds };
   }
 
   /** Ends the worker and frees its memory; what is not translated by then is "closed". */
@@ -112,6 +137,23 @@ export class Translator {
     this.#current.set(name, controller);
     return signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
   }
+}
+
+/** The words of all pieces, in places of the whole texts. */
+function wordsOfText(pieces) {
+  let end = 0;
+  return pieces.flatMap(({ before, text, begin, words }) => {
+    const shift = end + before.length;
+    end = shift + text.length;
+    return words.map((word) => moved(word, shift, begin));
+  });
+}
+
+function notLinked() {
+  return new TranslatorError(
+    'not-linked',
+    'The file links no words: export it with --outputs alignment.',
+  );
 }
 
 function loadingError({ code, message }, runtime) {

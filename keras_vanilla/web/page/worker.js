@@ -70,10 +70,21 @@ async function translate(text) {
   const begin = performance.now();
   const outputs = await model.run('translate', { text: input });
   const milliseconds = performance.now() - begin;
-  const [octets, ids, [score]] = ['text', 'ids', 'score'].map((name) =>
-    outputs[name].toTypedArray(),
-  );
+  const numbers = (name) => outputs[name]?.toTypedArray();
+  const [octets, ids, [score]] = ['text', 'ids', 'score'].map(numbers);
+  const tokens = aboutTokens(...['text_ends', 'source_spans', 'confidence'].map(numbers));
   [input, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
   const end = octets.findLastIndex((octet) => octet !== 0) + 1; // zeros follow the text
-  return { bytes: octets.slice(0, end), ids, score, milliseconds };
+  return { bytes: octets.slice(0, end), ids, score, tokens, milliseconds };
+}
+
+/** What `export --outputs` makes a file say of the tokens that have text, if it does. */
+function aboutTokens(ends, spans, confidence) {
+  if (!ends) return undefined;
+  const count = ends.indexOf(ends.at(-1)) + 1;
+  return {
+    ends: ends.slice(0, count),
+    spans: spans?.slice(0, 2 * count),
+    confidence: confidence?.slice(0, count),
+  };
 }

@@ -1,0 +1,98 @@
+/** Inline tags of a text, and parts of it that are not translated. */
+
+const TAG = /<(?:!--[^]*?--|\/?[A-Za-z](?:[^<>"']|"[^"]*"|'[^']*')*)>/u;
+const W = '[\\p{L}\\p{N}_]'; // what Python's \w is
+const KEPT = [
+  '`(?:[^`<]|<(?![A-Za-z/!]))+`',
+  '&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]+|#[xX][0-9A-Fa-f]+);',
+  `(?:https?://|(?<!${W})www\\.)[^\\s<>"\`]*(?:${W}|[/#&=%~+\\-])`,
+  `(?<![\\p{L}\\p{N}_.+\\-])[\\p{L}\\p{N}_.+\\-]+@[\\p{L}\\p{N}_\\-]+` +
+    `(?:\\.[\\p{L}\\p{N}_\\-]+)+`,
+  `(?<!${W})\\p{Nd}+(?:[.,:/\\-]\\p{Nd}+)*(?![.,:/\\-]?${W})`, // 3.14, 2026-11-23
+  // A4, x86-64, v1.2
+  `(?<!${W})(?=(?:${W}+[.:/\\-])*${W}*\\p{Nd})[\\p{L}\\p{Nl}\\p{No}_]${W}*(?:[.:/\\-]${W}+)*`,
+].join('|');
+const MARKS = new RegExp(`(?<tag>${TAG.source})|(?<kept>${KEPT})`, 'gu');
+const VOID = new Set(
+  'area base br col embed hr img input link meta source track wbr'.split(' '),
+);
+const BREAKS = ['br', 'hr', 'img']; // where they separate words, so does a space
+
+/**
+ * A tag, an element or a kept part, and the characters of the text it marks.
+ *
+ * `begin` and `end` are places between the words of the translation, given later.
+ */
+class Mark {
+  closing = '';
+  children = [];
+  begin = 0;
+  end = 0;
+
+  constructor(opening, place, kept) {
+    this.opening = opening;
+    this.sourceBegin = place;
+    this.sourceEnd = place;
+    this.kept = kept;
+  }
+
+  get hasText() {
+    return this.kept || this.children.some((child) => child.hasText);
+  }
+}
+
+/** The text without its tags, and its marks as a tree: `{ plain, marks }`. */
+export function readMarks(text) {
+  const opened = [new Mark('', 0, false)];
+  let plain = '';
+  let end = 0;
+  for (const { 0: found, index, groups } of text.matchAll(MARKS)) {
+    plain += text.slice(end, index);
+    end = index + found.length;
+    const mark = new Mark(found, plain.length, groups.tag === undefined);
+    if (mark.kept) {
+      plain += found;
+      mark.sourceEnd = plain.length;
+      opened.at(-1).children.push(mark);
+      continue;
+    }
+    const name = nameOf(found);
+    if (BREAKS.includes(name) && /\S$/u.test(plain) && /^\S/u.test(text.slice(end))) {
+      plain += ' ';
+    }
+    addTag(opened, mark, name);
+  }
+  endUnmatched(opened, 1);
+  return { plain: plain + text.slice(end), marks: opened[0].children };
+}
+
+function nameOf(tag) {
+  return /^<\/?([A-Za-z][^\s/>]*)/u.exec(tag)?.[1].toLowerCase() ?? '';
+}
+
+function addTag(opened, mark, name) {
+  const tag = mark.opening;
+  const closes = tag.startsWith('</');
+  if (closes) {
+    const depth = opened.findLastIndex(({ opening }) => opening && nameOf(opening) === name);
+    if (depth > 0) {
+      endUnmatched(opened, depth + 1);
+      const element = opened.pop();
+      element.closing = tag;
+      element.sourceEnd = mark.sourceBegin;
+      return;
+    }
+  }
+  opened.at(-1).children.push(mark);
+  const isVoid = tag.startsWith('<!') || tag.endsWith('/>') || VOID.has(name);
+  if (!closes && !isVoid) opened.push(mark);
+}
+
+/** Tags that nothing closes are void: what follows them is their parent's. */
+function endUnmatched(opened, depth) {
+  while (opened.length > depth) {
+    const unmatched = opened.pop();
+    opened.at(-1).children.push(...unmatched.children);
+    unmatched.children = [];
+  }
+}

@@ -29,11 +29,13 @@ class AttendedSource:
     """A model whose searches note the source token that each token attends to most.
 
     The weights are those of one decoder layer's cross-attention, averaged over its
-    heads, at the step that chooses the token; the source's end is not counted.
+    heads, at the step that chooses the token. The source's end does not count.
 
     Args:
         model: Transformer.
         layer: int or None. The decoder layer, from 0; None for `alignment_layer`.
+        first: int. The first source token that counts; 1 where the code of a language
+            is before each text.
     Attributes:
         layer: int.
     Raises:
@@ -47,7 +49,7 @@ class AttendedSource:
 
     noted = (ATTENDED,)
 
-    def __init__(self, model: Any, layer: int | None = None):
+    def __init__(self, model: Any, layer: int | None = None, first: int = 0):
         layers = model.num_decoder_layers
         layer = alignment_layer(layers) if layer is None else layer
         if not 0 <= layer < layers:
@@ -55,7 +57,7 @@ class AttendedSource:
                 f"`layer` must be one of the {layers} decoder layers, from 0. "
                 f"Received: {layer}"
             )
-        self._model, self.layer = model, layer
+        self._model, self.layer, self._first = model, layer, first
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -71,20 +73,25 @@ class AttendedSource:
         beams = () if beam_size is None else (beam_size,)
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         shape = (ops.shape(memory)[0], *beams)
-        real = ops.cast(memory_mask, "float32")
-        before_another = ops.pad(real, [[0, 0], [0, 1]])[:, 1:]  # all but the end
-        counted = ops.expand_dims(real * before_another, 1)  # (B, 1, S)
         attended = ops.zeros(shape, dtype="int32")
-        return {**cache, ATTENDED: attended, COUNTED: counted}
+        return {**cache, ATTENDED: attended, COUNTED: self._counted(memory_mask)}
 
     def decode_step(self, ids: Tensor, index: Tensor, cache: dict) -> tuple:
         """The model's, with what is noted of it in the cache."""
         weights = {}
         logits, cache = self._model.decode_step(ids, index, cache, weights)
-        weights = ops.mean(
-            weights[f"decoder/{self.layer}/cross"], axis=1
-        )  # (B, 1 or K, S)
+        weights = weights[f"decoder/{self.layer}/cross"]  # (B, N, 1 or K, S)
+        weights = ops.mean(weights, axis=1)
         # `ops.argmax` has operators on TensorFlow that no phone has.
         attended = ops.top_k(weights * cache[COUNTED], k=1)[1]
         attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))
         return logits, {**cache, ATTENDED: attended}
+
+    def _counted(self, memory_mask):
+        """(B, 1, S): 1 for the source tokens that count."""
+        counted = ops.cast(memory_mask, "float32")
+        if self._model.source_end:  # else the mask hides the end
+            counted *= ops.pad(counted, [[0, 0], [0, 1]])[:, 1:]
+        places = ops.arange(ops.shape(counted)[1])
+        counted *= ops.cast(ops.greater_equal(places, self._first), "float32")
+        return ops.expand_dims(counted, 1)

@@ -24,14 +24,15 @@ class SearchGraph(tf.Module):
         config: DecodingConfig.
         max_length: int or None. No output is longer, whatever the model allows.
         return_notes: bool. Return what the search notes of each token.
-        alignment: bool. Note the source token that each token attends to most.
+        first_source: int or None. Note the source token that each token attends to
+            most, and count them from this one on; see `AttendedSource`.
     Call arguments:
         source_ids: int32 tensor (B, S).
     Returns:
         Int32 tensor (B, L), L = min(S + 50, max_length); float32 scores (B,): the
         log-probabilities, in beam search divided by the length normalization. With
-        `return_notes` also a dict of notes (B, L): "log_probs", and with `alignment`
-        "attended".
+        `return_notes` also a dict of notes (B, L): "log_probs", and with
+        `first_source` "attended".
     """
 
     def __init__(
@@ -40,13 +41,13 @@ class SearchGraph(tf.Module):
         config: DecodingConfig,
         max_length: int | None = None,
         return_notes: bool = False,
-        alignment: bool = False,
+        first_source: int | None = None,
     ):
         super().__init__()
         self.weights = [weight.value for weight in model.weights]
-        searched = _GrowingCaches(
-            AttendedSource(model) if alignment else model, max_length
-        )
+        if first_source is not None:
+            model = AttendedSource(model, first=first_source)
+        searched = _GrowingCaches(model, max_length)
         self._search = lambda source_ids: run_search(
             searched,
             source_ids,

@@ -58,7 +58,11 @@ class TextForm(tf.Module):
             limits.max_source_length,
             limits.output_length,
         )
-        self._search = _OneSentence(model, limits, config, outputs)
+        settings = {"return_notes": bool(outputs)}
+        if "alignment" in outputs:  # a code before the text is no word of it
+            has_code = getattr(translator.tokenizer, "code", None) is not None
+            settings["first_source"] = int(has_code)
+        self._search = _OneSentence(model, limits, config, **settings)
 
     def signatures(self) -> dict:
         """The file's functions by name."""
@@ -187,15 +191,11 @@ class _OneSentence(tf.Module):
         count: int32 tensor (). The sentence's number of ids, at least 1.
     Returns:
         Int32 tensor (L,), with pads at its end; float32 tensor (), the score; and a
-        dict of tensors (L,), what is noted of each token for the `outputs`.
+        dict of tensors (L,), what is noted of each token.
     """
 
-    def __init__(self, model, limits, config, outputs=()):
+    def __init__(self, model, limits, config, **settings):
         super().__init__()
-        settings = {
-            "return_notes": bool(outputs),
-            "alignment": "alignment" in outputs,
-        }
         self._search = SearchGraph(model, config, limits.max_length, **settings)
         self._pads = [model.pad_id] * limits.output_length
 

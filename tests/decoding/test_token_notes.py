@@ -99,6 +99,25 @@ def test_of_every_hypothesis_of_a_beam_search(settings):
     np.testing.assert_allclose(sums, scores, atol=1e-4)
 
 
+@pytest.mark.parametrize("source_end, first", [(True, 1), (False, 0), (False, 1)])
+def test_other_source_tokens_do_not_count(source_end, first):
+    model = make_model(source_end=source_end)
+    noting = AttendedSource(model, first=first)
+    ids, _, notes = greedy_search(noting, SOURCES[:2], return_notes=True)
+    for source, hypothesis, attended in zip(
+        SOURCES, np.asarray(ids), np.asarray(notes["attended"]), strict=False
+    ):
+        inputs = {
+            "source_ids": source[None],
+            "target_ids": np.array([[model.start_id, *hypothesis[:-1]]]),
+        }
+        weights = model.attention_weights(inputs)["decoder/1/cross"][0].mean(axis=0)
+        words = slice(first, list(source).index(END))
+        count = (hypothesis != model.pad_id).sum()
+        expected = first + weights[:count, words].argmax(axis=1)
+        np.testing.assert_array_equal(attended[:count], expected)
+
+
 def test_a_model_may_have_nothing_to_be_noted():
     *_, notes = greedy_search(make_model(), SOURCES, return_notes=True)
     assert set(notes) == {"log_probs"}

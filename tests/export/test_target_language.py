@@ -2,7 +2,10 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import sentencepiece
+from ai_edge_litert.interpreter import Interpreter
 from marian_texts import SOURCE, learn_models, write_files
 from models import make_model
 
@@ -45,12 +48,31 @@ def test_tokenizer_without_codes_stays_as_it_is():
     assert in_target_language(translator, "fr") is translator
 
 
+def assert_spans_are_of_the_text(path, translator, code):
+    """What the file says is attended to is a piece; not a code that is not there."""
+    run = Interpreter(str(path)).get_signature_runner("translate")
+    peer = sentencepiece.SentencePieceProcessor(
+        model_proto=translator.tokenizer.source_model
+    )
+    for line in SOURCE[:5]:
+        octets = (code + line).encode().ljust(LIMITS["max_bytes"], b"\0")
+        said = run(text=np.frombuffer(octets, "uint8"))
+        model, ids = translator.model, said["ids"]
+        has_text = (ids != model.pad_id) & (ids != model.end_id)
+        spans = {tuple(span) for span in said["source_spans"][has_text].tolist()}
+        pieces = peer.encode_as_proto(line.encode()).pieces
+        allowed = {(len(code) + x.begin, len(code) + x.end) for x in pieces}
+        assert spans and spans <= allowed | ({(0, len(code))} if code else set())
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("language", ["zho-Hans", None])
 def test_file_translates_as_keras(translator, tmp_path, language):
     path = tmp_path / "x.tflite"
     about = {} if language is None else {"target_language": language}
-    export.tflite(translator, path, quantize=None, check="structure", **LIMITS, **about)
+    settings = {"quantize": None, "check": "structure", "outputs": ["alignment"]}
+    export.tflite(translator, path, **settings, **LIMITS, **about)
+    assert_spans_are_of_the_text(path, translator, "" if language else ">>deu<<")
     lines = [*SOURCE[:11], "é ¢ дом 🙂🙂", "", ">>fra<<", ">> a << b"]
     if language is None:
         lines += [f">>deu<< {line}" for line in SOURCE[:5]]

@@ -102,7 +102,7 @@ class MarianTextEncoder(TextEncoder):
 
     def _tokens(self, octets):
         pieces, written, octets, spans = self._pieces(octets)
-        starts, ends = tf.unstack(written, axis=1)
+        starts, ends = written[:, 0], written[:, 1]  # UNPACK refuses none
         texts = self._look_up_text(octets, starts, ends - starts)
         ids = tf.where(pieces == self._unknown, texts, pieces)
         return tf.where(ids < self._size, ids, self._unknown), spans

@@ -18,8 +18,8 @@ import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.withContext
 import org.tensorflow.lite.InterpreterApi
 
-/** [truncated]: a sentence reached the file's longest output before its end. */
-data class Translation(val text: String, val truncated: Boolean)
+/** [truncated]: a sentence reached the longest output before its end. [tokens]: see Tokens.kt. */
+data class Translation(val text: String, val truncated: Boolean, val tokens: List<Token>)
 
 /** Make one and keep it: the file is opened with the first text, off the UI thread. */
 class Translator private constructor(private val open: () -> Model) : AutoCloseable {
@@ -50,14 +50,17 @@ class Translator private constructor(private val open: () -> Model) : AutoClosea
         withContext(oneAtATime) {
             check(!closed) { "The translator is closed" }
             val model = model ?: open().also { model = it }
-            val (joined, cut) = StringBuilder() to mutableListOf<Boolean>()
+            val (joined, tokens) = StringBuilder() to mutableListOf<Token>()
+            var (cut, begin) = false to 0
             for (piece in sentences(text, language)) {
                 ensureActive()
                 val result = model.run(piece.trim())
+                tokens += result.tokens.map { it.movedBy(begin + piece.indexOf(piece.trim())) }
+                begin += piece.length
                 joined.append(result.text).append(spaceAfter(piece, result.text))
-                cut += result.truncated
+                cut = cut || result.truncated
             }
-            Translation(joined.trim().toString(), cut.any { it })
+            Translation(joined.trim().toString(), cut, tokens)
         }
 
     /** Frees the memory, after the texts that wait; does not block. */
@@ -84,13 +87,15 @@ private class Model(bytes: ByteBuffer, threads: Int) {
         val octets = sentence.encodeToByteArray()
         require(octets.size <= maxBytes) { "A sentence has ${octets.size} bytes, at most $maxBytes" }
         val (text, ids, score) = Triple(ByteArray(size), IntArray(tokens), FloatBuffer.allocate(1))
-        val outputs = mapOf<String, Any>("text" to text, "ids" to ids, "score" to score)
+        val tokenOutputs = TokenOutputs(interpreter, tokens)
+        val outputs = mapOf("text" to text, "ids" to ids, "score" to score) + tokenOutputs.buffers
         val input = mapOf<String, Any>("text" to octets.copyOf(maxBytes)) // zeros behind it
         interpreter.runSignature(input, outputs, "translate")
         require(!score.get(0).isNaN()) { "A sentence has more tokens than the file takes" }
         val translation = text.decodeToString(0, text.indexOfLast { it != 0.toByte() } + 1)
         val hasEnd = endId == null || endId in ids // files of version 0.5.0 do not state it
-        return Translation(translation, translation.isNotEmpty() && !hasEnd)
+        val cut = translation.isNotEmpty() && !hasEnd
+        return Translation(translation, cut, tokenOutputs.tokens(octets, text))
     }
 }
 

@@ -15,17 +15,17 @@ import pytest
 
 FOLDER = Path(__file__).with_name("kotlin")
 GUIDE = FOLDER.parents[2] / "export" / "README.md"
-CALLER = FOLDER.parents[2] / "export" / "android" / "Translator.kt"
+CALLERS = (FOLDER.parents[2] / "export" / "android").glob("*.kt")
 COMPILER = FOLDER / "node_modules" / "kotlin-compiler"
 LIBRARIES = [
     COMPILER / "lib" / f"{name}.jar"
     for name in ("kotlin-stdlib", "kotlinx-coroutines-core-jvm")
 ]
 EXPECTED = {
-    "text": r"Translation(text=ONE TWO. THREE FOUR!\n\nFIVE\nSIX., truncated=false)",
-    "chinese": "Translation(text=一二。三, truncated=false)",
-    "nothing": "Translation(text=, truncated=false)",
-    "cut": "Translation(text=ONE. CUT IT. TWO, truncated=true)",
+    "text": r"Translation(text=ONE TWO. THREE FOUR!\n\nFIVE\nSIX., truncated=false, tokens=[])",
+    "chinese": "Translation(text=一二。三, truncated=false, tokens=[])",
+    "nothing": "Translation(text=, truncated=false, tokens=[])",
+    "cut": "Translation(text=ONE. CUT IT. TWO, truncated=true, tokens=[])",
     "bytes": "A sentence has 41 bytes, at most 40",
     "tokens": "A sentence has more tokens than the file takes",
     "asset": "ONE. TWO",
@@ -34,7 +34,8 @@ EXPECTED = {
     "updated": "true",
     "refused": "true",
     "cancelled": "true",
-    "after": "Translation(text=STILL THERE, truncated=false)",
+    "after": "Translation(text=STILL THERE, truncated=false, tokens=[])",
+    "tokens of": "GRÜSSE,1,6,0.5| 猫.,6,9,0.33333334|X,12,13,0.5| Y,13,15,0.33333334",
     "closed": "The translator is closed",
     "open": "0",
 }
@@ -61,7 +62,7 @@ def compiled(tmp_path_factory):
     example = tmp_path_factory.mktemp("guide") / "Update.kt"
     _, code = re.findall(r"```kotlin\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     example.write_text(code)
-    command += ["-d", classes, CALLER, example, *FOLDER.glob("*.kt")]
+    command += ["-d", classes, *CALLERS, example, *FOLDER.glob("*.kt")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
     return classes, result.stderr

@@ -44,6 +44,11 @@ fun main(arguments: Array<String>) = runBlocking {
     show("cancelled", org.tensorflow.lite.runs < 1000)
     show("after", said("still there"))
 
+    org.tensorflow.lite.saysTokens = true
+    show("tokens of", translator.translate(" Grüße 猫. \n\nx y").tokens.joinToString("|") {
+        "${it.text},${it.sourceStart},${it.sourceEnd},${it.confidence}"
+    })
+
     translator.close()
     show("closed", said("a"))
     while (org.tensorflow.lite.open > 0) delay(5) // `close` does not wait

@@ -3,6 +3,7 @@ package org.tensorflow.lite
 
 import java.nio.ByteBuffer
 import java.nio.FloatBuffer
+import java.nio.IntBuffer
 
 interface Tensor {
     fun numBytes(): Int
@@ -19,6 +20,8 @@ interface InterpreterApi : AutoCloseable {
 
     fun getOutputTensorFromSignature(outputName: String, signatureKey: String): Tensor
 
+    fun getSignatureOutputs(signatureKey: String): Array<String>
+
     fun runSignature(inputs: Map<String, Any>, outputs: Map<String, Any>, signatureKey: String)
 
     override fun close()
@@ -29,9 +32,11 @@ interface InterpreterApi : AutoCloseable {
     }
 }
 
+private val TOKENS = listOf("text_ends", "source_spans", "confidence")
 val threads = mutableListOf<Int>() // of all options
 @Volatile var open = 0 // interpreters
 @Volatile var runs = 0
+@Volatile var saysTokens = false // as after `export --outputs alignment confidence`
 
 /** Gives back a text in capitals, 3 as its end; a text of more than 30 bytes is refused. */
 class Echo : InterpreterApi {
@@ -49,12 +54,16 @@ class Echo : InterpreterApi {
 
     override fun getOutputTensorFromSignature(outputName: String, signatureKey: String) = sized(64)
 
+    override fun getSignatureOutputs(signatureKey: String) =
+        (listOf("text", "ids", "score") + if (saysTokens) TOKENS else listOf()).toTypedArray()
+
     override fun runSignature(
         inputs: Map<String, Any>,
         outputs: Map<String, Any>,
         signatureKey: String,
     ) {
         check(open > 0 && signatureKey == "translate")
+        check(getSignatureOutputs(signatureKey).toSet().containsAll(outputs.keys))
         Thread.sleep(5)
         runs += 1
         val octets = inputs["text"] as ByteArray
@@ -65,6 +74,23 @@ class Echo : InterpreterApi {
         if ("cut" !in text) // else the output has no end
             (outputs["ids"] as IntArray)[text.length % 16] = 3
         (outputs["score"] as FloatBuffer).put(0, if (tooLong) Float.NaN else -1f)
+        if (saysTokens) describe(text, outputs)
+    }
+
+    /** Each token is a word with the space before it, and attends to itself. */
+    private fun describe(text: String, outputs: Map<String, Any>) {
+        val ends = text.indices.filter { it + 1 == text.length || text[it + 1] == ' ' }.map {
+            text.take(it + 1).encodeToByteArray().size
+        }
+        for (i in 0 until 16) {
+            val end = ends.getOrElse(i) { ends.lastOrNull() ?: 0 }
+            (outputs["text_ends"] as IntBuffer).put(i, end)
+            val isReal = i < ends.size
+            val begin = if (isReal && i > 0) ends[i - 1] else 0
+            (outputs["source_spans"] as IntBuffer).put(2 * i, begin)
+            (outputs["source_spans"] as IntBuffer).put(2 * i + 1, if (isReal) end else 0)
+            (outputs["confidence"] as FloatBuffer).put(i, if (isReal) 1f / (i + 2) else 0f)
+        }
     }
 
     override fun close() {

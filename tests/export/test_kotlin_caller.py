@@ -22,7 +22,8 @@ LIBRARIES = [
     for name in ("kotlin-stdlib", "kotlinx-coroutines-core-jvm")
 ]
 EXPECTED = {
-    "text": r"Translation(text=ONE TWO. THREE FOUR!\n\nFIVE\nSIX., truncated=false, tokens=[])",
+    "text": r"Translation(text=ONE TWO. THREE FOUR!\n\nFIVE\nSIX., "
+    "truncated=false, tokens=[])",
     "chinese": "Translation(text=一二。三, truncated=false, tokens=[])",
     "nothing": "Translation(text=, truncated=false, tokens=[])",
     "cut": "Translation(text=ONE. CUT IT. TWO, truncated=true, tokens=[])",

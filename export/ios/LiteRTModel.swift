@@ -28,10 +28,17 @@ final class Model {
     try inputs[0].write(octets)
     try model.run(inputs: inputs, outputs: outputs)
     return Output(
-      text: try read("text"), ids: try read("ids"), score: try read("score")[0])
+      text: try read("text"), ids: try read("ids"), score: try read("score")[0],
+      tokens: TokenOutput(
+        ends: try readIfThere("text_ends"), spans: try readIfThere("source_spans"),
+        confidence: try readIfThere("confidence")))
   }
 
   private func read<Number>(_ name: String) throws -> [Number] {
     try outputs[names.firstIndex(of: name)!].read()
+  }
+
+  private func readIfThere<Number>(_ name: String) throws -> [Number] {
+    names.contains(name) ? try read(name) : []
   }
 }

@@ -21,10 +21,17 @@ final class Model {
   func run(_ octets: [UInt8]) throws -> Output {
     try runner.invoke(with: ["text": Data(octets)])
     return Output(
-      text: try read("text"), ids: try read("ids"), score: try read("score")[0])
+      text: try read("text"), ids: try read("ids"), score: try read("score")[0],
+      tokens: TokenOutput(
+        ends: try readIfThere("text_ends"), spans: try readIfThere("source_spans"),
+        confidence: try readIfThere("confidence")))
   }
 
   private func read<Number>(_ name: String) throws -> [Number] {
     try runner.output(named: name).data.withUnsafeBytes { Array($0.bindMemory(to: Number.self)) }
+  }
+
+  private func readIfThere<Number>(_ name: String) throws -> [Number] {
+    runner.outputs.contains(name) ? try read(name) : []
   }
 }

@@ -5,10 +5,12 @@
 import Foundation
 import NaturalLanguage
 
-/// `isTruncated`: a sentence reached the file's longest output before its end.
+/// `isTruncated`: a sentence reached the file's longest output before its end. A file of
+/// `export --outputs` gives `tokens`, see Tokens.swift.
 struct Translation: Equatable, Sendable {
   let text: String
   let isTruncated: Bool
+  let tokens: [Token]
 }
 
 enum TranslatorError: Error, Equatable {
@@ -20,6 +22,7 @@ struct Output {
   let text: [UInt8]
   let ids: [Int32]
   let score: Float
+  let tokens: TokenOutput
 }
 
 /// Make one and keep it, with `await Task.detached { try Translator(file: url) }.value`.
@@ -36,16 +39,20 @@ actor Translator {
   /// Translates sentence by sentence, and keeps the lines; a task that is cancelled ends
   /// after a sentence.
   func translate(_ text: String) throws -> Translation {
-    var (joined, isTruncated) = ("", false)
+    var (joined, isTruncated, tokens, begin) = ("", false, [Token](), 0)
     for piece in sentences(of: text) {
       try Task.checkCancellation()
       let result = try translateSentence(
         piece.trimmingCharacters(in: .whitespacesAndNewlines))
       joined += result.text + space(after: piece, result.text)
       isTruncated = isTruncated || result.isTruncated
+      let blank = piece.prefix(while: \.isWhitespace).utf16.count
+      tokens += result.tokens.map { $0.moved(by: begin + blank) }
+      begin += piece.utf16.count
     }
     return Translation(
-      text: joined.trimmingCharacters(in: .whitespacesAndNewlines), isTruncated: isTruncated)
+      text: joined.trimmingCharacters(in: .whitespacesAndNewlines), isTruncated: isTruncated,
+      tokens: tokens)
   }
 
   func translateSentence(_ sentence: String) throws -> Translation {
@@ -57,7 +64,8 @@ actor Translator {
     let bytes = output.text.prefix((output.text.lastIndex { $0 != 0 } ?? -1) + 1)
     let hasEnd = endID.map(output.ids.contains) ?? true  // version 0.5.0 does not state it
     return Translation(
-      text: String(decoding: bytes, as: UTF8.self), isTruncated: !bytes.isEmpty && !hasEnd)
+      text: String(decoding: bytes, as: UTF8.self), isTruncated: !bytes.isEmpty && !hasEnd,
+      tokens: output.tokens.tokens(source: octets, text: output.text))
   }
 
   /// Frees the memory, after the text that is being translated.

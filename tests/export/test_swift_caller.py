@@ -30,6 +30,9 @@ EXPECTED = {
     "cancelled": "CancellationError()",
     "after": "STILL THERE false",
     "closed": "closed",
+    "tokens of": "GRÖSSE,1..<6,0.5| 猫.,6..<9,0.33333334|"
+    "X,12..<13,0.5| Y,13..<15,0.33333334",
+    "tokens without": "[]",
 }
 pytestmark = [
     pytest.mark.full,
@@ -75,10 +78,12 @@ def test_it_compiles_and_does_what_the_guide_says(runtime, language, tmp_path):
         *("-I", tmp_path, "-L", tmp_path, f"-l{runtime}", "-lNaturalLanguage"),
         "-lCryptoKit",
         *("-Xlinker", "-rpath", "-Xlinker", tmp_path, "-o", tmp_path / "program"),
-        *(CALLERS / "Translator.swift", CALLERS / f"{runtime}Model.swift"),
+        *(CALLERS / "Translator.swift", CALLERS / "Tokens.swift"),
+        CALLERS / f"{runtime}Model.swift",
         *(STUBS / "main.swift", example),
     )
     file = tmp_path / "translator.tflite"
     file.write_bytes(bytes(99_999) + b'{"version": "9", "end_id": 3}' + bytes(32))
-    output = run(tmp_path / "program", file)
+    linked = shutil.copy(file, tmp_path / "tokens.tflite")
+    output = run(tmp_path / "program", file, linked)
     assert dict(line.split(": ", 1) for line in output.splitlines()) == EXPECTED

@@ -27,10 +27,12 @@ public final class TensorBuffer {
 }
 
 public final class CompiledModel {
-  private let names = ["score", "text", "ids"]
+  private let names: [String]
 
   public init(filePath: String, environment: Environment, options: Options? = nil) throws {
     print("threads: 2")
+    let tokens = ["source_spans", "confidence", "text_ends"]
+    names = ["score", "text", "ids"] + (filePath.contains("tokens") ? tokens : [])
   }
 
   public func createInputBuffers(signatureIndex: Int = 0) throws -> [TensorBuffer] {
@@ -51,5 +53,9 @@ public final class CompiledModel {
   ) throws {
     let said = echo(try inputs[0].read())
     (outputs[0].values, outputs[1].values, outputs[2].values) = ([said.score], said.text, said.ids)
+    guard names.count > 3 else { return }
+    let tokens = echoedTokens(try inputs[0].read())
+    (outputs[3].values, outputs[4].values) = (tokens.spans, tokens.confidence)
+    outputs[5].values = tokens.ends
   }
 }

@@ -11,11 +11,16 @@ public final class Interpreter {
 
   public let signatureKeys = ["translate"]
 
+  private let saysTokens: Bool
+
   public init(modelPath: String, options: Options? = nil) throws {
+    saysTokens = modelPath.contains("tokens")
     print("threads: \(options?.threadCount ?? 0)")
   }
 
-  public func signatureRunner(with key: String) throws -> SignatureRunner { SignatureRunner() }
+  public func signatureRunner(with key: String) throws -> SignatureRunner {
+    SignatureRunner(saysTokens)
+  }
 }
 
 public struct Tensor {
@@ -24,6 +29,12 @@ public struct Tensor {
 
 public final class SignatureRunner {
   private var tensors = ["text": Data(count: 40)]
+  public let outputs: [String]
+
+  init(_ saysTokens: Bool) {
+    let tokens = saysTokens ? ["text_ends", "source_spans", "confidence"] : []
+    outputs = ["text", "ids", "score"] + tokens
+  }
 
   public func input(named name: String) throws -> Tensor { Tensor(data: tensors[name]!) }
 
@@ -34,5 +45,10 @@ public final class SignatureRunner {
     tensors["text"] = Data(said.text)
     tensors["ids"] = said.ids.withUnsafeBytes { Data($0) }
     tensors["score"] = withUnsafeBytes(of: said.score) { Data($0) }
+    let tokens = echoedTokens(Array(inputs["text"]!))
+    guard outputs.count > 3 else { return }
+    tensors["text_ends"] = tokens.ends.withUnsafeBytes { Data($0) }
+    tensors["source_spans"] = tokens.spans.withUnsafeBytes { Data($0) }
+    tensors["confidence"] = tokens.confidence.withUnsafeBytes { Data($0) }
   }
 }

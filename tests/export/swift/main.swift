@@ -37,3 +37,10 @@ show("cancelled", await long.value)
 show("after", await said("still there"))
 await translator.close()
 show("closed", await said("a"))
+
+let linkedFile = URL(fileURLWithPath: CommandLine.arguments[2])
+let linked = try Translator(file: linkedFile, threads: 2)
+let tokens = try await linked.translate(" Größe 猫. \n\nx y").tokens
+let described = tokens.map { "\($0.text),\($0.source!),\($0.confidence!)" }
+show("tokens of", described.joined(separator: "|"))
+show("tokens without", "\(try await Translator(file: file, threads: 2).translate("x").tokens)")

@@ -4,7 +4,8 @@ import functools
 import shutil
 import socket
 import subprocess
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from http.server import ThreadingHTTPServer
 
 import pytest
@@ -49,13 +50,22 @@ def developed(folder, port):
     vite = folder / "node_modules" / "vite" / "bin" / "vite.js"
     options = ["--host", "127.0.0.1", "--strictPort", "--port", str(port)]
     command = [shutil.which("node"), vite, *options]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
         try:
-            while b"Local:" not in process.stdout.readline():
-                assert process.poll() is None
+            wait_for(process, port)
             yield f"http://127.0.0.1:{port}/"
         finally:
             process.terminate()
+
+
+def wait_for(server, port, seconds=120):
+    """Waits until the server accepts connections: what it prints is for people."""
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        with suppress(ConnectionRefusedError):
+            return socket.create_connection(("127.0.0.1", port)).close()
+        time.sleep(0.1)
+    pytest.fail(f"no server at port {port}; its process: {server.poll()}")
 
 
 def free_port():

@@ -48,11 +48,7 @@ def decode_token_by_token(
     constraints = constraints or Constraints(model)
     length, limits = constraints.row_limits(memory_mask, max_length)
     state = {
-        "index": ops.convert_to_tensor(0, dtype="int32"),
-        "last": ops.full((batch,), model.start_id, dtype="int32"),
-        "ids": ops.full((batch, length), model.pad_id, dtype="int32"),
-        "finished": ops.zeros((batch,), dtype="bool"),
-        "sums": ops.zeros((batch,), dtype="float32"),
+        **_start(model, batch, length),
         "cache": model.start_cache(memory, memory_mask, length),
         "notes": start_notes(model, (batch, length)) if return_notes else {},
     }
@@ -86,6 +82,17 @@ def decode_token_by_token(
     state = run_loop(model, unfinished, step, state)
     sums = None if log_prob is None else state["sums"]
     return state["ids"], sums, state["notes"]
+
+
+def _start(model, batch, length):
+    """Rows without a token."""
+    return {
+        "index": ops.convert_to_tensor(0, dtype="int32"),
+        "last": ops.full((batch,), model.start_id, dtype="int32"),
+        "ids": ops.full((batch, length), model.pad_id, dtype="int32"),
+        "finished": ops.zeros((batch,), dtype="bool"),
+        "sums": ops.zeros((batch,), dtype="float32"),
+    }
 
 
 def run_loop(model: Any, unfinished: Callable, step: Callable, state: dict) -> dict:

@@ -9,6 +9,7 @@ from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.translation import Translator
 
 
@@ -59,9 +60,8 @@ class TextForm(tf.Module):
             limits.output_length,
         )
         settings = {"return_notes": bool(outputs)}
-        if "alignment" in outputs:  # a code before the text is no word of it
-            has_code = getattr(translator.tokenizer, "code", None) is not None
-            settings["first_source"] = int(has_code)
+        if "alignment" in outputs:
+            settings["first_source"] = tokens_before_text(translator.tokenizer)
         self._search = _OneSentence(model, limits, config, **settings)
 
     def signatures(self) -> dict:

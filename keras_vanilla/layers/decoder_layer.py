@@ -192,7 +192,7 @@ class DecoderLayer(TransformerLayer):
         length = cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
         x, cache, self_weights = self._attend_to_past(
-            inputs, cache, index, past_mask, return_attention_scores
+            inputs, cache, index, beams, past_mask, return_attention_scores
         )
         x, cross_weights = self._attend_to_memory(
             x, cache, index, memory_mask, return_attention_scores
@@ -201,12 +201,11 @@ class DecoderLayer(TransformerLayer):
         weights = (self_weights, cross_weights) if return_attention_scores else ()
         return x, cache, *weights
 
-    def _attend_to_past(self, inputs, cache, index, past_mask, with_weights):
+    def _attend_to_past(self, inputs, cache, index, beams, past_mask, with_weights):
         """The step's first sublayer, and the cache with this position in it."""
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
-        beams = 1 if past_mask is None else past_mask.shape[1]
         place = (0, 0, index * beams, 0)
         key = ops.slice_update(cache["self_key"], place, key)
         value = ops.slice_update(cache["self_value"], place, value)

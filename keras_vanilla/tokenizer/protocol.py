@@ -73,6 +73,16 @@ OF_BATCHES = ("pad_id", "start_id", "vocabulary_size", "target_vocabulary_size")
 OF_BATCHES += ("digest", "encode", "encode_target")
 
 
+def tokens_before_text(tokenizer: TokenizerProtocol) -> int:
+    """The number of source ids before those of a text: of a language's code, 1 or 0.
+
+    Args:
+        tokenizer: TokenizerProtocol. Its `code`, if it has one, is written before each
+            text.
+    """
+    return int(getattr(tokenizer, "code", None) is not None)
+
+
 def check_tokenizer(tokenizer: Any, members: Sequence[str] = MEMBERS) -> None:
     """Refuses what is not a tokenizer.
 

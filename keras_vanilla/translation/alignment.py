@@ -7,6 +7,7 @@ import numpy as np
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.translation.buckets import (
     bucket_width,
     length_buckets,
@@ -41,8 +42,7 @@ def align(
         target word, none where either side has no word.
     """
     links = [[]] * len(sources)
-    # The code of a language that the tokenizer writes before each text is no word.
-    first = int(getattr(tokenizer, "code", None) is not None)
+    first = tokens_before_text(tokenizer)
     for numbers in length_buckets(sources, beam_size=_MEMORY_FACTOR):
         pairs = [(sources[i], targets[i]) for i in numbers]
         weights = _cross_attention(model, *zip(*pairs, strict=True))

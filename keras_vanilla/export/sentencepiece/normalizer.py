@@ -39,10 +39,9 @@ class Normalizer:
         # The places where rules begin, then `length` repeated.
         places = tf.range(tf.size(octets))
         places = follow_jumps(tf.minimum(ends, length), 0, places)
-        sizes = tf.cast(
-            tf.gather(self._rules.shapes[:, 0], tf.gather(rules, places)), tf.int32
-        )
-        begin = self._begin(places, tf.gather(rules, places), length)
+        applied = tf.gather(rules, places)
+        sizes = tf.cast(tf.gather(self._rules.shapes[:, 0], applied), tf.int32)
+        begin = self._begin(places, applied, length)
         places = places[(places < length) & (sizes > 0)]
         rules = tf.gather(rules, places)
         sizes, leading, last, spaced = (

@@ -11,7 +11,6 @@ in float32) of the token from here minus that of the other. Exits with 1 if a li
 differs in float32, or more than 3 % do in int8.
 """
 
-import argparse
 import os
 import sys
 import tempfile
@@ -22,31 +21,24 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
 import agreement
 import arm64_machine
+import model_and_lines
+from translate_texts import translated
 
 from keras_vanilla import Translator
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="a .keras file")
-    parser.add_argument("--source", required=True, help="one sentence per line")
-    parser.add_argument("--lines", type=int, default=300, help="the first ones (300)")
-    args = parser.parse_args()
+    args = model_and_lines.parser(__doc__, lines=300).parse_args()
     if reason := arm64_machine.why_not():
         sys.exit(reason)
     translator = Translator.load(args.model)
-    lines = agreement.first_lines(args.source, args.lines)
+    lines = model_and_lines.first_lines(args.source, args.lines)
     with tempfile.TemporaryDirectory() as folder:
         files = agreement.exported(translator, Path(folder))
-        here = [agreement.translated(path, lines) for path in files.values()]
+        here = {name: translated(path, lines) for name, path in files.items()}
         there = arm64_machine.translated(files.values(), lines)
-    results = [
-        agreement.Comparison(translator, lines, *pair)
-        for pair in zip(here, there, strict=True)
-    ]
-    for name, result in zip(files, results, strict=True):
-        print(f"{name}: {result}")
-    sys.exit(not all(map(agreement.is_enough, files, results)))
+    there = dict(zip(files, there, strict=True))
+    sys.exit(not agreement.report(translator, lines, here, there))
 
 
 if __name__ == "__main__":

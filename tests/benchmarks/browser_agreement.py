@@ -10,7 +10,6 @@ in float32) of Python's token minus that of the browser's. Exits with 1 if a lin
 differs in float32, or more than 3 % do in int8.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -26,6 +25,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
 import agreement
+import model_and_lines
+from translate_texts import translated
 
 from keras_vanilla import Translator
 from keras_vanilla.web.runtime import runtime_folder
@@ -38,29 +39,19 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def main():
     args = arguments()
     translator = Translator.load(args.model)
-    lines = agreement.first_lines(args.source, args.lines)
+    lines = model_and_lines.first_lines(args.source, args.lines)
     browser = shutil.which(args.browser)
     version = subprocess.run([browser, "--version"], capture_output=True, text=True)
     print(f"{len(lines)} lines; {version.stdout.strip()}")
     with tempfile.TemporaryDirectory() as folder:
         files = agreement.exported(translator, Path(folder))
-        here = {name: agreement.translated(path, lines) for name, path in files.items()}
+        here = {name: translated(path, lines) for name, path in files.items()}
         there = in_browser(files, lines, browser, Path(folder))
-    results = [
-        agreement.Comparison(translator, lines, here[name], there[name])
-        for name in files
-    ]
-    for name, result in zip(files, results, strict=True):
-        print(f"\n{name}: {result}")
-    enough = map(agreement.is_enough, files, results)
-    sys.exit(not all(enough))
+    sys.exit(not agreement.report(translator, lines, here, there))
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="a .keras file")
-    parser.add_argument("--source", required=True, help="one sentence per line")
-    parser.add_argument("--lines", type=int, default=300, help="the first ones (300)")
+    parser = model_and_lines.parser(__doc__, lines=300)
     parser.add_argument(
         "--browser",
         default=os.environ.get("KERAS_VANILLA_CHROMIUM")

@@ -8,13 +8,15 @@ number of beams and divide scores by the length; transformers and CTranslate2 fi
 places of hypotheses that ended again, Keras does not. All in float32.
 """
 
-import argparse
+import sys
 import tempfile
-from itertools import islice
 from pathlib import Path
 
-import ctranslate2
+sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+
+import model_and_lines
 import torch
+from ctranslate2_runtime import id_of_piece, open_runtime, source_tokens
 from transformers import MarianMTModel, MarianTokenizer
 
 from keras_vanilla import Translator
@@ -28,14 +30,11 @@ LONGEST = 128  # tokens
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="a .keras file")
-    for name in ("--source", "--reference"):
-        parser.add_argument(name, required=True, help="one sentence per line")
-    parser.add_argument("--lines", type=int, default=500, help="the first ones (500)")
+    parser = model_and_lines.parser(__doc__, lines=500)
+    parser.add_argument("--reference", required=True, help="their translations")
     args = parser.parse_args()
     sources, references = (
-        [line.rstrip("\n") for line in islice(open(path, encoding="utf-8"), args.lines)]
+        model_and_lines.first_lines(path, args.lines)
         for path in (args.source, args.reference)
     )
     translator = Translator.load(args.model).in_float32()
@@ -98,24 +97,18 @@ def in_transformers(folder, sources, beams):
 
 def in_ctranslate2(folder, translator, sources, beams):
     """Translations by `translate_batch`."""
-    engine = ctranslate2.Translator(str(folder), compute_type="float32")
     tokenizer = translator.tokenizer
     # The folder's settings say that each source gets its end.
-    pieces = [tokenizer.source_pieces(ids[:-1]) for ids in tokenizer.encode(sources)]
-    results = engine.translate_batch(
-        pieces,
+    results = open_runtime(folder).translate_batch(
+        source_tokens(translator, tokenizer.encode(sources)),
         beam_size=beams,
         length_penalty=1.0,
         max_decoding_length=LONGEST,
         max_batch_size=BATCH,
     )
-    number = {piece: i for i, piece in enumerate(_target_pieces(tokenizer))}
+    number = id_of_piece(tokenizer)
     ids = [[number[piece] for piece in result.hypotheses[0]] for result in results]
     return tokenizer.decode(ids)
-
-
-def _target_pieces(tokenizer):
-    return tokenizer.target_pieces(list(range(tokenizer.target_vocabulary_size)))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ in int8, where kernels may round otherwise. `--folder` keeps files and environme
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -55,13 +54,15 @@ def rows(folder):
     """The table, a line for each runtime and file."""
     sys.path.append(str(SUPPORT))
     import word_reversal
+    from translate_texts import translated_elsewhere
 
     texts = word_reversal.english_sentences(SENTENCES, seed=1)
     paths = make_files(folder)
-    expected = answers(sys.executable, paths.values(), texts)
+    expected = translated_elsewhere([sys.executable], paths.values(), texts)
     yield f"{SENTENCES} sentences, greedy and with beam 4, as the installed LiteRT says"
     for requirement in RUNTIMES:
-        received = answers(environment(folder, requirement), paths.values(), texts)
+        python = environment(folder, requirement)
+        received = translated_elsewhere([python], paths.values(), texts)
         for name in FILES:
             verdicts = [
                 verdict(name, *pair)
@@ -100,20 +101,6 @@ def environment(folder, requirement):
         command = [python, "-m", "pip", "install", "--quiet", requirement, "numpy<2"]
         subprocess.run(command, check=True)
     return python
-
-
-def answers(python, paths, texts):
-    """For each file its translations, or why it does not run."""
-    result = subprocess.run(
-        [python, SUPPORT / "translate_texts.py", *paths],
-        input=json.dumps(texts),
-        capture_output=True,
-        text=True,
-    )
-    lines = [line for line in result.stdout.splitlines() if line.startswith("answer ")]
-    if result.returncode or len(lines) != len(paths):
-        raise RuntimeError(f"{python}: {result.stderr[-2000:]}")
-    return [json.loads(line.removeprefix("answer ")) for line in lines]
 
 
 def verdict(name, expected, received):

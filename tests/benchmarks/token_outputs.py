@@ -6,7 +6,6 @@ The files with and without translate each sentence in turns, in one thread. The 
 a sentence is the least processor time of nine calls.
 """
 
-import argparse
 import os
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
-import agreement
+import model_and_lines
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
@@ -27,13 +26,9 @@ REPETITIONS = 9
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="a .keras file")
-    parser.add_argument("--source", required=True, help="one sentence per line")
-    parser.add_argument("--lines", type=int, default=40, help="the first ones (40)")
-    args = parser.parse_args()
+    args = model_and_lines.parser(__doc__, lines=40).parse_args()
     translator = Translator.load(args.model)
-    lines = agreement.first_lines(args.source, args.lines)
+    lines = model_and_lines.first_lines(args.source, args.lines)
     for beam_size in (1, 4):
         with tempfile.TemporaryDirectory() as folder:
             paths = [Path(folder) / f"{len(outputs)}.tflite" for outputs in OUTPUTS]

@@ -3,23 +3,13 @@
 import keras
 import numpy as np
 import pytest
+from models import make_decisive_model
 
-from keras_vanilla import Transformer
 from keras_vanilla.decoding import beam_search
 from keras_vanilla.decoding.beam_past import CopiedPast, SharedPast, beam_past
 from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
-
-
-def make_model(**settings):
-    keras.utils.set_random_seed(0)
-    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "max_length": 30}
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
-    model = Transformer(23, **sizes, **layers, **settings)
-    rng = np.random.default_rng(1)
-    model.set_weights([0.4 * rng.normal(size=w.shape) for w in model.get_weights()])
-    return model
 
 
 class OneForEach:
@@ -41,7 +31,7 @@ class OneForEach:
     ids=str,
 )
 def test_both_find_the_same(settings):
-    model = make_model(**settings)
+    model = make_decisive_model(0.4, **settings)
     assert isinstance(beam_past(model, 4), SharedPast)
     assert isinstance(beam_past(OneForEach(model), 4), CopiedPast)
     search = {"beam_size": 4, "max_length": 12}
@@ -57,7 +47,7 @@ def test_both_find_the_same(settings):
 
 def test_beams_follow_their_parents():
     """What a beam holds is what its tokens give in a search of their own."""
-    model = make_model()
+    model = make_decisive_model(0.4)
     memory, mask = model.encode(SOURCES)
     shared, parents = SharedPast(model, 2), [[0, 0], [1, 0], [1, 1]]
     cache = shared.start(memory, mask, 3)
@@ -94,7 +84,7 @@ class WithPlaces(DecoderLayer):
 
 
 def test_attention_of_another_kind_has_a_past_for_each_beam():
-    model = make_model(decoder_layer=WithPlaces)
+    model = make_decisive_model(0.4, decoder_layer=WithPlaces)
     assert isinstance(beam_past(model, 4), CopiedPast)
     ids, _ = beam_search(model, SOURCES, beam_size=4, max_length=6)
     assert ids.shape == (3, 4, 6)

@@ -3,8 +3,9 @@
 import keras
 import numpy as np
 import pytest
+from models import make_decisive_model
+from teacher_forcing import forced_inputs, log_probabilities
 
-from keras_vanilla import Transformer
 from keras_vanilla.decoding import beam_search, greedy_search
 from keras_vanilla.decoding.attended_source import AttendedSource, alignment_layer
 from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
@@ -26,29 +27,13 @@ class WithSuchAttention(DecoderLayer):
         return WithScoresOfItsOwn(self.num_heads, size, name=name)
 
 
-def make_model(**settings):
-    keras.utils.set_random_seed(0)
-    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "max_length": 30}
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
-    model = Transformer(23, **sizes, **layers, **settings)
-    rng = np.random.default_rng(1)
-    model.set_weights([0.8 * rng.normal(size=w.shape) for w in model.get_weights()])
-    return model
-
-
 def expected_notes(model, source, ids, layer):
     """(L,) each, of one hypothesis, from the model's pass over the whole of it."""
-    inputs = {
-        "source_ids": source[None],
-        "target_ids": np.concatenate([[model.start_id], ids[:-1]])[None],
-    }
-    logits = np.asarray(model(inputs)[0], "float64")
-    log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    log_probs = log_probs[np.arange(len(ids)), ids]
+    inputs = forced_inputs(model, source, ids)
     weights = model.attention_weights(inputs)[f"decoder/{layer}/cross"][0].mean(axis=0)
     words = weights[:, : list(source).index(END)]
     attended = words.argmax(axis=1) if words.shape[1] else np.zeros(len(ids))
-    return log_probs, attended
+    return log_probabilities(model, source, ids), attended
 
 
 def assert_notes_are_right(model, source, ids, notes, layer):
@@ -63,7 +48,7 @@ def assert_notes_are_right(model, source, ids, notes, layer):
 
 @pytest.mark.parametrize("layer", [0, 1])
 def test_of_greedy_search(layer):
-    model = make_model()
+    model = make_decisive_model(0.8)
     noting = AttendedSource(model, layer)
     ids, scores, notes = greedy_search(noting, SOURCES, return_notes=True)
     expected_ids, expected_scores = greedy_search(model, SOURCES, return_scores=True)
@@ -83,7 +68,7 @@ def test_of_greedy_search(layer):
 
 @pytest.mark.parametrize("settings", [{}, {"decoder_layer": WithSuchAttention}])
 def test_of_every_hypothesis_of_a_beam_search(settings):
-    model = make_model(**settings)
+    model = make_decisive_model(0.8, **settings)
     noting = AttendedSource(model)
     assert noting.shares_beams == (not settings)
     search = {"beam_size": 4, "max_length": 12, "length_penalty": 0.0}
@@ -101,16 +86,13 @@ def test_of_every_hypothesis_of_a_beam_search(settings):
 
 @pytest.mark.parametrize("source_end, first", [(True, 1), (False, 0), (False, 1)])
 def test_other_source_tokens_do_not_count(source_end, first):
-    model = make_model(source_end=source_end)
+    model = make_decisive_model(0.8, source_end=source_end)
     noting = AttendedSource(model, first=first)
     ids, _, notes = greedy_search(noting, SOURCES[:2], return_notes=True)
     for source, hypothesis, attended in zip(
         SOURCES, np.asarray(ids), np.asarray(notes["attended"]), strict=False
     ):
-        inputs = {
-            "source_ids": source[None],
-            "target_ids": np.array([[model.start_id, *hypothesis[:-1]]]),
-        }
+        inputs = forced_inputs(model, source, hypothesis)
         weights = model.attention_weights(inputs)["decoder/1/cross"][0].mean(axis=0)
         words = slice(first, list(source).index(END))
         count = (hypothesis != model.pad_id).sum()
@@ -119,7 +101,7 @@ def test_other_source_tokens_do_not_count(source_end, first):
 
 
 def test_a_model_may_have_nothing_to_be_noted():
-    *_, notes = greedy_search(make_model(), SOURCES, return_notes=True)
+    *_, notes = greedy_search(make_decisive_model(0.8), SOURCES, return_notes=True)
     assert set(notes) == {"log_probs"}
 
 
@@ -133,4 +115,4 @@ def test_other_layers_are_refused(layer):
     with pytest.raises(
         ValueError, match=f"2 decoder layers, from 0. Received: {layer}"
     ):
-        AttendedSource(make_model(), layer)
+        AttendedSource(make_decisive_model(0.8), layer)

@@ -4,6 +4,7 @@ import agreement
 import arm64_machine
 import pytest
 import word_reversal
+from translate_texts import translated
 
 from keras_vanilla import export
 
@@ -32,7 +33,7 @@ def compared(translator, path, count):
     """The translations of sentences here and on ARM64."""
     lines = word_reversal.english_sentences(count, seed=9, lengths=range(1, 9))
     (there,) = arm64_machine.translated([path], lines)
-    here = agreement.translated(path, lines)
+    here = translated(path, lines)
     return agreement.Comparison(translator, lines, here, there)
 
 

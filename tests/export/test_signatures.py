@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
+from teacher_forcing import log_probabilities
+from text_form import TextForm
 from tiers import in_full
 
 from keras_vanilla import export
@@ -11,28 +13,12 @@ from keras_vanilla.decoding import greedy_search
 SMALL = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 
 
-class Caller:
-    """The text form, called as an app would."""
-
-    def __init__(self, path):
-        self.interpreter = Interpreter(model_path=str(path))
-        self.run = self.interpreter.get_signature_runner("translate")
-        self.max_bytes = self.run.get_input_details()["text"]["shape"][0]
-
-    def __call__(self, text):
-        text = text.encode() if isinstance(text, str) else text
-        octets = np.frombuffer(text.ljust(self.max_bytes, b"\0"), "uint8")
-        said = self.run(text=octets)
-        said["text"] = said["text"].tobytes().rstrip(b"\0").decode()
-        return said
-
-
 @pytest.fixture(scope="module", params=["int8", *in_full(None)])
 def caller(request, trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("forms") / "translator.tflite"
     settings = {**SMALL, "check": "structure", "quantize": request.param}
     export.tflite(trained_translator, path, **settings)
-    caller = Caller(path)
+    caller = TextForm(path)
     caller.quantized = request.param == "int8"
     return caller
 
@@ -65,40 +51,37 @@ def test_the_ids_are_those_of_the_text_and_the_score_their_probability(
 ):
     model, tokenizer = trained_translator.model, trained_translator.tokenizer
     for text in unseen_sentences[:10]:
-        said = caller(text)
-        assert tokenizer.decode([said["ids"].tolist()]) == [said["text"]]
-        source = np.array(tokenizer.encode([text]))
-        ids = said["ids"][: said["ids"].tolist().index(model.end_id) + 1]
-        target = np.array([[model.start_id, *ids[:-1]]])
-        logits = np.asarray(model({"source_ids": source, "target_ids": target}))[0]
-        logits = logits.astype("float64")
-        log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        expected = log_probs[np.arange(len(ids)), ids].sum()
-        assert said["score"] == pytest.approx(expected, abs=0.02)
+        result = caller(text)
+        assert tokenizer.decode([result["ids"].tolist()]) == [result["text"]]
+        (source,) = tokenizer.encode([text])
+        ids = result["ids"][: result["ids"].tolist().index(model.end_id) + 1]
+        expected = log_probabilities(model, source, ids).sum()
+        assert result["score"] == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\0", "\t \u3000"])
 def test_of_nothing_comes_nothing(caller, nothing):
-    said = caller(nothing)
-    assert (said["text"], said["score"]) == ("", 0) and not said["ids"].any()
+    result = caller(nothing)
+    assert (result["text"], result["score"]) == ("", 0) and not result["ids"].any()
 
 
 def test_too_many_tokens_give_no_number(caller, trained_translator):
     for text in ("ž" * 80, "€" * 53, "one two " * 20):
         assert len(trained_translator.tokenizer.encode([text])[0]) > 29
-        said = caller(text)
-        assert said["text"] == "" and np.isnan(said["score"]) and not said["ids"].any()
+        result = caller(text)
+        assert result["text"] == "" and np.isnan(result["score"])
+        assert not result["ids"].any()
 
 
 def test_as_many_tokens_as_may_be_are_translated(caller, trained_translator):
     text = "one " * 28
     assert len(trained_translator.tokenizer.encode([text])[0]) == 29
-    said = caller(text)
-    longest = len(said["ids"])  # as far as the file goes; Keras would go on
+    result = caller(text)
+    longest = len(result["ids"])  # as far as the file goes; Keras would go on
     expected = trained_translator.translate([text], max_length=longest)[0]
-    assert said["text"] and not np.isnan(said["score"])
+    assert result["text"] and not np.isnan(result["score"])
     if not caller.quantized:  # int8 may count equal words otherwise
-        assert said["text"] == expected
+        assert result["text"] == expected
 
 
 @pytest.mark.parametrize(
@@ -117,20 +100,20 @@ def test_as_many_tokens_as_may_be_are_translated(caller, trained_translator):
 def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
     caller, trained_translator, text
 ):
-    said = caller(text)
+    result = caller(text)
     ids = trained_translator.tokenizer._source.encode(text)  # takes bytes as well
     ids = np.array([[*ids, trained_translator.tokenizer.end_id]])
     if ids.shape[1] > 29:
-        assert np.isnan(said["score"])
+        assert np.isnan(result["score"])
         return
-    assert np.isfinite(said["score"])
+    assert np.isfinite(result["score"])
     if ids.shape[1] == 1:  # control characters alone
-        assert said["text"] == "" and not said["ids"].any()
+        assert result["text"] == "" and not result["ids"].any()
         return
     expected = np.asarray(greedy_search(trained_translator.model, ids))[0, :59]
     if not caller.quantized:  # int8 may say other words of nonsense
-        assert said["ids"][: len(expected)].tolist() == expected.tolist()
-        assert [said["text"]] == trained_translator.tokenizer.decode([expected])
+        assert result["ids"][: len(expected)].tolist() == expected.tolist()
+        assert [result["text"]] == trained_translator.tokenizer.decode([expected])
 
 
 @pytest.mark.full
@@ -144,11 +127,11 @@ def test_beam_search_in_a_file_is_keras_s(
     )
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed, report
-    caller = Caller(path)
+    caller = TextForm(path)
     for text in unseen_sentences[:5]:
         (best,) = trained_translator.translate_n_best([text], n_best=1, **settings)[0]
-        said = caller(text)
-        assert (said["text"], said["score"]) == (
+        result = caller(text)
+        assert (result["text"], result["score"]) == (
             best[0],
             pytest.approx(best[1], abs=1e-4),
         )

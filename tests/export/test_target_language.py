@@ -2,12 +2,11 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import sentencepiece
-from ai_edge_litert.interpreter import Interpreter
 from marian_texts import SOURCE, learn_models, write_files
 from models import make_model
+from text_form import TextForm
 
 from keras_vanilla import export
 from keras_vanilla.export.checks.runners import open_exported
@@ -50,16 +49,15 @@ def test_tokenizer_without_codes_stays_as_it_is():
 
 def assert_spans_are_of_the_text(path, translator, code):
     """What the file says is attended to is a piece; not a code that is not there."""
-    run = Interpreter(str(path)).get_signature_runner("translate")
+    translate = TextForm(path)
     peer = sentencepiece.SentencePieceProcessor(
         model_proto=translator.tokenizer.source_model
     )
     for line in SOURCE[:5]:
-        octets = (code + line).encode().ljust(LIMITS["max_bytes"], b"\0")
-        said = run(text=np.frombuffer(octets, "uint8"))
-        model, ids = translator.model, said["ids"]
+        result = translate(code + line)
+        model, ids = translator.model, result["ids"]
         has_text = (ids != model.pad_id) & (ids != model.end_id)
-        spans = {tuple(span) for span in said["source_spans"][has_text].tolist()}
+        spans = {tuple(span) for span in result["source_spans"][has_text].tolist()}
         pieces = peer.encode_as_proto(line.encode()).pieces
         allowed = {(len(code) + x.begin, len(code) + x.end) for x in pieces}
         assert spans and spans <= allowed | ({(0, len(code))} if code else set())

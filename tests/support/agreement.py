@@ -1,19 +1,12 @@
 """Whether another machine says what this one says, with the same `.tflite` file."""
 
-from itertools import islice, takewhile
+from itertools import takewhile
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
 
 from keras_vanilla import export
 
 REQUIRED = {"float32": 1.0, "int8": 0.97}  # of the lines
-
-
-def first_lines(path, count):
-    """The first lines of a file."""
-    with open(path, encoding="utf-8") as file:
-        return [line.rstrip("\n") for line in islice(file, count)]
 
 
 def exported(translator, folder, **settings):
@@ -25,15 +18,6 @@ def exported(translator, folder, **settings):
             translator, path, quantize=quantize, check="structure", **settings
         )
     return files
-
-
-def translated(path, lines):
-    """Each line's translation by this machine's LiteRT, in one thread."""
-    run = Interpreter(str(path), num_threads=1).get_signature_runner("translate")
-    (size,) = run.get_input_details()["text"]["shape"]
-    padded = (line.encode().ljust(size, b"\0") for line in lines)
-    texts = (run(text=np.frombuffer(text, "uint8"))["text"] for text in padded)
-    return [text.tobytes().rstrip(b"\0").decode() for text in texts]
 
 
 class Comparison:
@@ -70,6 +54,21 @@ class Comparison:
 def is_enough(precision, comparison):
     """Whether as many lines are the same as must be."""
     return comparison.share >= REQUIRED[precision]
+
+
+def report(translator, lines, here, there):
+    """Prints the comparisons, by precision; whether all are enough.
+
+    Args:
+        translator, lines: as of a `Comparison`.
+        here, there: dicts of lists of str, the translations by precision.
+    """
+    comparisons = {
+        name: Comparison(translator, lines, here[name], there[name]) for name in here
+    }
+    for name, comparison in comparisons.items():
+        print(f"{name}: {comparison}")
+    return all(is_enough(*item) for item in comparisons.items())
 
 
 def logit_gap(translator, line, here, there):

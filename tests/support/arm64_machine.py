@@ -1,10 +1,10 @@
 """An ARM64 machine that `.ci/arm64` made: Python and LiteRT for it, emulated."""
 
-import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
+
+from translate_texts import translated_elsewhere
 
 FOLDER = os.environ.get("KERAS_VANILLA_ARM64")
 EMULATOR = "qemu-aarch64-static"
@@ -27,24 +27,12 @@ def why_not():
 
 def translated(paths, texts):
     """For each file the translations of the texts."""
-    program = Path(__file__).with_name("translate_texts.py")
     python = f"{FOLDER}/root/usr/bin/python3.11"
     emulator = f"{EMULATOR} -cpu {PROCESSOR}"
     emulated = f'exec {emulator} -L "{FOLDER}/root" "{python}" "$@"'
-    script = f"{_mount()} && {emulated}"
-    done = subprocess.run(
-        [*AS_ROOT_OF_ITS_MOUNTS, script, "-", program, *paths],
-        input=json.dumps(texts),
-        env={**os.environ, "PYTHONPATH": f"{FOLDER}/site", "PYTHONHOME": ""},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [
-        json.loads(line.removeprefix("answer "))
-        for line in done.stdout.splitlines()
-        if line.startswith("answer ")
-    ]
+    command = [*AS_ROOT_OF_ITS_MOUNTS, f"{_mount()} && {emulated}", "-"]
+    environment = {**os.environ, "PYTHONPATH": f"{FOLDER}/site", "PYTHONHOME": ""}
+    return translated_elsewhere(command, paths, texts, env=environment)
 
 
 def _mount():

@@ -2,8 +2,8 @@
 
 import ctranslate2
 import numpy as np
-from checks import array
 from near_ties import assert_same_but_for_near_ties
+from teacher_forcing import log_probabilities
 
 from keras_vanilla.decoding import DecodingConfig
 
@@ -18,6 +18,12 @@ def open_runtime(folder, compute_type="float32", threads=1):
 def source_tokens(translator, rows):
     """Ids without their ends as CTranslate2 takes them."""
     return [translator.tokenizer.source_pieces(row[:-1]) for row in rows]
+
+
+def id_of_piece(tokenizer):
+    """The id of each target piece."""
+    pieces = tokenizer.target_pieces(range(tokenizer.target_vocabulary_size))
+    return {piece: id_ for id_, piece in enumerate(pieces)}
 
 
 def assert_scores_are_equal(runtime, translator, sources, targets, atol=1e-4):
@@ -36,24 +42,11 @@ def assert_scores_are_equal(runtime, translator, sources, targets, atol=1e-4):
         np.testing.assert_allclose(received, result.log_probs, rtol=0, atol=atol)
 
 
-def log_probabilities(model, source, target):
-    """Ours, of each id of a target."""
-    feed = {
-        "source_ids": np.array([source]),
-        "target_ids": np.array([[model.start_id, *target[:-1]]]),
-    }
-    logits = array(model(feed), "float64")[0]
-    logits[:, model.forbidden_ids] = -np.inf
-    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    return logits[np.arange(len(target)), target]
-
-
 def assert_greedy_is_equal(runtime, translator, sources, max_length):
     """Greedy searches: the same ids but for near-ties. Returns CTranslate2's."""
     model, tokenizer = translator.model, translator.tokenizer
     expected = translator.search(sources, DecodingConfig(max_length=max_length))
-    pieces = tokenizer.target_pieces(range(tokenizer.target_vocabulary_size))
-    id_of = {piece: id_ for id_, piece in enumerate(pieces)}
+    id_of = id_of_piece(tokenizer)
     results = runtime.translate_batch(
         source_tokens(translator, sources),
         beam_size=1,

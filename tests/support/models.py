@@ -21,6 +21,17 @@ def make_model(seed=0, **overrides):
     return randomize(Transformer(**{**SIZES, **overrides}), seed)
 
 
+def make_decisive_model(scale, **settings):
+    """Its weights are all drawn from one distribution: the wider, the surer it is."""
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 32, "max_length": 30}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 2}
+    model = Transformer(23, **sizes, **layers, **settings)
+    random = np.random.default_rng(1)
+    drawn = [scale * random.normal(size=w.shape) for w in model.get_weights()]
+    model.set_weights(drawn)
+    return model
+
+
 def ids(lengths, width, size=19, first=4, pad_id=0, seed=0):
     """Int32 ids (B, width) of rows with these lengths, padded after their ends."""
     drawn = np.random.default_rng(seed).integers(first, size, (len(lengths), width))

@@ -29,7 +29,7 @@ WARM_UP = 5
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 PAUSE = 0.02  # threads of OpenMP spin for a while after a call
 HEADER = (
-    f"{'preset':7}{'weights':8}{'beam':>4}{'threads':>8}{'tokens':>7}"
+    f"{'preset':15}{'weights':8}{'beam':>4}{'threads':>8}{'tokens':>7}"
     f"{'LiteRT ms':>11}{'p90':>8}{'CTranslate2':>13}{'p90':>8}{'ratio':>7}  95 %"
 )
 
@@ -79,7 +79,7 @@ def rows(options, root):
                 for n in options.lengths
             }
             for beam_size in options.beams:
-                label = f"{Path(preset).stem:7}{weights:8}{beam_size:4}"
+                label = f"{Path(preset).stem:15}{weights:8}{beam_size:4}"
                 yield from timed_rows(options, folder, beam_size, texts, label)
                 yield from memory_rows(folder, beam_size, texts, label)
 

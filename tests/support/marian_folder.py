@@ -53,17 +53,19 @@ def write_tokenizer(folder, models, separate=False, end_in_the_middle=False):
     return vocabularies
 
 
-def write_model(folder, vocabularies, seed=0, **settings):
+def write_model(folder, vocabularies, seed=0, noise=0.1, **settings):
     """A `MarianMTModel`, saved in the folder, whose every weight is a random number."""
     import torch
     from transformers import MarianConfig, MarianMTModel
 
+    # Wide enough that outputs differ from each other.
+    settings = {**SIZES, "init_std": 0.4, **settings}
     source, target = vocabularies
     separate = source is not target
     pad = target["<pad>"]
     config = MarianConfig(
-        **SIZES | settings,
-        num_hidden_layers=SIZES["encoder_layers"],
+        **settings,
+        num_hidden_layers=settings["encoder_layers"],
         vocab_size=len(source),
         decoder_vocab_size=len(target),
         share_encoder_decoder_embeddings=not separate,
@@ -72,7 +74,6 @@ def write_model(folder, vocabularies, seed=0, **settings):
         forced_eos_token_id=None,
         decoder_start_token_id=pad,
         scale_embedding=True,
-        init_std=0.4,  # so that outputs differ from each other
         attn_implementation="eager",
     )
     torch.manual_seed(seed)
@@ -80,7 +81,7 @@ def write_model(folder, vocabularies, seed=0, **settings):
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if "embed" not in name and "shared" not in name and "lm_head" not in name:
-                weight += 0.1 * torch.randn_like(weight)
+                weight += noise * torch.randn_like(weight)
         model.final_logits_bias.normal_(std=0.3)
     model.generation_config.bad_words_ids = [[pad]]
     model.generation_config.renormalize_logits = True

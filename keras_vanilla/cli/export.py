@@ -15,6 +15,8 @@ SETTINGS = (
     "max_length",
     "oldest_runtime",
     "outputs",
+    "shortlist",
+    "shortlist_size",
     "sample",
     "check",
 )
@@ -57,6 +59,9 @@ def _add_export(commands):
         choices=["alignment", "confidence"],
         help="what to say of each token besides",
     )
+    files = {"nargs": 2, "metavar": ("SOURCE", "TARGET")}
+    add("--shortlist", **files, help="texts that say which pieces translate which")
+    add("--shortlist-size", type=int, help="pieces among which a step chooses (512)")
     add("--sample", metavar="FILE", help="sentences to check the file on")
     add(
         "--check", choices=["all", "structure"], help="of an untrained model: structure"
@@ -104,9 +109,13 @@ def _export(options):
             "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
             f"no ending, and takes no options. Received: {options.output}"
         )
+    if settings.pop("shortlist_size", None) and "shortlist" not in settings:
+        raise ValueError("--shortlist-size is for --shortlist.")
     if "sample" in settings:
         settings["sample"] = read_lines(options.sample)
     translator = Translator.load(options.model)
+    if options.shortlist is not None:
+        settings["shortlist"] = _shortlist(options, translator.tokenizer)
     if to_file:
         export.tflite(translator, options.output, **settings)
         print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
@@ -114,6 +123,15 @@ def _export(options):
         export.saved_model(translator, options.output)
     print(f"{options.output} is written. To compare it with {options.model}:")
     print(f"  keras-vanilla verify {options.model} {options.output} --source FILE")
+
+
+def _shortlist(options, tokenizer):
+    from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.translation import Shortlist
+
+    size = options.shortlist_size
+    settings = {} if size is None else {"size": size}
+    return Shortlist.learn(tokenizer, *map(read_lines, options.shortlist), **settings)
 
 
 def _verify(options):
@@ -136,7 +154,11 @@ def _verify(options):
 def _remedy(report):
     """What to do where a file does not translate as its model."""
     again = "If the model was trained since the export, export it again."
-    if not report.quantized:
+    if not report.quantized and report.shortlist is None:
         return again
+    if report.shortlist is not None:
+        again += " For a file of more candidates: export --shortlist-size."
+    else:
+        again += " For a file that is not rounded: export --quantize none."
     judge = "" if report.metrics else " Verify with --reference, which counts BLEU."
-    return f"{again} For a file that is not rounded: export --quantize none.{judge}"
+    return again + judge

@@ -25,7 +25,8 @@ def phone_layers(model: Transformer) -> Iterator[None]:
     Args:
         model: Transformer that computes in float32.
     """
-    tables = {id(e): e for e in (model.source_embedding, model.target_embedding)}
+    tables = model.source_embedding, model.target_embedding, model.output_projection
+    tables = {id(table): table for table in tables if table is not None}
     with ExitStack() as stack:
         for table in tables.values():
             stack.enter_context(_replaced(table, "lookup", _lookup))

@@ -7,8 +7,10 @@ from keras import ops
 
 from keras_vanilla.decoding import DecodingConfig, run_search
 from keras_vanilla.decoding.attended_source import AttendedSource
+from keras_vanilla.decoding.shortlisted import Shortlisted
 from keras_vanilla.decoding.token_notes import noted
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.translation import Shortlist
 
 _SEGMENT = 24  # positions by which the caches grow; most sentences have no more
 
@@ -26,6 +28,7 @@ class SearchGraph(tf.Module):
         return_notes: bool. Return what the search notes of each token.
         first_source: int or None. Note the source token that each token attends to
             most, and count them from this one on; see `AttendedSource`.
+        shortlist: Shortlist or None. Search among few target pieces, see `Shortlisted`.
     Call arguments:
         source_ids: int32 tensor (B, S).
     Returns:
@@ -42,9 +45,14 @@ class SearchGraph(tf.Module):
         max_length: int | None = None,
         return_notes: bool = False,
         first_source: int | None = None,
+        shortlist: Shortlist | None = None,
     ):
         super().__init__()
         self.weights = [weight.value for weight in model.weights]
+        self._ids_of = lambda ids: ids
+        if shortlist is not None:
+            model = Shortlisted(model, shortlist)
+            self._ids_of = model.ids_of
         if first_source is not None:
             model = AttendedSource(model, first=first_source)
         searched = _GrowingCaches(model, max_length)
@@ -57,7 +65,8 @@ class SearchGraph(tf.Module):
         )
 
     def __call__(self, source_ids: tf.Tensor) -> Any:
-        return self._search(source_ids)
+        ids, *others = self._search(source_ids)
+        return self._ids_of(ids), *others
 
 
 class _GrowingCaches:

@@ -10,7 +10,7 @@ from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer.protocol import tokens_before_text
-from keras_vanilla.translation import Translator
+from keras_vanilla.translation import Shortlist, Translator
 
 
 class TextForm(tf.Module):
@@ -48,6 +48,7 @@ class TextForm(tf.Module):
         limits: Limits,
         config: DecodingConfig,
         outputs: tuple[str, ...] = (),
+        shortlist: Shortlist | None = None,
     ):
         super().__init__()
         self._outputs, self._end_id = outputs, translator.model.end_id
@@ -59,7 +60,7 @@ class TextForm(tf.Module):
             limits.max_source_length,
             limits.output_length,
         )
-        settings = {"return_notes": bool(outputs)}
+        settings = {"return_notes": bool(outputs), "shortlist": shortlist}
         if "alignment" in outputs:
             settings["first_source"] = tokens_before_text(translator.tokenizer)
         self._search = _OneSentence(model, limits, config, **settings)
@@ -108,10 +109,17 @@ class IdsForm(tf.Module):
 
     tokenizer = None
 
-    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
+    def __init__(
+        self,
+        translator: Translator,
+        limits: Limits,
+        config: DecodingConfig,
+        shortlist: Shortlist | None = None,
+    ):
         super().__init__()
         self._length, self._pad_id = limits.max_source_length, translator.model.pad_id
-        self._search = _OneSentence(translator.model, limits, config)
+        settings = {"shortlist": shortlist}
+        self._search = _OneSentence(translator.model, limits, config, **settings)
 
     def signatures(self) -> dict:
         """The file's functions by name."""

@@ -13,7 +13,7 @@ from keras_vanilla._checks import check_choice, refuse_unknown
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.checks.structure import structure_faults
-from keras_vanilla.export.checks.verification import compare
+from keras_vanilla.export.checks.verification import compare, shortlist_bytes
 from keras_vanilla.export.conversion import convert, require_tensorflow
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import Description, with_description
@@ -22,7 +22,7 @@ from keras_vanilla.export.older_runtimes import RUNTIMES, oldest_runtime
 from keras_vanilla.export.signatures import FORMS
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.export.to_saved_model import check_target
-from keras_vanilla.translation import Translator
+from keras_vanilla.translation import Shortlist, Translator
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", "int4", None)
@@ -51,6 +51,7 @@ def tflite(
     length_penalty: float = 0.6,
     oldest_runtime: str = "2.17",
     outputs: Sequence[str] = (),
+    shortlist: Shortlist | None = None,
     **about: str,
 ) -> None:
     """Writes one `.tflite` file with the whole translation inside.
@@ -94,6 +95,9 @@ def tflite(
             A float32 file runs on 2.13.
         outputs: "alignment", "confidence" or both: what the text form says of each
             token besides, see `TextForm`.
+        shortlist: Shortlist or None. Compute each step for its candidates alone, which
+            is quicker where the vocabulary is large; some translations differ from
+            those of the whole vocabulary. Not for "int4" and the form "steps".
         about: fields of `Description`: `name`, `source_language`, `target_language`,
             `model_license`, `data` and `data_license`, each a str. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
@@ -126,6 +130,7 @@ def tflite(
         parameters=translator.model.count_params(),
         end_id=translator.model.end_id,
         outputs=checked_outputs(outputs, form),
+        shortlist=shortlist_size(shortlist, form, quantize),
     )
     plan = TfliteExport(
         translator=in_target_language(
@@ -139,6 +144,7 @@ def tflite(
         oldest_runtime=oldest_runtime,
         limits=limits,
         decoding=decoding,
+        shortlist=shortlist,
         description=description,
     )
     plan.write()
@@ -163,6 +169,27 @@ def checked_outputs(outputs: Sequence[str], form: str) -> list[str]:
     return [name for name in OUTPUTS if name in outputs]
 
 
+def shortlist_size(
+    shortlist: Shortlist | None, form: str, quantize: str | None
+) -> int | None:
+    """The number of candidates of the `shortlist` of `tflite`; None without one.
+
+    Raises:
+        TypeError: if it is no Shortlist.
+        ValueError: if the form or the precision is not for one.
+    """
+    if shortlist is None:
+        return None
+    if not isinstance(shortlist, Shortlist):
+        raise TypeError(f"`shortlist` must be a Shortlist. Received: {shortlist!r}")
+    if form == "steps" or quantize == "int4":
+        raise ValueError(
+            "A `shortlist` is for files of the forms 'text' and 'ids', in int8 or "
+            f"float32. Received: form={form!r} and quantize={quantize!r}"
+        )
+    return shortlist.size
+
+
 @dataclass(frozen=True, kw_only=True)
 class TfliteExport:
     """One export: what goes into the file, and how; checked when it is made.
@@ -172,6 +199,7 @@ class TfliteExport:
         path, form, quantize, check, sample, oldest_runtime: as of `tflite`.
         limits: Limits.
         decoding: DecodingConfig.
+        shortlist: as of `tflite`.
         description: Description.
     Raises:
         FileExistsError, FileNotFoundError, TypeError, ValueError, RuntimeError: as
@@ -187,6 +215,7 @@ class TfliteExport:
     oldest_runtime: str
     limits: Limits
     decoding: DecodingConfig
+    shortlist: Shortlist | None
     description: Description
 
     def __post_init__(self):
@@ -234,9 +263,9 @@ class TfliteExport:
         Raises:
             RuntimeError, ValueError: as `tflite`.
         """
-        settings = (
-            {"outputs": tuple(self.description.outputs)} if self.has_texts else {}
-        )
+        settings = {} if self.form == "steps" else {"shortlist": self.shortlist}
+        if self.has_texts:
+            settings["outputs"] = tuple(self.description.outputs)
         graph = FORMS[self.form](
             self.translator, self.limits, self.decoding, **settings
         )
@@ -248,13 +277,19 @@ class TfliteExport:
         )
         content = with_description(content, description)
         tables = graph.tokenizer.nbytes if graph.tokenizer else 0
+        tables += shortlist_bytes(self.translator.model, description)
         _refuse(structure_faults(content, self.translator.model, tables))
         with contextlib.ExitStack() as undo:
             with atomic_path(self.path, overwrite=False) as temporary:
                 with open(temporary, "xb") as file:
                     file.write(content)
                 if self.check == "all":
-                    report = compare(self.translator, temporary, self.sample)
+                    report = compare(
+                        self.translator,
+                        temporary,
+                        self.sample,
+                        shortlist=self.shortlist,
+                    )
                     _refuse(report.reasons, self.sample is None)
                 if self.has_texts:
                     digest = hashlib.sha256(content).hexdigest()

@@ -96,16 +96,21 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         if reverse:
             return self._logits(inputs)
         ids = _checked_ids(inputs, self.vocabulary_size)
-        vectors = self.lookup(self.embeddings, ids)  # (B, T) -> (B, T, D)
-        if self.quantization_mode:
-            scale = ops.expand_dims(ops.take(self.embeddings_scale, ids), -1)
-            vectors = ops.cast(vectors, scale.dtype) / scale
+        vectors = self.rows(ids)  # (B, T) -> (B, T, D)
         if self.scale:
             vectors = vectors * self.d_model**0.5
         if self.zero_pad:
             is_real = ops.expand_dims(ops.not_equal(ids, self.pad_id), -1)
             vectors = vectors * ops.cast(is_real, vectors.dtype)
         return ops.cast(vectors, self.compute_dtype)
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """The table's rows (B, T, D) of ids (B, T), without the scale of `call`."""
+        rows = self.lookup(self.embeddings, ids)
+        if not self.quantization_mode:
+            return rows
+        scale = ops.expand_dims(ops.take(self.embeddings_scale, ids), -1)
+        return ops.cast(rows, scale.dtype) / scale
 
     def _logits(self, hidden):
         """(B, T, D) -> (B, T, V), in float32."""

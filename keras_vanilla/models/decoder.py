@@ -81,7 +81,7 @@ class Decoder:
             else:
                 x, *weights = layer(x, memory, **masks, return_attention_scores=True)
                 _write_weights(attention_weights, i, *weights)
-        return self._logits(x)
+        return self._logits(self._normed(x))
 
     def start_cache(
         self,
@@ -147,6 +147,18 @@ class Decoder:
         Returns:
             Float32 logits (B, V) or (B, K, V), and the cache with this position in it.
         """
+        hidden, cache = self.hidden_step(ids, index, cache, attention_weights)
+        logits = self._logits(hidden)
+        return logits if "ancestors" in cache else ops.squeeze(logits, 1), cache
+
+    def hidden_step(
+        self,
+        ids: Tensor,
+        index: Tensor | int,
+        cache: dict,
+        attention_weights: dict | None = None,
+    ) -> tuple[Tensor, dict]:
+        """As `step`, but (B, 1, D) or (B, K, D), of which the logits are computed."""
         cache, settings = dict(cache), {}
         if "ancestors" in cache:
             cache["ancestors"] = _with_own(cache["ancestors"], index)
@@ -166,13 +178,13 @@ class Decoder:
             cache.update({names[name]: value for name, value in past.items()})
             if weights:
                 _write_weights(attention_weights, i, *weights)
-        logits = self._logits(x)
-        return logits if "ancestors" in cache else ops.squeeze(logits, 1), cache
+        return self._normed(x), cache
+
+    def _normed(self, hidden):
+        return hidden if self.norm is None else self.norm(hidden)
 
     def _logits(self, hidden):
-        """The logits (B, T, V) of the last layer's outputs (B, T, D)."""
-        if self.norm is not None:
-            hidden = self.norm(hidden)
+        """The logits (B, T, V) of what the layers made of the target (B, T, D)."""
         logits = self.output(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
 

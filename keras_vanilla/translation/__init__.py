@@ -9,6 +9,7 @@ from keras_vanilla.translation.evaluation import (
     score,
     worst_and_best,
 )
+from keras_vanilla.translation.shortlist import Shortlist
 from keras_vanilla.translation.translator import Translator
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Hypothesis",
     "Score",
     "SentenceScore",
+    "Shortlist",
     "Translator",
     "bleu_and_chrf",
     "score",

@@ -87,6 +87,8 @@ class Report:
         metrics: tuple of MetricComparison; empty without references.
         has_texts: bool. Whether a `.tflite` file takes and gives texts.
         precision: str. That of the weights, if they are quantised.
+        shortlist: int or None. Number of the file's candidates, if Keras had the whole
+            vocabulary instead.
     """
 
     kind: str
@@ -104,6 +106,7 @@ class Report:
     metrics: tuple[MetricComparison, ...] = ()
     has_texts: bool = False
     precision: str = "int8"
+    shortlist: int | None = None
 
     @property
     def equal(self) -> int:
@@ -130,13 +133,13 @@ class Report:
     def reasons(self) -> list[str]:
         """Why the file does not pass, in sentences; none if it passes.
 
-        In float32 each difference must be a near-tie, or a tie of the tokenizer. An
-        int8 file is judged by what its users lose: with references neither BLEU nor
-        chrF may be lower than Keras's by more than 0.3, or it must be chance: not
-        significant, and no more sentences different than without references. Without
-        references one sentence in twenty, and two standard deviations more, may differ
-        by more than a near-tie at 8 bits. Of several sentences half must end, and have
-        translations of their own.
+        In float32 each difference must be a near-tie, or a tie of the tokenizer. A file
+        of int8, or of candidates that Keras did not have, is judged by what its users
+        lose: with references neither BLEU nor chrF may be lower than Keras's by more
+        than 0.3, or it must be chance: not significant, and no more sentences different
+        than without references. Without references one sentence in twenty, and two
+        standard deviations more, may differ by more than a near-tie (in int8 one at 8
+        bits). Of several sentences half must end, and have translations of their own.
         """
         if self.custom_operators:
             names = ", ".join(self.custom_operators)
@@ -154,7 +157,7 @@ class Report:
         return reasons
 
     def _of_ids(self):
-        if not self.quantized:
+        if not self.quantized and self.shortlist is None:
             if self.far:
                 share = f"{self.far} of {self.sentences} sentences"
                 yield f"{share} differ by more than a tie."
@@ -168,8 +171,12 @@ class Report:
         if self.far > _most_far(self.sentences):
             yield (
                 f"{self.far} of {self.sentences} sentences, more than one in twenty, "
-                "differ by more than a near-tie at 8 bits."
+                f"differ by more than {self._tie}."
             )
+
+    @property
+    def _tie(self):
+        return "a near-tie at 8 bits" if self.quantized else "a near-tie"
 
     def _texts_explained(self):
         """Whether each different text follows from different ids."""
@@ -182,14 +189,15 @@ class Report:
     def __str__(self):
         verdict = "passed" if self.passed else "NOT PASSED"
         precision = self.precision if self.quantized else "float32"
+        if self.shortlist is not None:
+            precision += f", {self.shortlist} candidates"
         lines = [f"{self.kind}, {precision}, {self.size:,} bytes: {verdict}"]
         lines += [f"  {reason}" for reason in self.reasons]
         if self.custom_operators:
             return "\n".join([*lines, "Not run."])
-        tie = "a near-tie at 8 bits" if self.quantized else "a near-tie"
         lines.append(
             f"{self.equal:,} of {self.sentences:,} sentences have Keras's ids, "
-            f"{self.near_ties} differ by {tie} and {self.far} by more"
+            f"{self.near_ties} differ by {self._tie} and {self.far} by more"
         )
         lines += map(str, self.differences)
         if self.text_differences:

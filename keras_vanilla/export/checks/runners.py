@@ -53,7 +53,7 @@ class SavedModelFolder:
 
     kind, form = "SavedModel", "ids"
     target_language = None  # texts have the codes of a multilingual model
-    precision = "float32"
+    precision, shortlist = "float32", None
     custom_operators = ()
     limits = NO_LIMITS  # the graph checks the model's own
     decoding = DecodingConfig()
@@ -124,6 +124,7 @@ class TfliteFile:
             self._run = {name: self._runner(name) for name in signatures}
             self.limits = self._limits(description)
         self.target_language = description and description.target_language
+        self.shortlist = description and description.shortlist
         if description is not None and self.form != "steps":
             self.decoding = _decoding(description)
 

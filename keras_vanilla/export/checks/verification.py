@@ -11,17 +11,21 @@ import sentencepiece
 from keras import ops
 
 from keras_vanilla._types import PathLike
+from keras_vanilla.decoding import CompiledSearch
 from keras_vanilla.decoding.hypothesis_end import longest_output, until_end
+from keras_vanilla.decoding.shortlisted import shortlisted_search
 from keras_vanilla.export.checks.probe_sentences import made_up_sentences
 from keras_vanilla.export.checks.quality import compare_quality
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
+from keras_vanilla.export.metadata.description import Description, find_description
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
-from keras_vanilla.translation import Translator
-from keras_vanilla.translation.buckets import length_buckets
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.translation import Shortlist, Translator
+from keras_vanilla.translation.buckets import length_buckets, pad_rows
 
 
 def verify(
@@ -29,6 +33,7 @@ def verify(
     path: PathLike,
     sentences: Sequence[str],
     references: Sequence[str] | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Report:
     """Compares an exported file's translations with Keras's, and checks its structure.
 
@@ -49,6 +54,9 @@ def verify(
         sentences: list of str.
         references: list of str or None. Right translations: then BLEU and chrF of both
             decide about an int8 file, see `Report.reasons`.
+        shortlist: Shortlist or None. The file's: then Keras has the same candidates.
+            Without it Keras has the whole vocabulary, and a file with a shortlist is
+            judged as an int8 file is.
     Returns:
         Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
@@ -60,9 +68,10 @@ def verify(
         ImportError: if a `.tflite` file is to be run without ai-edge-litert.
     """
     translator = translator.in_float32()
-    report = compare(translator, path, sentences, references)
+    report = compare(translator, path, sentences, references, shortlist)
     if report.kind == "TFLite":
         tables = TokenizerGraph(translator.tokenizer).nbytes if report.has_texts else 0
+        tables += shortlist_bytes(translator.model, find_description(path))
         content = Path(path).read_bytes()
         report.faults = tuple(structure_faults(content, translator.model, tables))
     return report
@@ -73,6 +82,7 @@ def compare(
     path: PathLike,
     sentences: Sequence[str] | None = None,
     references: Sequence[str] | None = None,
+    shortlist: Shortlist | None = None,
 ) -> Report:
     """As `verify`, without the check of the structure.
 
@@ -81,6 +91,7 @@ def compare(
         path: as of `verify`.
         sentences: as of `verify`; None makes some up.
         references: as of `verify`.
+        shortlist: as of `verify`.
     Raises:
         FileNotFoundError, TypeError, ValueError, ImportError: as `verify`.
     """
@@ -106,11 +117,13 @@ def compare(
         exported.custom_operators,
         has_texts=exported.form == "text",
         precision=exported.precision,
+        shortlist=exported.shortlist if shortlist is None else None,
     )
     if report.custom_operators:
         return report
     exported.limits.refuse_longer(sentences, sources)
-    pairs = sorted(_translate_both(translator, exported, sentences, sources))
+    search = _search(translator, shortlist)
+    pairs = sorted(_translate_both(translator, search, exported, sentences, sources))
     _fill(report, pairs, translator, exported, references)
     return report
 
@@ -133,14 +146,41 @@ class _Pair(NamedTuple):
     unfinished: bool
 
 
-def _translate_both(translator, exported, sentences, sources):
+def shortlist_bytes(model: Transformer, description: Description | None) -> int:
+    """The size of a file's shortlist; 0 if it has none.
+
+    Args:
+        model: Transformer that it was made from.
+        description: the file's, or None.
+    """
+    if description is None or description.shortlist is None:
+        return 0
+    return Shortlist.nbytes(model.source_vocabulary_size, model.target_vocabulary_size)
+
+
+def _search(translator, shortlist):
+    """What maps lists of source ids and a DecodingConfig to target ids, in Keras."""
+    if shortlist is None:
+        return translator.search
+    model = translator.model
+    compiled = CompiledSearch(model)
+
+    def search(sources, config):
+        ids = pad_rows(sources, max(map(len, sources)), model.pad_id)
+        settings = {"config": config, "shortlist": shortlist}
+        return compiled(shortlisted_search, ids, **settings)
+
+    return search
+
+
+def _translate_both(translator, search, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in another order."""
     model, decode = translator.model, translator.tokenizer.decode
     for numbers in length_buckets(sources):
         texts, rows = [sentences[i] for i in numbers], [sources[i] for i in numbers]
         file_ids, file_texts = exported.translate(texts, rows, model)
-        whole = translator.search(rows, exported.decoding)
-        keras_ids = _as_long(whole, translator, exported.decoding, rows, file_ids)
+        whole = search(rows, exported.decoding)
+        keras_ids = _as_long(whole, search, exported.decoding, rows, file_ids, model)
         keras_texts = decode(keras_ids)
         for place, number in enumerate(numbers):
             has_piece = len(rows[place]) > 1  # else the translation is empty
@@ -158,13 +198,13 @@ def _translate_both(translator, exported, sentences, sources):
             )
 
 
-def _as_long(whole, translator, decoding, rows, file_ids):
+def _as_long(whole, search, decoding, rows, file_ids, model):
     """Keras's ids from a search that is no longer than the file's outputs.
 
     A greedy search that is stopped gives the beginning of the whole one; a beam search
     may give other hypotheses, and is made again for the sources that it concerns.
     """
-    model, length = translator.model, file_ids.shape[1]
+    length = file_ids.shape[1]
     keras_ids = whole[:, :length].copy()
     stopped = [
         place
@@ -173,7 +213,7 @@ def _as_long(whole, translator, decoding, rows, file_ids):
     ]
     if stopped and not decoding.is_greedy:
         limited = dataclasses.replace(decoding, max_length=length)
-        limited_ids = translator.search([rows[place] for place in stopped], limited)
+        limited_ids = search([rows[place] for place in stopped], limited)
         keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
     return keras_ids
 

@@ -50,6 +50,8 @@ class Description:
             as "2.17". None is not known.
         outputs: list of str. What the file says of each token besides: "alignment",
             "confidence".
+        shortlist: int or None. Number of pieces among which each step chooses; None is
+            the whole vocabulary.
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the
@@ -75,6 +77,7 @@ class Description:
     end_id: int | None = None
     oldest_runtime: str | None = None
     outputs: list = dataclasses.field(default_factory=list)
+    shortlist: int | None = None
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -137,8 +140,12 @@ class Description:
         if self.form == "steps":
             return "none: the app's own"
         if self.beam_size == 1:
-            return "greedy"
-        return f"beam {self.beam_size}, length penalty {self.length_penalty}"
+            search = "greedy"
+        else:
+            search = f"beam {self.beam_size}, length penalty {self.length_penalty}"
+        if self.shortlist is None:
+            return search
+        return f"{search}, among {self.shortlist:,} pieces for each text"
 
 
 def with_description(content: bytes, description: Description) -> bytes:

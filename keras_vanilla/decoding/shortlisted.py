@@ -1,0 +1,161 @@
+"""A search among a few target pieces: those that the source's pieces suggest."""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.config import DecodingConfig
+from keras_vanilla.decoding.search import run_search
+
+CANDIDATES = "candidates"
+ROWS, BIAS = "candidate_rows", "candidate_bias"
+HALF = 64  # the piece of this rank in frequency counts half as much as the first
+
+
+class Shortlisted:
+    """A model whose searches choose among the N most promising pieces of each source.
+
+    A piece is promising if it is frequent, or a likely translation of a piece of the
+    source: with ranks that count from 0,
+
+        1 / (1 + rank in frequency / 64)  +  the sum over source pieces that suggest it
+                                             of 1 / (1 + rank among their suggestions)
+
+    The ids of a search over it are places among the candidates; `ids_of` maps them to
+    the model's ids. Logits are computed for the candidates alone, so a step does not
+    read the whole output matrix.
+
+    Args:
+        model: Transformer.
+        shortlist: Shortlist of `keras_vanilla.translation`. Pads, the start and the end
+            are always among its N candidates.
+    Raises:
+        ValueError: if the shortlist is not of the model's vocabularies, or its `size`
+            is not between 3 and the target vocabulary's.
+    Example:
+        shortlisted = Shortlisted(model, shortlist)
+        ids = shortlisted.ids_of(greedy_search(shortlisted, source_ids))
+    """
+
+    def __init__(self, model: Any, shortlist: Any):
+        likely, frequent, size = shortlist.likely, shortlist.frequent, shortlist.size
+        _check(model, likely, frequent, size)
+        self._model, self._likely = model, likely.astype("int32")
+        self._suggested = 1 / np.arange(1, likely.shape[1] + 1, dtype="float32")
+        special = list(dict.fromkeys([model.pad_id, model.start_id, model.end_id]))
+        self.pad_id, self.start_id, self.end_id = map(
+            special.index, (model.pad_id, model.start_id, model.end_id)
+        )
+        self.target_vocabulary_size = size
+        promise = np.empty(len(frequent), "float32")
+        promise[frequent] = 1 / (1 + np.arange(len(frequent)) / HALF)
+        forbidden = list(model.forbidden_ids)
+        promise[[*special, *forbidden]] = -np.inf
+        self._special, self._promise = np.array([special], "int32"), promise
+        self._refused = np.zeros(size, "float32")
+        self._refused[[special.index(i) for i in forbidden if i in special]] = -np.inf
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """The model's; chooses the candidates."""
+        self._candidates = self._most_promising(source_ids)
+        return self._model.encode(source_ids)
+
+    def start_cache(
+        self,
+        memory: Tensor,
+        memory_mask: Tensor,
+        max_length: Tensor | int,
+        beam_size: int | None = None,
+    ) -> dict:
+        """The model's, with the candidates and their rows of the output matrix."""
+        candidates = self._candidates
+        if not self._model.shares_beams:  # each beam may be a row
+            times = ops.shape(memory)[0] // ops.shape(candidates)[0]
+            candidates = ops.repeat(candidates, times, axis=0)
+        beams = () if beam_size is None else (beam_size,)
+        cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
+        decoder = self._model.decoder
+        cache = {**cache, CANDIDATES: candidates, ROWS: decoder.output.rows(candidates)}
+        if decoder.bias is not None:
+            cache[BIAS] = ops.take(decoder.bias.bias, candidates)
+        return cache
+
+    def decode_step(
+        self,
+        ids: Tensor,
+        index: Tensor | int,
+        cache: dict,
+        attention_weights: dict | None = None,
+    ) -> tuple[Tensor, dict]:
+        """Float32 logits (B, N) or (B, K, N) of the candidates; and the cache."""
+        shared = "ancestors" in cache
+        places = ids if shared else ops.expand_dims(ids, 1)
+        real = ops.take_along_axis(cache[CANDIDATES], places, axis=1)
+        real = real if shared else ops.squeeze(real, 1)
+        hidden, cache = self._model.decoder.hidden_step(
+            real, index, cache, attention_weights
+        )
+        rows = ops.cast(cache[ROWS], hidden.dtype)
+        logits = ops.matmul(hidden, ops.transpose(rows, (0, 2, 1)))
+        logits = ops.cast(logits, "float32") + self._refused
+        if BIAS in cache:
+            logits = logits + ops.expand_dims(cache[BIAS], 1)
+        return logits if shared else ops.squeeze(logits, 1), cache
+
+    def ids_of(self, places: Tensor) -> Tensor:
+        """The model's ids of a search's, (B, L) or (B, K, L)."""
+        flat = ops.reshape(places, (ops.shape(places)[0], -1))
+        ids = ops.take_along_axis(self._candidates, flat, axis=1)
+        return ops.reshape(ids, ops.shape(places))
+
+    def _most_promising(self, source_ids):
+        """Int32 ids (B, N): first pads, the start and the end, then the others."""
+        batch, length = ops.shape(source_ids)
+        width = self._likely.shape[1]
+        suggested = ops.take(ops.convert_to_tensor(self._likely), source_ids, axis=0)
+        shape = batch, length, width
+        rows = ops.reshape(ops.arange(batch, dtype="int32"), (-1, 1, 1))
+        indices = ops.stack([ops.broadcast_to(rows, shape), suggested], axis=3)
+        scores = ops.scatter(
+            ops.reshape(indices, (-1, 2)),
+            ops.reshape(ops.broadcast_to(self._suggested, shape), (-1,)),
+            (batch, len(self._promise)),
+        )
+        others = self.target_vocabulary_size - self._special.shape[1]
+        best = ops.cast(ops.top_k(scores + self._promise, k=others)[1], "int32")
+        special = ops.broadcast_to(self._special, (batch, self._special.shape[1]))
+        return ops.concatenate([special, best], axis=1)
+
+
+def shortlisted_search(
+    model: Any, source_ids: Tensor, config: DecodingConfig, shortlist: Any
+) -> Tensor:
+    """As `run_search`, among the candidates of a shortlist.
+
+    Args:
+        model: as of `Shortlisted`.
+        source_ids: as of `run_search`.
+        config: DecodingConfig.
+        shortlist: as of `Shortlisted`.
+    """
+    model = Shortlisted(model, shortlist)
+    return model.ids_of(run_search(model, source_ids, config))
+
+
+def _check(model, likely, frequent, size):
+    sizes = model.source_vocabulary_size, model.target_vocabulary_size
+    if (len(likely), len(frequent)) != sizes:
+        raise ValueError(
+            "A shortlist must be of the model's vocabularies, of {} and {} pieces. "
+            "Received: {} and {}".format(*sizes, len(likely), len(frequent))
+        )
+    if not 3 <= size <= len(frequent):
+        raise ValueError(
+            f"A shortlist's `size` must be from 3 to {len(frequent)}, the number of "
+            f"target pieces. Received: {size}"
+        )

@@ -1,0 +1,159 @@
+"""Files that choose among few pieces, against Keras with the same candidates."""
+
+import numpy as np
+import pytest
+import word_reversal
+from ai_edge_litert.interpreter import Interpreter
+from models import make_model
+from text_form import TextForm
+from tiers import in_full
+
+from keras_vanilla import export
+from keras_vanilla.cli import main
+from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.translation import Shortlist, Translator
+
+SMALL = {"max_bytes": 160, "max_source_length": 40, "max_length": 59}
+ENGLISH = word_reversal.english_sentences(300, seed=5, lengths=range(2, 8))
+DUTCH = [word_reversal.dutch(line) for line in ENGLISH]
+SIZE = 30
+
+
+@pytest.fixture(scope="module")
+def shortlist(trained_translator):
+    return Shortlist.learn(trained_translator.tokenizer, ENGLISH, DUTCH, size=SIZE)
+
+
+@pytest.fixture(scope="module", params=["int8", *in_full(None)])
+def path(request, trained_translator, shortlist, tmp_path_factory):
+    path = tmp_path_factory.mktemp("shortlist") / "translator.tflite"
+    settings = {**SMALL, "quantize": request.param, "sample": ENGLISH[:20]}
+    export.tflite(trained_translator, path, shortlist=shortlist, **settings)
+    return path
+
+
+def shapes(path):
+    """Of all tensors of the file."""
+    interpreter = Interpreter(str(path))
+    return [
+        tuple(tensor["shape"])
+        for number in range(interpreter.num_subgraphs())
+        for tensor in interpreter.get_tensor_details(number)
+    ]
+
+
+def test_the_file_says_what_keras_says_among_the_candidates(
+    path, trained_translator, shortlist, unseen_sentences
+):
+    report = export.verify(
+        trained_translator, path, unseen_sentences[:40], shortlist=shortlist
+    )
+    assert report.passed and report.shortlist is None, report
+    assert report.equal >= 39
+
+
+def test_nothing_in_it_is_as_wide_as_the_vocabulary_but_tables(
+    path, trained_translator
+):
+    """No logits of all pieces are computed: only tables have as many rows."""
+    model = trained_translator.model
+    wide = {shape for shape in shapes(path) if model.target_vocabulary_size in shape}
+    assert (1, SIZE) in set(shapes(path))
+    assert {shape for shape in wide if len(shape) > 1 and shape[0] == 1} <= {
+        (1, model.target_vocabulary_size)  # how promising each piece is
+    }
+
+
+def test_it_is_judged_as_an_approximation_of_the_whole_vocabulary(
+    path, trained_translator, unseen_sentences
+):
+    assert read_description(path).shortlist == SIZE
+    assert "among 30 pieces" in read_description(path).rows()["search"]
+    report = export.verify(trained_translator, path, unseen_sentences[:40])
+    assert report.shortlist == SIZE
+    assert f", {SIZE} candidates, " in str(report)
+    assert report.passed, report
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"tie_output": False, "output_bias": True},
+        {"forbidden_ids": [0]},
+        {"normalize_first": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("form", ["ids", "text"])
+@pytest.mark.parametrize("quantize", [None, "int8"])
+def test_other_models_and_beams(
+    trained_translator, shortlist, settings, form, quantize, tmp_path
+):
+    tokenizer = trained_translator.tokenizer
+    size = tokenizer.vocabulary_size
+    model = make_model(source_vocabulary_size=size, d_model=60, d_ff=40, **settings)
+    translator, path = Translator(tokenizer, model), tmp_path / "x.tflite"
+    limits = {"max_source_length": 40, "max_length": 20, "check": "structure"}
+    settings = {"form": form, "beam_size": 3, "quantize": quantize, **limits}
+    export.tflite(translator, path, shortlist=shortlist, **settings)
+    report = export.verify(translator, path, ENGLISH[:20], shortlist=shortlist)
+    assert not report.faults
+    assert report.equal + report.near_ties >= (20 if quantize is None else 15), report
+
+
+@pytest.mark.full
+def test_it_says_what_each_token_comes_from(trained_translator, shortlist, tmp_path):
+    path = tmp_path / "x.tflite"
+    outputs = {"outputs": ["alignment", "confidence"], "quantize": None}
+    settings = {**SMALL, **outputs, "sample": ENGLISH[:9]}
+    export.tflite(trained_translator, path, shortlist=shortlist, **settings)
+    result = TextForm(path)("one two")
+    count = np.count_nonzero(result["ids"] != trained_translator.model.pad_id)
+    begins = {int(begin) for begin, _ in result["source_spans"][: count - 1]}
+    assert result["text"] == "twee een" and len(begins) > 1
+    assert (result["confidence"][:count] > 0.5).all()
+
+
+@pytest.mark.full
+def test_it_runs_on_the_oldest_runtime_of_int8(
+    trained_translator, shortlist, unseen_sentences, tmp_path
+):
+    path = tmp_path / "x.tflite"
+    settings = {**SMALL, "oldest_runtime": "2.13", "sample": ENGLISH[:9]}
+    export.tflite(trained_translator, path, shortlist=shortlist, **settings)
+    assert read_description(path).oldest_runtime == "2.13"
+
+
+@pytest.mark.parametrize(
+    "settings, error, words",
+    [
+        ({"form": "steps"}, ValueError, "form='steps' and quantize='int8'"),
+        ({"quantize": "int4"}, ValueError, "form='text' and quantize='int4'"),
+        ({"shortlist": 512}, TypeError, "must be a Shortlist. Received: 512"),
+    ],
+)
+def test_others_are_refused(
+    settings, error, words, trained_translator, shortlist, tmp_path
+):
+    with pytest.raises(error, match=words):
+        settings = {"shortlist": shortlist, **settings}
+        export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.full
+def test_on_the_command_line(trained_translator, tmp_path, capfd):
+    model, path = tmp_path / "model.keras", tmp_path / "x.tflite"
+    trained_translator.save(model)
+    texts = [tmp_path / "en", tmp_path / "nl"]
+    for text, lines in zip(texts, (ENGLISH, DUTCH), strict=True):
+        text.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = ["export", model, path, "--shortlist", *texts, "--shortlist-size", 40]
+    command += ["--max-length", 59, "--sample", texts[0]]
+    assert main(list(map(str, command))) in (0, None)
+    assert read_description(path).shortlist == 40
+    capfd.readouterr()
+    assert main(["export", str(model), "y.tflite", "--shortlist-size", "9"]) == 1
+    assert "--shortlist-size is for --shortlist" in capfd.readouterr().err

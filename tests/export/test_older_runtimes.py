@@ -19,6 +19,7 @@ class Lookup(tf.Module):
     """A table's rows, these times a matrix with a bias, and times the table."""
 
     encoder_layers = decoder_layers = ()
+    output_projection = None
 
     def __init__(self):
         super().__init__()

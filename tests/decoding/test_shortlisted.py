@@ -35,7 +35,7 @@ def make_shortlist(size, suggestions=2):
     )
 
 
-def most_promising(shortlist, source, forbidden=()):
+def most_promising(shortlist, source, forbidden_ids=(), start_id=START, **settings):
     """The ids that may be said, by the definition."""
     promise = {}
     for rank, id_ in enumerate(shortlist.frequent.tolist()):
@@ -43,9 +43,10 @@ def most_promising(shortlist, source, forbidden=()):
     for piece in source:
         for rank, id_ in enumerate(shortlist.likely[piece].tolist()):
             promise[id_] += 1 / (1 + rank)
-    special = [PAD, START, END]
-    others = sorted(set(promise) - {*special, *forbidden}, key=lambda i: -promise[i])
-    return [*special, *others[: shortlist.size - 3]]
+    special = list(dict.fromkeys([PAD, start_id, END]))
+    others = set(promise) - {*special, *forbidden_ids}
+    others = sorted(others, key=lambda i: -promise[i])
+    return [*special, *others[: shortlist.size - len(special)]]
 
 
 class OthersForbidden:
@@ -70,6 +71,7 @@ MODELS = [
     {"output_bias": True},
     {"tie_output": False},
     {"forbidden_ids": [PAD, 7]},
+    {"start_id": PAD, "forbidden_ids": [PAD], "zero_pad": True},
     {"decoder_layer": WithAStepOfItsOwn},
 ]
 
@@ -86,7 +88,7 @@ def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_s
     places, scores = function(shortlisted, SOURCES, **search)
     ids = np.asarray(shortlisted.ids_of(places))
     for row, source in enumerate(SOURCES):
-        allowed = most_promising(shortlist, source, settings.get("forbidden_ids", ()))
+        allowed = most_promising(shortlist, source, **settings)
         alone = OthersForbidden(model, allowed)
         expected = function(alone, source[None], **search)
         np.testing.assert_array_equal(ids[row], np.asarray(expected[0])[0])

@@ -18,12 +18,15 @@ MESSAGE = re.compile(
     # the second line of TensorFlow's message about the processor
     rb"|To enable the following instructions: "
 )
+NODE = b"\t [[{{node "  # where in the graph: the next line of a message, or of an error
 
 
 def main() -> None:
     """Runs the program until its input ends."""
+    hidden = False
     for line in sys.stdin.buffer:
-        if not MESSAGE.match(line):
+        hidden = bool(MESSAGE.match(line)) or hidden and line.startswith(NODE)
+        if not hidden:
             sys.stderr.buffer.write(line)
             sys.stderr.buffer.flush()
 

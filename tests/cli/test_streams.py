@@ -150,3 +150,17 @@ def test_messages_of_tensorflow_are_hidden(line):
 )
 def test_everything_else_is_shown(line):
     assert not log_filter.MESSAGE.match(line.encode())
+
+
+def test_a_graph_s_node_belongs_to_the_message_before_it():
+    """TensorFlow writes one at the end of a data set, in two lines."""
+    message = "I0000 00:00:1.2   22 local.cc:405] End of sequence\n"
+    node = "\t [[{{node IteratorGetNext}}]]\n"
+    shown = "tensorflow.errors.InternalError: broken\n" + node
+    result = subprocess.run(
+        [sys.executable, log_filter.__file__],
+        input=message + node + shown,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert result.stderr == shown

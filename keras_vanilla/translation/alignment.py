@@ -23,12 +23,12 @@ def align(
     tokenizer: TokenizerProtocol,
     sources: Sequence,
     targets: Sequence,
+    layer: int | None = None,
 ) -> list[list[tuple[int, int]]]:
     """Links every target word to the source word it attends to most.
 
-    The weights are those of the layer that `alignment_layer` says, averaged over heads,
-    at the position that predicts each piece; a word's weight is the sum over its
-    pieces.
+    The weights are those of one decoder layer, averaged over heads, at the position
+    that predicts each piece; a word's weight is the sum over its pieces.
 
     Args:
         model: Transformer.
@@ -36,16 +36,18 @@ def align(
         sources: list of lists of source ids, each with its end.
         targets: list of lists of target ids, one for each source; an end, if there is
             one, is last.
+        layer: int or None. The decoder layer, from 0; None for `alignment_layer`.
     Returns:
         For each pair a list of (source word, target word): positions, from 0, of the
         words between white space, as the tokenizer normalises the text. One link per
         target word, none where either side has no word.
     """
     links = [[]] * len(sources)
+    layer = alignment_layer(model.num_decoder_layers) if layer is None else layer
     first = tokens_before_text(tokenizer)
     for numbers in length_buckets(sources, beam_size=_MEMORY_FACTOR):
         pairs = [(sources[i], targets[i]) for i in numbers]
-        weights = _cross_attention(model, *zip(*pairs, strict=True))
+        weights = _cross_attention(model, layer, *zip(*pairs, strict=True))
         for i, pair_weights in zip(numbers, weights, strict=True):
             words = (
                 _word_numbers(tokenizer.target_pieces(_real_ids(model, targets[i]))),
@@ -61,14 +63,13 @@ def _real_ids(model, ids):
     return [id_ for id_ in ids if id_ not in (model.end_id, model.pad_id)]
 
 
-def _cross_attention(model, sources, targets):
+def _cross_attention(model, layer, sources, targets):
     """(B, T, S) weights; row t is what predicts target piece t."""
     shifted = [[model.start_id, *target[:-1]] for target in targets]
     inputs = {
         "source_ids": pad_rows(sources, bucket_width(sources), model.pad_id),
         "target_ids": pad_rows(shifted, bucket_width(shifted), model.pad_id),
     }
-    layer = alignment_layer(model.num_decoder_layers)
     weights = model.attention_weights(inputs)[f"decoder/{layer}/cross"]
     return weights.mean(axis=1)  # (B, N, T, S)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from word_reversal import dutch, english_sentences
 
-from keras_vanilla.translation.alignment import _links
+from keras_vanilla.translation.alignment import _links, align
 
 
 def test_words_are_linked_to_the_words_they_translate(trained_translator):
@@ -25,6 +25,16 @@ def test_a_pair_is_aligned_alike_alone_and_beside_longer_ones(trained_translator
     together = trained_translator.align(texts, translations)
     for text, translation, links in zip(texts, translations, together, strict=True):
         assert trained_translator.align([text], [translation]) == [links]
+
+
+def test_links_are_of_the_layer_that_is_named(trained_translator):
+    model, tokenizer = trained_translator.model, trained_translator.tokenizer
+    texts = english_sentences(5, seed=9, lengths=range(4, 9))
+    translations = [dutch(text) for text in texts]
+    ids = tokenizer.encode(texts), tokenizer.encode_target(translations)
+    last = model.num_decoder_layers - 1
+    links = [align(model, tokenizer, *ids, layer=layer) for layer in (0, last)]
+    assert links[1] == trained_translator.align(texts, translations) != links[0]
 
 
 def test_a_word_of_several_pieces_adds_them_up():

@@ -29,15 +29,17 @@ class Comparison:
         lines: list of str.
         here, there: lists of str, their translations.
     Attributes:
-        different: list of (line, here, there, logit gap).
+        different: list of (number of the line, from 1, here, there, logit gap).
         share: float. Of the lines, those that are the same.
     """
 
     def __init__(self, translator, lines, here, there):
         self.count = len(lines)
         self.different = [
-            (line, a, b, logit_gap(translator, line, a, b))
-            for line, a, b in zip(lines, here, there, strict=True)
+            (number, a, b, logit_gap(translator, line, a, b))
+            for number, (line, a, b) in enumerate(
+                zip(lines, here, there, strict=True), start=1
+            )
             if a != b
         ]
         self.share = 1 - len(self.different) / self.count
@@ -45,8 +47,8 @@ class Comparison:
     def __str__(self):
         same = self.count - len(self.different)
         rows = [f"{same} of {self.count} the same, {self.share:.1%}"]
-        for line, a, b, gap in self.different:
-            rows += [f"  {line}", f"    here   {a}", f"    there  {b}"]
+        for number, a, b, gap in self.different:
+            rows += [f"  line {number}", f"    here   {a}", f"    there  {b}"]
             rows += [f"    logit gap {gap:.3f}"]
         return "\n".join(rows)
 

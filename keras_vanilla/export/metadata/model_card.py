@@ -57,10 +57,10 @@ an error. Nobody has looked for prejudice in what it says.
 
 ELSEWHERE = {
     True: """\
-Files in float32 give the same translations on x86-64, on ARM64 and in browsers: 300 of
+Files in float32 give the same translations on x86-64, on ARM and in browsers: 300 of
 300 sentences of a model like this one.""",
     False: """\
-Files with few bits per weight round otherwise on other processors. On ARM64 296 of 300
+Files with few bits per weight round otherwise on other processors. On ARM64 297 of 300
 sentences of an int8 model had the translation they have on x86-64; the others parted
 where two words were almost equally likely.""",
 }

@@ -68,6 +68,11 @@ def _add_export(commands):
     )
     for name, description in ABOUT.items():
         add(f"--{name.replace('_', '-')}", help=description)
+    command.add_argument_group("of a SavedModel").add_argument(
+        "--core-operators",
+        action="store_true",
+        help="of TensorFlow's own operators: without tensorflow-text and XLA",
+    )
 
 
 def _add_verify(commands):
@@ -107,8 +112,11 @@ def _export(options):
     if not to_file and (settings or Path(options.output).suffix):
         raise ValueError(
             "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
-            f"no ending, and takes no options. Received: {options.output}"
+            "no ending, and takes no option but --core-operators. Received: "
+            f"{options.output}"
         )
+    if to_file and options.core_operators:
+        raise ValueError("--core-operators is for a SavedModel, a folder.")
     if settings.pop("shortlist_size", None) and "shortlist" not in settings:
         raise ValueError("--shortlist-size is for --shortlist.")
     if "sample" in settings:
@@ -120,7 +128,7 @@ def _export(options):
         export.tflite(translator, options.output, **settings)
         print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
     else:
-        export.saved_model(translator, options.output)
+        export.saved_model(translator, options.output, options.core_operators)
     print(f"{options.output} is written. To compare it with {options.model}:")
     print(f"  keras-vanilla verify {options.model} {options.output} --source FILE")
 

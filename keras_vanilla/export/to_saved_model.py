@@ -1,6 +1,7 @@
 """A translator as a SavedModel: batches of strings in, strings out."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import tensorflow as tf
@@ -9,12 +10,15 @@ from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
+from keras_vanilla.export.core_operators import CoreTokenizer, core_slices
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 from keras_vanilla.translation import Translator
 
 
-def saved_model(translator: Translator, folder: PathLike) -> None:
+def saved_model(
+    translator: Translator, folder: PathLike, core_operators: bool = False
+) -> None:
     """Writes a SavedModel that translates, with the search and the tokenizer inside.
 
     Two signatures, of any batch size and length:
@@ -22,25 +26,32 @@ def saved_model(translator: Translator, folder: PathLike) -> None:
         translate        text string (B,) -> text string (B,), too_long bool (B,)
         translate_ids    source_ids int32 (B, S) -> ids int32 (B, L)
 
-    It loads with tensorflow and tensorflow-text alone. A text without a piece gives "".
-    So does a text with more tokens than the model takes, and `too_long` is True for it;
-    the others of its batch are translated. A row of ids that is too long, or an id
-    outside the vocabulary, raises `tf.errors.InvalidArgumentError` when it is called.
+    It loads with tensorflow and tensorflow-text alone. With `core_operators` it loads
+    with tensorflow alone, and on servers that have no XLA either: the tokenizer is then
+    that of a `.tflite` file.
+
+    A text without a piece gives "". So does a text with more tokens than the model
+    takes, and `too_long` is True for it; the others of its batch are translated. A row
+    of ids that is too long, or an id outside the vocabulary, raises
+    `tf.errors.InvalidArgumentError` when it is called.
 
     Args:
         translator: Translator.
         folder: path of a folder that does not exist yet; written whole or not at all.
+        core_operators: bool. Of TensorFlow's own operators alone.
     Raises:
         FileExistsError: if `folder` exists.
         FileNotFoundError: if the folder around it does not.
         RuntimeError: if Keras does not run on TensorFlow.
-        ValueError: if the tokenizer is not SentencePiece's.
+        ValueError: if the tokenizer is not SentencePiece's, or with `core_operators`
+            not a unigram model that becomes operators.
     """
     folder = Path(folder)
     check_target(folder)
     require_tensorflow()
-    graph = _TranslatorGraph(translator.in_float32())
-    with atomic_path(folder, overwrite=False) as temporary:
+    slices = core_slices() if core_operators else nullcontext()
+    graph = _TranslatorGraph(translator.in_float32(), core_operators)
+    with slices, atomic_path(folder, overwrite=False) as temporary:
         temporary.mkdir()  # refused where something has the name
         # Keras's ExportArchive would write every variable twice.
         save_graph(graph, temporary)
@@ -55,7 +66,7 @@ def check_target(path: Path) -> None:
 
 
 class _TranslatorGraph(tf.Module):
-    def __init__(self, translator):
+    def __init__(self, translator, core_operators):
         super().__init__()
         tokenizer, model = translator.tokenizer, translator.model
         require_sentencepiece("A SavedModel", tokenizer)
@@ -66,6 +77,8 @@ class _TranslatorGraph(tf.Module):
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
             autograph=False,
         )
+        if core_operators:
+            tokenizer = CoreTokenizer(tokenizer, model.max_length)
         self._to_ids = tokenizer.source_graph
         self._to_text = tokenizer.detokenize_graph
         self._pad_id, self._end_id = model.pad_id, model.end_id

@@ -45,12 +45,9 @@ class TextEncoder:
         self._segment = Segmenter(model)
 
     def __call__(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        octets = tf.cast(text, tf.int32)
         places = tf.range(self.max_bytes)
-        length = tf.reduce_max(tf.where(octets != 0, places + 1, 0))
-        # The tries use 255 themselves; 254 is malformed as well.
-        octets = tf.pad(tf.minimum(octets, FREE - 1), [[0, LONGEST_CHARACTER]])
-        ids, spans = self._encode(octets[: length + LONGEST_CHARACTER])
+        length = tf.reduce_max(tf.where(tf.cast(text, tf.int32) != 0, places + 1, 0))
+        ids, spans = self.ids_of(text[:length])
         padded = tf.concat([ids, self._empty], axis=0)
         padding = [[0, self.max_ids], [0, 0]]
         return (
@@ -58,6 +55,12 @@ class TextEncoder:
             tf.size(ids) + 1,
             tf.slice(tf.pad(spans, padding), [0, 0], [self.max_ids, 2]),
         )
+
+    def ids_of(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The ids of a text of any length, uint8 (n,), without an end; their spans."""
+        # The tries use 255 themselves; 254 is malformed as well.
+        octets = tf.minimum(tf.cast(text, tf.int32), FREE - 1)
+        return self._encode(tf.pad(octets, [[0, LONGEST_CHARACTER]]))
 
     def _encode(self, octets):
         """The ids of a text of any length, without an end, and their spans (p, 2)."""

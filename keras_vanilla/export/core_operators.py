@@ -1,0 +1,88 @@
+"""What a SavedModel is made of where only TensorFlow's own operators are to be had."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import tensorflow as tf
+from keras import ops
+
+from keras_vanilla._types import Tensor
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.tokenizer import Tokenizer
+
+_OCTETS = [bytes([octet]) for octet in range(256)]
+
+
+class CoreTokenizer:
+    """Strings to ids and back, as the graphs of a tokenizer, without tensorflow-text.
+
+    Each string goes through the operators that a `.tflite` file has, one after the
+    other; the ids are those of `sentencepiece`.
+
+    Args:
+        tokenizer: Tokenizer.
+        max_ids: int. Length of the longest row of ids that becomes a string.
+    Raises:
+        ValueError: as `TokenizerGraph`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, max_ids: int):
+        self._graph = TokenizerGraph(tokenizer, max_target_ids=max_ids)
+        self._end_id, self._max_ids = tokenizer.end_id, max_ids
+
+    def source_graph(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        """Ragged int32 tensor (B, None), `end_id` last in every row."""
+        row = tf.RaggedTensorSpec([None], tf.int32)
+        return tf.map_fn(self._ids, strings, fn_output_signature=row)
+
+    def detokenize_graph(self, ids: tf.Tensor) -> tf.Tensor:
+        """The strings (B,) of int32 ids (B, L)."""
+        return tf.map_fn(self._text, ids, fn_output_signature=tf.string)
+
+    def _ids(self, string):
+        ids, _ = self._graph.encode.ids_of(tf.io.decode_raw(string, tf.uint8))
+        return tf.concat([ids, [self._end_id]], axis=0)
+
+    def _text(self, ids):
+        missing = self._max_ids - tf.size(ids)
+        ids = tf.pad(ids, [[0, missing]], constant_values=self._end_id)
+        ids = tf.ensure_shape(ids, [self._max_ids])
+        octets, length, _ = self._graph.decode(ids)
+        characters = tf.gather(_OCTETS, tf.cast(octets[:length], tf.int32))
+        return tf.strings.reduce_join(characters)
+
+
+@contextmanager
+def core_slices() -> Iterator[None]:
+    """Within the block `keras.ops.slice_update` is made of TensorFlow's own operators.
+
+    Keras makes it of an operator of XLA, which a server may not have, or has not for
+    its GPU.
+    """
+    of_keras = ops.slice_update
+    ops.slice_update = _slice_update
+    try:
+        yield
+    finally:
+        ops.slice_update = of_keras
+
+
+def _slice_update(inputs: Tensor, start_indices: Sequence, updates: Tensor) -> Tensor:
+    """`keras.ops.slice_update` of slices that are whole but along one axis.
+
+    Along the others they start at the Python int 0.
+    """
+    inputs, updates = map(tf.convert_to_tensor, (inputs, updates))
+    starts = {
+        axis: start
+        for axis, start in enumerate(start_indices)
+        if not (isinstance(start, int) and start == 0)
+    }
+    if len(starts) > 1:
+        raise NotImplementedError(f"A slice along the axes {list(starts)} at once.")
+    axis, start = next(iter(starts.items()), (0, 0))
+    end, size = start + tf.shape(updates)[axis], tf.shape(inputs)[axis]
+    before = tf.split(inputs, [start, size - start], axis)[0]
+    after = tf.split(inputs, [end, size - end], axis)[1]
+    joined = tf.concat([before, updates, after], axis)
+    return tf.ensure_shape(joined, inputs.shape)

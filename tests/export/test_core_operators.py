@@ -1,0 +1,147 @@
+"""SavedModels of TensorFlow's own operators; `sentencepiece` says what is right."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sentencepiece
+import tensorflow as tf
+from keras import ops
+from once_per_run import made_once
+from tensorflow.core.protobuf import saved_model_pb2
+from tiers import in_full
+
+from keras_vanilla import export
+from keras_vanilla.export.core_operators import CoreTokenizer, core_slices
+from keras_vanilla.tokenizer import Tokenizer
+
+# Neither this package nor tensorflow-text can be imported there.
+ELSEWHERE = """
+import sys
+sys.modules.update(keras_vanilla=None, tensorflow_text=None, sentencepiece=None)
+import tensorflow as tf
+translate = tf.saved_model.load(sys.argv[1]).signatures["translate"]
+result = translate(tf.constant(sys.argv[2:]))
+print(*(text.decode() for text in result["text"].numpy()), sep="\\n")
+print(*result["too_long"].numpy())
+"""
+OF_OTHERS = "Xla", "Sentencepiece"  # beginnings of operators' names
+
+
+@pytest.fixture(scope="module")
+def core_folder(trained_translator, tmp_path_factory):
+    def make(path):
+        export.saved_model(trained_translator, path, core_operators=True)
+
+    return made_once(tmp_path_factory, "core_model", make)
+
+
+@pytest.fixture(scope="module", params=["trained here", *in_full("of all names")])
+def tokenizer(request, trained_translator):
+    if request.param == "trained here":
+        return trained_translator.tokenizer
+    return Tokenizer.train(lines=names(), vocabulary_size=8000)
+
+
+def names():
+    """The names of languages and countries, in all languages that babel knows."""
+    babel = pytest.importorskip("babel")
+    found = set()
+    for code in babel.localedata.locale_identifiers():
+        locale = babel.Locale.parse(code)
+        found.update(map(str, locale.languages.values()))
+        found.update(map(str, locale.territories.values()))
+    return sorted(found)
+
+
+def fuzzed(count, seed):
+    """Texts of characters from anywhere, white space and control characters too."""
+    rng = random.Random(seed)
+    ranges = [(1, 0x7F), (0x80, 0x2FF), (0x300, 0x2FFF), (0x3000, 0xD7FF)]
+    ranges += [(0xE000, 0xFFFF), (0x1F300, 0x1FAFF), (0x10000, 0x10FFFF)]
+    for _ in range(count):
+        chosen = rng.choices(ranges, weights=[8, 3, 2, 2, 1, 1, 1], k=rng.randrange(40))
+        yield "".join(chr(rng.randint(*limits)) for limits in chosen)
+
+
+def assert_ids_are_sentencepieces(tokenizer, texts):
+    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    to_ids = tf.function(CoreTokenizer(tokenizer, max_ids=60).source_graph)
+    for start in range(0, len(texts), 500):
+        some = texts[start : start + 500]
+        rows = to_ids(tf.constant(some)).to_list()
+        for text, row, expected in zip(some, rows, peer.encode(some), strict=True):
+            assert row == [*expected, tokenizer.end_id], repr(text)
+
+
+def test_ids_are_those_of_sentencepiece(tokenizer, unseen_sentences):
+    odd = ["", " ", "  two   spaces ", "\ttab\n", "🙂🙃", "a\u0301", "ﷺ", "▁▁x", "a\0b"]
+    texts = [*unseen_sentences[:50], *odd, *fuzzed(100, seed=1)]
+    assert_ids_are_sentencepieces(tokenizer, texts)
+
+
+@pytest.mark.full
+def test_ids_of_ten_thousand_names_and_ten_thousand_fuzzed_texts(tokenizer):
+    texts = random.Random(3).sample(names(), 10_000) + list(fuzzed(10_000, seed=2))
+    assert_ids_are_sentencepieces(tokenizer, texts)
+
+
+def test_strings_are_those_that_the_tokenizer_decodes(tokenizer, unseen_sentences):
+    rows = [row[:59] for row in tokenizer.encode_target(unseen_sentences[:50])]
+    length = max(map(len, rows))
+    ids = np.array([row + [tokenizer.pad_id] * (length - len(row)) for row in rows])
+    texts = CoreTokenizer(tokenizer, max_ids=60).detokenize_graph(ids.astype("int32"))
+    assert [text.decode() for text in texts.numpy()] == tokenizer.decode(rows)
+
+
+def test_it_says_what_keras_says(trained_translator, core_folder, unseen_sentences):
+    import tensorflow_text  # noqa: F401  `verify` reads the other form too
+
+    report = export.verify(trained_translator, core_folder, unseen_sentences[:60])
+    assert report.passed and not report.differences, str(report)
+
+
+def test_no_operator_is_of_another_library(core_folder):
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((core_folder / "saved_model.pb").read_bytes())
+    graph = saved.meta_graphs[0].graph_def
+    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+    operators = {node.op for node in nodes}
+    assert {"While", "DecodeRaw"} <= operators or {"StatelessWhile"} <= operators
+    assert not [name for name in operators if name.startswith(OF_OTHERS)]
+
+
+def test_it_runs_where_there_is_no_tensorflow_text(
+    trained_translator, core_folder, unseen_sentences, tmp_path
+):
+    texts = [*unseen_sentences[:5], "", "one " * 60]
+    result = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, core_folder, *texts],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    *translations, too_long = result.stdout.splitlines()
+    assert translations == [*trained_translator.translate(texts[:-1]), ""]
+    assert too_long.split() == ["False"] * 6 + ["True"]
+
+
+@pytest.mark.parametrize(
+    ("start", "shape"),
+    [((0, 2, 0), (2, 1, 4)), ((0, 0, 3), (2, 3, 1)), ((0, 0, 0), (2, 3, 4))],
+)
+def test_slices_are_written_as_keras_writes_them(start, shape):
+    values, updates = np.arange(24.0).reshape(2, 3, 4), -np.ones(shape)
+    expected = ops.slice_update(values, start, updates)
+    with core_slices():
+        written = ops.slice_update(values, start, updates)
+    np.testing.assert_array_equal(written, expected)
+    assert ops.slice_update(values, start, updates).shape == (2, 3, 4)  # Keras's again
+
+
+def test_slices_along_two_axes_are_refused():
+    with core_slices(), pytest.raises(NotImplementedError, match=r"\[0, 1\]"):
+        ops.slice_update(np.zeros((2, 2)), (1, 1), np.ones((1, 1)))

@@ -181,10 +181,14 @@ class StepsForm(tf.Module):
         return {name.replace("/", "_"): value for name, value in cache.items()}
 
     def _step(self, ids, index, **cache):
+        return self._stepped(ids, index, cache)
+
+    def _stepped(self, ids, index, cache, weights=None):
+        """One step's outputs; the attention weights go into the dict `weights`."""
         names = {name: _cache_name(name) for name in cache}
         past = {names[name]: value for name, value in cache.items()}
         past["memory_mask"] = past["memory_mask"] > 0
-        logits, past = self._model.decode_step(ids, index, past)
+        logits, past = self._model.decode_step(ids, index, past, weights)
         changed = {name: past[names[name]] for name in names if "_self_" in name}
         return {"logits": logits, **changed}
 

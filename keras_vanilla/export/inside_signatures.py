@@ -1,0 +1,62 @@
+"""The graph of a file that shows every attention, for looking inside."""
+
+import tensorflow as tf
+
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.export.signatures import StepsForm
+from keras_vanilla.translation import Translator
+
+
+class InsideForm(StepsForm):
+    """The steps of `StepsForm` from the bytes of a text, with all attention weights.
+
+    Signature `encode`: text uint8 (max_bytes,), UTF-8 and zeros after it -> the outputs
+    of `StepsForm`; source_ids int32 (1, S), ids and pads; count int32 (), the number of
+    ids, more than S where the text is too long; source_spans int32 (S, 2), where the
+    bytes of each token begin and end; and for each encoder layer i encoder_i float32
+    (1, N, S, S).
+    Signature `decode_step`: as `StepsForm`, and for each decoder layer i
+    decoder_i_self float32 (1, N, 1, L) and decoder_i_cross (1, N, 1, S).
+
+    Args:
+        translator: Translator that computes in float32.
+        limits: Limits.
+        config: DecodingConfig; not used: the page searches.
+    Raises:
+        ValueError: as `TokenizerGraph`.
+    """
+
+    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
+        super().__init__(translator, limits, config)
+        self.tokenizer = TokenizerGraph(
+            translator.tokenizer,
+            limits.max_bytes,
+            limits.max_source_length,
+            limits.output_length,
+        )
+
+    def signatures(self) -> dict:
+        """The file's functions by name."""
+        text = tf.TensorSpec([self._limits.max_bytes], tf.uint8, name="text")
+        encode = tf.function(self._encode_text, [text], autograph=False)
+        return {**super().signatures(), "encode": encode}
+
+    def _encode_text(self, text):
+        ids, count, spans = self.tokenizer.encode(text)
+        ids = tf.reshape(ids, [1, self._limits.max_source_length])
+        weights = {}
+        self._model.encoder(ids, weights)  # the converter computes the same once
+        about = {"source_ids": ids, "count": count, "source_spans": spans}
+        return {**self._encode(ids), **about, **_named(weights)}
+
+    def _step(self, ids, index, **cache):
+        weights = {}
+        outputs = self._stepped(ids, index, cache, weights)
+        return {**outputs, **_named(weights)}
+
+
+def _named(weights):
+    """Weights by names that a signature takes: decoder/0/self -> decoder_0_self."""
+    return {name.replace("/", "_"): value for name, value in weights.items()}

@@ -1,0 +1,78 @@
+"""The attention weights and the steps of a file are those of the model."""
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter
+from once_per_run import made_once
+
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.export.conversion import convert
+from keras_vanilla.export.inside_signatures import InsideForm
+from keras_vanilla.export.limits import Limits
+
+MAX_BYTES = 160
+
+
+@pytest.fixture(scope="module")
+def inside(trained_translator, tmp_path_factory):
+    def write(path):
+        translator = trained_translator.in_float32()
+        limits = Limits.of_model(translator.model, MAX_BYTES, 29, 59)
+        graph = InsideForm(translator, limits, DecodingConfig())
+        path.write_bytes(convert(graph, translator.model))
+
+    path = made_once(tmp_path_factory, "inside.tflite", write)
+    interpreter = Interpreter(model_path=str(path))
+    names = "encode", "decode_step"
+    return {name: interpreter.get_signature_runner(name) for name in names}
+
+
+def _encode(inside, text):
+    content = np.frombuffer(text.encode(), np.uint8)
+    padded = np.pad(content, (0, MAX_BYTES - len(content)))
+    return dict(inside["encode"](text=padded))
+
+
+def _translate(inside, encoded, model):
+    """Greedy search over the steps: the ids, and each step's weights."""
+    step = inside["decode_step"]
+    details = step.get_input_details()
+    cache = {
+        name: encoded.get(name, np.zeros(detail["shape"], detail["dtype"]))
+        for name, detail in details.items()
+        if name not in ("ids", "index")
+    }
+    ids, steps = [model.start_id], []
+    while ids[-1] != model.end_id and len(steps) < 58:
+        last, index = np.array([ids[-1]], np.int32), np.int32(len(steps))
+        steps.append(dict(step(ids=last, index=index, **cache)))
+        cache.update({name: steps[-1][name] for name in cache if "_self_" in name})
+        ids.append(int(np.argmax(steps[-1]["logits"])))
+    return ids, steps
+
+
+def test_weights_and_translations_are_the_models(
+    inside, trained_translator, unseen_sentences
+):
+    model = trained_translator.model
+    for text in unseen_sentences[:50]:
+        encoded = _encode(inside, text)
+        count = int(encoded["count"])
+        source = encoded["source_ids"][:, :count]
+        np.testing.assert_array_equal(source[0], trained_translator.encode([text])[0])
+        ids, steps = _translate(inside, encoded, model)
+        assert trained_translator.tokenizer.decode([ids[1:-1]]) == (
+            trained_translator.translate([text], beam_size=1)
+        )
+        target = np.array([ids[:-1]], np.int32)
+        expected = model.attention_weights({"source_ids": source, "target_ids": target})
+        for name, weights in expected.items():
+            got = _weights(encoded, steps, name.replace("/", "_"))
+            got = got[:, :, : weights.shape[2], : weights.shape[3]]
+            np.testing.assert_allclose(got, weights, atol=1e-3, err_msg=name)
+
+
+def _weights(encoded, steps, name):
+    if name in encoded:
+        return encoded[name]
+    return np.concatenate([step[name] for step in steps], axis=2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.attention import checked, largest
+from keras_vanilla.plots.attention import checked
 from keras_vanilla.plots.canvas import (
     canvas,
     fonts_for,
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LINKED = 40  # tokens per column; longer columns are cropped
-FAINTEST = 0.05  # of the largest weight; links below it are not drawn
+FAINTEST = 0.05  # links below it are not drawn, unless all alike are below it too
+SAMPLES = 1.0, 0.5, 0.25  # weights whose lines are shown below the picture
 STYLES = [  # dashes and marker of each head
     ("solid", "o"),
     ((0, (5, 2)), "s"),
@@ -42,9 +43,12 @@ def attention_links(
 ) -> "Figure":
     """Draws two columns of tokens and a line for each weight between them.
 
-    The larger the weight, the darker and wider the line. Heads differ by dashes and by
-    the mark at the key. Of more than 40 queries those around `query` are shown, or the
-    first ones; of more than 40 keys those with most of the weight; the title says so.
+    The larger the weight, the darker and wider the line, on one scale for all pictures:
+    lines of weights 1, 0.5 and 0.25, and of that which each key has if all have the
+    same, are shown below. Heads differ by dashes and by the mark at the key.
+
+    Of more than 40 queries those around `query` are shown, or the first ones; of more
+    than 40 keys those with most of the weight; the title says so.
 
     Args:
         weights: float array (T, S) of one head, or (N, T, S) of at most 4 heads.
@@ -79,7 +83,8 @@ def attention_links(
     if query is not None:
         _frame(left.get_yticklabels()[query - rows.start])
     weights = weights[:, :, columns]
-    _draw_links(left, weights, heads, largest(weights))
+    _draw_links(left, weights, heads, faintest=min(FAINTEST, 1 / len(keys)))
+    _show_samples(left, len(keys))
     return left.figure
 
 
@@ -148,38 +153,66 @@ def _frame(label):
 
 
 def _caption(weights, columns):
-    """The weight of the darkest line, and how much weight the keys left out have."""
-    caption = f"darkest, widest line: weight {weights[:, :, columns].max():.2f}"
+    """The largest weight, and how much weight the keys left out have."""
+    caption = f"largest weight {weights[:, :, columns].max():.2f}"
     left_out = 1 - weights[:, :, columns].sum() / max(weights.sum(), 1e-12)
     if columns.stop - columns.start == weights.shape[-1]:
         return caption
     return f"{caption}; keys not shown hold {left_out:.0%} of the weight"
 
 
-def _draw_links(axes, weights, heads, darkest):
+def _draw_links(axes, weights, heads, faintest):
     """The lines of each head, the faintest first; heads a little below each other."""
     places = (np.arange(len(weights)) - (len(weights) - 1) / 2) * 0.18
     for head, place, style, name in zip(weights, places, STYLES, heads, strict=False):
         dashes, marker = style
-        rows, columns = np.nonzero(head >= FAINTEST * darkest)
+        rows, columns = np.nonzero(head >= faintest)
         order = np.argsort(head[rows, columns])
         for row, column in zip(rows[order], columns[order], strict=True):
-            strength = head[row, column] / darkest
             axes.plot(
                 (0.01, 0.99),
                 (row + place, column + place),
-                color=str(0.82 * (1 - strength)),
-                linewidth=0.4 + 3.2 * strength,
                 linestyle=dashes,
                 marker=marker,
                 markevery=[1],
-                markersize=2 + 4 * strength,
-                zorder=2 + strength,
+                markersize=2 + 4 * min(1.0, head[row, column]),
+                zorder=2 + head[row, column],
                 clip_on=False,
+                **_strength(head[row, column]),
             )
         axes.plot([], [], "k", linestyle=dashes, marker=marker, label=shown(name))
     if len(weights) > 1:
         _name_heads(axes, heads)
+
+
+def _strength(weight):
+    """How the line of a weight looks; all above 1 look alike."""
+    weight = min(1.0, weight)
+    return {"color": str(0.82 * (1 - weight)), "linewidth": 0.4 + 3.2 * weight}
+
+
+def _show_samples(axes, count):
+    """Lines of some weights, in a row below the picture."""
+    from matplotlib.lines import Line2D
+
+    samples = {f"{weight:g}": weight for weight in SAMPLES}
+    samples[f"{1 / count:.2g} (all alike)"] = 1 / count
+    handles = [
+        Line2D([], [], label=name, **_strength(weight))
+        for name, weight in samples.items()
+    ]
+    axes.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.4 / axes.figure.get_figheight()),
+        ncols=len(handles),
+        frameon=False,
+        fontsize="x-small",
+        handlelength=1.5,
+        columnspacing=1.0,
+        title="weight",
+        title_fontsize="x-small",
+    )
 
 
 def _name_heads(axes, heads):

@@ -98,9 +98,26 @@ def test_the_larger_the_weight_the_darker_and_wider_the_link():
     ends = [line.get_ydata().tolist() for line in lines]
     assert ends == [[0, 2], [0, 1], [0, 0]]  # the darkest is drawn last
     greys = [float(line.get_color()) for line in lines]
-    assert greys == sorted(greys, reverse=True) and greys[-1] == 0.0
+    assert greys == sorted(greys, reverse=True)
     widths = [line.get_linewidth() for line in lines]
     assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+def look_of_links(*weights):
+    lines = drawn(attention_links(np.array([weights]), ["q"], MANY[: len(weights)]))
+    return [(line.get_color(), line.get_linewidth()) for line in lines]
+
+
+def test_a_weight_looks_the_same_in_every_picture():
+    assert look_of_links(0.2, 0.8)[0] == look_of_links(0.1, 0.2)[1]
+    assert look_of_links(1.0, 0.0) == [("0.0", 3.6)]
+
+
+def test_below_the_links_are_lines_of_known_weights_and_of_equal_ones():
+    axes = attention_links(np.full((1, 50), 1 / 50), ["q"], MANY[:50]).axes[0]
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts == ["1", "0.5", "0.25", "0.02 (all alike)"]
+    assert look_of_links(*[1 / 50] * 50)[0][0] == str(0.82 * (1 - 1 / 50))
 
 
 def test_links_name_tokens_on_both_sides():

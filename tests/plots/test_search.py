@@ -15,7 +15,7 @@ from keras_vanilla.decoding import (
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.plots import (
     beam_tree,
-    decoding_gif,
+    decoding_animation,
     decoding_stills,
     next_token,
     search_tree,
@@ -220,7 +220,7 @@ def test_any_text_can_be_drawn(translator, text):
     figure.savefig(io.BytesIO())
 
 
-@pytest.mark.parametrize("draw", [search_tree, decoding_gif, decoding_stills])
+@pytest.mark.parametrize("draw", [search_tree, decoding_animation, decoding_stills])
 def test_a_text_without_a_piece_is_refused(translator, draw):
     with pytest.raises(ValueError, match="at least one piece"):
         draw(translator, " ")
@@ -279,16 +279,17 @@ def test_the_first_step_shows_every_layer_and_the_following_ones_a_token_each(
     text = "Ein Hund rennt."
     counts = {}
     for part in ("first", "following", "all"):
-        gif = Image.open(io.BytesIO(decoding_gif(translator, text, part, max_length=4)))
-        assert gif.format == "GIF" and gif.info["loop"] == 0
-        counts[part] = gif.n_frames
+        drawn = decoding_animation(translator, text, part, max_length=4)
+        picture = Image.open(io.BytesIO(drawn))
+        assert picture.format == "PNG" and picture.info["loop"] == 0
+        counts[part] = picture.n_frames
     assert counts["first"] == 3 + 1
     assert counts["all"] == counts["first"] + counts["following"]
 
 
 @pytest.mark.full
 def test_animations_are_small(translator):
-    assert len(decoding_gif(translator, LINES[0], max_length=12)) < 250_000
+    assert len(decoding_animation(translator, LINES[0], max_length=12)) < 250_000
 
 
 @pytest.mark.full
@@ -305,11 +306,11 @@ def test_stills_begin_with_the_encoder_and_end_with_the_last_token(translator):
 
 def test_animations_that_cannot_be_drawn_are_refused(translator):
     with pytest.raises(ValueError, match="`part`"):
-        decoding_gif(translator, "Ein Hund.", "second")
+        decoding_animation(translator, "Ein Hund.", "second")
     with pytest.raises(ValueError, match="`count`"):
         decoding_stills(translator, "Ein Hund.", count=1)
     with pytest.raises(ValueError, match="at most 24 tokens .* a text of"):
-        decoding_gif(translator, "Ein Hund " * 30, max_length=4)
+        decoding_animation(translator, "Ein Hund " * 30, max_length=4)
 
 
 def test_tokens_of_one_name_are_told_apart_by_their_ids():

@@ -4,8 +4,10 @@ import io
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from keras import ops
 
 from keras_vanilla.decoding import greedy_search, trace_search
+from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.plots.canvas import canvas, name_picture, shown
 from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
@@ -16,11 +18,14 @@ if TYPE_CHECKING:
 
     from keras_vanilla.translation.translator import Translator
 
-MILLISECONDS, LAST_MILLISECONDS = 900, 2500  # per picture
+MILLISECONDS, LAST_MILLISECONDS = 1200, 3000  # per picture
 MOST_TOKENS = 24  # of the source, and of the translation
 LONGEST = 9  # characters of a token
+COLOURS = 32
+LIKELIEST = 4  # next tokens with a bar
 TOKEN = 0.72  # inches from token to token
 LEFT = -0.9  # where the stacks begin; their first token is at 0
+BARS = 3.4  # width of the bars and their names, in tokens
 IDLE, AT_WORK, DONE = ("white", "black"), (DARK, "white"), ("#dddddd", "black")
 
 
@@ -30,6 +35,8 @@ class _Scene(NamedTuple):
     title: str
     layer: int | None  # of the encoder; None when the decoder works
     output: list  # the tokens that the decoder has predicted
+    attended: list = ()  # weight of each source token, while the last one is predicted
+    likeliest: list = ()  # (token, probability) of the next ones
 
 
 class _Decoding(NamedTuple):
@@ -46,7 +53,7 @@ class _Decoding(NamedTuple):
         return max(len(self.source), len(self.scenes[-1].output))
 
 
-def decoding_gif(
+def decoding_animation(
     translator: "Translator",
     text: str,
     part: str = "all",
@@ -56,7 +63,9 @@ def decoding_gif(
 
     In the first step the encoder reads the whole text, layer after layer, and the
     decoder predicts its first token. In each following step only the decoder computes:
-    it reads the tokens that it predicted and predicts the next one, until the end.
+    it reads the token that it predicted and predicts the next one, until the end. The
+    memory is as dark as the cross-attention's weight, the mean of the heads in the
+    layer that aligns best; bars show the likeliest next tokens.
 
     Args:
         translator: Translator.
@@ -65,7 +74,8 @@ def decoding_gif(
             step its last picture) or "all".
         max_length: int or None, see `greedy_search`.
     Returns:
-        bytes of a GIF, which `IPython.display.Image(data=..., format="gif")` shows.
+        bytes of an animated PNG, which `IPython.display.Image(data=..., format="png")`
+        shows, as do browsers and pages made of notebooks.
     Raises:
         ValueError: if there is no such part, the text has no piece or more pieces than
             the model takes, or the text or its translation has more than 24 tokens.
@@ -80,7 +90,7 @@ def decoding_gif(
         "following": decoding.scenes[decoding.following :] or decoding.scenes[-1:],
         "all": decoding.scenes,
     }
-    return _gif([_picture(decoding, scene) for scene in scenes[part]])
+    return _png([_picture(decoding, scene) for scene in scenes[part]])
 
 
 def decoding_stills(
@@ -96,7 +106,7 @@ def decoding_stills(
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if `count` is below 2; as `decoding_gif`.
+        ValueError: if `count` is below 2; as `decoding_animation`.
     """
     if count < 2:
         raise ValueError(f"`count` must be at least 2. Received: {count}")
@@ -136,15 +146,35 @@ def _decode(translator, text, max_length):
         _Scene(f"Step 1: the encoder, layer {layer + 1}", layer, [])
         for layer in range(layers)
     ]
+    attended = _attended(translator.model, sources, states[-1]["ids"][0])
     steps = [
-        _Scene(f"Step {n}: the decoder predicts {output[n - 1]}", None, output[:n])
+        _Scene(
+            f"Step {n}: the decoder predicts {output[n - 1]}",
+            None,
+            output[:n],
+            attended[n - 1],
+            _likeliest(states[n - 1]["logits"][0], names),
+        )
         for n in range(1, len(output) + 1)
     ]
     return _Decoding(source, layers, [*encoding, *steps], layers + 1)
 
 
+def _attended(model, source, output):
+    """(L, S): the weight of each source token while each token is predicted."""
+    read = np.concatenate([[model.start_id], output[:-1]])
+    inputs = {"source_ids": np.array([source]), "target_ids": read[None]}
+    layer = alignment_layer(model.num_decoder_layers)
+    return model.attention_weights(inputs)[f"decoder/{layer}/cross"][0].mean(axis=0)
+
+
+def _likeliest(logits, names):
+    p = ops.convert_to_numpy(ops.softmax(logits))
+    return [(names(i), p[i]) for i in np.argsort(-p, kind="stable")[:LIKELIEST]]
+
+
 def _inches(decoding):
-    return (decoding.width + 1.9) * TOKEN, 1.9 + 0.16 * decoding.layers
+    return (decoding.width + 2.2 + BARS) * TOKEN, 2.5 + 0.16 * decoding.layers
 
 
 def _picture(decoding, scene):
@@ -160,14 +190,18 @@ def _picture(decoding, scene):
     return np.asarray(drawn.buffer_rgba())[..., :3]
 
 
-def _gif(pictures):
+def _png(pictures):
     from PIL import Image  # comes with matplotlib
 
-    frames = [Image.fromarray(picture).quantize(24) for picture in pictures]
+    palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
+    frames = [
+        Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
+        for picture in pictures
+    ]
     file = io.BytesIO()
     frames[0].save(
         file,
-        format="gif",
+        format="png",
         save_all=True,
         append_images=frames[1:],
         duration=[MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS],
@@ -177,32 +211,78 @@ def _gif(pictures):
 
 
 def _draw(axes, decoding, scene):
-    """From below: source, encoder, input of the decoder, decoder, its output."""
-    encoding, layers = scene.layer is not None, decoding.layers
-    read = [] if encoding else [START, *scene.output[:-1]]
-    above = 0.3 + 0.28 * layers  # the encoder
-    axes.set(xlim=(-2.1, decoding.width - 0.4), ylim=(-0.3, above + 1.9))
+    """From below: source, encoder, memory, what the decoder reads, and predicts."""
+    memory = 0.62 + 0.28 * decoding.layers
+    reads, decoder, predicts = memory + 0.72, memory + 1.18, memory + 1.64
+    axes.set(xlim=(-2.1, decoding.width + BARS), ylim=(-0.3, predicts + 0.55))
     name_picture(axes, scene.title)
+    _draw_encoder(axes, decoding, scene)
+    _draw_memory(axes, decoding.source, memory, scene)
+    _name(axes, reads, "reads")
+    _name(axes, decoder, "decoder")
+    _name(axes, predicts, "predicts")
+    encoding = scene.layer is not None
+    look = IDLE if encoding else AT_WORK
+    _bar(axes, decoding.scenes[-1].output, decoder, 0.26, look)
+    if encoding:
+        return
+    _arrow(axes, (LEFT + 0.2, memory + 0.2), (LEFT + 0.2, decoder - 0.13))
+    _tokens(axes, [START, *scene.output[:-1]], reads, IDLE)
+    _tokens(axes, scene.output[:-1], predicts, DONE)
+    newest = len(scene.output) - 1
+    _tokens(axes, scene.output[-1:], predicts, AT_WORK, newest)
+    if newest:
+        _draw_loop(axes, newest, reads, predicts)
+    _draw_likeliest(axes, scene.likeliest, decoding.width + 1.1, predicts)
+
+
+def _draw_encoder(axes, decoding, scene):
+    """The source, and a bar for each layer above it."""
+    encoding = scene.layer is not None
     _name(axes, 0, "source")
     _tokens(axes, decoding.source, 0, AT_WORK if scene.layer == 0 else IDLE)
-    _name(axes, 0.36 + 0.14 * layers, "encoder")
-    for layer in range(layers):
+    _name(axes, 0.36 + 0.14 * decoding.layers, "encoder")
+    for layer in range(decoding.layers):
         passed = DONE if not encoding or layer < scene.layer else IDLE
         look = AT_WORK if layer == scene.layer else passed
         _bar(axes, decoding.source, 0.5 + 0.28 * layer, 0.2, look)
-    _name(axes, above + 0.62, "reads")
-    _tokens(axes, read, above + 0.62, IDLE)
-    _name(axes, above + 1.08, "decoder")
-    look = IDLE if encoding else AT_WORK
-    _bar(axes, decoding.scenes[-1].output, above + 1.08, 0.26, look)
-    _name(axes, above + 1.54, "predicts")
-    _tokens(axes, scene.output[:-1], above + 1.54, DONE)
-    _tokens(axes, scene.output[-1:], above + 1.54, AT_WORK, len(scene.output) - 1)
-    if not encoding:
-        _name(axes, above + 0.24, "memory")
-        style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.5}
-        ends = (LEFT + 0.2, above + 0.95), (LEFT + 0.2, above)
-        axes.annotate("", *ends, arrowprops=style)
+
+
+def _draw_memory(axes, source, y, scene):
+    """The encoder's output, each token as dark as what the decoder takes of it."""
+    _name(axes, y, "memory")
+    if scene.layer is not None:
+        return
+    for x, (token, weight) in enumerate(zip(source, scene.attended, strict=True)):
+        look = str(1 - 0.85 * weight), "white" if weight > 0.5 else "black"
+        text = f"{shown(token, longest=LONGEST)}\n{weight:.2f}"
+        _box(axes, x, y, 0.92, 0.4, text, look)
+
+
+def _draw_loop(axes, newest, reads, predicts):
+    """The token predicted before comes back as the newest that is read."""
+    before, top, right = newest - 1, predicts + 0.32, newest + 0.75
+    corners = (before, predicts + 0.15), (before, top), (right, top), (right, reads)
+    axes.plot(*zip(*corners, strict=True), color="black", linewidth=1.2)
+    _arrow(axes, (right, reads), (newest + 0.46, reads))
+
+
+def _draw_likeliest(axes, likeliest, x, top):
+    """Bars of the next token's probabilities, to the right of everything."""
+    axes.text(x, top + 0.3, "next token", fontsize=9, style="italic", ha="center")
+    for row, (token, p) in enumerate(likeliest):
+        y = top - 0.34 * row
+        look = AT_WORK if row == 0 else DONE
+        style = {"va": "center", "fontsize": 8}
+        axes.text(x - 0.1, y, shown(token, longest=LONGEST), ha="right", **style)
+        if p > 0.001:
+            _box(axes, x + 0.7 * p, y, 1.4 * p, 0.24, "", look)
+        axes.text(x + 1.4 * p + 0.08, y, f"{p:.2f}", ha="left", **style)
+
+
+def _arrow(axes, start, end):
+    style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.2}
+    axes.annotate("", end, start, arrowprops=style)
 
 
 def _name(axes, y, text):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from keras_vanilla.cli.console import add_command, refuse_existing
 
+FORMS = "text", "inside", "ids", "steps"  # the first two take texts
 SETTINGS = (
     "quantize",
     "form",
@@ -46,7 +47,7 @@ def _add_export(commands):
     )
     add = command.add_argument_group("of a .tflite file").add_argument
     add("--quantize", choices=["int8", "int4", "none"], help="the weights (int8)")
-    add("--form", choices=["text", "ids", "steps"], help="what goes in and out (text)")
+    add("--form", choices=FORMS, help="what goes in and out (text)")
     add("--beam-size", type=int, help="1 is greedy search (1)")
     add("--length-penalty", type=float, help="of beam search (0.6)")
     add("--max-bytes", type=int, help="longest text (512)")
@@ -106,8 +107,8 @@ def _export(options):
         settings["quantize"] = None
     if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
         raise ValueError("--length-penalty is for --beam-size above 1.")
-    if "max_bytes" in settings and settings.get("form", "text") != "text":
-        raise ValueError("--max-bytes is for --form text.")
+    if "max_bytes" in settings and settings.get("form", "text") not in FORMS[:2]:
+        raise ValueError("--max-bytes is for --form text and --form inside.")
     to_file = options.output.endswith(".tflite")
     if not to_file and (settings or Path(options.output).suffix):
         raise ValueError(

@@ -227,6 +227,3 @@ class _OneSentence(tf.Module):
 def _cache_name(name):
     """decoder_0_self_key -> decoder/0/self_key."""
     return "/".join(name.split("_", 2)) if name.startswith("decoder_") else name
-
-
-FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm}

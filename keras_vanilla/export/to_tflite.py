@@ -15,16 +15,23 @@ from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.checks.verification import compare, shortlist_bytes
 from keras_vanilla.export.conversion import convert, require_tensorflow
+from keras_vanilla.export.inside_signatures import InsideForm
 from keras_vanilla.export.limits import Limits
-from keras_vanilla.export.metadata.description import Description, with_description
+from keras_vanilla.export.metadata.description import (
+    STEPPED,
+    Description,
+    with_description,
+)
 from keras_vanilla.export.metadata.model_card import model_card_text
 from keras_vanilla.export.older_runtimes import RUNTIMES, oldest_runtime
-from keras_vanilla.export.signatures import FORMS
+from keras_vanilla.export.signatures import IdsForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.export.to_saved_model import check_target
 from keras_vanilla.translation import Shortlist, Translator
 
 CHECKS = ("all", "structure")
+FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm, "inside": InsideForm}
+TAKING_TEXTS = ("text", "inside")
 QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
 ABOUT = (
@@ -83,7 +90,7 @@ def tflite(
         max_bytes: int. Longest text, in bytes.
         max_length: int or None. Longest output in tokens, the end included; None means
             128, or the model's `max_length` where that is less.
-        form: "text", "ids" or "steps".
+        form: "text", "ids", "steps" or "inside".
         check: "all", or "structure", which leaves the translations out, for a model
             that is not trained.
         sample: list of str or None. Sentences to check the file on, in the source
@@ -97,7 +104,8 @@ def tflite(
             token besides, see `TextForm`.
         shortlist: Shortlist or None. Compute each step for its candidates alone, which
             is quicker where the vocabulary is large; some translations differ from
-            those of the whole vocabulary. Not for "int4" and the form "steps".
+            those of the whole vocabulary. For the forms "text" and "ids", and not for
+            "int4".
         about: fields of `Description`: `name`, `source_language`, `target_language`,
             `model_license`, `data` and `data_license`, each a str. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
@@ -121,7 +129,7 @@ def tflite(
     description = Description(
         **{"name": path.stem, **about},
         form=form,
-        max_bytes=limits.max_bytes if form == "text" else None,
+        max_bytes=limits.max_bytes if form in TAKING_TEXTS else None,
         max_source_tokens=limits.max_source_length,
         max_output_tokens=limits.output_length,
         beam_size=decoding.beam_size,
@@ -182,7 +190,7 @@ def shortlist_size(
         return None
     if not isinstance(shortlist, Shortlist):
         raise TypeError(f"`shortlist` must be a Shortlist. Received: {shortlist!r}")
-    if form == "steps" or quantize == "int4":
+    if form in STEPPED or quantize == "int4":
         raise ValueError(
             "A `shortlist` is for files of the forms 'text' and 'ids', in int8 or "
             f"float32. Received: form={form!r} and quantize={quantize!r}"
@@ -228,10 +236,10 @@ class TfliteExport:
             raise ValueError(
                 f"A TFLite file's name ends with .tflite. Received: {self.path}"
             )
-        if self.form == "steps" and not self.decoding.is_greedy:
+        if self.form in STEPPED and not self.decoding.is_greedy:
             raise ValueError(
-                "A file of the form 'steps' leaves the search to the app and takes no "
-                f"`beam_size`. Received: {self.decoding.beam_size}"
+                f"A file of the form {self.form!r} leaves the search to the app and "
+                f"takes no `beam_size`. Received: {self.decoding.beam_size}"
             )
         if self.quantize == "int4" and self.oldest_runtime == "2.13":
             raise ValueError(
@@ -243,7 +251,7 @@ class TfliteExport:
             check_target(self.card)
         if self.sample is not None:
             limits = self.limits
-            if not self.has_texts:
+            if self.form not in TAKING_TEXTS:
                 limits = dataclasses.replace(limits, max_bytes=math.inf)
             limits.refuse_longer(self.sample, self.translator.encode(self.sample))
 
@@ -263,7 +271,7 @@ class TfliteExport:
         Raises:
             RuntimeError, ValueError: as `tflite`.
         """
-        settings = {} if self.form == "steps" else {"shortlist": self.shortlist}
+        settings = {} if self.form in STEPPED else {"shortlist": self.shortlist}
         if self.has_texts:
             settings["outputs"] = tuple(self.description.outputs)
         graph = FORMS[self.form](

@@ -5,23 +5,24 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 from once_per_run import made_once
 
-from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.export.conversion import convert
-from keras_vanilla.export.inside_signatures import InsideForm
-from keras_vanilla.export.limits import Limits
+from keras_vanilla import export
 
 MAX_BYTES = 160
 
 
 @pytest.fixture(scope="module")
-def inside(trained_translator, tmp_path_factory):
+def path(trained_translator, tmp_path_factory):
     def write(path):
-        translator = trained_translator.in_float32()
-        limits = Limits.of_model(translator.model, MAX_BYTES, 29, 59)
-        graph = InsideForm(translator, limits, DecodingConfig())
-        path.write_bytes(convert(graph, translator.model))
+        settings = {"max_bytes": MAX_BYTES, "max_source_length": 29, "max_length": 59}
+        export.tflite(
+            trained_translator, path, form="inside", quantize=None, **settings
+        )
 
-    path = made_once(tmp_path_factory, "inside.tflite", write)
+    return made_once(tmp_path_factory, "inside.tflite", write)
+
+
+@pytest.fixture(scope="module")
+def inside(path):
     interpreter = Interpreter(model_path=str(path))
     names = "encode", "decode_step"
     return {name: interpreter.get_signature_runner(name) for name in names}
@@ -76,3 +77,23 @@ def _weights(encoded, steps, name):
     if name in encoded:
         return encoded[name]
     return np.concatenate([step[name] for step in steps], axis=2)
+
+
+def test_it_says_what_it_is_and_verifies(path, trained_translator, unseen_sentences):
+    description = export.read_description(path)
+    assert (description.form, description.max_bytes) == ("inside", MAX_BYTES)
+    assert description.search == "none: the app's own"
+    report = export.verify(trained_translator, path, unseen_sentences[:40])
+    assert report.passed and not report.differences, str(report)
+
+
+def test_a_text_that_is_too_long_says_how_many_ids_it_has(inside, trained_translator):
+    text = "one " * 35
+    expected = len(trained_translator.encode([text])[0])
+    assert int(_encode(inside, text)["count"]) == expected > 29
+
+
+def test_it_leaves_the_search_to_the_app(trained_translator, tmp_path):
+    with pytest.raises(ValueError, match="the form 'inside' leaves the search"):
+        settings = {"form": "inside", "beam_size": 4}
+        export.tflite(trained_translator, tmp_path / "x.tflite", **settings)

@@ -12,7 +12,7 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.limits import Limits
-from keras_vanilla.export.metadata.description import find_description
+from keras_vanilla.export.metadata.description import STEPPED, find_description
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.buckets import bucket_width, pad_rows
 
@@ -21,6 +21,7 @@ FORM_BY_SIGNATURE = {
     "translate_ids": "ids",
     "decode_step": "steps",
 }
+TEXT_SIGNATURES = {"text": "translate", "inside": "encode"}  # which takes the text
 NO_LIMITS = Limits(max_bytes=math.inf, max_source_length=math.inf, max_length=math.inf)
 
 
@@ -119,13 +120,15 @@ class TfliteFile:
         if not forms or (forms[0] == "text" and description is None):
             raise _not_ours(path, "translate")
         self.form = forms[0]
+        if self.form == "steps" and "text" in signatures["encode"]["inputs"]:
+            self.form = "inside"
         self.custom_operators, self.precision = _operators_and_precision(path)
         if not self.custom_operators:  # else LiteRT refuses to prepare it
             self._run = {name: self._runner(name) for name in signatures}
             self.limits = self._limits(description)
         self.target_language = description and description.target_language
         self.shortlist = description and description.shortlist
-        if description is not None and self.form != "steps":
+        if description is not None and self.form not in STEPPED:
             self.decoding = _decoding(description)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
@@ -137,6 +140,7 @@ class TfliteFile:
             "text": self._by_text,
             "ids": self._by_ids,
             "steps": self._by_steps,
+            "inside": self._by_inside,
         }[self.form]
         results = []
         for text, source in zip(texts, sources, strict=True):
@@ -156,8 +160,9 @@ class TfliteFile:
         """What the file's shapes and its description allow."""
         limits = {}
         try:
-            if self.form == "text":
-                (limits["max_bytes"],) = self._shape("translate", "text")
+            if self.form in TEXT_SIGNATURES:
+                signature = TEXT_SIGNATURES[self.form]
+                (limits["max_bytes"],) = self._shape(signature, "text")
                 limits["max_source_length"] = description.max_source_tokens
             else:
                 name = "translate_ids" if self.form == "ids" else "encode"
@@ -169,9 +174,12 @@ class TfliteFile:
     def _shape(self, signature, name):
         return self._run[signature].get_input_details()[name]["shape"].tolist()
 
-    def _by_text(self, text, source, model):
+    def _octets(self, text):
         octets = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
-        result = self._run["translate"](text=np.frombuffer(octets, "uint8"))
+        return np.frombuffer(octets, "uint8")
+
+    def _by_text(self, text, source, model):
+        result = self._run["translate"](text=self._octets(text))
         return result["ids"], result["text"].tobytes().rstrip(b"\0").decode()
 
     def _by_ids(self, text, source, model):
@@ -179,23 +187,32 @@ class TfliteFile:
         return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
 
     def _by_steps(self, text, source, model):
+        source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
+        encoded = self._run["encode"](source_ids=source_ids)
+        return self._searched(encoded, len(source), model), None
+
+    def _by_inside(self, text, source, model):
+        encoded = self._run["encode"](text=self._octets(text))
+        return self._searched(encoded, int(encoded["count"]), model), None
+
+    def _searched(self, encoded, count, model):
         """Greedy search, as an app would do it."""
         step = self._run["decode_step"]
-        source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
-        cache = self._run["encode"](source_ids=source_ids)
-        for name, tensor in step.get_input_details().items():
-            if "_self_" in name:
-                cache[name] = np.zeros(tensor["shape"], "float32")
+        cache = {
+            name: encoded.get(name, np.zeros(tensor["shape"], "float32"))
+            for name, tensor in step.get_input_details().items()
+            if name not in ("ids", "index")
+        }
         length = cache["decoder_0_self_key"].shape[2]
         ids, last = np.full(length, model.pad_id, "int32"), model.start_id
-        for index in range(longest_output(len(source), length)):
+        for index in range(longest_output(count, length)):
             token = np.array([last], "int32")
             changed = step(ids=token, index=np.array(index, "int32"), **cache)
             last = ids[index] = changed.pop("logits").argmax()
             if last == model.end_id:
                 break
-            cache.update(changed)
-        return ids, None
+            cache.update((name, changed[name]) for name in changed if name in cache)
+        return ids
 
 
 def _decoding(description):

@@ -70,8 +70,10 @@ def verify(
     translator = translator.in_float32()
     report = compare(translator, path, sentences, references, shortlist)
     if report.kind == "TFLite":
-        tables = TokenizerGraph(translator.tokenizer).nbytes if report.has_texts else 0
-        tables += shortlist_bytes(translator.model, find_description(path))
+        description = find_description(path)
+        takes_texts = description is not None and description.max_bytes is not None
+        tables = TokenizerGraph(translator.tokenizer).nbytes if takes_texts else 0
+        tables += shortlist_bytes(translator.model, description)
         content = Path(path).read_bytes()
         report.faults = tuple(structure_faults(content, translator.model, tables))
     return report

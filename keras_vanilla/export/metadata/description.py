@@ -18,7 +18,9 @@ FORMS = {
     "text": "UTF-8 bytes in, UTF-8 bytes out",
     "ids": "ids in, ids out",
     "steps": "the encoder, and one step of the decoder",
+    "inside": "the same from UTF-8 bytes, with all attention weights",
 }
+STEPPED = ("steps", "inside")  # forms of files that do not search
 LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
 
 
@@ -29,7 +31,7 @@ class Description:
     Args:
         format: str. The kind of description; changes when its fields do.
         version: str. The version of keras_vanilla that wrote the file.
-        form: "text", "ids" or "steps": what goes in and out.
+        form: "text", "ids", "steps" or "inside": what goes in and out.
         name: str. The model's.
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
@@ -137,7 +139,7 @@ class Description:
     @property
     def search(self) -> str:
         """How the file searches, in words."""
-        if self.form == "steps":
+        if self.form in STEPPED:
             return "none: the app's own"
         if self.beam_size == 1:
             search = "greedy"

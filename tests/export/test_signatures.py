@@ -9,6 +9,7 @@ from tiers import in_full
 
 from keras_vanilla import export
 from keras_vanilla.decoding import greedy_search
+from keras_vanilla.models import fake_quantize
 
 SMALL = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 
@@ -49,14 +50,17 @@ def test_shapes_are_static_and_named(caller):
 def test_the_ids_are_those_of_the_text_and_the_score_their_probability(
     caller, trained_translator, unseen_sentences
 ):
-    model, tokenizer = trained_translator.model, trained_translator.tokenizer
+    translator = trained_translator.copy()
+    model, tokenizer = translator.model, translator.tokenizer
+    if caller.quantized:
+        fake_quantize(model, "int8")  # a probability moves more than a rounding
     for text in unseen_sentences[:10]:
         result = caller(text)
         assert tokenizer.decode([result["ids"].tolist()]) == [result["text"]]
         (source,) = tokenizer.encode([text])
         ids = result["ids"][: result["ids"].tolist().index(model.end_id) + 1]
         expected = log_probabilities(model, source, ids).sum()
-        assert result["score"] == pytest.approx(expected, abs=0.02)
+        assert result["score"] == pytest.approx(expected, abs=0.01)
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\0", "\t \u3000"])

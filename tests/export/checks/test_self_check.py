@@ -253,7 +253,10 @@ def test_a_link_to_nothing_is_not_followed(trained_translator, tmp_path):
     "options, message",
     [
         (["--length-penalty", "1"], "--length-penalty is for --beam-size above 1."),
-        (["--form", "ids", "--max-bytes", "9"], "--max-bytes is for --form text."),
+        (
+            ["--form", "ids", "--max-bytes", "9"],
+            "--max-bytes is for --form text and --form inside.",
+        ),
     ],
 )
 def test_options_without_a_meaning_are_refused(capfd, tmp_path, options, message):

@@ -18,7 +18,7 @@ FORMS = {
     "text": "UTF-8 bytes in, UTF-8 bytes out",
     "ids": "ids in, ids out",
     "steps": "the encoder, and one step of the decoder",
-    "inside": "the same from UTF-8 bytes, with all attention weights",
+    "inside": "the encoder and one step, from UTF-8 bytes, with all attention weights",
 }
 STEPPED = ("steps", "inside")  # forms of files that do not search
 LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_vanilla.cli.console import add_command, refuse_existing
 
-FORMS = "text", "inside", "ids", "steps"  # the first two take texts
+FORMS = "text", "ids", "steps", "inside"
 SETTINGS = (
     "quantize",
     "form",
@@ -98,6 +98,7 @@ def _export(options):
     from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
     from keras_vanilla.export.metadata.checksum import sha256_of
+    from keras_vanilla.export.metadata.description import TAKING_TEXTS
     from keras_vanilla.translation.translator import Translator
 
     refuse_existing(options.output)
@@ -107,7 +108,7 @@ def _export(options):
         settings["quantize"] = None
     if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
         raise ValueError("--length-penalty is for --beam-size above 1.")
-    if "max_bytes" in settings and settings.get("form", "text") not in FORMS[:2]:
+    if "max_bytes" in settings and settings.get("form", "text") not in TAKING_TEXTS:
         raise ValueError("--max-bytes is for --form text and --form inside.")
     to_file = options.output.endswith(".tflite")
     if not to_file and (settings or Path(options.output).suffix):

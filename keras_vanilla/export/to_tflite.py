@@ -19,6 +19,7 @@ from keras_vanilla.export.inside_signatures import InsideForm
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.metadata.description import (
     STEPPED,
+    TAKING_TEXTS,
     Description,
     with_description,
 )
@@ -31,7 +32,6 @@ from keras_vanilla.translation import Shortlist, Translator
 
 CHECKS = ("all", "structure")
 FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm, "inside": InsideForm}
-TAKING_TEXTS = ("text", "inside")
 QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
 ABOUT = (

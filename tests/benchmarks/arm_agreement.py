@@ -6,10 +6,9 @@
 
 The model is exported in float32 and in int8. Each line is translated by LiteRT here and
 by LiteRT on an emulated Cortex-A76, or on arm32 by TensorFlow Lite 2.14 for 32 bits,
-each with one thread. For each
-difference the logit gap: at the first token that differs, the model's logit (in Keras,
-in float32) of the token from here minus that of the other. Exits with 1 if a line
-differs in float32, or more than 3 % do in int8.
+each with one thread. For each difference the logit gap: at the first token that
+differs, the model's logit (in Keras, in float32) of the token from here minus that of
+the other. Exits with 1 if a line differs in float32, or more than 3 % do in int8.
 """
 
 import os

@@ -4,8 +4,8 @@
 
 Times, on one thread and in processor time, the graphs that make ids of a text and a
 text of ids, each alone, and the whole int8 file, greedy and with four beams, for one
-source of 5 tokens, one of 20 and one of 100. Caches that have
-room for 120 positions from the start, instead of for 24, say what a position costs.
+source of 5 tokens, one of 20 and one of 100. Caches that have room for 120 positions
+from the start, instead of for 24, say what a position costs.
 """
 
 import os
@@ -20,8 +20,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
 
 import model_and_lines
 import numpy as np
-import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
+from tokenizer_files import convert_decoder, convert_encoder
 
 from keras_vanilla import Translator, export
 from keras_vanilla.export import search_graph
@@ -38,9 +38,9 @@ def main():
     texts = {n: text_of(translator.tokenizer, lines, n) for n in (5, 20, 100)}
     graph = TokenizerGraph(translator.tokenizer, BYTES, IDS, IDS)
     parts = {
-        "text to ids": (converted(graph.encode, BYTES, tf.uint8), as_bytes),
+        "text to ids": (convert_encoder(graph.encode), as_bytes),
         "ids to text": (
-            converted(graph.decode, IDS, tf.int32),
+            convert_decoder(graph.decode),
             lambda text: as_ids(translator.tokenizer, text),
         ),
     }
@@ -73,13 +73,6 @@ def as_ids(tokenizer, text):
     """The ids of a text stand for those of its translation: as many, as long."""
     ids = [*tokenizer.encode([text])[0], *IDS * [tokenizer.pad_id]]
     return np.array(ids[:IDS], "int32")
-
-
-def converted(function, size, dtype):
-    """A graph alone as a file's content."""
-    signature = [tf.TensorSpec([size], dtype)]
-    graph = tf.function(function, input_signature=signature).get_concrete_function()
-    return tf.lite.TFLiteConverter.from_concrete_functions([graph]).convert()
 
 
 def exported(translator, beam_size, segment):

@@ -1,4 +1,4 @@
-"""Exported files of the trained translator, each written once."""
+"""Exported files of the trained translator, each written once; and many texts."""
 
 import pytest
 from once_per_run import made_once
@@ -54,3 +54,15 @@ def text_file(trained_translator, tmp_path_factory):
         "text.tflite",
         lambda path: export.tflite(trained_translator, path, **settings),
     )
+
+
+@pytest.fixture(scope="session")
+def all_names():
+    """The names of languages and countries, in all languages that babel knows."""
+    babel = pytest.importorskip("babel")
+    names = set()
+    for code in babel.localedata.locale_identifiers():
+        locale = babel.Locale.parse(code)
+        names.update(map(str, locale.languages.values()))
+        names.update(map(str, locale.territories.values()))
+    return sorted(names)

@@ -42,18 +42,8 @@ def core_folder(trained_translator, tmp_path_factory):
 def tokenizer(request, trained_translator):
     if request.param == "trained here":
         return trained_translator.tokenizer
-    return Tokenizer.train(lines=names(), vocabulary_size=8000)
-
-
-def names():
-    """The names of languages and countries, in all languages that babel knows."""
-    babel = pytest.importorskip("babel")
-    found = set()
-    for code in babel.localedata.locale_identifiers():
-        locale = babel.Locale.parse(code)
-        found.update(map(str, locale.languages.values()))
-        found.update(map(str, locale.territories.values()))
-    return sorted(found)
+    names = request.getfixturevalue("all_names")
+    return Tokenizer.train(lines=names, vocabulary_size=8000)
 
 
 def fuzzed(count, seed):
@@ -83,8 +73,8 @@ def test_ids_are_those_of_sentencepiece(tokenizer, unseen_sentences):
 
 
 @pytest.mark.full
-def test_ids_of_ten_thousand_names_and_ten_thousand_fuzzed_texts(tokenizer):
-    texts = random.Random(3).sample(names(), 10_000) + list(fuzzed(10_000, seed=2))
+def test_ids_of_ten_thousand_names_and_ten_thousand_fuzzed_texts(tokenizer, all_names):
+    texts = random.Random(3).sample(all_names, 10_000) + list(fuzzed(10_000, seed=2))
     assert_ids_are_sentencepieces(tokenizer, texts)
 
 

@@ -21,6 +21,7 @@ FORMS = {
     "inside": "the encoder and one step, from UTF-8 bytes, with all attention weights",
 }
 STEPPED = ("steps", "inside")  # forms of files that do not search
+TAKING_TEXTS = ("text", "inside")
 LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
 
 

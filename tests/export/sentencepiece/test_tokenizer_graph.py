@@ -255,18 +255,6 @@ def names(all_names):
     return random.Random(11).sample(all_names, 10_000)
 
 
-@pytest.fixture(scope="module")
-def all_names():
-    """The names of languages and countries, in all languages that babel knows."""
-    babel = pytest.importorskip("babel")
-    names = set()
-    for code in babel.localedata.locale_identifiers():
-        locale = babel.Locale.parse(code)
-        names.update(map(str, locale.languages.values()))
-        names.update(map(str, locale.territories.values()))
-    return sorted(names)
-
-
 def spaced(names, seed):
     """Names, some of them after one another with odd white space between."""
     rng = random.Random(seed)

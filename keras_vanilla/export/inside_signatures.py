@@ -1,12 +1,17 @@
 """The graph of a file that shows every attention, for looking inside."""
 
+import json
+
 import tensorflow as tf
 
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.signatures import StepsForm
+from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.translation import Translator
+
+VOCABULARY = "keras_vanilla_vocabulary"  # of the entry in the file's metadata
 
 
 class InsideForm(StepsForm):
@@ -19,6 +24,9 @@ class InsideForm(StepsForm):
     (1, N, S, S).
     Signature `decode_step`: as `StepsForm`, and for each decoder layer i
     decoder_i_self float32 (1, N, 1, L) and decoder_i_cross (1, N, 1, S).
+
+    Metadata `keras_vanilla_vocabulary`: JSON with "start_id", "pad_id" and "pieces",
+    the name of each target id.
 
     Args:
         translator: Translator that computes in float32.
@@ -36,6 +44,12 @@ class InsideForm(StepsForm):
             limits.max_source_length,
             limits.output_length,
         )
+        self._vocabulary = _vocabulary(translator.tokenizer)
+
+    @property
+    def metadata(self) -> dict[str, bytes]:
+        """What the file holds besides, by name."""
+        return {VOCABULARY: self._vocabulary}
 
     def signatures(self) -> dict:
         """The file's functions by name."""
@@ -55,6 +69,13 @@ class InsideForm(StepsForm):
         weights = {}
         outputs = self._stepped(ids, index, cache, weights)
         return {**outputs, **_named(weights)}
+
+
+def _vocabulary(tokenizer):
+    name = target_names(tokenizer)
+    ids = {"start_id": tokenizer.start_id, "pad_id": tokenizer.pad_id}
+    pieces = [name(id_) for id_ in range(tokenizer.target_vocabulary_size)]
+    return json.dumps({**ids, "pieces": pieces}, ensure_ascii=False).encode()
 
 
 def _named(weights):

@@ -42,6 +42,8 @@ class TextForm(tf.Module):
         ValueError: as `TokenizerGraph`.
     """
 
+    metadata = None  # what the file holds besides, by name
+
     def __init__(
         self,
         translator: Translator,
@@ -107,7 +109,7 @@ class IdsForm(tf.Module):
         config: DecodingConfig.
     """
 
-    tokenizer = None
+    tokenizer = metadata = None
 
     def __init__(
         self,
@@ -148,7 +150,7 @@ class StepsForm(tf.Module):
         config: DecodingConfig; not used: the app searches.
     """
 
-    tokenizer = None
+    tokenizer = metadata = None
 
     def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
         super().__init__()

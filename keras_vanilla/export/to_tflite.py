@@ -283,7 +283,7 @@ class TfliteExport:
         description = dataclasses.replace(
             self.description, oldest_runtime=oldest_runtime(content)
         )
-        content = with_description(content, description)
+        content = with_description(content, description, graph.metadata)
         tables = graph.tokenizer.nbytes if graph.tokenizer else 0
         tables += shortlist_bytes(self.translator.model, description)
         _refuse(structure_faults(content, self.translator.model, tables))

@@ -11,7 +11,8 @@ from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.plots.canvas import canvas, name_picture, shown
 from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
-from keras_vanilla.plots.pieces import START, source_names, source_of, target_names
+from keras_vanilla.plots.pieces import source_of
+from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

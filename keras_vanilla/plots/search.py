@@ -9,7 +9,7 @@ from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.plots.canvas import canvas, cut, name_picture, shown, title_inches
 from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
-from keras_vanilla.plots.pieces import START, source_of, target_names, target_of
+from keras_vanilla.plots.pieces import source_of, target_of
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
 from keras_vanilla.plots.search_paths import (
     GIVEN,
@@ -18,6 +18,7 @@ from keras_vanilla.plots.search_paths import (
     given_path,
     greedy_path,
 )
+from keras_vanilla.tokenizer.piece_names import START, target_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,14 +7,9 @@ from keras import ops
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla.plots.attention import attention_map
-from keras_vanilla.plots.pieces import (
-    START,
-    source_names,
-    source_of,
-    target_names,
-    target_of,
-)
+from keras_vanilla.plots.pieces import source_of, target_of
 from keras_vanilla.plots.positions import position_map
+from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

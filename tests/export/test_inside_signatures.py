@@ -1,11 +1,14 @@
 """The attention weights and the steps of a file are those of the model."""
 
+import json
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 from once_per_run import made_once
 
 from keras_vanilla import export
+from keras_vanilla.export.metadata.flatbuffer import read_metadata
 
 MAX_BYTES = 160
 
@@ -85,6 +88,15 @@ def test_it_says_what_it_is_and_verifies(path, trained_translator, unseen_senten
     assert description.search == "none: the app's own"
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed and not report.differences, str(report)
+
+
+def test_it_names_every_id_that_it_can_give(path, trained_translator):
+    tokenizer = trained_translator.tokenizer
+    vocabulary = json.loads(read_metadata(path, "keras_vanilla_vocabulary"))
+    assert (vocabulary["start_id"], vocabulary["pad_id"]) == (2, 0)
+    assert len(vocabulary["pieces"]) == tokenizer.target_vocabulary_size
+    ids = tokenizer.encode_target(["boom rood"])[0][:-1]
+    assert [vocabulary["pieces"][id_] for id_ in ids] == tokenizer.target_pieces(ids)
 
 
 def test_a_text_that_is_too_long_says_how_many_ids_it_has(inside, trained_translator):

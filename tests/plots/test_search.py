@@ -21,8 +21,8 @@ from keras_vanilla.plots import (
     search_tree,
 )
 from keras_vanilla.plots.canvas import shown
-from keras_vanilla.plots.pieces import target_names
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.translation.translator import Translator
 
 NAMES = "<pad> <s> </s> I a am student pupil".split()

@@ -151,20 +151,24 @@ class Description:
         return f"{search}, among {self.shortlist:,} pieces for each text"
 
 
-def with_description(content: bytes, description: Description) -> bytes:
+def with_description(
+    content: bytes, description: Description, entries: dict[str, bytes] | None = None
+) -> bytes:
     """A `.tflite` file that describes itself, with a checksum at its end.
 
     Args:
         content: bytes of a `.tflite` file.
         description: Description.
+        entries: dict or None. More metadata by its name.
     Returns:
         Bytes, about a kilobyte more.
     Raises:
         ValueError: if the content is not a `.tflite` file, or is described already.
     """
     text = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
-    entries = {NAME: bytes(text, "utf-8"), checksum.NAME: checksum.BLANK}
-    return checksum.with_digest(with_metadata(content, entries))
+    described = {NAME: bytes(text, "utf-8"), **(entries or {})}
+    blank = {checksum.NAME: checksum.BLANK}
+    return checksum.with_digest(with_metadata(content, described | blank))
 
 
 def read_description(path: PathLike) -> Description:

@@ -1,0 +1,34 @@
+"""The names of ids: pieces of SentencePiece, and the special ids."""
+
+from collections.abc import Callable
+
+from keras_vanilla.tokenizer.protocol import TokenizerProtocol
+
+START, END, PAD = "<s>", "</s>", "<pad>"
+
+
+def source_names(tokenizer: TokenizerProtocol) -> Callable[[int], str]:
+    """A function from a source id to the piece's name."""
+    return _names(tokenizer, tokenizer.source_pieces)
+
+
+def target_names(tokenizer: TokenizerProtocol) -> Callable[[int], str]:
+    """A function from a target id to the piece's name."""
+    return _names(tokenizer, tokenizer.target_pieces)
+
+
+def _names(tokenizer, pieces_of):
+    # A tokenizer may have special ids that its SentencePiece model does not know.
+    special = {
+        tokenizer.pad_id: PAD,
+        tokenizer.start_id: START,
+        tokenizer.end_id: END,
+    }
+
+    def name(id_):
+        try:
+            return special.get(id_) or pieces_of([int(id_)])[0]
+        except IndexError:
+            return f"<{id_}>"  # an id without a piece
+
+    return name

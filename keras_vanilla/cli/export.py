@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command, refuse_existing
+from keras_vanilla.cli.console import add_command, refuse_existing, say
 
-FORMS = "text", "ids", "steps", "inside"
+FORMS = "text", "ids", "steps", "inside", "site"
 SETTINGS = (
     "quantize",
     "form",
@@ -39,15 +39,15 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def _add_export(commands):
     command = add_command(
-        commands, "export", _export, "write a .tflite file or a SavedModel folder"
+        commands, "export", _export, "write a .tflite file, a site or a SavedModel"
     )
     command.add_argument("model", metavar="MODEL", help="a .keras file")
     command.add_argument(
         "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
     )
-    add = command.add_argument_group("of a .tflite file").add_argument
+    add = command.add_argument_group("of a .tflite file or a site").add_argument
     add("--quantize", choices=["int8", "int4", "none"], help="the weights (int8)")
-    add("--form", choices=FORMS, help="what goes in and out (text)")
+    add("--form", choices=FORMS, help="what goes in and out (text); or a web site")
     add("--beam-size", type=int, help="1 is greedy search (1)")
     add("--length-penalty", type=float, help="of beam search (0.6)")
     add("--max-bytes", type=int, help="longest text (512)")
@@ -69,6 +69,11 @@ def _add_export(commands):
     )
     for name, description in ABOUT.items():
         add(f"--{name.replace('_', '-')}", help=description)
+    command.add_argument_group("of a site").add_argument(
+        "--runtime",
+        metavar="FOLDER",
+        help="where npm has installed @litertjs/core; otherwise it is fetched, once",
+    )
     command.add_argument_group("of a SavedModel").add_argument(
         "--core-operators",
         action="store_true",
@@ -95,42 +100,85 @@ def _add_verify(commands):
 
 
 def _export(options):
-    from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
-    from keras_vanilla.export.metadata.checksum import sha256_of
-    from keras_vanilla.export.metadata.description import TAKING_TEXTS
     from keras_vanilla.translation.translator import Translator
 
     refuse_existing(options.output)
+    settings = _settings(options)
+    write = _writer(options, settings)
+    if "sample" in settings:
+        settings["sample"] = read_lines(options.sample)
+    translator = Translator.load(options.model)
+    if options.shortlist is not None:
+        settings["shortlist"] = _shortlist(options, translator.tokenizer)
+    write(translator, options, settings)
+
+
+def _settings(options):
+    """The arguments of `export.tflite` that the options name."""
+    from keras_vanilla.export.metadata.description import TAKING_TEXTS
+
     settings = {name: getattr(options, name) for name in (*SETTINGS, *ABOUT)}
     settings = {name: value for name, value in settings.items() if value is not None}
     if settings.get("quantize") == "none":
         settings["quantize"] = None
     if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
         raise ValueError("--length-penalty is for --beam-size above 1.")
-    if "max_bytes" in settings and settings.get("form", "text") not in TAKING_TEXTS:
-        raise ValueError("--max-bytes is for --form text and --form inside.")
-    to_file = options.output.endswith(".tflite")
-    if not to_file and (settings or Path(options.output).suffix):
-        raise ValueError(
-            "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
-            "no ending, and takes no option but --core-operators. Received: "
-            f"{options.output}"
-        )
-    if to_file and options.core_operators:
-        raise ValueError("--core-operators is for a SavedModel, a folder.")
+    takes_text = settings.get("form", "text") in (*TAKING_TEXTS, "site")
+    if "max_bytes" in settings and not takes_text:
+        raise ValueError("--max-bytes is for --form text, inside and site.")
     if settings.pop("shortlist_size", None) and "shortlist" not in settings:
         raise ValueError("--shortlist-size is for --shortlist.")
-    if "sample" in settings:
-        settings["sample"] = read_lines(options.sample)
-    translator = Translator.load(options.model)
-    if options.shortlist is not None:
-        settings["shortlist"] = _shortlist(options, translator.tokenizer)
-    if to_file:
-        export.tflite(translator, options.output, **settings)
-        print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
-    else:
-        export.saved_model(translator, options.output, options.core_operators)
+    return settings
+
+
+def _writer(options, settings):
+    """What writes the output: a file, a site or a SavedModel."""
+    to_file = options.output.endswith(".tflite")
+    to_site = settings.get("form") == "site"
+    if to_file and to_site:
+        raise ValueError(f"A site is a folder. Received: {options.output}")
+    if not to_file and not to_site and (settings or Path(options.output).suffix):
+        raise ValueError(
+            "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
+            "no ending, and takes no option but --core-operators; a site is a folder "
+            f"with --form site. Received: {options.output}"
+        )
+    if options.core_operators and (to_file or to_site):
+        raise ValueError("--core-operators is for a SavedModel, a folder.")
+    if options.runtime and not to_site:
+        raise ValueError("--runtime is for --form site.")
+    if to_site:
+        return _write_site
+    return _write_file if to_file else _write_saved_model
+
+
+def _write_file(translator, options, settings):
+    from keras_vanilla import export
+    from keras_vanilla.export.metadata.checksum import sha256_of
+
+    export.tflite(translator, options.output, **settings)
+    print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
+    _say_how_to_compare(options)
+
+
+def _write_saved_model(translator, options, settings):
+    from keras_vanilla import export
+
+    export.saved_model(translator, options.output, options.core_operators)
+    _say_how_to_compare(options)
+
+
+def _write_site(translator, options, settings):
+    from keras_vanilla.web.site import write_site
+
+    del settings["form"]
+    write_site(translator, options.output, options.runtime, say, **settings)
+    print(f"{options.output} is written: the files of a web site. To see it:")
+    print(f"  keras-vanilla serve-web {options.output}")
+
+
+def _say_how_to_compare(options):
     print(f"{options.output} is written. To compare it with {options.model}:")
     print(f"  keras-vanilla verify {options.model} {options.output} --source FILE")
 

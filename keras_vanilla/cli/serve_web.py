@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import webbrowser
+from pathlib import Path
 from threading import Thread
 
 from keras_vanilla.cli.console import add_command, say
@@ -18,11 +19,11 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands,
         "serve-web",
         run,
-        "open a .tflite file in a page that translates",
+        "open a .tflite file, or a site, in a page that translates",
         needs_keras=False,
     )
     add = command.add_argument
-    add("model", metavar="FILE.tflite")
+    add("model", metavar="FILE.tflite|SITE")
     add("--port", type=int, default=PORT, metavar="N", help="%(default)s")
     add(
         "--runtime",
@@ -38,7 +39,8 @@ def run(options: argparse.Namespace) -> None:
     from keras_vanilla.web.server import PageServer, check_model
 
     check_model(options.model)  # before anything is fetched
-    runtime = runtime_folder(options.runtime, say)
+    is_site = Path(options.model).is_dir()
+    runtime = None if is_site else runtime_folder(options.runtime, say)
     with PageServer(options.model, runtime, options.port) as server:
         print(
             f"{server.url} translates with {options.model}. Ctrl-C stops it.",

@@ -1,4 +1,4 @@
-"""Serves the page, LiteRT.js and one model, to this machine only."""
+"""Serves the page, LiteRT.js and one model, or a site, to this machine only."""
 
 import os
 import re
@@ -34,29 +34,33 @@ HEADERS = {
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
 }
+MODEL = "translator.tflite"
 # Another name for 127.0.0.1 could be a web site's, whose scripts would read the model.
 OUR_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
 class PageServer(BoundedServer):
-    """A server of the page and one model on 127.0.0.1; `serve_forever` runs it.
+    """A server of the page and one model, or of a site; `serve_forever` runs it.
+
+    It is at 127.0.0.1 only.
 
     Only the files of a fixed list are served, and only to requests whose Host header
     names this machine. They are read again for each request, so that a reload of the
     page loads a model that was exported again.
 
     Args:
-        model: path of a `.tflite` file.
-        runtime: path of npm's folder `@litertjs`.
+        model: path of a `.tflite` file, or of a folder that `write_site` wrote.
+        runtime: path of npm's folder `@litertjs`; None for a folder, which has its own.
         port: int. 0 means any free one.
     Raises:
         FileNotFoundError, IsADirectoryError, ValueError: as `check_model`.
         ValueError: if the port cannot be used.
     """
 
-    def __init__(self, model: PathLike, runtime: PathLike, port: int = 0):
+    def __init__(self, model: PathLike, runtime: PathLike | None = None, port: int = 0):
         check_model(model)
-        self.files = _files(Path(model), Path(runtime))
+        is_site = Path(model).is_dir()
+        self.files = _site_files(model) if is_site else _page_files(model, runtime)
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except (OSError, OverflowError) as error:
@@ -72,15 +76,23 @@ class PageServer(BoundedServer):
 
 
 def check_model(path: PathLike) -> None:
-    """Refuses a file that the page could not translate with.
+    """Refuses a file or a site that the page could not translate with.
 
     Args:
-        path: path of a `.tflite` file.
+        path: path of a `.tflite` file, or of a folder that `write_site` wrote.
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        IsADirectoryError: if there is a folder.
-        ValueError: if it is not a translator's `.tflite` file, or is damaged.
+        ValueError: if it is not a translator's `.tflite` file or a site of one, or is
+            damaged.
     """
+    path = Path(path)
+    if path.is_dir():
+        if not (path / MODEL).is_file():
+            raise ValueError(
+                "A folder must be a site, which `keras-vanilla export --form site` "
+                f"writes. Received: {path}, without {MODEL}"
+            )
+        path = path / MODEL
     form = read_description(path).form
     if form != "text":
         raise ValueError(
@@ -89,15 +101,24 @@ def check_model(path: PathLike) -> None:
         )
 
 
-def _files(model, runtime):
-    """The file behind each path."""
-    files = {f"/{path.name}": path for path in PAGE.iterdir() if path.suffix in TYPES}
-    files["/"] = PAGE / "index.html"
-    files["/translator.tflite"] = model
-    for path in runtime.rglob("*"):
-        if path.suffix in (".js", ".wasm"):
-            files[f"/runtime/{path.relative_to(runtime).as_posix()}"] = path
-    return files
+def _page_files(model, runtime):
+    """The file behind each path, of the page and one model."""
+    files = _files(PAGE, TYPES) | {f"/{MODEL}": Path(model)}
+    code = _files(Path(runtime), (".js", ".wasm"))
+    return files | {f"/runtime{url}": path for url, path in code.items()}
+
+
+def _site_files(folder):
+    """The file behind each path, of a site."""
+    return _files(Path(folder), (*TYPES, ".tflite"))
+
+
+def _files(folder, suffixes):
+    """The files of a folder with these suffixes, by their paths in it."""
+    paths = (path for path in folder.rglob("*") if path.suffix in suffixes)
+    files = {f"/{path.relative_to(folder).as_posix()}": path for path in paths}
+    indexes = [url for url in files if url.endswith("/index.html")]
+    return files | {url.removesuffix("index.html"): files[url] for url in indexes}
 
 
 class _Handler(BoundedHandler):

@@ -37,10 +37,10 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def main():
-    args = arguments()
+    args = arguments(__doc__, lines=300)
     translator = Translator.load(args.model)
     lines = model_and_lines.first_lines(args.source, args.lines)
-    browser = shutil.which(args.browser)
+    browser = args.browser
     version = subprocess.run([browser, "--version"], capture_output=True, text=True)
     print(f"{len(lines)} lines; {version.stdout.strip()}")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,40 +50,46 @@ def main():
     sys.exit(not agreement.report(translator, lines, here, there))
 
 
-def arguments():
-    parser = model_and_lines.parser(__doc__, lines=300)
+def arguments(description, lines):
+    parser = model_and_lines.parser(description, lines=lines)
     parser.add_argument(
         "--browser",
         default=os.environ.get("KERAS_VANILLA_CHROMIUM")
         or next(filter(shutil.which, BROWSERS), BROWSERS[0]),
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.browser = shutil.which(args.browser)
+    return args
 
 
 def in_browser(files, lines, browser, folder):
     """Each line's translation by LiteRT.js, for each file."""
-    setting = {"chromium": browser, "screenshots": str(folder), "lines": lines}
+    runtime = runtime_folder(WEB)
     with ExitStack() as stack:
-        setting["urls"] = {
-            name: stack.enter_context(Served(path)) for name, path in files.items()
+        urls = {
+            name: stack.enter_context(Served(path, runtime))
+            for name, path in files.items()
         }
-        setting["results"] = str(folder / "results.json")
-        path = folder / "setting.json"
-        path.write_text(json.dumps(setting), encoding="utf-8")
-        subprocess.run(
-            ["node", "--test", WEB / "test" / "agreement.mjs"],
-            env=os.environ | {"KERAS_VANILLA_WEB_TEST": str(path)},
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
-    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        setting = {"urls": urls, "lines": lines}
+        return driven("agreement.mjs", setting, browser, folder)
+
+
+def driven(script, setting, browser, folder):
+    """What a script of export/web/test writes as its results."""
+    results, path = folder / "results.json", folder / "setting.json"
+    paths = {"chromium": browser, "screenshots": str(folder), "results": str(results)}
+    path.write_text(json.dumps(setting | paths), encoding="utf-8")
+    subprocess.run(
+        ["node", "--test", WEB / "test" / script],
+        env=os.environ | {"KERAS_VANILLA_WEB_TEST": str(path)},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    return json.loads(results.read_text(encoding="utf-8"))
 
 
 class Served(PageServer):
     """A server of the page, in a thread."""
-
-    def __init__(self, path):
-        super().__init__(path, runtime_folder(WEB))
 
     def __enter__(self):
         Thread(target=self.serve_forever, daemon=True).start()

@@ -21,6 +21,8 @@ from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 
 FOLDER = Path(__file__).resolve().parents[2] / "export" / "web"
+LOCK = json.loads((PAGE / "package-lock.json").read_text())
+VERSION = LOCK["packages"]["node_modules/@litertjs/core"]["version"]
 MOST_WORDS = 8  # of what the translator `short` gives
 NEEDS_NODE = pytest.mark.skipif(
     shutil.which("node") is None, reason="Node.js is not installed"
@@ -62,6 +64,16 @@ def installed(package):
     folder = FOLDER / "node_modules" / package
     if not folder.is_dir():
         pytest.skip("npm ci --ignore-scripts --prefix export/web was not run")
+    return folder
+
+
+def make_runtime(folder, version=VERSION):
+    """A folder as npm leaves it, with a tenth of the files."""
+    core = folder / "node_modules" / "@litertjs" / "core"
+    (core / "wasm").mkdir(parents=True)
+    (core / "package.json").write_text(json.dumps({"version": version}))
+    (core / "wasm" / "litert.js").write_text("// LiteRT")
+    (core / "wasm" / "litert.wasm").write_bytes(b"\0asm")
     return folder
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import json
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from threading import Thread
 
 import described_file
 import pytest
+from web_setting import LOCK, VERSION, make_runtime
 
 from keras_vanilla.cli import main
 from keras_vanilla.web import connections
@@ -24,8 +24,6 @@ from keras_vanilla.web import runtime as runtime_module
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import PageServer
 
-LOCK = json.loads((PAGE / "package-lock.json").read_text())
-VERSION = LOCK["packages"]["node_modules/@litertjs/core"]["version"]
 NPM = """#!{python}
 import os, pathlib, sys
 assert sys.argv[1] == "ci" and "--ignore-scripts" in sys.argv, sys.argv
@@ -35,16 +33,6 @@ core.mkdir(parents=True)
 (core / "package.json").write_text('{{"version": "{version}"}}')
 {more}
 """
-
-
-def make_runtime(folder, version=VERSION):
-    """A folder as npm leaves it, with a tenth of the files."""
-    core = folder / "node_modules" / "@litertjs" / "core"
-    (core / "wasm").mkdir(parents=True)
-    (core / "package.json").write_text(json.dumps({"version": version}))
-    (core / "wasm" / "litert.js").write_text("// LiteRT")
-    (core / "wasm" / "litert.wasm").write_bytes(b"\0asm")
-    return folder
 
 
 @pytest.fixture
@@ -367,7 +355,8 @@ def test_the_command_says_what_is_wrong_with_its_arguments(
     runtime = ("--runtime", installed)
     taken = server.server_port
     assert f"{missing}: No such file" in fails(capfd, missing, *runtime)
-    assert f"{tmp_path} is a folder" in fails(capfd, tmp_path, *runtime)
+    said = fails(capfd, tmp_path)
+    assert f"Received: {tmp_path}, without translator.tflite" in said
     assert f"{text} is not a .tflite file" in fails(capfd, text, *runtime)
     said = fails(capfd, model, "--port", taken, *runtime)
     assert f"Port {taken} cannot be used (Address already in use); --port" in said

@@ -1,5 +1,6 @@
-/** The buttons Copy, Link and Clear, and the text that a link brings. */
+/** The buttons Copy, Link and Clear. */
 
+import { addressOf } from './address.js';
 import { $ } from './element.js';
 
 const SECONDS = 4; // that a message about a copy stays
@@ -17,21 +18,6 @@ export function addButtons(changed) {
   });
 }
 
-/**
- * The text behind `#text=` in the address, or null; it is not sent to any server.
- *
- * A plus is a plus: it is the text of a person, not a form.
- */
-export function textInAddress() {
-  const text = /^#(?:.*&)?text=([^&]*)/.exec(location.hash)?.[1];
-  if (text === undefined) return null;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // as in #text=100%
-  }
-}
-
 async function copyTranslation() {
   const copied = await copy($('translation').textContent.trim());
   if (!copied) getSelection().selectAllChildren($('translation'));
@@ -39,14 +25,13 @@ async function copyTranslation() {
 }
 
 async function copyLink() {
-  const address = `#text=${encodeURIComponent($('source').value.toWellFormed())}`;
-  history.replaceState(null, '', address);
+  history.replaceState(null, '', addressOf({ text: $('source').value }));
   const copied = await copy(location.href);
   say(copied ? 'Link copied' : 'The browser did not allow it: the link is its address.');
 }
 
 /** Whether the browser let the page copy a text. */
-async function copy(text) {
+export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text); // which http without TLS does not have
     return true;

@@ -14,10 +14,11 @@ const DIGEST_BYTES = 32; // of SHA-256, at the end of the file
  * Maps a `.tflite` file to the description that keras-vanilla wrote into it, as JSON.
  *
  * @param {Uint8Array} bytes The file.
+ * @param {string} [form] What goes in and out of it: "text", or "inside".
  * @returns {Object} Its keys are the arguments of `keras_vanilla.export.Description`.
  * @throws {TranslatorError} "not-tflite", "damaged", "not-ours" or "other-format".
  */
-export function readDescription(bytes) {
+export function readDescription(bytes, form = 'text') {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(4, 8));
   if (begin !== 'TFL3') {
     throw new TranslatorError('not-tflite', 'This is not a .tflite file.');
@@ -35,10 +36,10 @@ export function readDescription(bytes) {
       `The file's format is “${description.format}”; this page reads “${FORMATS.at(-1)}”.`,
     );
   }
-  if ((description.form ?? 'text') !== 'text') {
+  if ((description.form ?? 'text') !== form) {
     throw new TranslatorError(
       'not-ours',
-      `This file has the form “${description.form}”; this page needs the form “text”.`,
+      `This file has the form “${description.form}”; this page needs the form “${form}”.`,
     );
   }
   return description;

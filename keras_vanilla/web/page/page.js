@@ -1,7 +1,8 @@
 /** The page: loads the model, describes it, and translates what is in the text box. */
 
 import { languageName, rows } from './about.js';
-import { addButtons, textInAddress } from './buttons.js';
+import { addressOf, inAddress } from './address.js';
+import { addButtons } from './buttons.js';
 import { $ } from './element.js';
 import { showAll, showPiece } from './result.js';
 import { loadTranslator } from './translate.js';
@@ -45,7 +46,7 @@ async function start() {
 
 /** Starts with the text behind `#text=` in the address. */
 function fillFromAddress() {
-  const text = textInAddress();
+  const text = inAddress('text');
   if (text === null) return;
   $('source').value = text;
   changed(0);
@@ -124,6 +125,7 @@ function changed(pause = PAUSE) {
 async function update() {
   if (!translator) return;
   $('translation').ariaBusy = 'true';
+  $('inside').href = `inside/index.html${addressOf({ text: $('source').value })}`;
   const pieces = [];
   try {
     for await (const piece of translator.pieces($('source').value, { replaces: 'page' })) {

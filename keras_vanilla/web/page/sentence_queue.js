@@ -1,8 +1,43 @@
 /** Sentences that wait for a worker, which translates one after the other. */
 
+import { requireChecksum } from './description.js';
 import { TranslatorError } from './errors.js';
 
 const REMEMBERED = 5000; // sentences, so that while one types only what is new is computed
+
+/**
+ * Starts a worker with a model.
+ *
+ * @param {Uint8Array} bytes A file with a description. Its memory goes to the worker.
+ * @param {function(): Worker} start Starts worker.js, or one that answers more, in a thread.
+ * @param {string} runtime The URL of npm's folder `@litertjs`, with a slash at its end.
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{queue: SentenceQueue, maxBytes: number}>}
+ * @throws {TranslatorError} "damaged" or "runtime"; or the signal's reason.
+ */
+export async function openWorker(bytes, start, runtime, signal) {
+  await requireChecksum(bytes);
+  const queue = new SentenceQueue(start());
+  try {
+    const message = { model: bytes, runtime };
+    const { maxBytes } = await queue.request(message, { signal, transfer: [bytes.buffer] });
+    return { queue, maxBytes };
+  } catch (error) {
+    queue.close();
+    signal?.throwIfAborted();
+    throw loadingError(error, runtime);
+  }
+}
+
+function loadingError({ code, message }, runtime) {
+  if (code === 'runtime') {
+    return new TranslatorError(code, `LiteRT.js did not load from ${runtime} (${message}).`);
+  }
+  return new TranslatorError(
+    'damaged',
+    `The file is damaged, or LiteRT.js cannot run it (${message}).`,
+  );
+}
 
 /**
  * Answers requests in their order, until its worker ends.

@@ -9,6 +9,7 @@
  */
 
 import { TranslatorError } from './errors.js';
+import { fetched } from './fetched.js';
 import { openTranslator, Translator } from './translator.js';
 
 export { Translator, TranslatorError };
@@ -29,21 +30,4 @@ export async function loadTranslator(model, { runtime, signal } = {}) {
   const folder = new URL(runtime ?? new URL('runtime/', HERE), document.baseURI).href;
   const start = () => new Worker(new URL('worker.js', import.meta.url));
   return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), signal);
-}
-
-async function fetched(url, signal) {
-  let response;
-  try {
-    response = await fetch(url, { signal });
-  } catch {
-    signal?.throwIfAborted();
-    throw new TranslatorError('missing', `The model cannot be reached: ${url}`);
-  }
-  if (!response.ok) {
-    throw new TranslatorError(
-      'missing',
-      `There is no model at ${response.url} (${response.status}).`,
-    );
-  }
-  return new Uint8Array(await response.arrayBuffer());
 }

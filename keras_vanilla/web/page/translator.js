@@ -1,11 +1,11 @@
 /** A loaded translator, and how it is loaded: the same in browsers and in Node.js. */
 
-import { readDescription, requireChecksum } from './description.js';
+import { readDescription } from './description.js';
 import { TranslatorError } from './errors.js';
 import { translatePieces } from './long_text.js';
 import { putMarks } from './marked_text.js';
 import { readMarks } from './marks.js';
-import { SentenceQueue } from './sentence_queue.js';
+import { openWorker } from './sentence_queue.js';
 import { moved, wordsOfSentence } from './words.js';
 
 const OLD_END_ID = 3; // of files of version 0.5.0, which do not state it
@@ -21,17 +21,8 @@ const OLD_END_ID = 3; // of files of version 0.5.0, which do not state it
  */
 export async function openTranslator(bytes, start, runtime, signal) {
   const description = readDescription(bytes);
-  await requireChecksum(bytes);
-  const queue = new SentenceQueue(start());
-  try {
-    const message = { model: bytes, runtime };
-    const { maxBytes } = await queue.request(message, { signal, transfer: [bytes.buffer] });
-    return new Translator(queue, description, maxBytes);
-  } catch (error) {
-    queue.close();
-    signal?.throwIfAborted();
-    throw loadingError(error, runtime);
-  }
+  const { queue, maxBytes } = await openWorker(bytes, start, runtime, signal);
+  return new Translator(queue, description, maxBytes);
 }
 
 /** A loaded model. `description` is what the file says about itself. */
@@ -153,16 +144,6 @@ function notLinked() {
   return new TranslatorError(
     'not-linked',
     'The file links no words: export it with --outputs alignment.',
-  );
-}
-
-function loadingError({ code, message }, runtime) {
-  if (code === 'runtime') {
-    return new TranslatorError(code, `LiteRT.js did not load from ${runtime} (${message}).`);
-  }
-  return new TranslatorError(
-    'damaged',
-    `The file is damaged, or LiteRT.js cannot run it (${message}).`,
   );
 }
 

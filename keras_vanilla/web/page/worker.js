@@ -11,28 +11,37 @@ const NO_GPU = { requestAdapter: async () => NO_DEVICE };
 
 let litert, model, maxBytes;
 
+/** What gives the answer to a request, by the name of the request's first field. */
+const answers = { model: load, text: translate };
+
 /** Answers one request; the next one comes only after that. */
 self.onmessage = async ({ data: request }) => {
   try {
-    const result = await (request.model ? load(request) : translate(request.text));
+    const [asked] = Object.keys(request);
+    const result = await answers[asked](request);
     self.postMessage({ result });
   } catch (error) {
     self.postMessage({ error: { code: error.code ?? 'failed', message: error.message } });
   }
 };
 
-/** Compiles a model and runs it once; returns how many bytes of text it takes. */
+/** Compiles a translator and runs it once; returns how many bytes of text it takes. */
 async function load(request) {
+  await compile(request);
+  maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
+  const { bytes } = await translate({ text: '' }); // the first run is slow
+  if (bytes.length > 0) throw new Error('An empty text is translated');
+  return { maxBytes };
+}
+
+/** Makes `litert` and `model` of a file's bytes and the URL of the runtime. */
+async function compile(request) {
   try {
     litert = await loadRuntime(request.runtime);
   } catch (error) {
     throw Object.assign(error, { code: 'runtime' });
   }
   model = await litert.loadAndCompile(request.model, { accelerator: 'wasm' });
-  maxBytes = model.signatures.translate.getInputDetails()[0].shape[0];
-  const { bytes } = await translate(''); // the first run is slow
-  if (bytes.length > 0) throw new Error('An empty text is translated');
-  return { maxBytes };
 }
 
 /** LiteRT.js, ready to run, from the `@litertjs` folder at a URL. */
@@ -63,10 +72,8 @@ async function importLiteRt(url) {
 }
 
 /** Maps a sentence to its translation, in UTF-8. */
-async function translate(text) {
-  const padded = new Uint8Array(maxBytes);
-  new TextEncoder().encodeInto(text, padded);
-  const input = new litert.Tensor(padded, [maxBytes]);
+async function translate({ text }) {
+  const input = textTensor(text);
   const begin = performance.now();
   const outputs = await model.run('translate', { text: input });
   const milliseconds = performance.now() - begin;
@@ -76,6 +83,13 @@ async function translate(text) {
   [input, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
   const end = octets.findLastIndex((octet) => octet !== 0) + 1; // zeros follow the text
   return { bytes: octets.slice(0, end), ids, score, tokens, milliseconds };
+}
+
+/** A text in UTF-8, and zeros after it. */
+function textTensor(text) {
+  const padded = new Uint8Array(maxBytes);
+  new TextEncoder().encodeInto(text, padded);
+  return new litert.Tensor(padded, [maxBytes]);
 }
 
 /** What `export --outputs` makes a file say of the tokens that have text, if it does. */

@@ -1,0 +1,250 @@
+/** The page that looks inside, as its readers use it. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { blank, DEVICES, open, photograph, setting } from './setting.mjs';
+
+const { partners } = setting;
+const URL_OF_PAGE = `${setting.urls.site}inside/index.html`;
+const TEXT = 'three red house';
+
+/** The page with a text, when everything is computed. */
+async function look(text, device = 'desktop', more = '') {
+  const page = await open(`${URL_OF_PAGE}#text=${encodeURIComponent(text)}${more}`, device);
+  await searched(page);
+  return page;
+}
+
+async function searched(page) {
+  await page.waitForFunction(() => document.querySelector('#hypotheses li'));
+}
+
+/** The names of the translation's pieces, without their probabilities. */
+function pieces(page, root = '#target') {
+  return page.evaluate((root) => {
+    const buttons = document.querySelectorAll(`${root} button`);
+    return [...buttons].map((button) => button.firstChild.textContent);
+  }, root);
+}
+
+const text = (page, id) => page.innerText(`#${id}`);
+
+test('a sentence is translated, and its source words are found by attention', async () => {
+  const page = await look(TEXT);
+  const words = await pieces(page);
+  assert.equal(words.at(-1), '⟨end⟩');
+  const expected = TEXT.split(' ').reverse().map((word) => partners[word]);
+  assert.equal(words.slice(0, -1).join(''), expected.join(''));
+  for (const [place, word] of words.entries()) {
+    if (!expected.includes(word)) continue; // a piece of a word
+    await page.locator('#target button').nth(place).click();
+    await page.waitForFunction((word) => document.querySelector('#looks').textContent.includes(`“${word}”`), word);
+    assert.match(await text(page, 'looks'), new RegExp(`reads “${sourceOf(word)}”`));
+  }
+  assert.deepEqual(page.errors, []);
+});
+
+function sourceOf(word) {
+  return Object.keys(partners).find((name) => partners[name] === word);
+}
+
+test('without the word that a piece translates, the piece becomes improbable', async () => {
+  const page = await look(TEXT);
+  const place = (await pieces(page)).indexOf('rood');
+  await page.locator('#target button').nth(place).click();
+  await page.click('#leave-out');
+  await page.waitForSelector('#without li');
+  const rows = await page.locator('#without li').allInnerTexts();
+  assert.equal(rows.length, 1 + TEXT.split(' ').length);
+  assert.match(rows[0], /^“rood” in the whole sentence\s+[\d>.]+ %$/);
+  assert.match(rows[1], /^without “red”\s+[\d<.]+ %$/); // the lowest first
+  const share = (row) => Number(/([\d.]+) %$/.exec(row)[1]);
+  assert.ok(share(rows[0]) > 90 && share(rows[1]) < 10, rows.join());
+});
+
+test('another piece is chosen, the model goes on from there, and comes back', async () => {
+  const page = await look(TEXT);
+  const before = await pieces(page);
+  const other = page.locator('#next button[aria-pressed=false]').first();
+  const name = (await other.innerText()).split('\n')[0];
+  await other.click();
+  await page.waitForFunction((name) => document.querySelector('#target button').firstChild.textContent === name, name);
+  await page.waitForFunction(() => document.querySelector('#target button:last-child').textContent.includes('end'));
+  const after = await pieces(page);
+  assert.equal(after.at(-1), '⟨end⟩');
+  assert.notDeepEqual(after, before);
+  await searched(page);
+  const address = page.url();
+  assert.match(address, /#text=three.*&ids=\d+/);
+
+  const again = await open(address); // a link opens the page as it is
+  await searched(again);
+  assert.deepEqual(await pieces(again), after);
+
+  await page.click('#greedy');
+  await page.waitForFunction((first) => document.querySelector('#target button').firstChild.textContent === first, before[0]);
+  await searched(page);
+  assert.deepEqual(await pieces(page), before);
+  assert.equal(await page.isVisible('#greedy'), false);
+});
+
+test('the second-best translation says where it parts from the best', async () => {
+  const page = await look(TEXT);
+  const items = page.locator('#hypotheses li');
+  assert.ok((await items.count()) >= 2);
+  assert.doesNotMatch(await items.first().innerText(), /Parts/);
+  assert.match(await items.nth(1).innerText(), /Parts (after “.+”|at the first piece): “.+” \(.+ %\), not “.+” \(.+ %\)/);
+  await items.nth(1).locator('button').click();
+  const second = (await items.nth(1).locator('button').innerText()).replaceAll(' ', '');
+  await page.waitForFunction((second) => {
+    const names = [...document.querySelectorAll('#target button')].map((b) => b.firstChild.textContent);
+    return names.slice(0, -1).join('') === second;
+  }, second);
+});
+
+test('the number of beams changes the tree, and one beam is the model\'s own choice', async () => {
+  const page = await look(TEXT);
+  const nodes = () => page.locator('#tree g').count();
+  const many = await nodes();
+  await page.fill('#beams', '1');
+  await page.locator('#beams').blur();
+  await page.waitForFunction(() => document.querySelectorAll('#hypotheses li').length === 1);
+  const words = await pieces(page);
+  assert.equal(await nodes(), words.length + 1); // and the start
+  assert.ok(many > (await nodes()));
+  assert.match(page.url(), /beams=1/);
+});
+
+test('a high temperature makes what is likely less so', async () => {
+  const page = await look(TEXT);
+  const first = () => page.locator('#next button').first().getAttribute('aria-label');
+  const before = await first();
+  await page.fill('#temperature', '2');
+  await page.waitForFunction((before) => document.querySelector('#next button').ariaLabel !== before, before);
+  const percent = (label) => Number(/([\d.]+) %/.exec(label)[1]);
+  assert.ok(percent(await first()) < percent(before));
+  await page.click('#draw');
+  await searched(page);
+  assert.equal((await pieces(page)).at(-1), '⟨end⟩');
+  assert.deepEqual(page.errors, []);
+});
+
+test('it is used with the keyboard alone', async () => {
+  const page = await open(URL_OF_PAGE);
+  await page.focus('#source');
+  await page.keyboard.type(TEXT);
+  await searched(page);
+  await page.keyboard.press('Tab');
+  const focused = () => page.evaluate(() => document.activeElement.firstChild?.textContent);
+  const words = await pieces(page);
+  assert.equal(await focused(), words[0]);
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction((word) => document.querySelector('#looks').textContent.includes(`“${word}”`), words[1]);
+  assert.equal(await focused(), words[1]);
+  await page.keyboard.press('End');
+  await page.waitForFunction(() => document.activeElement.firstChild?.textContent === '⟨end⟩');
+  await page.locator('#encoder input').first().focus();
+  await page.keyboard.press('ArrowRight');
+  assert.match(await page.evaluate(() => document.activeElement.ariaLabel), /Layer 1, head 1/);
+});
+
+test('what cannot be encoded is said, and an address that means nothing is ignored', async () => {
+  const page = await open(`${URL_OF_PAGE}#text=${'one '.repeat(40)}`);
+  await page.waitForFunction(() => document.querySelector('#problem').textContent !== '');
+  assert.match(await text(page, 'problem'), /^The text has \d+ bytes, and this model takes at most 131\.$/);
+  await page.fill('#source', 'one '.repeat(31));
+  await page.waitForFunction(() => document.querySelector('#problem').textContent.includes('pieces'));
+  assert.match(await text(page, 'problem'), /^The text has \d+ pieces; this model takes at most 29\.$/);
+  const odd = await look('two', 'desktop', '&ids=99999.7.x&place=-3&beams=99&temperature=no');
+  assert.deepEqual(await pieces(odd), await pieces(await look('two')));
+  assert.deepEqual(odd.errors, []);
+});
+
+test('the page that translates leads here and back, with the text', async () => {
+  const page = await open(`${setting.urls.site}#text=two%20three`);
+  await page.waitForFunction(() => document.querySelector('#inside').href.includes('#text=two'));
+  await page.click('#inside');
+  await searched(page);
+  assert.equal(await page.inputValue('#source'), 'two three');
+  await page.click('#translate');
+  await page.waitForFunction(() => document.querySelector('#translation')?.textContent === 'drie twee');
+});
+
+for (const device of Object.keys(DEVICES)) {
+  test(`${device}: nothing is wider than the screen, and every text can be read`, async () => {
+    const page = await look('small large river stone house tree red green blue', device);
+    await page.click('#leave-out');
+    await page.waitForSelector('#without li');
+    await page.locator('details').last().locator('summary').click();
+    const wide = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    assert.equal(wide, 0);
+    const texts = await page.evaluate(contrasts);
+    for (const name of ['small', 'button', 'td', 'text', 'hint']) {
+      assert.ok(texts.some(([of]) => of.startsWith(name)), name);
+    }
+    const poor = texts.filter(([, contrast]) => contrast < 4.5);
+    assert.deepEqual(poor, []);
+    const small = await page.evaluate(tooSmall);
+    if (device === 'phone') assert.deepEqual(small, []);
+    await photograph(page, `${device}-inside`);
+  });
+}
+
+/** In the page: each visible text, and its contrast to what lies behind it. */
+function contrasts() {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const painted = (...colors) => {
+    for (const color of colors) {
+      context.fillStyle = color;
+      context.fillRect(0, 0, 1, 1);
+    }
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    const own = getComputedStyle(element).backgroundColor;
+    return element.parentElement ? [...behind(element.parentElement), own] : [own];
+  };
+  return [...document.querySelectorAll('body *')]
+    .filter((element) => element.checkVisibility())
+    .filter(({ childNodes }) => [...childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim()))
+    .map((element) => [element, getComputedStyle(element)])
+    .filter(([, { color }]) => color !== 'rgba(0, 0, 0, 0)')
+    .map(([element, { color, fill }]) => {
+      const colors = behind(element);
+      const text = element.localName === 'text' ? fill : color;
+      const [dark, light] = [painted(...colors), painted(...colors, text)].map(luminance).sort((a, b) => a - b);
+      return [element.getAttribute('class') || element.localName, (light + 0.05) / (dark + 0.05)];
+    });
+}
+
+/** In the page: buttons that are too small for a finger. */
+function tooSmall() {
+  return [...document.querySelectorAll('button, input')]
+    .filter((button) => button.checkVisibility())
+    .map((button) => [button.id || button.textContent, button.getBoundingClientRect()])
+    .filter(([, { width, height }]) => width < 24 || height < 24)
+    .map(([name, { width, height }]) => [name, width, height]);
+}
+
+test('every field has a name, and without JavaScript a sentence says what is missing', async () => {
+  const page = await look(TEXT);
+  assert.ok(await page.getByRole('textbox', { name: 'A sentence, in English' }).isVisible());
+  assert.ok(await page.getByRole('toolbar', { name: 'Its translation, in Dutch' }).isVisible());
+  assert.ok(await page.getByRole('slider', { name: /Temperature/ }).isVisible());
+  assert.ok(await page.getByRole('spinbutton', { name: 'Beams' }).isVisible());
+  assert.ok(await page.getByRole('list', { name: /probable pieces/ }).isVisible());
+  const without = await blank({ javaScriptEnabled: false });
+  await without.goto(URL_OF_PAGE);
+  const shown = await without.innerText('body');
+  assert.match(shown, /runs a Transformer in your browser, with JavaScript/);
+  assert.doesNotMatch(shown, /Loading|Play/);
+});

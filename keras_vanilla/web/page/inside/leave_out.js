@@ -1,0 +1,50 @@
+/** What a piece depends on: its probability with each word of the sentence left out. */
+
+import { $, make } from '../element.js';
+import { percent, quoted } from './pieces.js';
+
+/** Forgets what was found out about another piece. */
+export function forgetWithout() {
+  $('without').replaceChildren();
+}
+
+/**
+ * Computes and shows the probability of an id without each word, the lowest first.
+ *
+ * @param {InsideModel} model
+ * @param {Sentence} sentence
+ * @param {number[]} before The ids before it.
+ * @param {number} id
+ * @param {function(): boolean} wanted Whether it still is; if not, nothing is shown.
+ */
+export async function showWithout(model, sentence, before, id, wanted) {
+  const found = [];
+  for (const { word, rest } of withoutEach(sentence)) {
+    const logProb = await model.logProb(rest, before, id);
+    if (!wanted()) return;
+    found.push({ word, share: Math.exp(logProb) });
+  }
+  found.sort((one, other) => one.share - other.share);
+  const whole = Math.exp(await model.logProb(sentence.text, before, id));
+  const name = quoted(model.vocabulary.name(id));
+  const rows = found.map(({ word, share }) => row(`without ${quoted(word)}`, share));
+  $('without').replaceChildren(row(`${name} in the whole sentence`, whole), ...rows);
+}
+
+/** The sentence without each of its words, or without each piece where it is one word. */
+export function withoutEach({ text, tokens }) {
+  const words = Array.from(text.matchAll(/\S+/gu), ({ 0: word, index }) => {
+    return { name: word, begin: index, end: index + word.length };
+  });
+  const parts = words.length > 1 ? words : tokens.filter(({ begin, end }) => end > begin);
+  return parts.map(({ name, begin, end }) => {
+    const rest = (text.slice(0, begin) + text.slice(end)).replace(/\s+/gu, ' ').trim();
+    return { word: name, rest };
+  });
+}
+
+function row(label, share) {
+  const item = make('li', {}, make('span', {}, label), make('strong', {}, percent(share)));
+  item.style.setProperty('--share', share);
+  return item;
+}

@@ -1,0 +1,37 @@
+/** What may come next: the most probable pieces, each of which can be chosen. */
+
+import { $, make } from '../element.js';
+import { percent, pieceButton, quoted } from './pieces.js';
+import { best } from './search.js';
+
+const SHOWN = 8; // pieces
+
+/** Makes pieces answer to clicks; `take` gets the id. */
+export function addNextPieces(take) {
+  $('next').addEventListener('click', ({ target }) => {
+    const button = target.closest('button');
+    if (button) take(Number(button.dataset.id));
+  });
+}
+
+/**
+ * @param {Vocabulary} vocabulary
+ * @param {number[]} before The ids so far.
+ * @param {Float64Array} logProbs Of the next id.
+ * @param {number} taken The id that was chosen.
+ */
+export function showNextPieces(vocabulary, before, logProbs, taken) {
+  const text = vocabulary.text(before);
+  $('so-far').textContent = text ? `After ${quoted(text)}:` : 'At the beginning:';
+  const ids = best(logProbs, SHOWN);
+  if (!ids.includes(taken)) ids.push(taken);
+  const items = ids.map((id) => {
+    const [name, share] = [vocabulary.name(id), Math.exp(logProbs[id])];
+    const label = `${name}, ${percent(share)}`;
+    const button = pieceButton({ name, share, label });
+    button.dataset.id = id;
+    button.ariaPressed = String(id === taken);
+    return make('li', {}, button);
+  });
+  $('next').replaceChildren(...items);
+}

@@ -1,0 +1,257 @@
+/** The page that shows how a sentence is translated, computed by the reader's browser. */
+
+import { languageName } from '../about.js';
+import { copy } from '../buttons.js';
+import { $ } from '../element.js';
+import { addressNow, readAddress } from './address.js';
+import { alignmentLayer, showAttended } from './attended.js';
+import { AttentionView } from './attention.js';
+import { addBeams, showBeams } from './beams.js';
+import { forgetWithout, showWithout } from './leave_out.js';
+import { openInside } from './model.js';
+import { addNextPieces, showNextPieces } from './next_pieces.js';
+import { continuations, drawn, logSoftmax } from './search.js';
+import { addTarget, showTarget } from './target.js';
+
+const MODEL = new URL('../inside.tflite', import.meta.url);
+const RUNTIME = new URL('../runtime/', import.meta.url);
+const PAUSE = 250; // milliseconds after the last key before the model begins
+const BEAT = 900; // milliseconds per piece while it plays
+
+/** What the reader has chosen; its `ids` are null where they are the model's own. */
+const chosen = readAddress();
+let model, sentence, views;
+let written = []; // the ids of the translation
+let runs = 0; // an older computation ends when a newer one begins
+let timer, player;
+
+start();
+
+async function start() {
+  $('source').value = chosen.text;
+  $('beams').value = chosen.beams;
+  $('temperature').value = chosen.temperature;
+  try {
+    model = await openInside(MODEL, RUNTIME);
+  } catch (error) {
+    return showFailure(error);
+  }
+  describe(model.description);
+  const [encoder, cross, self] = ['encoder', 'cross', 'self'].map($);
+  views = [encoder, cross, self].map((root) => new AttentionView(root));
+  listen();
+  document.body.dataset.state = 'ready';
+  await readSentence();
+}
+
+function showFailure({ message }) {
+  document.body.dataset.state = 'failed';
+  $('state').textContent = '';
+  $('reason').textContent = message;
+  $('failure').hidden = false;
+}
+
+function describe({ name, source_language: from, target_language: to }) {
+  $('name').textContent = name ?? 'Translator';
+  if (from) $('from').textContent = `A sentence, in ${languageName(from)}`;
+  if (to) $('to').textContent = `Its translation, in ${languageName(to)}`;
+  $('source').lang = $('attended').lang = from ?? '';
+  for (const id of ['target', 'next', 'hypotheses']) $(id).lang = to ?? '';
+  $('state').textContent = 'Your text stays on this device.';
+}
+
+function listen() {
+  addTarget((place) => choose(place));
+  addNextPieces((id) => goOn([...written.slice(0, chosen.place), id]));
+  addBeams((ids, place) => goOn(ids, { place }));
+  $('source').addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(readSentence, PAUSE, { isNew: true });
+  });
+  $('back').addEventListener('click', () => choose(chosen.place - 1));
+  $('forward').addEventListener('click', () => choose(chosen.place + 1));
+  $('play').addEventListener('click', () => (player ? stop() : play()));
+  $('greedy').addEventListener('click', () => goOn([], { isOwn: true }));
+  $('draw').addEventListener('click', () => goOn(written.slice(0, chosen.place), { draws: true }));
+  $('leave-out').addEventListener('click', leaveOut);
+  $('link').addEventListener('click', copyLink);
+  $('temperature').addEventListener('input', () => {
+    chosen.temperature = Number($('temperature').value);
+    show();
+  });
+  $('beams').addEventListener('change', () => {
+    const beams = Math.round(Math.min(8, Math.max(1, Number($('beams').value) || 1)));
+    $('beams').value = chosen.beams = beams;
+    search();
+  });
+}
+
+/** Encodes the sentence, and translates it as the reader has chosen, or greedily. */
+async function readSentence({ isNew = false } = {}) {
+  const run = ++runs;
+  stop();
+  const text = $('source').value.trim().replace(/\s+/gu, ' ');
+  if (isNew) Object.assign(chosen, { ids: null, place: 0 });
+  chosen.text = text;
+  document.body.classList.toggle('empty', text === '');
+  $('problem').textContent = '';
+  if (text === '') return keepAddress();
+  try {
+    sentence = await model.encode(text);
+  } catch (error) {
+    $('problem').textContent = error.message;
+    document.body.classList.add('empty');
+    return;
+  }
+  if (run !== runs) return;
+  const names = sentence.tokens.map(({ name }) => name);
+  views[0].show({ weights: sentence.weights, rows: names, columns: names });
+  await goOn(validIds(chosen.ids), { place: chosen.place, isOwn: chosen.ids === null });
+}
+
+/** The ids of a link, as far as the model has them. */
+function validIds(ids) {
+  const { pieces, endId } = model.vocabulary;
+  const known = (ids ?? []).filter((id) => id < pieces.length).slice(0, sentence.limit);
+  const end = known.indexOf(endId);
+  return end < 0 ? known : known.slice(0, end + 1);
+}
+
+/**
+ * Continues ids to their end, shows the result, and searches with beams.
+ *
+ * @param {number[]} ids
+ * @param {{place?: number, isOwn?: boolean, draws?: boolean}} [options] `place`: the piece
+ *     that is chosen then, the last of `ids` without it; `isOwn`: the model's own choice
+ *     from the beginning; `draws`: at random, by the temperature.
+ */
+async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false } = {}) {
+  const run = ++runs;
+  stop();
+  const { endId } = model.vocabulary;
+  const settings = { endId, limit: sentence.limit };
+  if (draws) settings.choose = (logProbs) => drawn(warmed(logProbs), Math.random());
+  written = ids;
+  for await (const more of continuations(logProbsAfter, ids, settings)) {
+    if (run !== runs) return;
+    written = more;
+  }
+  chosen.ids = isOwn ? null : written;
+  chosen.place = draws ? ids.length : Math.max(0, place);
+  $('greedy').hidden = isOwn;
+  await show();
+  if (run === runs) await search();
+}
+
+async function logProbsAfter(ids) {
+  return (await model.step(sentence.text, ids)).logProbs;
+}
+
+/** Log-probabilities at the chosen temperature. */
+function warmed(logProbs) {
+  return logSoftmax(logProbs, chosen.temperature);
+}
+
+/** Chooses a piece of the translation. */
+function choose(place) {
+  if (!written[place]) return;
+  chosen.place = place;
+  show();
+}
+
+/** Shows the translation and everything about its chosen piece. */
+async function show() {
+  const run = runs;
+  const steps = [];
+  for (const [i] of written.entries()) {
+    steps.push(await model.step(sentence.text, written.slice(0, i)));
+  }
+  if (run !== runs) return;
+  const place = (chosen.place = Math.min(chosen.place, written.length - 1));
+  const { vocabulary } = model;
+  const probabilities = written.map((id, i) => Math.exp(steps[i].logProbs[id]));
+  showTarget(vocabulary, written, probabilities, place);
+  const before = written.slice(0, place);
+  showNextPieces(vocabulary, before, warmed(steps[place].logProbs), written[place]);
+  $('temperature-value').textContent = chosen.temperature.toFixed(1);
+  showAttended(sentence, steps[place].cross, vocabulary.name(written[place]));
+  forgetWithout();
+  showDecoder(steps, place);
+  $('back').disabled = place === 0;
+  $('forward').disabled = place === written.length - 1;
+  showTime(steps);
+  keepAddress();
+}
+
+/** The decoder's attention: a row per step. */
+function showDecoder(steps, place) {
+  const { vocabulary } = model;
+  const names = written.map((id) => vocabulary.name(id));
+  const read = ['⟨start⟩', ...names.slice(0, -1)];
+  const sources = sentence.tokens.map(({ name }) => name);
+  const cross = joined(steps.map((step) => step.cross), sources.length);
+  const layer = alignmentLayer(cross.length);
+  views[1].show({ weights: cross, rows: names, columns: sources, layer }, place);
+  const self = joined(steps.map((step) => step.self), read.length);
+  views[2].show({ weights: self, rows: read, columns: read }, place);
+}
+
+/** The weights of steps, row by row, per layer and head; a short row ends with zeros. */
+function joined(steps, columns) {
+  return steps[0].map((heads, layer) =>
+    heads.map((_, head) => {
+      const all = new Float32Array(steps.length * columns);
+      steps.forEach((step, row) => all.set(step[layer][head], row * columns));
+      return all;
+    }),
+  );
+}
+
+function showTime(steps) {
+  const times = steps.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b);
+  const middle = times[Math.floor(times.length / 2)];
+  const encoder = sentence.milliseconds.toFixed(0);
+  $('time').textContent = `The encoder took ${encoder} ms, a step ${middle.toFixed(1)} ms.`;
+}
+
+async function search() {
+  const run = runs;
+  const { beams } = chosen;
+  keepAddress();
+  await showBeams(model, sentence, beams, () => run === runs && beams === chosen.beams);
+}
+
+async function leaveOut() {
+  const { place } = chosen;
+  const run = runs;
+  const wanted = () => run === runs && place === chosen.place;
+  $('leave-out').disabled = true;
+  await showWithout(model, sentence, written.slice(0, place), written[place], wanted);
+  $('leave-out').disabled = false;
+}
+
+/** Chooses piece after piece, from the first one if the last is chosen. */
+function play() {
+  choose(chosen.place === written.length - 1 ? 0 : chosen.place);
+  player = setInterval(() => {
+    choose(chosen.place + 1);
+    if (chosen.place === written.length - 1) stop();
+  }, BEAT);
+  $('play').textContent = 'Stop';
+}
+
+function stop() {
+  clearInterval(player);
+  player = undefined;
+  $('play').textContent = 'Play';
+}
+
+function keepAddress() {
+  history.replaceState(null, '', addressNow(chosen));
+  $('translate').href = `../index.html${addressNow({ ...chosen, ids: null, place: 0 })}`;
+}
+
+async function copyLink() {
+  const copied = await copy(location.href);
+  $('copied').textContent = copied ? 'Link copied' : 'The link is this page\'s address.';
+}

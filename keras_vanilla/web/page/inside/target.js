@@ -1,0 +1,36 @@
+/** The translation, as a row of pieces of which one is chosen. */
+
+import { $ } from '../element.js';
+import { moveByArrows, pieceButton, percent } from './pieces.js';
+
+/** Makes pieces answer to clicks and the arrow keys; `choose` takes a piece's place. */
+export function addTarget(choose) {
+  moveByArrows($('target'));
+  $('target').addEventListener('click', ({ target }) => {
+    const button = target.closest('button');
+    if (button) choose([...$('target').children].indexOf(button));
+  });
+}
+
+/**
+ * @param {Vocabulary} vocabulary
+ * @param {number[]} ids
+ * @param {number[]} probabilities Of each id, after those before it.
+ * @param {number} place Of the chosen piece.
+ */
+export function showTarget(vocabulary, ids, probabilities, place) {
+  const hadFocus = $('target').contains(document.activeElement);
+  const buttons = ids.map((id, i) => {
+    const name = vocabulary.name(id);
+    const share = probabilities[i];
+    const label = `${name}, ${percent(share)}`;
+    const beginsWord = vocabulary.beginsWord(id);
+    const button = pieceButton({ name, share, beginsWord, label });
+    button.ariaPressed = String(i === place);
+    button.tabIndex = i === place ? 0 : -1;
+    button.classList.toggle('later', i > place);
+    return button;
+  });
+  $('target').replaceChildren(...buttons);
+  if (hadFocus) buttons[place]?.focus();
+}

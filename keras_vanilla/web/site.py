@@ -1,0 +1,78 @@
+"""The page as a folder for any host of static files."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from keras_vanilla import export
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._types import PathLike
+from keras_vanilla.translation import Translator
+from keras_vanilla.web.runtime import PAGE, runtime_folder
+
+OF_THE_SEARCH = ("beam_size", "length_penalty", "outputs", "shortlist")
+HIDDEN_LINK, LINK = ' href="inside/index.html" hidden>', ' href="inside/index.html">'
+NOT_IN_A_SITE = ("package.json", "package-lock.json", "node.js", "node_worker.js")
+OTHER_VARIANTS = ("threaded", "jspi")  # of LiteRT.js, which the page does not load
+
+
+def write_site(
+    translator: Translator,
+    folder: PathLike,
+    runtime: str | None = None,
+    say: Callable[[str], None] = print,
+    **settings,
+) -> None:
+    """Writes a folder that translates, and shows how, in any browser.
+
+    It needs no server of its own: any host of static files will do. In it are
+
+        index.html              the page that translates
+        inside/index.html       the page that looks inside
+        translator.tflite, .md  the file of the form "text", and its model card
+        inside.tflite           the same model in the form "inside"
+        runtime/                LiteRT.js, 19 MB, of which a browser loads 10
+
+    Args:
+        translator: Translator.
+        folder: path; written whole or not at all.
+        runtime: str or None. Where npm has installed LiteRT.js; None means the user's
+            cache, into which it is fetched once.
+        say: called with a sentence before something that takes a while.
+        settings: arguments of `export.tflite`: `quantize`, `max_bytes`, `name` and so
+            on. Those of the search are of translator.tflite alone.
+    Raises:
+        FileExistsError: if there is something at `folder`.
+        TypeError, ValueError, RuntimeError: as `export.tflite`; also if LiteRT.js is
+            not there and cannot be fetched, see `runtime_folder`.
+    """
+    litert = runtime_folder(runtime, say)
+    settings = {"name": Path(folder).name, **settings}
+    with atomic_path(folder, overwrite=False) as temporary:
+        temporary.mkdir()
+        export.tflite(translator, temporary / "translator.tflite", **settings)
+        for name in OF_THE_SEARCH:
+            settings.pop(name, None)
+        export.tflite(
+            translator, temporary / "inside.tflite", form="inside", **settings
+        )
+        _copy_page(temporary)
+        _copy_runtime(litert, temporary / "runtime")
+
+
+def _copy_page(folder):
+    ignored = shutil.ignore_patterns(*NOT_IN_A_SITE, "*.d.ts")
+    shutil.copytree(PAGE, folder, ignore=ignored, dirs_exist_ok=True)
+    index = folder / "index.html"
+    page = index.read_text(encoding="utf-8")
+    index.write_text(page.replace(HIDDEN_LINK, LINK), encoding="utf-8")
+
+
+def _copy_runtime(litert, folder):
+    """Copies what a browser may load of npm's folder `@litertjs`."""
+    for path in litert.rglob("*"):
+        is_code = path.suffix in (".js", ".wasm")
+        if is_code and not any(name in path.name for name in OTHER_VARIANTS):
+            copy = folder / path.relative_to(litert)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)

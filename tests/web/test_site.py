@@ -1,0 +1,141 @@
+"""A site: the page, its runtime and two files of one model, in one folder."""
+
+import re
+from urllib.request import urlopen
+
+import pytest
+from web_setting import make_runtime, running
+
+from keras_vanilla import export
+from keras_vanilla.cli import main
+from keras_vanilla.web.runtime import PAGE
+from keras_vanilla.web.server import PageServer
+from keras_vanilla.web.site import write_site
+
+LIMITS = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    folder = make_runtime(tmp_path_factory.mktemp("installed"))
+    wasm = folder / "node_modules" / "@litertjs" / "core" / "wasm"
+    for name in ("litert_threaded.wasm", "litert_jspi.js", "litert.js.map"):
+        (wasm / name).write_text("not loaded by the page")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(trained_translator, installed, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("host") / "en-nl"
+    settings = {"check": "structure", "beam_size": 2, "outputs": ["alignment"]}
+    write_site(trained_translator, folder, str(installed), **settings, **LIMITS)
+    return folder
+
+
+def files_in(folder):
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in paths}
+
+
+def test_it_has_both_files_of_the_model(site):
+    text = export.read_description(site / "translator.tflite")
+    inside = export.read_description(site / "inside.tflite")
+    assert (text.form, text.beam_size, text.outputs) == ("text", 2, ["alignment"])
+    assert (inside.form, inside.beam_size, inside.outputs) == ("inside", 1, [])
+    assert text.name == inside.name == "en-nl"
+    assert text.max_bytes == inside.max_bytes == 131
+
+
+def test_it_has_what_its_pages_load_and_nothing_else(site):
+    files = files_in(site)
+    runtime = {name for name in files if name.startswith("runtime/")}
+    assert runtime == {f"runtime/core/wasm/litert.{end}" for end in ("js", "wasm")}
+    pages = {name for name in files_in(PAGE) if not name.endswith((".d.ts", ".json"))}
+    pages -= {"node.js", "node_worker.js"}
+    models = {"translator.tflite", "translator.md", "inside.tflite"}
+    assert files - runtime - models == pages
+
+
+def imported(path):
+    """The modules that a module imports, and the files that its page names."""
+    text = path.read_text(encoding="utf-8")
+    for pattern in (
+        r"from '(\.[^']+)'",
+        r"importScripts\('(.+?)'\)",
+        r'(?:href|src)="(.+?)"',
+    ):
+        for name in re.findall(pattern, text):
+            yield (path.parent / name).resolve()
+
+
+def test_whatever_its_pages_name_is_there(site):
+    for path in [*site.rglob("*.html"), *site.glob("*.js"), *site.glob("inside/*.js")]:
+        for name in imported(path):
+            assert name.is_file(), f"{path.name} names {name}"
+
+
+def test_the_service_worker_keeps_every_page(site):
+    listed = (site / "service-worker.js").read_text(encoding="utf-8")
+    kept = set(re.findall(r"'([\w./-]+\.(?:js|css|html|svg|webmanifest))'", listed))
+    inside = {name for name in kept if (site / "inside" / name).is_file()}
+    kept = {name for name in kept if (site / name).is_file()} - {"index.html"}
+    kept |= {f"inside/{name}" for name in inside}
+    names = {name for name in files_in(site) if not name.startswith("runtime/")}
+    names = {name for name in names if not name.endswith((".tflite", ".md"))}
+    assert names - kept == {"index.html", "service-worker.js"}  # "./", and itself
+
+
+def test_the_page_leads_inside_in_a_site_alone(site):
+    link = 'href="inside/index.html"'
+    (shown,) = re.findall(f"<a .*{link}.*>", (site / "index.html").read_text())
+    (hidden,) = re.findall(f"<a .*{link}.*>", (PAGE / "index.html").read_text())
+    assert shown == hidden.replace(" hidden", "") != hidden
+
+
+def test_it_is_served_as_it_is(site):
+    with running(server := PageServer(site)):
+        for name in ("", "inside/", "inside/worker.js", "inside.tflite"):
+            with urlopen(server.url + name) as response:
+                path = site / name
+                path = path / "index.html" if path.is_dir() else path
+                assert response.read() == path.read_bytes()
+        assert "/translator.md" not in server.files
+
+
+def test_the_command_writes_one(site, installed, trained_translator, tmp_path, capsys):
+    model, folder = tmp_path / "model.keras", tmp_path / "site"
+    trained_translator.save(model)
+    options = ["--form", "site", "--runtime", str(installed), "--check", "structure"]
+    limits = ["--max-bytes", "131", "--max-source-length", "29", "--max-length", "59"]
+    assert main(["export", str(model), str(folder), *options, *limits]) == 0
+    assert f"keras-vanilla serve-web {folder}" in capsys.readouterr().out
+    assert files_in(folder) == files_in(site)
+    assert main(["export", str(model), str(folder), *options]) != 0
+    assert "exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x.tflite", "--form", "site"], "A site is a folder. Received: x.tflite"),
+        (["x.tflite", "--runtime", "."], "--runtime is for --form site"),
+        (
+            ["x", "--form", "site", "--core-operators"],
+            "--core-operators is for",
+        ),
+        (["x", "--quantize", "int8"], "a site is a folder with --form site"),
+    ],
+)
+def test_options_that_do_not_belong_together_are_refused(arguments, message, capsys):
+    assert main(["export", "model.keras", *arguments]) != 0
+    assert message in capsys.readouterr().err
+
+
+def test_nothing_is_written_where_something_is_missing(trained_translator, tmp_path):
+    with pytest.raises(ValueError, match="must hold @litertjs/core"):
+        write_site(trained_translator, tmp_path / "site", str(tmp_path))
+    (tmp_path / "model").mkdir()
+    with pytest.raises(TypeError, match="beam_sise"):
+        runtime = str(make_runtime(tmp_path / "installed"))
+        write_site(trained_translator, tmp_path / "site", runtime, beam_sise=2)
+    assert not (tmp_path / "site").exists()

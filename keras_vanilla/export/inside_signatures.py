@@ -9,6 +9,7 @@ from keras_vanilla.export.limits import Limits
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.signatures import StepsForm
 from keras_vanilla.tokenizer.piece_names import target_names
+from keras_vanilla.tokenizer.protocol import TokenizerProtocol
 from keras_vanilla.translation import Translator
 
 VOCABULARY = "keras_vanilla_vocabulary"  # of the entry in the file's metadata
@@ -44,7 +45,7 @@ class InsideForm(StepsForm):
             limits.max_source_length,
             limits.output_length,
         )
-        self._vocabulary = _vocabulary(translator.tokenizer)
+        self._vocabulary = vocabulary_entry(translator.tokenizer)
 
     @property
     def metadata(self) -> dict[str, bytes]:
@@ -71,7 +72,8 @@ class InsideForm(StepsForm):
         return {**outputs, **_named(weights)}
 
 
-def _vocabulary(tokenizer):
+def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:
+    """JSON with the names of all target ids, and the ids of the start and of pads."""
     name = target_names(tokenizer)
     ids = {"start_id": tokenizer.start_id, "pad_id": tokenizer.pad_id}
     pieces = [name(id_) for id_ in range(tokenizer.target_vocabulary_size)]

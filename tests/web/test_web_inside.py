@@ -1,11 +1,21 @@
 """The page that looks inside, in a browser: export/web/test drives it."""
 
+import json
+import random
+
 import numpy as np
 import pytest
 import word_reversal
-from web_setting import in_python, node, running
+from keras import ops
+from web_setting import NEEDS_NODE, in_python, node, running
 
 from keras_vanilla import export
+from keras_vanilla.decoding import beam_search
+from keras_vanilla.decoding.attended_source import alignment_layer
+from keras_vanilla.decoding.hypothesis_end import until_end
+from keras_vanilla.export.inside_signatures import vocabulary_entry
+from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 from keras_vanilla.web.site import write_site
 
@@ -79,3 +89,75 @@ def test_a_reader_finds_out_how_a_translation_came_about(setting, site, tmp_path
     with running(server := PageServer(site)):
         setting["urls"] = {"site": server.url}
         node("inside", setting, tmp_path)
+
+
+class Table:
+    """A model of a table: logits by the number of tokens so far and the last one."""
+
+    pad_id, start_id, end_id, max_length = 0, 2, 3, 60
+
+    def __init__(self, seed, size=12):
+        logits = np.random.default_rng(seed).normal(0, 2, (15, size, size))
+        self.logits = logits.round(3).astype("float32")
+        self.logits[:, :, [self.pad_id, self.start_id]] = -99.0  # never chosen
+        self.target_vocabulary_size = size
+
+    def encode(self, source_ids):
+        return ops.zeros((1, 1, 1)), ops.ones((1, 1), "bool")
+
+    def start_cache(self, memory, memory_mask, length):
+        return {}
+
+    def decode_step(self, ids, index, cache):
+        return ops.take(ops.take(self.logits, index, axis=0), ids, axis=0), cache
+
+
+def table_search(seed):
+    """A search of `beam_search` in a table, and what it finds."""
+    rng = random.Random(seed)
+    model, beams, limit = Table(seed), rng.randint(1, 6), rng.randint(1, 14)
+    length_penalty = rng.choice([0.0, 0.6, 1.0])
+    ids, scores = beam_search(
+        model, [[4]], beams, length_penalty=length_penalty, max_length=limit
+    )
+    found = zip(np.asarray(ids)[0], np.asarray(scores)[0], strict=True)
+    return {
+        "table": model.logits.tolist(),
+        "beams": beams,
+        "limit": limit,
+        "lengthPenalty": length_penalty,
+        "expected": [
+            {"ids": until_end(row.tolist(), model), "score": float(score)}
+            for row, score in found
+            if score > -np.inf
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def byte_tokenizer():
+    """A tokenizer that has a piece of each byte for what it does not know."""
+    lines = ["Ein Hund rennt über die Wiese.", "Eine Katze schläft, und träumt."] * 9
+    return Tokenizer.train(lines=lines, vocabulary_size=310)
+
+
+def decoded(tokenizer, seed):
+    rng = random.Random(seed)
+    text = "".join(rng.choices("aeinrst HKuü.ß猫🙂", k=12))
+    ids = tokenizer.encode_target([text])[0]
+    return {"ids": ids, "text": tokenizer.decode([ids])[0]}
+
+
+@NEEDS_NODE
+def test_its_modules_do_what_python_does(byte_tokenizer, tmp_path):
+    setting = {
+        "page": str(PAGE),
+        "startId": Table.start_id,
+        "endId": Table.end_id,
+        "searches": [table_search(seed) for seed in range(60)],
+        "vocabulary": json.loads(vocabulary_entry(byte_tokenizer)),
+        "decoded": [decoded(byte_tokenizer, seed) for seed in range(200)],
+        "alignmentLayers": [alignment_layer(layers) for layers in range(1, 13)],
+    }
+    assert any("猫" in each["text"] for each in setting["decoded"])
+    node("inside_modules", setting, tmp_path)

@@ -10,6 +10,7 @@ from keras_vanilla.plots.curves import bars, curves
 from keras_vanilla.plots.decoding_steps import decoding_animation, decoding_stills
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
 from keras_vanilla.plots.layer_drawing import layer_with_frame, token_flow
+from keras_vanilla.plots.matrices import matrix_product
 from keras_vanilla.plots.next_token import next_token
 from keras_vanilla.plots.positions import (
     position_curves,
@@ -42,6 +43,7 @@ __all__ = [
     "layer_with_frame",
     "learning_rate",
     "mask_table",
+    "matrix_product",
     "next_token",
     "position_curves",
     "position_map",

@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from keras_vanilla.plots.drawing import SHADED, Drawing
+from keras_vanilla.plots.drawing import Drawing
 from keras_vanilla.plots.layer_drawing import APART, draw_column, draw_layer
+from keras_vanilla.plots.palette import PARTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from keras_vanilla.models.transformer import Transformer
 
+ENCODER, DECODER, MEMORY = (PARTS[part] for part in ("encoder", "decoder", "memory"))
 LEVELS = {
     "box": "The Transformer, a black box",
     "stacks": "The Transformer: encoder and decoder",
@@ -78,19 +80,21 @@ def _side_text(drawing, box, text, side):
 
 def _draw_stacks(drawing, model, source, target):
     layers = model.num_encoder_layers, model.num_decoder_layers
-    encoder = drawing.box(0, 0, f"encoder\n{layers[0]} layers", fill=SHADED)
-    decoder = drawing.box(APART, 0, f"decoder\n{layers[1]} layers", fill=SHADED)
+    encoder = drawing.box(0, 0, f"encoder\n{layers[0]} layers", fill=ENCODER.light)
+    text = f"decoder\n{layers[1]} layers"
+    decoder = drawing.box(APART, 0, text, fill=DECODER.light)
     drawing.frame([encoder, decoder], "Transformer", around=0.35)
-    drawing.arrow(encoder.right, decoder.left)
-    drawing.text(APART / 2, 0.2, f"memory (S, {model.d_model})")
+    drawing.arrow(encoder.right, decoder.left, color=MEMORY.dark, width=1.8)
+    size = f"memory (S, {model.d_model})"
+    drawing.text(APART / 2, 0.2, size, color=MEMORY.dark)
     _ends(drawing, encoder, decoder, source, target)
 
 
 def _draw_layers(drawing, model, source, target):
-    encoder = draw_column(drawing, 0, 0, [layer.name for layer in model.encoder_layers])
-    decoder = draw_column(
-        drawing, APART, 0, [layer.name for layer in model.decoder_layers]
-    )
+    names = [layer.name for layer in model.encoder_layers]
+    encoder = draw_column(drawing, 0, 0, names, ENCODER.light)
+    names = [layer.name for layer in model.decoder_layers]
+    decoder = draw_column(drawing, APART, 0, names, DECODER.light)
     drawing.frame(encoder, "encoder")
     drawing.frame(decoder, "decoder")
     _share_memory(drawing, encoder[-1], decoder)
@@ -142,23 +146,24 @@ def _share_memory(drawing, top, readers):
     bus = x + APART / 2
     path = [top.top, (x, y), (bus, y)]
     for reader in readers:
-        drawing.arrow(*path, (bus, reader.y), reader.left)
+        way = (*path, (bus, reader.y), reader.left)
+        drawing.arrow(*way, color=MEMORY.dark, width=1.8)
         path = [(bus, min(y, reader.y))]  # the others branch off
-    drawing.text(bus - 0.1, y + 0.13, "memory", side="right")
+    drawing.text(bus - 0.1, y + 0.13, "memory", side="right", color=MEMORY.dark)
 
 
 def _draw_inputs(drawing, model, box):
     """Draws embedding and positions below the first box of a stack."""
     scale = f" × √{model.d_model}" if model.scale_embeddings else ""
     names = [f"TokenEmbedding{scale}", "add PositionalEncoding"]
-    table, positions = draw_column(drawing, box.x, box.y - 1.9, names, shaded="")
+    table, positions = draw_column(drawing, box.x, box.y - 1.9, names)
     drawing.arrow(positions.top, box.bottom)
     return table
 
 
 def _above(drawing, box, texts):
     """Draws boxes above the last one of a stack; returns the last of them."""
-    boxes = draw_column(drawing, box.x, box.top[1] + 0.75, texts, shaded="")
+    boxes = draw_column(drawing, box.x, box.top[1] + 0.75, texts)
     drawing.arrow(box.top, boxes[0].bottom)
     return boxes[-1]
 

@@ -24,6 +24,7 @@ def attention_map(
     x_axis: str = "key",
     y_axis: str = "query",
     numbers: bool | str | None = None,
+    part: str | None = None,
     columns: int = 4,
 ) -> "Figure":
     """Draws attention weights as tables: the larger the weight, the darker the cell.
@@ -37,6 +38,8 @@ def attention_map(
         x_axis: str. Name of the columns.
         y_axis: str. Name of the rows.
         numbers: as for `heat_map`; None writes them into a small table of one head.
+        part: "encoder", "decoder", "memory" or None. Whose attention it is, for the
+            colour.
         columns: int. Number of heads side by side.
     Returns:
         A matplotlib Figure. If there is no room for all names, some are written.
@@ -46,6 +49,7 @@ def attention_map(
     """
     weights, queries, keys, heads = checked(weights, queries, keys, heads)
     names = {"title": title, "x_axis": x_axis, "y_axis": y_axis, "unit": "weight"}
+    names["part"] = part
     limits = (0.0, largest(weights))
     if len(weights) == 1:
         return heat_map(

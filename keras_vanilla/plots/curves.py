@@ -41,6 +41,8 @@ FILLS = [
 ]
 NUMBER_INCHES = 0.4  # width of a number above a bar
 NAMED = 10  # a logarithmic axis names all of its places if there are no more
+DIRECT = 8  # lines that have their names at their ends, if there are no more
+APART = 0.07  # of the height, between two names
 MARKED = 24  # a line with more points than this has no markers
 
 
@@ -57,6 +59,7 @@ def curves(
 ) -> "Figure":
     """Draws lines over the same x, distinguished by dashes and markers.
 
+    Each line has its name at its right end, up to eight of them; more are in a legend.
     From the seventh line on, markers are hollow.
 
     Args:
@@ -95,7 +98,10 @@ def curves(
     _scale(axes, x, log_x, log_y)
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
     axes.grid(alpha=0.3)
-    _name_them(axes, lines, loc="best")
+    if 1 < len(lines) <= DIRECT:
+        _name_ends(axes)
+    else:
+        _name_them(axes, lines, loc="best")
     return axes.figure
 
 
@@ -192,6 +198,47 @@ def _scale(axes, x, log_x, log_y):
             axes.set_xticks([], minor=True)
     if log_y:
         axes.set_yscale("log", nonpositive="mask")
+
+
+def _name_ends(axes):
+    """Writes each line's name beside its last point, apart from the others."""
+    axes.autoscale_view()
+    to_fraction = axes.transScale + axes.transLimits  # of the width and the height
+    ends = []
+    for line in axes.get_lines():
+        points = np.ma.masked_invalid(to_fraction.transform(line.get_xydata()))
+        seen = points[~np.ma.getmaskarray(points).any(axis=1)]
+        if len(seen):
+            ends.append((line, *seen[-1]))
+    ends.sort(key=lambda end: end[2])
+    heights = _spread([height for _, _, height in ends])
+    for (line, x, y), height in zip(ends, heights, strict=True):
+        name = line.get_label()
+        axes.annotate(
+            name.strip(),
+            (x, y),
+            (1.04, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize="small",
+            fontfamily=fonts_for([name]),
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6},
+        )
+
+
+def _spread(heights):
+    """Heights in rising order, moved as little as keeps them apart."""
+    moved = np.array(heights)
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + APART)
+    over = moved[-1] - 1.0 if len(moved) else 0.0
+    for i in reversed(range(len(moved))):
+        if over <= 0:
+            break
+        moved[i] -= over
+        over = 0.0 if i == 0 else max(0.0, moved[i - 1] + APART - moved[i])
+    return moved
 
 
 def _name_them(axes, names, **place):

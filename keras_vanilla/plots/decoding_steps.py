@@ -9,8 +9,8 @@ from keras import ops
 from keras_vanilla.decoding import greedy_search, trace_search
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.plots.canvas import canvas, name_picture, shown
-from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
+from keras_vanilla.plots.palette import PARTS, color_map, ink_on
 from keras_vanilla.plots.pieces import source_of
 from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 MILLISECONDS, LAST_MILLISECONDS = 1200, 3000  # per picture
 MOST_TOKENS = 24  # of the source, and of the translation
 LONGEST = 9  # characters of a token
-COLOURS = 32
+COLOURS = 64
 LIKELIEST = 4  # next tokens with a bar
 TOKEN = 0.72  # inches from token to token
 LEFT = -0.9  # where the stacks begin; their first token is at 0
 BARS = 3.4  # width of the bars and their names, in tokens
-IDLE, AT_WORK, DONE = ("white", "black"), (DARK, "white"), ("#dddddd", "black")
+IDLE = "white", "black"  # the fill and the letters of a box
+AT_WORK = {part: (shades.dark, "white") for part, shades in PARTS.items()}
+DONE = {part: (shades.light, "black") for part, shades in PARTS.items()}
 
 
 class _Scene(NamedTuple):
@@ -223,15 +225,15 @@ def _draw(axes, decoding, scene):
     _name(axes, decoder, "decoder")
     _name(axes, predicts, "predicts")
     encoding = scene.layer is not None
-    look = IDLE if encoding else AT_WORK
+    look = IDLE if encoding else AT_WORK["decoder"]
     _bar(axes, decoding.scenes[-1].output, decoder, 0.26, look)
     if encoding:
         return
     _arrow(axes, (LEFT + 0.2, memory + 0.2), (LEFT + 0.2, decoder - 0.13))
-    _tokens(axes, [START, *scene.output[:-1]], reads, IDLE)
-    _tokens(axes, scene.output[:-1], predicts, DONE)
+    _tokens(axes, [START, *scene.output[:-1]], reads, DONE["X"])
+    _tokens(axes, scene.output[:-1], predicts, DONE["decoder"])
     newest = len(scene.output) - 1
-    _tokens(axes, scene.output[-1:], predicts, AT_WORK, newest)
+    _tokens(axes, scene.output[-1:], predicts, AT_WORK["decoder"], newest)
     if newest:
         _draw_loop(axes, newest, reads, predicts)
     _draw_likeliest(axes, scene.likeliest, decoding.width + 1.1, predicts)
@@ -241,11 +243,13 @@ def _draw_encoder(axes, decoding, scene):
     """The source, and a bar for each layer above it."""
     encoding = scene.layer is not None
     _name(axes, 0, "source")
-    _tokens(axes, decoding.source, 0, AT_WORK if scene.layer == 0 else IDLE)
+    _tokens(axes, decoding.source, 0, (AT_WORK if scene.layer == 0 else DONE)["X"])
     _name(axes, 0.36 + 0.14 * decoding.layers, "encoder")
     for layer in range(decoding.layers):
-        passed = DONE if not encoding or layer < scene.layer else IDLE
-        look = AT_WORK if layer == scene.layer else passed
+        passed = not encoding or layer < scene.layer
+        look = DONE["encoder"] if passed else IDLE
+        if layer == scene.layer:
+            look = AT_WORK["encoder"]
         _bar(axes, decoding.source, 0.5 + 0.28 * layer, 0.2, look)
 
 
@@ -255,9 +259,9 @@ def _draw_memory(axes, source, y, scene):
     if scene.layer is not None:
         return
     for x, (token, weight) in enumerate(zip(source, scene.attended, strict=True)):
-        look = str(1 - 0.85 * weight), "white" if weight > 0.5 else "black"
+        fill = color_map("memory")(weight)
         text = f"{shown(token, longest=LONGEST)}\n{weight:.2f}"
-        _box(axes, x, y, 0.92, 0.4, text, look)
+        _box(axes, x, y, 0.92, 0.4, text, (fill, ink_on(fill)))
 
 
 def _draw_loop(axes, newest, reads, predicts):
@@ -273,7 +277,7 @@ def _draw_likeliest(axes, likeliest, x, top):
     axes.text(x, top + 0.3, "next token", fontsize=9, style="italic", ha="center")
     for row, (token, p) in enumerate(likeliest):
         y = top - 0.34 * row
-        look = AT_WORK if row == 0 else DONE
+        look = (AT_WORK if row == 0 else DONE)["decoder"]
         style = {"va": "center", "fontsize": 8}
         axes.text(x - 0.1, y, shown(token, longest=LONGEST), ha="right", **style)
         if p > 0.001:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 LINE = 0.16  # height of a line of text in inches
 MARGIN = 0.15
-FRAME, PLAIN, SHADED = "frame", "white", "#dddddd"
+PLAIN = "white"
 
 
 class Box(NamedTuple):
@@ -108,7 +108,9 @@ class Drawing:
             self.text(left + 0.08, high - 0.12, name, side="left")
         return box
 
-    def text(self, x: float, y: float, text: str, side: str = "center") -> None:
+    def text(
+        self, x: float, y: float, text: str, side: str = "center", color: str = "black"
+    ) -> None:
         """Draws lines of text, their centre, left or right end at (x, y)."""
         lines = [shown(line, longest=None) for line in text.split("\n")]
         self._axes.text(
@@ -118,6 +120,7 @@ class Drawing:
             ha=side,
             va="center",
             fontsize=9,
+            color=color,
             fontfamily=fonts_for([text.replace("\n", "")]),
             gid="text",
             zorder=3,
@@ -126,7 +129,7 @@ class Drawing:
         shift = {"center": -width / 2, "left": 0, "right": -width}[side]
         self._corners += [(x + shift, y - 0.1), (x + shift + width, y + 0.1)]
 
-    def arrow(self, *points) -> None:
+    def arrow(self, *points, color: str = "black", width: float = 1) -> None:
         """Draws an arrow along straight lines through points, its head at the last."""
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
@@ -136,8 +139,8 @@ class Drawing:
                 path=Path(points),
                 arrowstyle="-|>",
                 mutation_scale=9,
-                linewidth=1,
-                facecolor="black",
+                linewidth=width,
+                color=color,
                 joinstyle="miter",
                 capstyle="butt",
                 gid="arrow",

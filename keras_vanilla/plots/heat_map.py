@@ -14,6 +14,7 @@ from keras_vanilla.plots.canvas import (
     name_places,
     title_inches,
 )
+from keras_vanilla.plots.palette import color_map, ink_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 NUMBER_INCHES = 0.08  # width of a digit in a cell
 FEW = 12  # tables of at most so many rows and columns show numbers
-COLORS = "Blues"  # gets darker all the way, so it is readable in black and white
+SQUARE = 40  # cells of tables with at most so many rows and columns are square
+CELL_INCHES = 0.42, 0.8  # the side of a square cell, at least and at most
 
 
 def heat_map(
@@ -35,11 +37,13 @@ def heat_map(
     unit: str | None = None,
     limits: tuple[float, float] | None = None,
     numbers: bool | str | None = None,
+    part: str | None = None,
     axes: "Axes | None" = None,
 ) -> "Figure":
     """Draws a table (rows, columns) of numbers: the larger, the darker.
 
-    Cells that are NaN or infinite are white with a cross.
+    Where there are numbers above and below 0, red is above, blue below and white 0: the
+    darker, the farther from 0. Cells that are NaN or infinite are white with a cross.
 
     Args:
         values: float or bool array (rows, columns).
@@ -50,9 +54,10 @@ def heat_map(
         y_axis: str. Name of the rows.
         unit: str or None. Unit of the numbers; without it there is no scale.
         limits: pair of floats or None. The lightest and the darkest value; None means
-            the smallest and the largest one.
+            the smallest and the largest one; if 0 is between them, both as far from it.
         numbers: bool, str or None. Whether to write each number into its cell, or the
             format to write it in; None writes them in small tables if they fit.
+        part: a name of `palette.PARTS` or None. Whose colour the table has.
         axes: matplotlib Axes to draw in; None makes a figure.
     Returns:
         A matplotlib Figure.
@@ -71,7 +76,7 @@ def heat_map(
     else:
         width, height = _inches_of(axes)
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
-    image = _image(axes, values, limits)
+    image = _image(axes, values, limits, part)
     if x_labels is not None:
         name_places(axes.xaxis, x_labels, width)
     if y_labels is not None:
@@ -94,6 +99,7 @@ def heat_maps(
     unit: str | None = None,
     limits: tuple[float, float] | None = None,
     numbers: bool | str | None = False,
+    part: str | None = None,
     columns: int = 4,
 ) -> "Figure":
     """Draws tables of one shape side by side, on one scale.
@@ -104,11 +110,12 @@ def heat_maps(
         x_labels: as for `heat_map`.
         y_labels: as for `heat_map`; written once per row of tables.
         title: str. Title of the whole figure.
-        x_axis: str. Name of the columns.
+        x_axis: str. Name of the columns; written below the lowest tables.
         y_axis: str. Name of the rows.
         unit: as for `heat_map`; one scale for all.
         limits: as for `heat_map`; None means those of all tables together.
         numbers: as for `heat_map`.
+        part: as for `heat_map`.
         columns: int. Number of tables side by side.
     Returns:
         A matplotlib Figure.
@@ -128,10 +135,11 @@ def heat_maps(
             x_labels,
             y_labels if i % columns == 0 else None,
             title=titles[i],
-            x_axis=x_axis,
+            x_axis=x_axis if i + columns >= len(tables) else "",
             y_axis=y_axis if i % columns == 0 else "",
             limits=limits,
             numbers=numbers,
+            part=part,
             axes=grid[i],
         )
         if i % columns:
@@ -147,7 +155,7 @@ def _grid(tables, columns, x_labels, y_labels, title):
     """A figure with room for tables and their names, and as many axes or more."""
     rows = math.ceil(len(tables) / columns)
     width, height = (
-        max(1.6, min(inches, 10 / columns)) for inches in _inches(tables[0].shape)
+        max(1.2, min(inches, 10 / columns)) for inches in _inches(tables[0].shape)
     )
     figure, grid = canvas(
         rows,
@@ -156,6 +164,7 @@ def _grid(tables, columns, x_labels, y_labels, title):
         height=rows * (height + 0.7 + name_inches(x_labels)) + 0.6,
         title=title,
     )
+    figure.set_layout_engine("compressed")  # square cells leave room beside them
     return figure, grid.ravel()
 
 
@@ -197,6 +206,10 @@ def _check_labels(labels, count, name, what):
 def _inches(shape):
     """Width and height of a table in inches, at most 12 each."""
     rows, columns = shape
+    if max(shape) <= SQUARE:
+        cell = np.clip(2.4 / max(shape), *CELL_INCHES)
+        cell = min(cell, 12.0 / max(shape))
+        return cell * columns, cell * rows
     return min(12.0, max(2.4, 0.42 * columns)), min(12.0, max(1.6, 0.32 * rows))
 
 
@@ -210,17 +223,19 @@ def _limits(values):
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
     if low == high:  # one value is dark, nothing is light
         low, high = min(low, 0.0), max(high, 0.0)
+    if low < 0 < high:
+        low, high = -max(-low, high), max(-low, high)
     return (low, high) if low < high else (0.0, 1.0)
 
 
-def _image(axes, values, limits):
+def _image(axes, values, limits, part):
     low, high = _limits(values) if limits is None else limits
     image = axes.imshow(
         np.ma.masked_invalid(values),
-        cmap=COLORS,
+        cmap=color_map(part, signed=low < 0 < high),
         vmin=low,
         vmax=high,
-        aspect="auto",
+        aspect="equal" if max(values.shape) <= SQUARE else "auto",
         interpolation="nearest",
     )
     rows, columns = np.nonzero(~np.isfinite(values))
@@ -241,7 +256,6 @@ def _write_numbers(axes, image, values, numbers, inches):
         return
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
-            dark = image.norm(value) > 0.6
             axes.text(
                 column,
                 row,
@@ -249,5 +263,5 @@ def _write_numbers(axes, image, values, numbers, inches):
                 ha="center",
                 va="center",
                 fontsize="small",
-                color="white" if dark else "black",
+                color=ink_on(image.to_rgba(value)),
             )

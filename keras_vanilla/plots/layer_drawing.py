@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from keras_vanilla.plots.drawing import SHADED, Box, Drawing, height_of
+from keras_vanilla.plots.drawing import PLAIN, Box, Drawing, height_of
+from keras_vanilla.plots.palette import PARTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ def layer_with_frame(
         A matplotlib Figure.
     """
     drawing = Drawing(title)
-    simple = draw_column(drawing, 0, 0, _sublayer_names(layer))
+    simple = draw_column(drawing, 0, 0, _sublayer_names(layer), _fills(layer))
     drawn = draw_layer(drawing, APART, 0, layer, layer.name)
     whole = [box for _, boxes in drawn for box in boxes]
     for boxes, name in ((simple, "simplified"), (whole, "with residuals and norms")):
@@ -70,11 +71,12 @@ def token_flow(
     attention, network = _sublayer_names(layer)
     across = [2.2 * i for i in range(len(words))]
     middle, wide = sum(across) / len(across), across[-1] + 1.9
-    attend = drawing.box(middle, 1.3, attention, width=wide, fill=SHADED)
+    fill = PARTS["encoder"].light
+    attend = drawing.box(middle, 1.3, attention, width=wide, fill=fill)
     for i, (x, word) in enumerate(zip(across, words, strict=True), start=1):
-        below = drawing.box(x, 0.5, f"x{_low(i)} ({width},)", width=1.1)
-        z = drawing.box(x, 2.1, f"z{_low(i)} ({width},)", width=1.1)
-        network_box = drawing.box(x, 2.9, network, fill=SHADED)
+        below = drawing.box(x, 0.5, f"x{_low(i)} ({width},)", 1.1, PARTS["X"].light)
+        z = drawing.box(x, 2.1, f"z{_low(i)} ({width},)", 1.1, PARTS["Z"].light)
+        network_box = drawing.box(x, 2.9, network, fill=fill)
         r = drawing.box(x, 3.7, f"r{_low(i)} ({width},)", width=1.1)
         drawing.text(x, -0.1, word)
         drawing.arrow((x, 0.02), below.bottom)
@@ -102,7 +104,7 @@ def draw_layer(
             order = ["LayerNorm", text, "add"]
         below = boxes[-1] if boxes else None
         start = y if below is None else below.top[1] + BETWEEN
-        parts = draw_column(drawing, x, start, order, shaded=text)
+        parts = draw_column(drawing, x, start, order, _fills(layer))
         if below:
             drawing.arrow(below.top, parts[0].bottom)
         _bypass(drawing, parts[0], parts[-1], side)
@@ -117,13 +119,16 @@ def draw_column(
     x: float,
     y: float,
     texts: Sequence[str],
-    shaded: str | None = None,
+    fills: dict[str, str] | str = PLAIN,
 ) -> list[Box]:
-    """Draws boxes above each other from y upwards, joined by arrows."""
+    """Draws boxes above each other from y upwards, joined by arrows.
+
+    `fills` is the colour of all boxes, or that of some of them by their texts.
+    """
     boxes = []
     for text in texts:
-        fill = {"fill": SHADED} if shaded in (None, text) else {}
-        box = drawing.box(x, y + height_of(text) / 2, text, **fill)
+        fill = fills if isinstance(fills, str) else fills.get(text, PLAIN)
+        box = drawing.box(x, y + height_of(text) / 2, text, fill=fill)
         if boxes:
             drawing.arrow(boxes[-1].top, box.bottom)
         boxes.append(box)
@@ -156,6 +161,14 @@ def _sublayer_names(layer):
         "feed_forward": f"feed-forward\n{width} → {network.d_ff} → {width}",
     }
     return [texts[name] for name in _sublayers(layer)]
+
+
+def _fills(layer):
+    """The colours of the boxes of sub-layers, by their texts."""
+    own = "decoder" if hasattr(layer, "cross_attention") else "encoder"
+    pairs = zip(_sublayers(layer), _sublayer_names(layer), strict=True)
+    parts = {text: "memory" if "cross" in name else own for name, text in pairs}
+    return {text: PARTS[part].light for text, part in parts.items()}
 
 
 def _low(number):

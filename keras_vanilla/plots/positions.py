@@ -73,7 +73,7 @@ def position_curves(
             )
     axes = canvas(width=7.4, height=3.4)[1][0, 0]
     lines = {f"dimension {d}": encoding[:, d] for d in dimensions}
-    figure = curves(
+    return curves(
         np.arange(len(encoding)),
         lines,
         title=title,
@@ -81,10 +81,6 @@ def position_curves(
         y_axis="value",
         axes=axes,
     )
-    if legend := axes.get_legend():  # beside the curves, which fill all of the height
-        legend.set_loc("upper left")
-        legend.set_bbox_to_anchor((1.01, 1))
-    return figure
 
 
 def position_similarity(

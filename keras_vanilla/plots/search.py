@@ -7,8 +7,8 @@ import numpy as np
 
 from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.plots.canvas import canvas, cut, name_picture, shown, title_inches
-from keras_vanilla.plots.curves import DARK
 from keras_vanilla.plots.drawing import Box, draw_named_box
+from keras_vanilla.plots.palette import PARTS
 from keras_vanilla.plots.pieces import source_of, target_of
 from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
 from keras_vanilla.plots.search_paths import (
@@ -31,11 +31,11 @@ WIDTH, HEIGHT = 0.92, 0.38  # of a box
 LONGEST = 11  # characters of a piece in a box
 ENTRY, LINE = 1.75, 0.25  # inches of an entry of the legend
 STYLES = {  # of a box: fill, edge, width of the edge, dashes, writing
-    "best": (DARK, "black", 1.0, "-", "white"),
+    "best": (PARTS["decoder"].dark, "black", 1.0, "-", "white"),
     KEPT: ("white", "black", 1.0, "-", "black"),
     DROPPED: ("white", "#666666", 0.9, (0, (4, 2)), "#444444"),
     FINISHED: ("white", "black", 2.6, "-", "black"),
-    GREEDY: ("#dddddd", "black", 1.0, "-", "black"),
+    GREEDY: (PARTS["decoder"].light, "black", 1.0, "-", "black"),
     GIVEN: ("white", "black", 1.6, (0, (1, 1)), "black"),
 }
 MEANINGS = {

@@ -79,6 +79,7 @@ def translation_attention(
         title=f"{KINDS[kind]}, layer {layer} of {depth}, {of_heads}",
         x_axis="piece read" if kind == "decoder" else "source piece",
         y_axis="source piece" if kind == "encoder" else piece,
+        part="memory" if kind == "cross" else kind,
     )
 
 

@@ -1,18 +1,47 @@
+import itertools
+
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from keras_vanilla.plots import bars, curves
 
 NAMES = {"title": "Cost", "x_axis": "length, tokens", "y_axis": "time, ms"}
 
 
+def names(axes):
+    return [text.get_text() for text in axes.texts]
+
+
 def test_lines_hold_their_numbers_and_names():
     figure = curves([1, 2, 3], {"a": [1, 4, 9], "$b$": [1, 2, 3]}, **NAMES)
     axes = figure.axes[0]
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1, 4, 9])
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == ["a", r"\$b\$"]
+    assert names(axes) == [r"\$b\$", "a"]  # from below
     assert axes.get_ylabel() == "time, ms"
+
+
+def test_names_stand_at_the_ends_of_their_lines_and_do_not_overlap():
+    lines = {f"line {i}": [0.0, 1.0 + i / 1000, np.nan] for i in range(7)}
+    lines["low"] = [5.0, 0.5, 0.0]
+    figure = curves([1, 2, 3], lines, **NAMES)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    boxes = [Text.get_window_extent(text) for text in axes.texts]  # without lines
+    assert names(axes) == ["low", *(f"line {i}" for i in range(7))]
+    assert all(box.x0 >= axes.get_window_extent().x1 for box in boxes)
+    assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+    for below, above in itertools.pairwise(boxes):
+        assert below.y1 <= above.y0
+    ends = [text.xy[1] for text in axes.texts]
+    assert ends == sorted(ends) and ends[1] > 0.1
+
+
+def test_many_lines_have_a_legend():
+    lines = {str(i): [0, i] for i in range(9)}
+    axes = curves([1, 2], lines, **NAMES).axes[0]
+    assert len(axes.get_legend().get_texts()) == 9 and not axes.texts
+    assert not curves([1, 2], {"one": [1, 2]}, **NAMES).axes[0].texts
 
 
 def test_lines_are_told_apart_without_colours():

@@ -75,11 +75,10 @@ def _hashable(line):
     return line
 
 
-def test_a_line_and_a_bar_whose_names_begin_with_an_underscore_are_in_the_legend():
+def test_a_line_and_a_bar_whose_names_begin_with_an_underscore_are_named():
     lines = curves([1, 2], {"_a": [1, 2], "b": [2, 3]}, **NAMES)
     groups = bars({"g": {"_a": 1, "b": 2}}, title="t", y_axis="y")
-    for figure in (lines, groups):
-        texts = figure.axes[0].get_legend().get_texts()
+    for texts in (lines.axes[0].texts, groups.axes[0].get_legend().get_texts()):
         assert [text.get_text().strip() for text in texts] == ["_a", "b"]
 
 

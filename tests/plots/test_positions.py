@@ -58,17 +58,15 @@ def test_each_curve_is_a_column_named_by_its_dimension():
         np.testing.assert_allclose(line.get_ydata(), encoding(101, 20)[:, dimension])
 
 
-def test_the_legend_stands_beside_the_curves():
-    figure = position_curves(encoding(101, 20))
-    figure.draw_without_rendering()
-    axes = figure.axes[0]
-    legend = axes.get_legend().get_window_extent()
-    assert legend.x0 >= axes.get_window_extent().x1
-    assert legend.x1 <= figure.bbox.x1
-
-
-def test_one_curve_needs_no_legend():
-    assert position_curves(encoding(5, 4), [2]).axes[0].get_legend() is None
+def test_values_below_zero_are_blue_above_it_red_and_zero_white():
+    image = position_map(encoding(5, 4)).axes[0].images[0]
+    red, green, blue = (
+        image.to_rgba(1.0)[:3],
+        image.to_rgba(0.0)[:3],
+        image.to_rgba(-1.0),
+    )
+    assert red[0] > red[2] and blue[2] > blue[0]
+    assert min(green) > 0.95
 
 
 def test_similarity_is_the_cosine_of_each_two_positions():

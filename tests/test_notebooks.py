@@ -24,6 +24,7 @@ INSTALLED = {  # by the extra `notebooks`
     "ai_edge_litert",
     "keras",
     "keras_vanilla",
+    "keras_vanilla_cli",
     "numpy",
     "tensorflow",
     "tensorflow_text",
@@ -31,6 +32,10 @@ INSTALLED = {  # by the extra `notebooks`
 }
 NUMBERS = range(1, 62)  # of what the usual tutorials contain
 ROW = re.compile(r"^\| (\d+) \| [^|]+ \| \[[^]]+\]\((\w+)\.ipynb#([^)]+)\) \|$", re.M)
+SOLUTION = re.compile(
+    r"<details>\n<summary>Solution</summary>\n\n```python\n(.+?)\n```\n\n.+\n\n</details>\Z",
+    re.DOTALL,
+)
 OF_ONE_MACHINE = re.compile(r"/(?:home|root|work|tmp|Users)/|site-packages")
 
 
@@ -40,6 +45,30 @@ def notebook(name):
 
 def code(cells):
     return [cell for cell in cells if cell.cell_type == "code"]
+
+
+def exercises(name):
+    """The cells of exercises; each holds its solution, which readers unfold."""
+    return [c for c in notebook(name).cells if "exercise" in c.metadata.get("tags", ())]
+
+
+def to_run(name):
+    """A notebook with less to compute, and with the exercises' solutions as cells.
+
+    A cell's metadata `fast` says which of its parts is replaced by what.
+    """
+    run = notebook(name)
+    cells = []
+    for cell in run.cells:
+        for usual, fast in cell.metadata.get("fast", ()):
+            assert cell.source.count(usual) == 1, (usual, cell.source)
+            cell.source = cell.source.replace(usual, fast)
+        cells.append(cell)
+        if "exercise" in cell.metadata.get("tags", ()):
+            solution = SOLUTION.search(cell.source)[1]
+            cells.append(nbformat.v4.new_code_cell(solution))
+    run.cells = cells
+    return run
 
 
 def printed(cell):
@@ -80,17 +109,17 @@ def table():
 @pytest.mark.parametrize("name", NAMES)
 def test_it_runs_top_to_bottom_and_says_what_it_said(name, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient", reason="no Jupyter is installed")
-    monkeypatch.setenv("KERAS_VANILLA_FAST", "1")
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
-    committed, run = notebook(name), notebook(name)
+    committed, run = notebook(name), to_run(name)
     for cell in code(run.cells):
         cell.outputs = []
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(
         run, timeout=600, kernel_name="python3", resources=where
     ).execute()
-    exact = 0
-    for before, after in zip(code(committed.cells), code(run.cells), strict=True):
+    exact, after_run = 0, {cell.id: cell for cell in run.cells}
+    for before in code(committed.cells):
+        after = after_run[before.id]
         if "exact" in before.metadata.get("tags", ()):
             exact += 1
             assert printed(after) == printed(before), after.source
@@ -126,6 +155,28 @@ def test_all_begin_with_what_you_can_do_and_the_same_installation():
         assert "you can" in title.source
         firsts.add(installation.source)
     assert len(firsts) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_has_exercises_whose_solutions_are_folded_in(name):
+    found = exercises(name)
+    assert len(found) >= 6
+    for cell in found:
+        assert cell.source.startswith("**Exercise.** ")
+        question = cell.source.partition("<details>")[0]
+        assert question.rstrip().endswith(("?", ".")), question
+        assert SOLUTION.search(cell.source), cell.source
+    said = [SOLUTION.search(cell.source)[1] for cell in found]
+    assert sum("assert " in solution for solution in said) >= len(said) - 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_how_long_it_takes_and_nothing_of_the_tests(name):
+    cells = notebook(name).cells
+    assert re.match(
+        r"# .+\n\n\*About \w+ minutes on two processors\.\*\n", cells[0].source
+    )
+    assert not any("FAST" in cell.source for cell in cells)
 
 
 def test_the_folder_holds_these_notebooks_alone():

@@ -82,9 +82,29 @@ def _hides_messages():
     return os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0"
 
 
+def hide_messages() -> None:
+    """Hides the messages of TensorFlow's C++ code from now on, as `quiet` does.
+
+    Python's standard error stays what it is: a notebook's is no file descriptor.
+    """
+    if _hides_messages():
+        _start_filter(os.dup(2))
+
+
 @contextlib.contextmanager
 def _filtered(original):
     """File descriptor 2 as a pipe to the log filter, which writes to the original."""
+    process = _start_filter(original)
+    try:
+        yield
+    finally:
+        os.dup2(original, 2)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1)  # it ends with the pipe, which a child may still have
+
+
+def _start_filter(original):
+    """Makes file descriptor 2 a pipe to the log filter; returns its process."""
     process = subprocess.Popen(
         # Isolated and without site packages: it starts in a few milliseconds.
         [sys.executable, "-I", "-S", LOG_FILTER],
@@ -95,12 +115,7 @@ def _filtered(original):
     )
     with process.stdin as pipe:
         os.dup2(pipe.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(original, 2)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1)  # it ends with the pipe, which a child may still have
+    return process
 
 
 def _text_streams():

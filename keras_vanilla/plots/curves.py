@@ -196,6 +196,8 @@ def _scale(axes, x, log_x, log_y):
         if len(x) <= NAMED:  # the places themselves, instead of powers of ten
             axes.set_xticks(x, [f"{place:g}" for place in x])
             axes.set_xticks([], minor=True)
+    else:
+        axes.locator_params(axis="x", nbins=6)  # the names at the ends take some room
     if log_y:
         axes.set_yscale("log", nonpositive="mask")
 

@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 
@@ -164,3 +165,24 @@ def test_a_graph_s_node_belongs_to_the_message_before_it():
         text=True,
     )
     assert result.stderr == shown
+
+
+@posix_only
+def test_a_notebook_imports_without_messages_and_still_shows_last_words():
+    statements = """
+import os, keras_vanilla_cli
+keras_vanilla_cli.import_quietly()
+import keras_vanilla
+keras_vanilla.Transformer  # the package is executed, and registered
+os.write(2, b"I0000 00:00:1795345981.288059   22917 cudart_stub.cc:31] hidden\\n")
+os.write(2, b"last words\\n")
+os.abort()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", statements],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=600,
+    )
+    assert (result.returncode, result.stderr) == (-signal.SIGABRT, "last words\n")

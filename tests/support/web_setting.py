@@ -151,12 +151,13 @@ def hosted(folder, model, runtime):
         yield server.server_port
 
 
-def node(name, setting, folder):
+def node(name, setting, folder, options=()):
     """Runs a test file of export/web/test."""
     path = folder / "setting.json"
     path.write_text(json.dumps(setting), encoding="utf-8")
+    script = FOLDER / "test" / f"{name}.test.mjs"
     result = subprocess.run(
-        [shutil.which("node"), "--test", str(FOLDER / "test" / f"{name}.test.mjs")],
+        [shutil.which("node"), *options, "--test", str(script)],
         env=os.environ | {"KERAS_VANILLA_WEB_TEST": str(path)},
         capture_output=True,
         text=True,

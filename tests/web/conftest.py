@@ -67,3 +67,10 @@ def setting(browser):
 @pytest.fixture(scope="session")
 def runtime(browser):
     return runtime_folder(FOLDER)
+
+
+@pytest.fixture(scope="session")
+def litertjs():
+    """The folder where npm has installed LiteRT.js."""
+    installed("@litertjs")
+    return str(FOLDER)

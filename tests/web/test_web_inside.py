@@ -137,7 +137,7 @@ def table_search(seed):
 @pytest.fixture(scope="module")
 def byte_tokenizer():
     """A tokenizer that has a piece of each byte for what it does not know."""
-    lines = ["Ein Hund rennt über die Wiese.", "Eine Katze schläft, und träumt."] * 9
+    lines = ["Neun Enten fahren Rad.", "Eine Katze schläft, und träumt."] * 9
     return Tokenizer.train(lines=lines, vocabulary_size=310)
 
 

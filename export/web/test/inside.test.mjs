@@ -160,6 +160,17 @@ test('what cannot be encoded is said, and an address that means nothing is ignor
   assert.deepEqual(odd.errors, []);
 });
 
+test('another address in the same window is read, and what fails is said', async () => {
+  const page = await look(TEXT);
+  await page.evaluate(() => (location.hash = '#text=two%20three&beams=2'));
+  await page.waitForFunction(() => document.querySelector('#source').value === 'two three');
+  await searched(page);
+  assert.equal((await pieces(page)).join(' '), 'drie twee ⟨end⟩');
+  assert.equal(await page.inputValue('#beams'), '2');
+  await page.evaluate(() => void Promise.reject(new Error('It failed.')));
+  await page.waitForFunction(() => document.querySelector('#problem').textContent === 'It failed.');
+});
+
 test('the page that translates leads here and back, with the text', async () => {
   const page = await open(`${setting.urls.site}#text=two%20three`);
   await page.waitForFunction(() => document.querySelector('#inside').href.includes('#text=two'));

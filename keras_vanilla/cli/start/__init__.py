@@ -20,6 +20,19 @@ def main() -> int:
     return main(before_command=execute_package)
 
 
+def import_quietly() -> None:
+    """Imports keras_vanilla, without the messages of TensorFlow's C++ code.
+
+    For notebooks. What else is written to standard error, such as the last words of a
+    crash, is still shown.
+    """
+    execute_package = _prepare_package("keras_vanilla")
+    from keras_vanilla.cli.streams import hide_messages
+
+    hide_messages()
+    execute_package()
+
+
 def _prepare_package(name: str) -> Callable[[], None]:
     """Makes a package's modules importable; returns the function that executes it."""
     if name in sys.modules:

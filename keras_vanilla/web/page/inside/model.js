@@ -100,7 +100,8 @@ function tokensOf(text, spans) {
   for (let i = 0; i < spans.length; i += 2) {
     const [begin, end] = [index(spans[i]), index(spans[i + 1])];
     const isEnd = i + 2 === spans.length;
-    const name = text.slice(begin, end).trim() || (isEnd ? '⟨end⟩' : '⟨code⟩');
+    const silent = begin < end ? '␣' : '⟨code⟩'; // a space, or the code of a language
+    const name = text.slice(begin, end).trim() || (isEnd ? '⟨end⟩' : silent);
     tokens.push({ name, begin, end });
   }
   return tokens;

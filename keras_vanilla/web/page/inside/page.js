@@ -28,9 +28,7 @@ let timer, player;
 start();
 
 async function start() {
-  $('source').value = chosen.text;
-  $('beams').value = chosen.beams;
-  $('temperature').value = chosen.temperature;
+  fillIn();
   try {
     model = await openInside(MODEL, RUNTIME);
   } catch (error) {
@@ -42,6 +40,13 @@ async function start() {
   listen();
   document.body.dataset.state = 'ready';
   await readSentence();
+}
+
+/** Shows what the reader has chosen. */
+function fillIn() {
+  $('source').value = chosen.text;
+  $('beams').value = chosen.beams;
+  $('temperature').value = chosen.temperature;
 }
 
 function showFailure({ message }) {
@@ -61,6 +66,14 @@ function describe({ name, source_language: from, target_language: to }) {
 }
 
 function listen() {
+  window.addEventListener('unhandledrejection', ({ reason }) => {
+    $('problem').textContent = reason.message;
+  });
+  window.addEventListener('hashchange', () => {
+    Object.assign(chosen, readAddress());
+    fillIn();
+    readSentence();
+  });
   addTarget((place) => choose(place));
   addNextPieces((id) => goOn([...written.slice(0, chosen.place), id]));
   addBeams((ids, place) => goOn(ids, { place }));

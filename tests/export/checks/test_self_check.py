@@ -255,7 +255,7 @@ def test_a_link_to_nothing_is_not_followed(trained_translator, tmp_path):
         (["--length-penalty", "1"], "--length-penalty is for --beam-size above 1."),
         (
             ["--form", "ids", "--max-bytes", "9"],
-            "--max-bytes is for --form text and --form inside.",
+            "--max-bytes is for --form text, inside and site.",
         ),
     ],
 )

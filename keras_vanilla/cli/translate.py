@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import itertools
-import re
 import sys
 
 from keras_vanilla._atomic_write import atomic_write, named_errors
@@ -15,8 +14,11 @@ from keras_vanilla.cli.console import (
     search_settings,
 )
 from keras_vanilla.cli.input_lines import input_groups
-
-WHITE_SPACE = re.compile(r"[\t\r\n]")
+from keras_vanilla.cli.translate_files import (
+    add_file_options,
+    translate_files,
+    translates_files,
+)
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -25,10 +27,15 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands, "translate", run, "translate arguments, a file or standard input"
     )
     add = command.add_argument
-    add("model", metavar="MODEL", help="a .keras file")
+    add(
+        "model",
+        metavar="MODEL",
+        help="a .keras file; with --output-dir also a .tflite file or CTranslate2's",
+    )
     add("text", nargs="*", default=[], metavar="TEXT")
     add("--input", metavar="FILE", help="one sentence per line; - is standard input")
     add("--output", metavar="FILE", help="a file that does not exist yet")
+    add_file_options(command)
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
     add(
@@ -63,6 +70,9 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    if translates_files(options):
+        return translate_files(options)
+
     from keras_vanilla.translation import Translator
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
 
@@ -149,8 +159,9 @@ def _translated(texts, first, translator, settings, options):
 
 
 def _columns(number, hypothesis, options):
-    # A byte piece may be a tab or a newline, which would begin a column or a row.
-    text = WHITE_SPACE.sub(" ", hypothesis.text)
+    from keras_vanilla.data.lines import one_line
+
+    text = one_line(hypothesis.text)
     if options.n_best is None:
         return [text]
     return [str(number), f"{hypothesis.score:.4f}", text]

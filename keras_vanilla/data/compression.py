@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 BLOCK = 1 << 16
+_NO_ZSTD = (
+    "Files that end in .zst need Python 3.14 or the package zstandard. Install it "
+    "with: pip install zstandard"
+)
 
 
 @contextlib.contextmanager
@@ -30,6 +34,50 @@ def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
             yield stream
         except (EOFError, *damage) as error:
             raise ValueError(f"{path} is not a whole {suffix} file: {error}") from None
+
+
+@contextlib.contextmanager
+def compressed(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """A new file to write text to, compressed if it ends in ".gz", ".xz" or ".zst".
+
+    Args:
+        path: path of the file, which must not exist.
+    Raises:
+        OSError: if it cannot be written.
+        ImportError: if it ends in ".zst" and Python cannot write that.
+    """
+    suffix = Path(path).suffix
+    with _WRITERS[suffix](path) if suffix in _WRITERS else open(path, "xb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _gzip_writer(path):
+    with open(path, "xb") as file:
+        # Neither a name nor a time in it: the same text is the same file.
+        with gzip.GzipFile("", "wb", mtime=0, fileobj=file) as stream:
+            yield stream
+
+
+def _xz_writer(path):
+    import lzma
+
+    return lzma.open(path, "xb")
+
+
+def _zstd_writer(path):
+    with contextlib.suppress(ImportError):
+        from compression import zstd  # from Python 3.14 on
+
+        return zstd.open(path, "xb")
+    with contextlib.suppress(ImportError):
+        import zstandard
+
+        return zstandard.open(path, "xb")
+    raise ImportError(_NO_ZSTD)
+
+
+_WRITERS = {".gz": _gzip_writer, ".xz": _xz_writer, ".zst": _zstd_writer}
 
 
 def _gzip():
@@ -67,10 +115,7 @@ def _zstd_decompressor() -> tuple[Callable, type[Exception]]:
 
         decompressor = zstandard.ZstdDecompressor()
         return decompressor.decompressobj, zstandard.ZstdError
-    raise ImportError(
-        "Files that end in .zst need Python 3.14 or the package zstandard. Install it "
-        "with: pip install zstandard"
-    )
+    raise ImportError(_NO_ZSTD)
 
 
 def _texts(file, new_decompressor):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import stat
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ from keras_vanilla.data.compression import opened
 
 BLOCK = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELD_ENDS = re.compile(r"[\t\r\n]")
 
 
 class Lines(Sequence):
@@ -156,11 +158,24 @@ def lines_of(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
         ValueError: if a line is not UTF-8, or a compressed file is damaged.
         ImportError: if a path ends in ".zst" and Python cannot read that.
     """
-    for number, line in enumerate(_binary_lines(file), start=1):
-        if number == 1:
-            line = line.removeprefix(BYTE_ORDER_MARK)
-        line = line.removesuffix(b"\n").removesuffix(b"\r")
+    for number, line in enumerate(raw_lines(file), start=1):
         yield utf8(line, getattr(file, "name", file), number)
+
+
+def raw_lines(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
+    """The lines as `lines_of` gives them, also those that are not UTF-8."""
+    for number, line in enumerate(_binary_lines(file)):
+        if number == 0:
+            line = line.removeprefix(BYTE_ORDER_MARK)
+        yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def one_line(text: str) -> str:
+    """A text as one field of one line: tabs and line ends become spaces.
+
+    A translation may hold them, as byte pieces.
+    """
+    return _FIELD_ENDS.sub(" ", text)
 
 
 def count_lines(path: str | os.PathLike) -> int:

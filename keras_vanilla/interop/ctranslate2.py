@@ -71,7 +71,7 @@ def from_ctranslate2(path: PathLike) -> Translator:
             **settings,
             **_choices(folder, content, tokenizer, tables),
             **_sizes(content, readers),
-            **_position_settings(folder, content),
+            **position_settings(folder, content),
         )
         assign_weights(model_variables(model), CheckpointWeights(readers))
     return Translator(tokenizer, model)
@@ -231,7 +231,7 @@ def _sizes(content, readers: Mapping[str, Reader]) -> dict[str, int]:
     }
 
 
-def _position_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]:
+def position_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]:
     """The layout of the positions, and how many there are."""
     names, layouts, lengths = set(content.names()), set(), []
     for name in POSITIONS.values():

@@ -87,7 +87,7 @@ def transformer_settings(folder: Path, content: CTranslate2Model) -> dict[str, A
     activations = {theirs: ours for ours, theirs in ACTIVATIONS.items()}
     if number not in activations:
         raise _other(folder, f"the activation {NO_NAMES.get(number)}", number)
-    from_zeros = bool(content.attribute("decoder/start_from_zero_embedding", False))
+    from_zeros = starts_from_zeros(content)
     epsilon = config.get("layer_norm_epsilon")
     return {
         "num_heads": _of_both(folder, content, "num_heads", 8),
@@ -98,6 +98,11 @@ def transformer_settings(folder: Path, content: CTranslate2Model) -> dict[str, A
         "zero_pad": from_zeros,
         "source_end": _has_source_end(config, from_zeros),
     }
+
+
+def starts_from_zeros(content: CTranslate2Model) -> bool:
+    """Whether the decoder starts with a vector of zeros, as Marian's does."""
+    return bool(content.attribute("decoder/start_from_zero_embedding", False))
 
 
 def _has_source_end(config, from_zeros):

@@ -92,10 +92,11 @@ class SavedModelFolder:
 
 
 class TfliteFile:
-    """A `.tflite` file that `tflite` wrote, run by LiteRT in one thread.
+    """A `.tflite` file that `tflite` wrote, run by LiteRT.
 
     Args:
         path: Path of the file.
+        threads: int.
     Raises:
         ValueError: if it is not a `.tflite` file, is damaged, or has other signatures.
         ImportError: if ai-edge-litert is not installed.
@@ -105,14 +106,14 @@ class TfliteFile:
     limits = NO_LIMITS
     decoding = DecodingConfig()
 
-    def __init__(self, path: PathLike):
+    def __init__(self, path: PathLike, threads: int = 1):
         interpreter = _litert_interpreter()
         description = find_description(path)  # before LiteRT: it checks the checksum
         self.path = path
         self.size = path.stat().st_size
         self.milliseconds = []  # of each sentence
         try:
-            self._interpreter = interpreter(model_path=str(path), num_threads=1)
+            self._interpreter = interpreter(model_path=str(path), num_threads=threads)
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
         signatures = self._interpreter.get_signature_list()
@@ -127,6 +128,7 @@ class TfliteFile:
             self._run = {name: self._runner(name) for name in signatures}
             self.limits = self._limits(description)
         self.target_language = description and description.target_language
+        self.end_id = description and description.end_id  # None: of an older version
         self.shortlist = description and description.shortlist
         if description is not None and self.form not in STEPPED:
             self.decoding = _decoding(description)
@@ -178,9 +180,18 @@ class TfliteFile:
         octets = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
         return np.frombuffer(octets, "uint8")
 
-    def _by_text(self, text, source, model):
+    def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
+        """Ids (L,), translation and score of a text, by a file of the form "text".
+
+        The score is NaN if the text has more tokens than the file takes.
+        """
         result = self._run["translate"](text=self._octets(text))
-        return result["ids"], result["text"].tobytes().rstrip(b"\0").decode()
+        translation = result["text"].tobytes().rstrip(b"\0").decode()
+        return result["ids"], translation, float(result["score"])
+
+    def _by_text(self, text, source, model):
+        ids, translation, _ = self.translate_text(text)
+        return ids, translation
 
     def _by_ids(self, text, source, model):
         source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)

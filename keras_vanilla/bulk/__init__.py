@@ -1,0 +1,12 @@
+"""Whole corpora, on engines that run on many machines: Ray and Apache Beam."""
+
+from keras_vanilla.bulk.bulk_translator import BulkTranslator
+from keras_vanilla.bulk.line_translators import LineTranslation, open_line_translator
+from keras_vanilla.bulk.shards import translate_shards
+
+__all__ = [
+    "BulkTranslator",
+    "LineTranslation",
+    "open_line_translator",
+    "translate_shards",
+]

@@ -1,0 +1,61 @@
+"""Batches of lines to batches of lines with their translations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from keras_vanilla._types import PathLike
+from keras_vanilla.bulk.line_translators import LineTranslation, open_line_translator
+
+
+class BulkTranslator:
+    """Adds translations to batches, such as those of `ray.data.Dataset.map_batches`.
+
+    Each object opens the model once; Ray makes one per worker.
+
+    Args:
+        model: path, as of `open_line_translator`.
+        column: str. The name of the texts in a batch.
+        **settings: `threads`, `beam_size`, `length_penalty` and `max_length`, as of
+            `open_line_translator`.
+    Raises:
+        OSError, TypeError, ValueError: as `open_line_translator`.
+    Example:
+        translated = ray.data.read_text("part-*.txt").map_batches(
+            BulkTranslator,
+            fn_constructor_args=["translator.keras"],
+            compute=ray.data.ActorPoolStrategy(size=2),
+            batch_size=1024,
+        )
+    """
+
+    def __init__(self, model: PathLike, *, column: str = "text", **settings: Any):
+        self.column = column
+        self._translate = open_line_translator(model, **settings)
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """The batch with two columns more.
+
+        Args:
+            batch: dict of arrays or lists, one of them `column`, of str.
+        Returns:
+            The same, with `translation`, an array of str, empty where a text cannot be
+            translated, and `problem`, an array of str or None: why it cannot be, or
+            that its translation has no end.
+        Raises:
+            KeyError: if there is no such column.
+            TypeError: if it holds anything but str.
+        """
+        if self.column not in batch:
+            raise KeyError(
+                f"There is no column {self.column!r}. Received: {', '.join(batch)}"
+            )
+        results = self.translate(np.asarray(batch[self.column], object).tolist())
+        texts, problems = zip(*results, strict=True) if results else ((), ())
+        columns = {"translation": texts, "problem": problems}
+        return {**batch, **{k: np.array(v, object) for k, v in columns.items()}}
+
+    def translate(self, texts: list[str]) -> list[LineTranslation]:
+        """A `LineTranslation` of each text."""
+        return self._translate(texts)

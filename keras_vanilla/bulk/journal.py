@@ -1,0 +1,63 @@
+"""What is done of one shard: enough to go on after a kill."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+from keras_vanilla._atomic_write import atomic_write_text
+
+NAME = "journal.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Journal:
+    """What is done of one shard, all of it on the disk.
+
+    Args:
+        lines: int. Lines of the source that are translated.
+        text_bytes: int. Bytes of their translations.
+        problems: int. How many of them have a problem.
+        problem_bytes: int. Bytes of the list of problems.
+        digest: str. SHA-256 of the source's lines so far, in hexadecimals.
+        source: list of int, or None. Bytes and time of change, in nanoseconds, of the
+            source, when its translations are all in the output folder.
+    """
+
+    lines: int = 0
+    text_bytes: int = 0
+    problems: int = 0
+    problem_bytes: int = 0
+    digest: str = ""
+    source: list[int] | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the shard is translated, to its last line."""
+        return self.source is not None
+
+    @classmethod
+    def read(cls, folder: Path) -> "Journal":
+        """The journal in a folder; where there is none, that of an unread shard.
+
+        Raises:
+            ValueError: if it is damaged.
+        """
+        path = folder / NAME
+        if not path.exists():
+            return cls()
+        try:
+            return cls(**json.loads(path.read_text("utf-8")))
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{path} is damaged: remove {folder} to translate that file again."
+            ) from error
+
+    def write(self, folder: Path) -> None:
+        """Writes the journal into a folder, whole or not at all."""
+        atomic_write_text(folder / NAME, json.dumps(dataclasses.asdict(self)))
+
+
+def identity(source: Path) -> list[int]:
+    """Bytes and time of change of a file, as `Journal.source` has them."""
+    status = source.stat()
+    return [status.st_size, status.st_mtime_ns]

@@ -1,0 +1,204 @@
+"""What translates lines: a `.keras` file, a `.tflite` file or a CTranslate2 folder."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_vanilla._checks import check_integer
+from keras_vanilla._types import PathLike
+from keras_vanilla.decoding.hypothesis_end import longest_output
+from keras_vanilla.export.checks.runners import TfliteFile
+from keras_vanilla.interop.ctranslate2_text import CTranslate2Text
+from keras_vanilla.translation import Translator
+from keras_vanilla.translation.encoded_texts import EncodedTexts
+
+NO_END = "the translation reached its longest length without an end"
+CTRANSLATE2_TOKENS = 2048  # per batch: enough for two cores
+
+
+class LineTranslation(NamedTuple):
+    """One line's translation.
+
+    Fields:
+        text: str; empty where the line cannot be translated.
+        problem: str or None. Why it cannot be, or that it has no end.
+    """
+
+    text: str
+    problem: str | None = None
+
+
+LineTranslator = Callable[[Sequence[str]], list[LineTranslation]]
+
+
+def open_line_translator(
+    model: PathLike, *, threads: int | None = None, **search: Any
+) -> LineTranslator:
+    """Opens a model that translates lines.
+
+    Args:
+        model: path of a `.keras` file, of a `.tflite` file that takes text, or of a
+            folder that `to_ctranslate2` or CTranslate2's converters wrote.
+        threads: int or None, which leaves it to the library.
+        **search: `beam_size`, `length_penalty` and `max_length`, as of
+            `Translator.translate`; of CTranslate2, whose length penalty divides by
+            length ** length_penalty, also `compute_type`. A `.tflite` file has its
+            search in it.
+    Returns:
+        A function from a list of str to a `LineTranslation` of each.
+    Raises:
+        FileNotFoundError: if there is nothing at `model`.
+        TypeError: if an argument has another name or type.
+        ValueError: if it is none of the three, or an argument is not for it.
+    """
+    model = Path(model)
+    if threads is not None:
+        check_integer("threads", threads, 1)
+    if not model.exists():
+        raise FileNotFoundError(f"There is no file or folder {model}.")
+    if model.is_dir():
+        return CTranslate2Lines(model, threads, **search)
+    if model.suffix == ".tflite":
+        return TfliteLines(model, threads, **search)
+    return KerasLines(model, threads, **search)
+
+
+class KerasLines:
+    """Lines through a `Translator`; `open_line_translator` has the arguments."""
+
+    def __init__(self, model: Path, threads: int | None, **search: Any):
+        if threads is not None:
+            _limit_threads(threads)
+        self._translator, self._search = Translator.load(model), search
+        self._translator.stream([], **search)  # its checks
+
+    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
+        translator = self._translator
+        encoded = EncodedTexts(texts, translator.tokenizer.encode)
+        results = _too_long(encoded.lengths, translator.model.max_length)
+        short = [i for i, result in enumerate(results) if result is None]
+        kept = encoded if len(short) == len(texts) else [texts[i] for i in short]
+        stream = translator.stream(kept, **self._search)
+        for i, (best, *_) in zip(short, stream, strict=True):
+            results[i] = LineTranslation(best.text, None if best.ended else NO_END)
+        return results
+
+
+class TfliteLines:
+    """Lines through a `.tflite` file; `open_line_translator` has the arguments."""
+
+    def __init__(self, model: Path, threads: int | None, **search: Any):
+        if search:
+            raise ValueError(
+                f"{model} has its search in it. Received: {', '.join(sorted(search))}; "
+                "export a file with that instead"
+            )
+        self._file = TfliteFile(model, threads or 1)
+        if self._file.form != "text":
+            raise ValueError(
+                f"{model} must take text. Received: a file of the form "
+                f"{self._file.form!r}"
+            )
+
+    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
+        return [self._translation(text) for text in texts]
+
+    def _translation(self, text):
+        size, most = len(text.rstrip().encode()), self._file.limits.max_bytes
+        if size > most:
+            return LineTranslation("", f"{size} bytes; the file takes {most}")
+        ids, translation, score = self._file.translate_text(text.rstrip())
+        if np.isnan(score):
+            most = self._file.limits.max_source_length
+            return LineTranslation("", f"more than {most} tokens, which the file takes")
+        end_id = self._file.end_id
+        ended = not translation or end_id is None or end_id in ids
+        return LineTranslation(translation, None if ended else NO_END)
+
+
+class CTranslate2Lines:
+    """Lines through CTranslate2; `open_line_translator` has the arguments."""
+
+    def __init__(
+        self,
+        model: Path,
+        threads: int | None,
+        *,
+        beam_size: int = 1,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+        compute_type: str = "default",
+    ):
+        try:
+            import ctranslate2
+        except ImportError as error:
+            raise ImportError(
+                f"{model} is run by CTranslate2, which is not installed: "
+                "pip install ctranslate2"
+            ) from error
+
+        self._text, self._max_length = CTranslate2Text(model), max_length
+        self._search = {"beam_size": beam_size, "length_penalty": length_penalty}
+        self._runtime = ctranslate2.Translator(
+            str(model), intra_threads=threads or 0, compute_type=compute_type
+        )
+
+    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
+        encoded = self._text.encode(texts)
+        results = _too_long(encoded.lengths, self._text.max_length)
+        for i in np.flatnonzero(encoded.lengths == 1):  # an end alone
+            results[i] = LineTranslation("")
+        numbers = [i for i, result in enumerate(results) if result is None]
+        translated = self._translated([encoded[i] for i in numbers])
+        for i, result in zip(numbers, translated, strict=True):
+            results[i] = result
+        return results
+
+    def _translated(self, sources):
+        """The translations of sources, which have tokens before their ends."""
+        longest = max(map(len, sources), default=1)
+        found = self._runtime.translate_batch(
+            [self._text.tokens(source) for source in sources],
+            max_batch_size=CTRANSLATE2_TOKENS,
+            batch_type="tokens",
+            max_input_length=0,  # nothing is cut
+            max_decoding_length=self._max_length
+            or longest_output(longest, self._text.max_length),
+            return_end_token=True,
+            **self._search,
+        )
+        hypotheses = [result.hypotheses[0] for result in found]
+        for tokens, text in zip(hypotheses, self._text.decode(hypotheses), strict=True):
+            yield LineTranslation(text, None if self._text.ends(tokens) else NO_END)
+
+
+def _too_long(lengths: np.ndarray, longest: int) -> list[LineTranslation | None]:
+    """A translation with a problem for each line that is too long, None for others."""
+    return [
+        LineTranslation("", f"{length} tokens; the model takes {longest}")
+        if length > longest
+        else None
+        for length in lengths.tolist()
+    ]
+
+
+def _limit_threads(threads: int) -> None:
+    """Keeps TensorFlow, which must not have computed anything yet, to some threads."""
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "`threads` is for TensorFlow, LiteRT and CTranslate2. Received: "
+            f"threads={threads} on {keras.backend.backend()}"
+        )
+    import tensorflow as tf
+
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+    except RuntimeError:
+        if tf.config.threading.get_intra_op_parallelism_threads() != threads:
+            raise ValueError(
+                f"`threads` must be chosen before TensorFlow computes anything. "
+                f"Received: threads={threads}"
+            ) from None

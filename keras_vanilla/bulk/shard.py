@@ -1,0 +1,157 @@
+"""One file of lines to one file of translations, from where a kill ended it."""
+
+import contextlib
+import dataclasses
+import hashlib
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla._types import PathLike
+from keras_vanilla.bulk.journal import Journal, identity
+from keras_vanilla.bulk.line_translators import LineTranslation, open_line_translator
+from keras_vanilla.data.compression import compressed
+from keras_vanilla.data.lines import one_line, raw_lines
+from keras_vanilla.translation.batch_translation import WINDOW
+
+SECONDS_FOR_THE_DEAD = 60.0  # until the system has closed the files of a killed worker
+
+
+class Shard(NamedTuple):
+    """One file of a corpus.
+
+    Fields:
+        source: Path. Lines to translate, decompressed as by `data.compression.opened`.
+        target: Path. The translations, line for line; compressed as its name says.
+        folder: Path. What is needed to go on after a kill.
+    """
+
+    source: Path
+    target: Path
+    folder: Path
+
+    @property
+    def problems(self) -> Path:
+        """The file of the lines with problems: number, tab, problem."""
+        return self.folder / "problems"
+
+    @property
+    def text(self) -> Path:
+        """The file of the translations so far."""
+        return self.folder / "text"
+
+
+class ShardTranslator:
+    """Translates shards, each from its first line that has no translation yet.
+
+    Args:
+        model: path, as of `open_line_translator`.
+        **settings: its arguments.
+    """
+
+    def __init__(self, model: PathLike, **settings: Any):
+        self._translate = open_line_translator(model, **settings)
+
+    def translate(self, shard: Shard) -> Iterator[None]:
+        """Translates a shard to its end; yields after each window of lines.
+
+        Raises:
+            OSError: if a file cannot be read or written.
+            ValueError: if the source is not what it was, or a damaged .gz file.
+        """
+        with _lock(shard.folder):
+            journal = Journal.read(shard.folder)
+            if journal.finished and shard.target.exists():
+                return
+            if journal.finished:  # somebody has removed the result, to have it again
+                journal = Journal()
+            source, digest = identity(shard.source), hashlib.sha256()
+            lines = raw_lines(shard.source)
+            _pass_over(lines, journal, digest, shard)
+            while window := list(itertools.islice(lines, WINDOW)):
+                journal = self._window(window, journal, digest, shard)
+                yield
+            shard.text.touch()
+            with atomic_path(shard.target) as temporary:
+                with shard.text.open("rb") as text, compressed(temporary) as file:
+                    shutil.copyfileobj(text, file)
+            dataclasses.replace(journal, source=source).write(shard.folder)
+            shard.text.unlink()
+
+    def _window(self, lines, journal, digest, shard):
+        """The journal after some more lines."""
+        for line in lines:
+            digest.update(line + b"\n")
+        results = self._translated(lines)
+        texts = "".join(one_line(result.text) + "\n" for result in results).encode()
+        numbered = enumerate(results, start=journal.lines + 1)
+        bad = [(number, each.problem) for number, each in numbered if each.problem]
+        problems = "".join(f"{number}\t{problem}\n" for number, problem in bad).encode()
+        _append(shard.text, journal.text_bytes, texts)
+        _append(shard.problems, journal.problem_bytes, problems)
+        journal = Journal(
+            lines=journal.lines + len(lines),
+            text_bytes=journal.text_bytes + len(texts),
+            problems=journal.problems + len(bad),
+            problem_bytes=journal.problem_bytes + len(problems),
+            digest=digest.hexdigest(),
+        )
+        journal.write(shard.folder)
+        return journal
+
+    def _translated(self, lines):
+        """A `LineTranslation` of each line, also of those that are not UTF-8."""
+        results = [None] * len(lines)
+        texts = {}
+        for i, line in enumerate(lines):
+            try:
+                texts[i] = line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte 0x{line[error.start]:02x} at column {error.start + 1}"
+                results[i] = LineTranslation("", f"{byte} is not UTF-8")
+        for i, result in zip(texts, self._translate([*texts.values()]), strict=True):
+            results[i] = result
+        return results
+
+
+def _pass_over(lines, journal, digest, shard):
+    """Passes over the lines that are translated, and checks that they are the same."""
+    for line in itertools.islice(lines, journal.lines):
+        digest.update(line + b"\n")
+    if journal.lines and digest.hexdigest() != journal.digest:
+        raise ValueError(
+            f"{shard.source} is not what it was: its first {journal.lines:,} lines are "
+            f"translated and have changed. Remove {shard.folder} to translate it again."
+        )
+
+
+def _append(path, size, content):
+    """Writes after the first `size` bytes of a file, which may be longer."""
+    with open(path, "r+b" if path.exists() else "xb") as file:
+        file.truncate(size)
+        file.seek(size)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _lock(folder):
+    """The lock of a shard's folder; that of a killed worker may last for a moment."""
+    stop = time.monotonic() + SECONDS_FOR_THE_DEAD
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(folder_lock(folder))
+                break
+            except FolderInUse:
+                if time.monotonic() > stop:
+                    raise
+                time.sleep(1)
+        yield

@@ -1,0 +1,81 @@
+"""`keras-vanilla translate --output-dir`: many files, on one machine or many."""
+
+import argparse
+import glob
+from pathlib import Path
+
+from keras_vanilla._progress import Progress
+from keras_vanilla.cli.console import say, search_settings
+
+ENGINES = "local", "ray"
+OF_FILES = ["engine", "workers", "threads"]
+OF_LINES = ["output", "n_best", "target_prefix", "no_repeat_ngram_size", "alignments"]
+
+
+def add_file_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options of whole files."""
+    add = command.add_argument
+    add(
+        "--output-dir",
+        metavar="FOLDER",
+        help="for the translations of all files of --input, such as 'part-*.txt', "
+        "under their names; a run that was killed goes on",
+    )
+    add("--engine", choices=ENGINES, help="with --output-dir: this process, or Ray")
+    add("--workers", type=int, metavar="N", help="of Ray; one per machine by default")
+    add("--threads", type=int, metavar="N", help="with --output-dir: per worker")
+
+
+def translates_files(options: argparse.Namespace) -> bool:
+    """Whether the options are of whole files.
+
+    Raises:
+        ValueError: if they are of both, or of neither.
+    """
+    of_files = [name for name in OF_FILES if getattr(options, name) is not None]
+    if options.output_dir is None:
+        if of_files:
+            raise ValueError(f"{_named(of_files)} is for --output-dir.")
+        return False
+    others = [name for name in OF_LINES if getattr(options, name)]
+    others += ["on_too_long"] if options.on_too_long != "refuse" else []
+    if others or options.text:
+        received = _named(others) or "a text"
+        raise ValueError(f"--output-dir is for files alone. Received: {received}")
+    return True
+
+
+def translate_files(options: argparse.Namespace) -> None:
+    """Translates files into a folder."""
+    if options.input in (None, "-"):
+        raise ValueError("--output-dir needs --input, such as --input 'part-*.txt'.")
+    sources = [path for path in glob.glob(options.input) if Path(path).is_file()]
+    if not sources:
+        raise FileNotFoundError(f"There is no file {options.input}.")
+    settings = search_settings(options)
+    if options.beam_size == 1:
+        del settings["beam_size"]  # a .tflite file has its own
+    for name in ("max_length", "threads"):
+        if getattr(options, name) is not None:
+            settings[name] = getattr(options, name)
+
+    from keras_vanilla.bulk import translate_shards
+
+    with Progress("Translating", None, "lines") as progress:
+        lines, problems = translate_shards(
+            options.model,
+            sources,
+            options.output_dir,
+            engine=options.engine or ENGINES[0],
+            workers=options.workers,
+            progress=progress,
+            **settings,
+        )
+    say(f"{lines:,} lines of {len(sources):,} files are in {options.output_dir}.")
+    if problems:
+        path = Path(options.output_dir, "problems.tsv")
+        say(f"Lines with problems: {problems:,}. They are named in {path}.")
+
+
+def _named(options):
+    return ", ".join("--" + name.replace("_", "-") for name in options)

@@ -1,0 +1,128 @@
+"""Lines through a `.keras` file, a `.tflite` file and a CTranslate2 folder."""
+
+import subprocess
+import sys
+
+import pytest
+from tiers import in_full
+
+from keras_vanilla.bulk import LineTranslation, open_line_translator
+from keras_vanilla.export import tflite
+from keras_vanilla.interop import to_ctranslate2
+
+LONG = "one " * 300  # more than the model takes
+KINDS = ["keras", "tflite", *in_full("ctranslate2")]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request, trained_file, trained_translator, tmp_path_factory):
+    """The path of the trained translator as each kind of model."""
+    if request.param == "keras":
+        return trained_file
+    path = tmp_path_factory.mktemp("model") / f"translator.{request.param}"
+    if request.param == "tflite":
+        tflite(trained_translator, path, check="structure")
+    else:
+        pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+        to_ctranslate2(trained_translator, path)
+    return path
+
+
+def test_translates_as_the_translator(model, trained_translator, unseen_sentences):
+    lines = [*unseen_sentences[:30], "", "  "]
+    results = open_line_translator(model)(lines)
+    assert results == [LineTranslation(t) for t in trained_translator.translate(lines)]
+
+
+def test_a_line_that_is_too_long_is_named_and_holds_nobody_up(
+    model, trained_translator, unseen_sentences
+):
+    sentence = unseen_sentences[0]
+    first, long, last = open_line_translator(model)([sentence, LONG, sentence])
+    (expected,) = trained_translator.translate([sentence])
+    assert first == last == LineTranslation(expected)
+    assert long.text == ""
+    assert "takes" in long.problem
+
+
+def test_nothing_but_a_line_that_is_too_long(model):
+    (result,) = open_line_translator(model)([LONG])
+    assert result.problem
+
+
+def test_no_lines(model):
+    assert open_line_translator(model)([]) == []
+
+
+@pytest.mark.parametrize("kind", ["keras", *in_full("ctranslate2")])
+def test_a_translation_without_an_end_is_named(
+    kind, trained_file, trained_translator, tmp_path, unseen_sentences
+):
+    path = trained_file
+    if kind == "ctranslate2":
+        pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+        path = tmp_path / "server"
+        to_ctranslate2(trained_translator, path)
+    (result,) = open_line_translator(path, max_length=2)(unseen_sentences[:1])
+    assert result.text
+    assert "without an end" in result.problem
+
+
+def test_beams_are_those_of_the_translator(
+    trained_file, trained_translator, unseen_sentences
+):
+    settings = {"beam_size": 3, "length_penalty": 1.0}
+    lines = open_line_translator(trained_file, **settings)(unseen_sentences[:20])
+    expected = trained_translator.translate(unseen_sentences[:20], **settings)
+    assert [line.text for line in lines] == expected
+
+
+def test_threads_are_chosen_before_tensorflow_computes(trained_file):
+    code = (
+        "import sys; from keras_vanilla.bulk import open_line_translator; "
+        "import tensorflow as tf; open_line_translator(sys.argv[1], threads=1); "
+        "print(tf.config.threading.get_intra_op_parallelism_threads())"
+    )
+    command = [sys.executable, "-c", code, str(trained_file)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.split()[-1] == "1"
+
+
+def test_threads_that_come_too_late_are_refused(trained_file):
+    with pytest.raises(ValueError, match="before TensorFlow computes.*threads=7"):
+        open_line_translator(trained_file, threads=7)
+
+
+@pytest.mark.parametrize("threads", [0, 1.5, "2"])
+def test_a_number_of_threads_is_checked(threads, trained_file):
+    with pytest.raises((TypeError, ValueError), match="`threads`"):
+        open_line_translator(trained_file, threads=threads)
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file or folder .*nowhere"):
+        open_line_translator(tmp_path / "nowhere")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("no model")
+    with pytest.raises(ValueError, match="text.txt"):
+        open_line_translator(path)
+
+
+def test_a_file_with_its_search_in_it_takes_no_other(tmp_path, trained_translator):
+    tflite(trained_translator, tmp_path / "one.tflite", check="structure")
+    with pytest.raises(ValueError, match="its search in it. Received: beam_size"):
+        open_line_translator(tmp_path / "one.tflite", beam_size=4)
+
+
+def test_a_file_of_ids_is_refused(tmp_path, trained_translator):
+    tflite(trained_translator, tmp_path / "ids.tflite", form="ids", check="structure")
+    with pytest.raises(ValueError, match="must take text. Received.*'ids'"):
+        open_line_translator(tmp_path / "ids.tflite")
+
+
+def test_an_unknown_setting_is_refused(trained_file):
+    with pytest.raises(TypeError, match="beams"):
+        open_line_translator(trained_file, beams=4)

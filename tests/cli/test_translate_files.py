@@ -1,0 +1,106 @@
+"""`keras-vanilla translate --output-dir`: many files, as a person meets it."""
+
+import pytest
+
+from keras_vanilla import bulk
+from keras_vanilla.cli import main
+
+
+@pytest.fixture
+def files(tmp_path, unseen_sentences):
+    for number in (1, 2):
+        lines = unseen_sentences[20 * number : 20 * number + 20]
+        (tmp_path / f"part-{number}.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "part-none").mkdir()  # a folder is no file
+    return tmp_path
+
+
+@pytest.fixture
+def called(monkeypatch):
+    """What the library is called with, without a model."""
+    calls = []
+
+    def translate_shards(*arguments, progress, **settings):
+        calls.append((*arguments, settings))
+        return 40, 0
+
+    monkeypatch.setattr(bulk, "translate_shards", translate_shards)
+    return calls
+
+
+def translate(files, *options, model="model.keras"):
+    pattern = str(files / "part-*")
+    out = str(files / "out")
+    command = ["translate", str(model), "--input", pattern, "--output-dir", out]
+    return main([*command, *options])
+
+
+def test_files_in_files_out(
+    files, trained_file, trained_translator, unseen_sentences, capfd
+):
+    (files / "part-2.txt").write_bytes(b"\xff\n")
+    assert translate(files, model=trained_file) == 0
+    expected = trained_translator.translate(unseen_sentences[20:40])
+    assert (files / "out/part-1.txt").read_text() == "\n".join(expected) + "\n"
+    errors = capfd.readouterr().err
+    assert "21 lines of 2 files are in" in errors
+    assert "Lines with problems: 1. They are named in " in errors
+
+
+def test_says_nothing_of_settings_that_nobody_gave(files, called):
+    assert translate(files) == 0
+    ((model, sources, folder, settings),) = called
+    names = {source.rpartition("/")[2] for source in sources}
+    assert names == {"part-1.txt", "part-2.txt"}
+    assert (model, folder) == ("model.keras", str(files / "out"))
+    assert settings == {"engine": "local", "workers": None}
+
+
+def test_every_setting_reaches_the_library(files, called):
+    options = "--engine ray --workers 3 --threads 2 --beam-size 4 --max-length 99"
+    assert translate(files, *options.split(), "--length-penalty", "1.0") == 0
+    assert called[0][3] == {
+        "engine": "ray",
+        "workers": 3,
+        "threads": 2,
+        "beam_size": 4,
+        "length_penalty": 1.0,
+        "max_length": 99,
+    }
+
+
+@pytest.mark.parametrize(
+    "option, named",
+    [
+        (["--output", "one.txt"], "--output"),
+        (["--n-best", "2"], "--n-best"),
+        (["--alignments"], "--alignments"),
+        (["--target-prefix", "a"], "--target-prefix"),
+        (["--no-repeat-ngram-size", "3"], "--no-repeat-ngram-size"),
+        (["--on-too-long", "split"], "--on-too-long"),
+        (["a text"], "a text"),
+    ],
+)
+def test_what_is_for_lines_is_refused(option, named, files, called, capsys):
+    assert translate(files, *option) == 1
+    message = f"--output-dir is for files alone. Received: {named}"
+    assert message in capsys.readouterr().err
+    assert not called
+
+
+@pytest.mark.parametrize("option", ["--engine ray", "--workers 2", "--threads 2"])
+def test_what_is_for_files_is_refused_elsewhere(option, capsys):
+    assert main(["translate", "model.keras", "text", *option.split()]) == 1
+    assert f"{option.split()[0]} is for --output-dir." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [[], ["--input", "-"]])
+def test_files_must_be_named(given, files, capsys):
+    command = ["translate", "model.keras", *given, "--output-dir", str(files / "out")]
+    assert main(command) == 1
+    assert "--output-dir needs --input" in capsys.readouterr().err
+
+
+def test_a_pattern_without_files_is_named(tmp_path, capsys):
+    assert translate(tmp_path) == 1
+    assert "There is no file" in capsys.readouterr().err

@@ -3,10 +3,10 @@
     python tests/benchmarks/bulk_translation.py MODEL.keras INPUT [--repeats 8]
     python tests/benchmarks/bulk_translation.py MODEL.keras --made-up 1000000
 
-The second form translates short made-up lines with two workers of Ray, kills one of them
-with SIGKILL on the way, and checks that there are as many lines out as in. The seconds
-are those of the whole command, so those in which Ray and the models start are in them;
-the rate is of what follows the first window.
+The second form translates short made-up lines with two workers of Ray, kills one of
+them with SIGKILL on the way, and checks that there are as many lines out as in. The
+seconds are those of the whole command, so those in which Ray and the models start are
+in them; the rate is of what follows the first window.
 """
 
 import argparse
@@ -100,10 +100,8 @@ def survive(folder, options):
     """A million made-up lines, and a worker that is killed."""
     draw = random.Random(0)
     for number in range(SHARDS):
-        lines = options.made_up // SHARDS
-        texts = [
-            " ".join(draw.choices(WORDS, k=draw.randint(1, 4))) for _ in range(lines)
-        ]
+        lengths = draw.choices(range(1, 5), k=options.made_up // SHARDS)
+        texts = [" ".join(draw.choices(WORDS, k=length)) for length in lengths]
         (folder / f"part-{number}.txt").write_text("\n".join(texts) + "\n")
     kind = (options.kinds or ["ctranslate2 int8"])[0]
     model = models(Path(options.model), folder)[kind]
@@ -119,9 +117,8 @@ def survive(folder, options):
     process.wait()
     seconds, total = time.perf_counter() - begin, done(out)
     check(folder, out, total)
-    print(
-        f"{kind}: {total:,} lines in and out, {seconds:.0f} s, {total / seconds:.0f}/s"
-    )
+    rate = total / seconds
+    print(f"{kind}: {total:,} lines in and out, {seconds:.0f} s, {rate:.0f} lines/s")
 
 
 def started(folder, model, out, workers, threads):

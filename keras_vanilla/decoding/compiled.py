@@ -1,5 +1,6 @@
 """A search compiled once per shape, by Keras itself, on every backend."""
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -77,8 +78,10 @@ class _SearchModel(keras.Model):
         if seeded:  # a variable: an int would be a constant of the graph
             self.seed_generator = keras.random.SeedGenerator(0)
             settings = {**settings, "seed": self.seed_generator}
+        self._past = contextlib.nullcontext
         if keras.backend.backend() == "tensorflow":
             self.compile(jit_compile=False)  # XLA would compile each shape again
+            self._past = getattr(model, "growing_past", self._past)
         self._run = lambda inputs: search(model, **inputs, **settings)
 
     def start_from(self, seed):
@@ -89,4 +92,5 @@ class _SearchModel(keras.Model):
         self.seed_generator.state.assign(seed.next())
 
     def call(self, inputs):
-        return self._run(inputs)
+        with self._past():  # while the graph is made
+            return self._run(inputs)

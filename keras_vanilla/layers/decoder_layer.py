@@ -66,6 +66,7 @@ class DecoderLayer(TransformerLayer):
     """
 
     CACHE_NAMES = ("self_key", "self_value", "cross_key", "cross_value")
+    past_grows = False  # True: a cache of length 0, to which each step appends
 
     def build(self, inputs_shape, memory_shape=None):
         if memory_shape is None:
@@ -189,7 +190,7 @@ class DecoderLayer(TransformerLayer):
                 Python or NumPy, past the end of the cache.
         """
         beams = 1 if past_mask is None else past_mask.shape[1]
-        length = cache["self_key"].shape[2]
+        length = None if self.past_grows else cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
         x, cache, self_weights = self._attend_to_past(
             inputs, cache, index, beams, past_mask, return_attention_scores
@@ -206,17 +207,25 @@ class DecoderLayer(TransformerLayer):
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
-        place = (0, 0, index * beams, 0)
-        key = ops.slice_update(cache["self_key"], place, key)
-        value = ops.slice_update(cache["self_value"], place, value)
+        add = self._appended if self.past_grows else self._put_into_place
+        key = add(cache["self_key"], key, index * beams)
+        value = add(cache["self_value"], value, index * beams)
         cache = {**cache, "self_key": key, "self_value": value}
-        if past_mask is None:
-            mask = _up_to(index, ops.shape(key)[2])
-        else:
+        if past_mask is not None:
             mask = ops.expand_dims(past_mask, 1)
+        else:
+            mask = None if self.past_grows else _up_to(index, ops.shape(key)[2])
         heads = query, key, value, mask
         outputs, weights = _step_attention(attention, heads, index, with_weights)
         return residual.after(inputs, outputs), cache, weights
+
+    @staticmethod
+    def _put_into_place(past, news, place):
+        return ops.slice_update(past, (0, 0, place, 0), news)
+
+    @staticmethod
+    def _appended(past, news, place):
+        return ops.concatenate([past, news], axis=2)
 
     def _attend_to_memory(self, inputs, cache, index, memory_mask, with_weights):
         """The step's second sublayer."""

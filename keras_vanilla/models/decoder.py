@@ -1,5 +1,8 @@
 """The decoder: the target so far and the memory to logits of the next tokens."""
 
+import contextlib
+from collections.abc import Iterator
+
 import keras
 from keras import ops
 
@@ -128,6 +131,28 @@ class Decoder:
             for layer in self.layers
         )
 
+    @property
+    def past_grows(self) -> bool:
+        """Whether the cache begins with length 0, and each step appends to it."""
+        return all(getattr(layer, "past_grows", False) for layer in self.layers)
+
+    @contextlib.contextmanager
+    def growing_past(self) -> Iterator[None]:
+        """Within the block, `past_grows` where all layers are as the paper's.
+
+        A cache of full length is copied, and attended to, from end to end at each step,
+        although most of it is empty: this one is not. Its shape changes from step to
+        step, which XLA, JAX and phones do not take.
+        """
+        layers = self.layers if self.shares_beams else []
+        for layer in layers:
+            layer.past_grows = True
+        try:
+            yield
+        finally:
+            for layer in layers:
+                del layer.past_grows  # the class's own again
+
     def step(
         self,
         ids: Tensor,
@@ -161,7 +186,8 @@ class Decoder:
         """As `step`, but (B, 1, D) or (B, K, D), of which the logits are computed."""
         cache, settings = dict(cache), {}
         if "ancestors" in cache:
-            cache["ancestors"] = _with_own(cache["ancestors"], index)
+            add_own = _with_own_appended if self.past_grows else _with_own
+            cache["ancestors"] = add_own(cache["ancestors"], index)
             settings["past_mask"] = cache["ancestors"]
         x = self.embedding(ops.reshape(ids, (-1, 1)))  # -> (B, 1, D), or (B K, 1, D)
         x = self.positions(x, start_index=index)
@@ -196,9 +222,18 @@ def _write_weights(attention_weights, layer, self_weights, cross_weights):
 
 def _with_own(ancestors, index):
     """The ancestors (B, K, L K) with each hypothesis's own place at a position."""
+    own = _own(ancestors)
+    return ops.slice_update(ancestors, (0, 0, index * own.shape[2]), own)
+
+
+def _with_own_appended(ancestors, index):
+    return ops.concatenate([ancestors, _own(ancestors)], axis=2)
+
+
+def _own(ancestors):
+    """(B, K, K): True where a hypothesis is itself."""
     batch, beams = ops.shape(ancestors)[:2]
-    own = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
-    return ops.slice_update(ancestors, (0, 0, index * beams), own)
+    return ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
 
 
 def _target_mask(target_ids, pad_id):

@@ -1,14 +1,19 @@
-"""Lines a second: many at once against one at a time, the same lines, in turns.
+"""Lines a second: many at once, one at a time, and many at once in CTranslate2.
 
     python tests/benchmarks/translation_speed.py MODEL.keras INPUT
 
 Each way is run once before it is timed, so that nothing is compiled while the clock
-runs. The two take turns, so that a busy machine slows both; the ratio is of medians.
+runs. They take turns, so that a busy machine slows all; the ratios are of medians.
+CTranslate2 has the same weights in float32, if it is installed, and as many threads.
 """
 
 import argparse
+import importlib.util
+import os
 import statistics
+import tempfile
 import time
+from pathlib import Path
 
 LEAST = 5.0  # times the lines/s of one at a time
 
@@ -17,16 +22,20 @@ def main():
     options = parse()
     from keras_vanilla import Translator
 
-    translator = Translator.load(options.model)
+    translator = Translator.load(options.model).in_float32()
     with open(options.input, encoding="utf-8") as file:
         lines = [line.rstrip("\n") for line in file][: options.lines]
     few = lines[:: max(1, len(lines) // options.alone)][: options.alone]
     print(f"{len(lines)} lines at once, {len(few)} of them one at a time; lines/s")
-    print(f"{'beam':>6}{'at once':>10}{'alone':>10}{'ratio':>8}")
+    names = "at once", "alone", "ratio", "CTranslate2", "ratio"
+    print(f"{'beam':>6}" + "".join(f"{name:>12}" for name in names))
     broken = False
     for beam_size in options.beam_size:
-        together, alone = speeds(translator, lines, few, beam_size, options.turns)
-        print(f"{beam_size:6}{together:10.1f}{alone:10.1f}{together / alone:8.2f}")
+        rates = speeds(translator, lines, few, beam_size, options.turns)
+        together, alone, *peer = rates
+        row = f"{beam_size:6}{together:12.1f}{alone:12.1f}{together / alone:12.2f}"
+        row += "".join(f"{rate:12.1f}{together / rate:12.2f}" for rate in peer)
+        print(row, flush=True)
         broken |= together / alone < LEAST
     print(f"at least {LEAST} times: {'BROKEN' if broken else 'kept'}")
     raise SystemExit(broken)
@@ -44,7 +53,7 @@ def parse():
 
 
 def speeds(translator, lines, few, beam_size, turns):
-    """Lines/s of both ways, medians over the turns."""
+    """Lines/s of each way, medians over the turns."""
 
     def together():
         translator.translate(lines, beam_size=beam_size)
@@ -53,11 +62,28 @@ def speeds(translator, lines, few, beam_size, turns):
         for line in few:
             translator.translate([line], beam_size=beam_size)
 
-    for run in (together, alone):
+    runs = {together: lines, alone: few}
+    if importlib.util.find_spec("ctranslate2"):
+        runs[in_ctranslate2(translator, lines, beam_size)] = lines
+    for run in runs:
         run()
-    seconds = [[timed(together), timed(alone)] for _ in range(turns)]
+    seconds = [[timed(run) for run in runs] for _ in range(turns)]
     medians = [statistics.median(column) for column in zip(*seconds, strict=True)]
-    return len(lines) / medians[0], len(few) / medians[1]
+    counts = map(len, runs.values())
+    return [count / median for count, median in zip(counts, medians, strict=True)]
+
+
+def in_ctranslate2(translator, lines, beam_size):
+    """What translates the lines in CTranslate2."""
+    from keras_vanilla.bulk import open_line_translator
+    from keras_vanilla.interop import to_ctranslate2
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        to_ctranslate2(translator, path)
+        settings = {"threads": os.cpu_count(), "beam_size": beam_size}
+        peer = open_line_translator(path, **settings)
+    return lambda: peer(lines)
 
 
 def timed(run):

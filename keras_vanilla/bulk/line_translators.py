@@ -1,4 +1,4 @@
-"""What translates lines: a `.keras` file, a `.tflite` file or a CTranslate2 folder."""
+"""What translates lines: `.keras` and `.tflite` files, SavedModels, CTranslate2."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,9 +10,10 @@ import numpy as np
 from keras_vanilla._checks import check_integer
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding.hypothesis_end import longest_output
-from keras_vanilla.export.checks.runners import TfliteFile
+from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop.ctranslate2_text import CTranslate2Text
 from keras_vanilla.translation import Translator
+from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
 NO_END = "the translation reached its longest length without an end"
@@ -40,25 +41,28 @@ def open_line_translator(
     """Opens a model that translates lines.
 
     Args:
-        model: path of a `.keras` file, of a `.tflite` file that takes text, or of a
-            folder that `to_ctranslate2` or CTranslate2's converters wrote.
+        model: path of a `.keras` file, of a `.tflite` file that takes text, of a
+            SavedModel, or of a folder that `to_ctranslate2` or CTranslate2's converters
+            wrote.
         threads: int or None, which leaves it to the library.
         **search: `beam_size`, `length_penalty` and `max_length`, as of
             `Translator.translate`; of CTranslate2, whose length penalty divides by
-            length ** length_penalty, also `compute_type`. A `.tflite` file has its
-            search in it.
+            length ** length_penalty, also `compute_type`. A `.tflite` file and a
+            SavedModel have their search in them.
     Returns:
         A function from a list of str to a `LineTranslation` of each.
     Raises:
         FileNotFoundError: if there is nothing at `model`.
         TypeError: if an argument has another name or type.
-        ValueError: if it is none of the three, or an argument is not for it.
+        ValueError: if it is none of these, or an argument is not for it.
     """
     model = Path(model)
     if threads is not None:
         check_integer("threads", threads, 1)
     if not model.exists():
         raise FileNotFoundError(f"There is no file or folder {model}.")
+    if (model / "saved_model.pb").exists():
+        return SavedModelLines(model, threads, **search)
     if model.is_dir():
         return CTranslate2Lines(model, threads, **search)
     if model.suffix == ".tflite":
@@ -91,11 +95,7 @@ class TfliteLines:
     """Lines through a `.tflite` file; `open_line_translator` has the arguments."""
 
     def __init__(self, model: Path, threads: int | None, **search: Any):
-        if search:
-            raise ValueError(
-                f"{model} has its search in it. Received: {', '.join(sorted(search))}; "
-                "export a file with that instead"
-            )
+        _refuse_search(model, search)
         self._file = TfliteFile(model, threads or 1)
         if self._file.form != "text":
             raise ValueError(
@@ -117,6 +117,27 @@ class TfliteLines:
         end_id = self._file.end_id
         ended = not translation or end_id is None or end_id in ids
         return LineTranslation(translation, None if ended else NO_END)
+
+
+class SavedModelLines:
+    """Lines through a SavedModel; `open_line_translator` has the arguments."""
+
+    def __init__(self, model: Path, threads: int | None, **search: Any):
+        _refuse_search(model, search)
+        if threads is not None:
+            _limit_threads(threads)
+        self._folder = SavedModelFolder(model)
+
+    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        results = [None] * len(texts)
+        for start in range(0, len(order), ROWS):  # of about equal length
+            rows = order[start : start + ROWS]
+            translations = self._folder.translate_texts([texts[i] for i in rows])
+            for i, (text, is_too_long) in zip(rows, translations, strict=True):
+                problem = "more tokens than the model takes" if is_too_long else None
+                results[i] = LineTranslation(text, problem)
+        return results
 
 
 class CTranslate2Lines:
@@ -185,13 +206,23 @@ def _too_long(lengths: np.ndarray, longest: int) -> list[LineTranslation | None]
     ]
 
 
+def _refuse_search(model: Path, search: dict) -> None:
+    if search:
+        raise ValueError(
+            f"{model} has its search in it. Received: {', '.join(sorted(search))}; "
+            "export a file with that instead"
+        )
+
+
 def _limit_threads(threads: int) -> None:
     """Keeps TensorFlow, which must not have computed anything yet, to some threads."""
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            "`threads` is for TensorFlow, LiteRT and CTranslate2. Received: "
-            f"threads={threads} on {keras.backend.backend()}"
-        )
+    if keras.backend.backend() == "jax":
+        raise ValueError(f"`threads` is not for JAX. Received: threads={threads}")
+    if keras.backend.backend() == "torch":
+        import torch
+
+        torch.set_num_threads(threads)
+        return
     import tensorflow as tf
 
     try:

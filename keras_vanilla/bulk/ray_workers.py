@@ -2,8 +2,11 @@
 
 import contextlib
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+import keras
 
 from keras_vanilla._checks import extra_missing
 from keras_vanilla._types import PathLike
@@ -31,6 +34,7 @@ def with_ray(
         model: path, as of `open_line_translator`.
         workers: int or None, which means one for each machine.
         threads: int or None, which shares the cluster's cores among the workers.
+            JAX does not take it.
         **settings: as of `open_line_translator`.
     Raises:
         ImportError: if Ray is not installed.
@@ -43,15 +47,15 @@ def with_ray(
     from ray.exceptions import RayActorError, RayTaskError
     from ray.util import ActorPool
 
-    with _connected(ray):
-        workers = workers or len(ray.nodes())
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        threads = threads or max(1, cores // workers)
+    with _connected(ray, workers, threads):
+        workers, cores = _workers_and_cores(ray, workers, threads)
         worker = ray.remote(_Worker).options(
-            num_cpus=threads, max_restarts=LIVES, max_task_retries=LIVES
+            num_cpus=cores, max_restarts=LIVES, max_task_retries=LIVES
         )
+        if keras.backend.backend() != "jax" or threads is not None:
+            settings["threads"] = cores
         made = [
-            worker.remote(str(model), threads=threads, **settings)
+            worker.remote(str(model), **settings)
             for _ in range(min(workers, len(shards)))
         ]
         pool = ActorPool(made)
@@ -93,13 +97,31 @@ def _ray():
     return ray
 
 
+def _workers_and_cores(ray, workers, threads):
+    """The number of workers, and how many cores each of them reserves."""
+    machines = sum(node["Alive"] for node in ray.nodes())
+    cores = int(ray.cluster_resources().get("CPU", 1))
+    workers = workers or machines
+    threads = threads or max(1, cores // workers)
+    if workers * threads > cores:
+        warnings.warn(
+            f"{workers} workers of {threads} threads reserve {workers * threads} "
+            f"cores, and Ray has {cores}: the others wait until it has more.",
+            stacklevel=2,
+        )
+    return workers, threads
+
+
 @contextlib.contextmanager
-def _connected(ray):
+def _connected(ray, workers, threads):
     """A connection to Ray: the caller's own, or one for this block."""
     if ray.is_initialized():
         yield
         return
-    ray.init(logging_level="ERROR", log_to_driver=False)
+    settings = {}
+    if not os.environ.get("RAY_ADDRESS"):  # on this machine nobody need wait for cores
+        settings["num_cpus"] = max(os.cpu_count(), (workers or 1) * (threads or 1))
+    ray.init(logging_level="ERROR", log_to_driver=False, **settings)
     try:
         yield
     finally:

@@ -11,6 +11,7 @@ from keras_vanilla.cli import (
     evaluate,
     export,
     plot,
+    probe,
     quickstart,
     serve_web,
     train,
@@ -81,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
         describe,
         serve_web,
         plot,
+        probe,
     ):
         module.add_to(commands)
     return every

@@ -7,11 +7,11 @@ import pytest
 from tiers import in_full
 
 from keras_vanilla.bulk import LineTranslation, open_line_translator
-from keras_vanilla.export import tflite
+from keras_vanilla.export import saved_model, tflite
 from keras_vanilla.interop import to_ctranslate2
 
 LONG = "one " * 300  # more than the model takes
-KINDS = ["keras", "tflite", *in_full("ctranslate2")]
+KINDS = ["keras", "tflite", *in_full("ctranslate2", "saved_model")]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -20,7 +20,9 @@ def model(request, trained_file, trained_translator, tmp_path_factory):
     if request.param == "keras":
         return trained_file
     path = tmp_path_factory.mktemp("model") / f"translator.{request.param}"
-    if request.param == "tflite":
+    if request.param == "saved_model":
+        saved_model(trained_translator, path)
+    elif request.param == "tflite":
         tflite(trained_translator, path, check="structure")
     else:
         pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")

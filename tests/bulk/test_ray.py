@@ -125,5 +125,11 @@ def test_an_error_of_a_worker_is_the_users_own(sources, tmp_path, trained_file):
         translate_shards(trained_file, sources, tmp_path / "out", engine="ray")
 
 
+def test_more_workers_than_cores_need_not_wait(sources, tmp_path, trained_file):
+    settings = {"engine": "ray", "workers": os.cpu_count() + 1, "threads": 2}
+    totals = translate_shards(trained_file, sources, tmp_path / "out", **settings)
+    assert totals == (74, 2)
+
+
 def test_nothing_to_do_starts_nothing(trained_file):
     assert list(with_ray([], trained_file)) == []

@@ -77,16 +77,23 @@ class SavedModelFolder:
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Target ids, an int32 array (B, L), and translations, a list of str."""
         source_ids = pad_rows(sources, bucket_width(sources), model.pad_id)
-        ids = self._run("translate_ids", "ids", source_ids=source_ids)
-        translations = self._run("translate", "text", text=texts)
+        (ids,) = self._run("translate_ids", "ids", source_ids=source_ids)
+        (translations,) = self._run("translate", "text", text=texts)
         return ids, [text.decode() for text in translations]
 
-    def _run(self, signature, output, **inputs):
+    def translate_texts(self, texts: list[str]) -> list[tuple[str, bool]]:
+        """The translation of each text, and whether it has too many tokens."""
+        results = self._run("translate", "text", "too_long", text=texts)
+        pairs = zip(*results, strict=True)
+        return [(text.decode(), bool(too_long)) for text, too_long in pairs]
+
+    def _run(self, signature, *outputs, **inputs):
         import tensorflow as tf
 
         inputs = {name: tf.constant(value) for name, value in inputs.items()}
         try:
-            return self._loaded.signatures[signature](**inputs)[output].numpy()
+            results = self._loaded.signatures[signature](**inputs)
+            return [results[output].numpy() for output in outputs]
         except (tf.errors.OpError, TypeError, ValueError, KeyError) as error:
             raise _cannot_run(self.path, error) from error
 

@@ -1,0 +1,92 @@
+"""`keras-vanilla probe`."""
+
+import argparse
+import json
+
+from keras_vanilla.cli.console import add_command, add_search_options, search_settings
+
+MOST_FAILURES = 10
+
+
+def add_to(commands: argparse._SubParsersAction) -> None:
+    """Adds the command."""
+    command = add_command(
+        commands, "probe", run, "what a translator copies, and what confuses it"
+    )
+    add = command.add_argument
+    add(
+        "model",
+        nargs="?",
+        metavar="MODEL",
+        help="a .keras or .tflite file, a SavedModel, or CTranslate2's folder",
+    )
+    add(
+        "--command",
+        dest="program",
+        help="instead of MODEL: a program that reads and writes lines",
+    )
+    add("--language", help="of the sentences: de (the default), en, es or fr")
+    add("--sentences", metavar="FILE", help="your own, one per line, instead")
+    add("--count", type=int, default=50, metavar="N", help="inputs of each kind (50)")
+    add("--failures", action="store_true", help="also show what went wrong")
+    add("--json", metavar="FILE", help="write everything to a new file")
+    add_search_options(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
+    from keras_vanilla._atomic_write import atomic_write_text
+    from keras_vanilla.cli.console import refuse_unwritable
+    from keras_vanilla.probing import probe
+
+    if (options.model is None) == (options.program is None):
+        raise ValueError("Give a MODEL or a --command, one of the two.")
+    if options.json:
+        refuse_unwritable(options.json)
+    sentences = _sentences(options)
+    result = probe(_translator(options), sentences, options.count)
+    print(result.table())
+    if options.failures:
+        _show_failures(result)
+    if options.json:
+        text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
+        atomic_write_text(options.json, text + "\n", overwrite=False)
+
+
+def _sentences(options):
+    from keras_vanilla.data.lines import Lines
+    from keras_vanilla.probing.sentences import SENTENCES
+
+    if options.sentences is not None:
+        if options.language is not None:
+            raise ValueError("Give --language or --sentences, not both.")
+        return list(Lines.read(options.sentences))
+    language = options.language or "de"
+    if language not in SENTENCES:
+        raise ValueError(
+            f"--language must be one of {', '.join(SENTENCES)}; for others give "
+            f"--sentences. Received: {language}"
+        )
+    return SENTENCES[language]
+
+
+def _translator(options):
+    """A function from texts to their translations."""
+    from keras_vanilla.bulk import open_line_translator
+    from keras_vanilla.probing.command import CommandLines
+
+    settings = search_settings(options)
+    if options.beam_size == 1:
+        del settings["beam_size"]
+    if options.program is not None:
+        if settings:
+            raise ValueError("--beam-size is for MODEL: a --command has its own.")
+        return CommandLines(options.program)
+    lines = open_line_translator(options.model, **settings)
+    return lambda texts: [translation.text for translation in lines(texts)]
+
+
+def _show_failures(result):
+    for kind in result.kinds:
+        for text, translation in kind.failures[:MOST_FAILURES]:
+            print(f"{kind.kind}: {text[:200]!r} -> {translation[:200]!r}")

@@ -1,0 +1,15 @@
+"""Inputs that translators get wrong, and exact judgements of what they make of them."""
+
+from keras_vanilla.probing.inputs import Probe, made_probes
+from keras_vanilla.probing.judgement import KindResult, judged, loops
+from keras_vanilla.probing.run import ProbeResult, probe
+
+__all__ = [
+    "KindResult",
+    "Probe",
+    "ProbeResult",
+    "judged",
+    "loops",
+    "made_probes",
+    "probe",
+]

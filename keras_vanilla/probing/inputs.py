@@ -1,0 +1,163 @@
+"""The inputs: things to copy, noise, lengths and languages; the same at each call."""
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+COUNT = 50  # of each kind
+LONG = 40  # sentences in a long input
+EMOJI = "😀 🎉 🚲 🐶 ☀️ 🍕 ❤️ 👍 🏖️ 🎸".split()
+FIRST = "Anna Jonas Maria Paul Elena Omar Ingrid Luca Sofia Viktor".split()
+LAST = "Kowalczyk Brandt Moreau Rossi Lindqvist Haddad Novak Silva Okafor Weber".split()
+WORDS = "example news shop travel photo music garden market school river".split()
+OTHER_SCRIPTS = (
+    "Ο σκύλος τρέχει στο πάρκο.",
+    "Собака бежит по парку.",
+    "犬が公園を走っています。",
+    "الكلب يركض في الحديقة.",
+    "狗在公园里跑。",
+    "כלב רץ בפארק.",
+    "강아지가 공원에서 달려요.",
+    "कुत्ता पार्क में दौड़ रहा है।",
+)
+SYMBOLS = "... !!! ?!? --- *** ### => ;) @@@ §§ ~~~ %% && (( )) [] {} <> // ||".split()
+
+
+class Probe(NamedTuple):
+    """One input.
+
+    Fields:
+        kind: str.
+        text: str.
+        kept: str or None. What its translation must contain, unchanged.
+        clean: str or None. The text without noise, whose translation it should have.
+    """
+
+    kind: str
+    text: str
+    kept: str | None = None
+    clean: str | None = None
+
+
+def made_probes(sentences: Sequence[str], count: int = COUNT) -> list[Probe]:
+    """The inputs of every kind, `count` of each; the same for the same sentences.
+
+    Args:
+        sentences: list of str in the source language.
+        count: int.
+    Raises:
+        ValueError: if no sentence has two words, or `count` is below 1.
+    """
+    sentences = [text for text in sentences if len(text.split()) > 1]
+    if not sentences:
+        raise ValueError("There must be a sentence of two words. Received: none")
+    if count < 1:
+        raise ValueError(f"`count` must be at least 1. Received: {count}")
+    draw = random.Random(0)
+    return [
+        probe
+        for make in (_clean, _to_copy, _noisy, _lengths, _strange)
+        for probe in make(sentences, count, draw)
+    ]
+
+
+def _clean(sentences, count, draw) -> Iterator[Probe]:
+    for i in range(count):
+        yield Probe("clean", sentences[i % len(sentences)])
+
+
+def _to_copy(sentences, count, draw) -> Iterator[Probe]:
+    """A sentence with something that stays as it is in every language."""
+    for kind, make in THINGS.items():
+        for i in range(count):
+            sentence, thing = sentences[i % len(sentences)], make(draw)
+            body, end = re.fullmatch(r"(.*?)(\W*)", sentence, re.DOTALL).groups()
+            # A point after an address would be read as part of it.
+            after = " " if kind in ("URL", "e-mail") else ""
+            yield Probe(kind, f"{body} {thing}{after}{end.strip()}", kept=thing)
+
+
+def _noisy(sentences, count, draw) -> Iterator[Probe]:
+    """A sentence that is written otherwise, and means the same."""
+    for kind, change in NOISE.items():
+        for i in range(count):
+            sentence = sentences[i % len(sentences)]
+            yield Probe(kind, change(sentence, draw), clean=sentence)
+
+
+def _lengths(sentences, count, draw) -> Iterator[Probe]:
+    """A single word, many sentences, and the same word many times."""
+    words = sorted({w for text in sentences for w in re.findall(r"\w+", text)})
+    for i in range(count):
+        yield Probe("one word", words[i % len(words)])
+    for i in range(count):
+        some = (sentences[(i + j) % len(sentences)] for j in range(2 + i % (LONG - 1)))
+        yield Probe("long", " ".join(some))
+    for i in range(count):
+        yield Probe("repeated", " ".join([words[i % len(words)]] * (3 + i)))
+
+
+def _strange(sentences, count, draw) -> Iterator[Probe]:
+    """Another script, symbols alone, and nothing."""
+    for i in range(count):
+        yield Probe("another script", OTHER_SCRIPTS[i % len(OTHER_SCRIPTS)])
+    for i in range(count):
+        yield Probe("symbols", SYMBOLS[i % len(SYMBOLS)] * (1 + i // len(SYMBOLS)))
+    for i in range(count):
+        yield Probe("empty", " " * i)
+
+
+def _url(draw: random.Random) -> str:
+    host, page = draw.sample(WORDS, 2)
+    return f"https://www.{host}.org/{page}/{draw.randrange(100, 9999)}?id={page[0]}"
+
+
+def _email(draw: random.Random) -> str:
+    name, host = draw.choice(LAST).lower(), draw.choice(WORDS)
+    return f"{name}.{draw.randrange(10, 99)}@{host}.org"
+
+
+def _number(draw: random.Random) -> str:
+    return str(draw.randrange(1000, 10 ** draw.randrange(4, 8)))
+
+
+def _date(draw: random.Random) -> str:
+    year, month, day = 1950 + draw.randrange(80), draw.randrange(12), draw.randrange(28)
+    return f"{year}-{month + 1:02}-{day + 1:02}"
+
+
+def _emoji(draw: random.Random) -> str:
+    return draw.choice(EMOJI)
+
+
+def _name(draw: random.Random) -> str:
+    return f"{draw.choice(FIRST)} {draw.choice(LAST)}"
+
+
+def _typos(text: str, draw: random.Random) -> str:
+    """Two neighbouring letters of one word change places, or one is lost."""
+    pairs = enumerate(zip(text, text[1:], strict=False))
+    places = [i for i, (a, b) in pairs if a != b and (a + b).isalpha()]
+    if not places:
+        return text
+    i = draw.choice(places)
+    swapped = text[i + 1] + text[i] if draw.random() < 0.5 else text[i]
+    return text[:i] + swapped + text[i + 2 :]
+
+
+THINGS: dict[str, Callable[[random.Random], str]] = {
+    "URL": _url,
+    "e-mail": _email,
+    "number": _number,
+    "date": _date,
+    "emoji": _emoji,
+    "name": _name,
+}
+NOISE: dict[str, Callable[[str, random.Random], str]] = {
+    "upper case": lambda text, draw: text.upper(),
+    "title case": lambda text, draw: text.title(),
+    "no punctuation": lambda text, draw: re.sub(r"[^\w\s]", "", text),
+    "double spaces": lambda text, draw: text.replace(" ", "  "),
+    "typos": _typos,
+}

@@ -42,7 +42,7 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    page = [path for path in (PACKAGE / "web" / "page").iterdir() if path.is_file()]
+    page = [path for path in (PACKAGE / "web" / "page").rglob("*") if path.is_file()]
     start = PACKAGE / "cli" / "start" / "__init__.py"  # under a name of its own
     files = {*PACKAGE.rglob("*.py"), PACKAGE / "py.typed", *page} - {start}
     expected = {str(path.relative_to(CHECKOUT)) for path in files}

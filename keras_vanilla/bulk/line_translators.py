@@ -180,20 +180,24 @@ class CTranslate2Lines:
 
     def _translated(self, sources):
         """The translations of sources, which have tokens before their ends."""
-        longest = max(map(len, sources), default=1)
+        limits = [self._limit(len(source)) for source in sources]
         found = self._runtime.translate_batch(
             [self._text.tokens(source) for source in sources],
             max_batch_size=CTRANSLATE2_TOKENS,
             batch_type="tokens",
             max_input_length=0,  # nothing is cut
-            max_decoding_length=self._max_length
-            or longest_output(longest, self._text.max_length),
+            max_decoding_length=max(limits, default=1),
             return_end_token=True,
             **self._search,
         )
-        hypotheses = [result.hypotheses[0] for result in found]
+        # Its limit is one for all lines; ours is each line's own, as of a Translator.
+        pairs = zip(found, limits, strict=True)
+        hypotheses = [result.hypotheses[0][:limit] for result, limit in pairs]
         for tokens, text in zip(hypotheses, self._text.decode(hypotheses), strict=True):
             yield LineTranslation(text, None if self._text.ends(tokens) else NO_END)
+
+    def _limit(self, length):
+        return self._max_length or longest_output(length, self._text.max_length)
 
 
 def _too_long(lengths: np.ndarray, longest: int) -> list[LineTranslation | None]:

@@ -3,9 +3,15 @@
 Times loss and gradient of both in turns and compares the gradients bit for bit:
 
     python tests/benchmarks/loss_gradient.py --tokens 2048 --vocabulary-size 32000
+
+With --memory: the largest memory of the projection, the loss and their gradients, in
+copies of the logits.
+
+    python tests/benchmarks/loss_gradient.py --memory --vocabulary-size 24000
 """
 
 import argparse
+import resource
 import statistics
 import time
 
@@ -56,12 +62,41 @@ def step(loss):
     return gradient
 
 
+def print_copies(tokens, size, width=256):
+    """The peak of a process that computes both, beyond what it had before."""
+    rng = np.random.default_rng(0)
+    table = tf.Variable(rng.normal(size=(size, width)).astype("float32") / 20)
+    hidden = tf.constant(rng.normal(size=(1, tokens, width)).astype("float32"))
+    labels = tf.constant(rng.integers(0, size, (1, tokens)).astype("int32"))
+
+    @tf.function
+    def gradients(hidden, labels):
+        with tf.GradientTape() as tape:
+            tape.watch(hidden)
+            logits = tf.matmul(hidden, table, transpose_b=True)
+            value = tf.reduce_mean(selected(labels, logits))
+        return tape.gradient(value, [hidden, table])
+
+    gradients(hidden[:, :8], labels[:, :8])
+    before = peak()
+    for _ in range(3):
+        gradients(hidden, labels)
+    print(f"{(peak() - before) / (4 * tokens * size):.2f} copies of the logits")
+
+
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--vocabulary-size", type=int, default=8000)
     parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--memory", action="store_true")
     arguments = parser.parse_args()
+    if arguments.memory:
+        return print_copies(arguments.tokens, arguments.vocabulary_size)
     rng = np.random.default_rng(0)
     shape = 1, arguments.tokens
     logits = rng.normal(size=(*shape, arguments.vocabulary_size)).astype("float32")

@@ -12,6 +12,7 @@ from keras_vanilla._checks import check_choice
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
+from keras_vanilla.bulk.journal import NAME as JOURNAL
 from keras_vanilla.bulk.journal import Journal, identity
 from keras_vanilla.bulk.ray_workers import with_ray
 from keras_vanilla.bulk.shard import Shard, ShardTranslator
@@ -60,7 +61,9 @@ def translate_shards(
             translated, or the folder is of another model or search.
     """
     check_choice("engine", engine, ENGINES)
-    folder = Path(folder).absolute()
+    model, folder = Path(model).absolute(), Path(folder).absolute()
+    if not model.exists():
+        raise FileNotFoundError(f"There is no file or folder {model}.")
     shards = _planned(sources, folder)
     with folder_lock(folder / STATE):
         _check_record(model, settings, folder / STATE / RECORD)
@@ -97,8 +100,9 @@ def _planned(sources, folder):
 def _check_record(model, settings, path):
     """Refuses a folder that was begun with another model or search."""
     search = {name: value for name, value in settings.items() if name != "threads"}
-    record = {"model": _digest(Path(model)), "search": search}
-    if not path.exists():
+    record = {"model": _digest(model), "search": search}
+    has_begun = any(path.parent.glob(f"*/{JOURNAL}"))
+    if not has_begun or not path.exists():  # also after an error at the first line
         atomic_write_text(path, json.dumps(record, indent=2))
         return
     begun = json.loads(path.read_text("utf-8"))

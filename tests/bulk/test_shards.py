@@ -166,6 +166,18 @@ def test_another_model_is_refused(sources, out, trained_file, trained_translator
         translate_shards(out.parent / "other.keras", sources, out)
 
 
+def test_a_search_that_was_refused_does_not_bind(sources, out, trained_file):
+    with pytest.raises(ValueError, match="`beam_size`"):
+        translate_shards(trained_file, sources, out, beam_size=0)
+    assert translate_shards(trained_file, sources, out) == (74, 2)
+
+
+def test_a_model_that_does_not_exist_is_named(sources, out):
+    with pytest.raises(FileNotFoundError, match="no file or folder .*nowhere.keras"):
+        translate_shards("nowhere.keras", sources, out)
+    assert not out.exists()
+
+
 def test_two_files_of_one_name_are_refused(sources, out, tmp_path, trained_file):
     (tmp_path / "part-1.txt").touch()
     with pytest.raises(ValueError, match="a name of its own.*part-1.txt"):

@@ -106,6 +106,11 @@ def _add_numbers(command):
         metavar="A",
         help="another segmentation of each text in every epoch, such as 0.2",
     )
+    add(
+        "--robust",
+        action="store_true",
+        help="also train on typos, capitals and things to copy",
+    )
     add("--average-last", type=int, metavar="N", help="epochs to average (5)")
     add(
         "--patience",

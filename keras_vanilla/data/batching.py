@@ -14,6 +14,8 @@ from keras_vanilla._checks import check_integer
 from keras_vanilla.data.bucketing import Plan, Survey, bucket_widths
 from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.filters import PairFilters
+from keras_vanilla.data.mixture import BatchMixture
+from keras_vanilla.data.noise import BESIDE, IN_ALL
 from keras_vanilla.data.padding import BatchPadder
 from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.sampled_ids import SampledIds
@@ -41,6 +43,7 @@ def batches(
     max_length_ratio: float | None = None,
     drop_duplicates: bool = False,
     sampling: float | None = None,
+    noise: bool = False,
 ) -> "Batches":
     """Batches of a corpus, as `Transformer.fit` takes them.
 
@@ -80,6 +83,9 @@ def batches(
         sampling: float. Draw the segmentation of each text anew in every epoch, from
             (seed, step): `alpha` of `Tokenizer.samplers`. None means the best one.
             Pairs are left out, counted and bucketed by their best segmentation.
+        noise: bool. Change some pairs as people write, and have more batches beside
+            those of the corpus, with upper case and with things to copy, all drawn
+            anew in every epoch, from (seed, step): see `keras_vanilla.data.noise`.
     Returns:
         Batches.
     Raises:
@@ -87,8 +93,9 @@ def batches(
         ValueError: if a number is out of its range or above a cache's, `widths` do not
             rise to `max_tokens`, no pair or no batch is left, an id is outside the
             tokenizer's vocabulary, a cache was made with another tokenizer, replicas
-            cannot be split evenly over processes, or `sampling` is asked of a tokenizer
-            without `samplers`.
+            cannot be split evenly over processes, `sampling` is asked of a tokenizer
+            without `samplers`, or `noise` of another one than `Tokenizer`, or without
+            `shuffle`.
     Example:
         train = batches(corpus, tokenizer)
         model.fit(train, epochs=10)
@@ -98,6 +105,8 @@ def batches(
 
     check_corpus("corpus", corpus)
     check_tokenizer(tokenizer, OF_BATCHES)
+    if noise and not shuffle:
+        raise ValueError("`noise` is for endless batches. Received: shuffle=False")
     tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)
     max_tokens = check_integer("max_tokens", max_tokens, 2)
     seed = check_integer("seed", seed, 0)
@@ -122,17 +131,23 @@ def batches(
     report = {reason: list(lines) for reason, lines in corpus.report.items()}
     for reason, lines in survey.left_out.items():
         report[reason] = sorted(report.get(reason, []) + lines)
-    sampled, growth = None, 1.0
-    if sampling is not None:
-        sampled = SampledIds(store, tokenizer, sampling, seed, max_tokens)
-        growth = sampled.growth
-    plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder, growth)
     replicas = replicas_in_force()
+    padders = []
+    for kind in (IN_ALL, *BESIDE) if noise else (None,):
+        sampled, growth = None, 1.0
+        if sampling is not None or noise:
+            sampled = SampledIds(store, tokenizer, sampling, seed, max_tokens, kind)
+            growth = sampled.growth
+        plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder, growth)
+        padders.append(
+            BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled)
+        )
+    shares = [kind.share for kind in BESIDE] if noise else []
     return Batches(
-        BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled),
+        BatchMixture(padders, shares) if noise else padders[0],
         seed=seed if shuffle else None,
         first_step=first_step,
-        tokens_per_epoch=survey.target_tokens,
+        tokens_per_epoch=round(survey.target_tokens * (1 + sum(shares))),
         report=report,
         digest=_digest(
             corpus.digest,
@@ -145,6 +160,7 @@ def batches(
             bool(drop_remainder),
             *filters.settings(),
             *([] if sampling is None else ["sampling", float(sampling)]),
+            *([IN_ALL[:2], *(kind[:2] for kind in BESIDE)] if noise else []),
         ),
         replicas=replicas,
     )
@@ -177,7 +193,7 @@ class Batches:
 
     def __init__(
         self,
-        padder: BatchPadder,
+        padder: BatchPadder | BatchMixture,
         *,
         seed: int | None,
         first_step: int,
@@ -186,7 +202,7 @@ class Batches:
         digest: str,
         replicas: Any,
     ):
-        self.steps_per_epoch = padder.plan.steps_per_epoch
+        self.steps_per_epoch = padder.steps_per_epoch
         self.tokens_per_epoch, self.report = tokens_per_epoch, report
         self.static_shapes = padder.static_shapes
         self.endless, self.digest = seed is not None, digest

@@ -38,6 +38,11 @@ class BatchPadder:
         self.static_shapes, self._replicas = static_shapes, replicas
         self.pad_id, self._start_id = tokenizer.pad_id, tokenizer.start_id
 
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of batches that hold every pair once."""
+        return self.plan.steps_per_epoch
+
     def arrays(
         self, step: int, seed: int | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The ids of a batch in segmentations that are drawn anew for each step."""
+"""The ids of a batch with noise and segmentations that are drawn for each step."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from keras_vanilla.data.id_store import FlatIds, IdShard, IdStore
+from keras_vanilla.data.noise import Noise
+from keras_vanilla.data.noisy_ids import NoisyIds
 from keras_vanilla.tokenizer import TokenizerProtocol
 
 MEASURED = 500  # pairs, to learn how much longer segmentations become
@@ -13,45 +15,53 @@ ROOM = 90  # percent of the pairs that fit into the width that is planned
 
 
 class SampledIds:
-    """Draws other segmentations of the pairs of a step, from (seed, step) alone.
+    """Draws noise and segmentations of the pairs of a step, from (seed, step) alone.
 
-    A segmentation that does not fit into its batch gives way to the ids of the store.
+    A pair that does not fit into its batch gives way to the ids of the store.
 
     Args:
         store: IdStore, the ids of the pairs.
-        tokenizer: Tokenizer, or another one that has `samplers`.
-        alpha: float, as of `Tokenizer.samplers`.
+        tokenizer: Tokenizer, or without noise another one that has `samplers`.
+        alpha: float, as of `Tokenizer.samplers`; None means the best segmentation.
         seed: int.
         max_tokens: int. Longest sequence.
+        noise: Noise, or None.
     Attributes:
         growth: float. How many times as long as in the store a pair becomes, except
             for one pair in ten, which becomes longer.
     Raises:
-        ValueError: if `alpha` is out of its range, or the tokenizer has one
-            segmentation of each text.
+        ValueError: if `alpha` is out of its range, the tokenizer has one segmentation
+            of each text, or noise is asked of another tokenizer.
     """
 
     def __init__(
         self,
         store: IdStore,
         tokenizer: TokenizerProtocol,
-        alpha: float,
+        alpha: float | None,
         seed: int,
         max_tokens: int,
+        noise: Noise | None = None,
     ):
-        self._store, self._samplers = store, samplers(tokenizer, alpha)
+        self._store, self._noise = store, noise
+        self._samplers = (_same, _same) if alpha is None else samplers(tokenizer, alpha)
         self._seed, self._max_tokens = seed, max_tokens
+        self._noisy_ids = None if noise is None else NoisyIds(tokenizer, noise)
         self._sizes = tokenizer.vocabulary_size, tokenizer.target_vocabulary_size
         self.growth = self._measured_growth()
 
     def draw(self, pairs: np.ndarray, step: int, width: int) -> IdStore:
         """The pairs of a step, each of at most `width` ids, as pairs 0, 1, 2, ..."""
-        chance = random.Random(f"{self._seed} {step}")
         most = min(width, self._max_tokens)
+        sides = self._rows(pairs)
+        if self._noisy_ids is not None:
+            chance = random.Random(f"{self._seed} {step} {self._noise.name}")
+            sides = self._noisy_ids(*sides, chance, most)
+        chance = random.Random(f"{self._seed} {step}")
         sides = [
             FlatIds.of([_sampled(row, sampler, chance, most) for row in rows], size)
             for rows, sampler, size in zip(
-                self._rows(pairs), self._samplers, self._sizes, strict=True
+                sides, self._samplers, self._sizes, strict=True
             )
         ]
         return IdStore([IdShard(*sides, np.arange(len(pairs)))], longest=width)
@@ -86,6 +96,10 @@ def samplers(tokenizer: TokenizerProtocol, alpha: float) -> tuple[Callable, Call
             f"as SentencePiece's. Received: a {type(tokenizer).__name__}"
         )
     return tokenizer.samplers(alpha)
+
+
+def _same(ids, chance):
+    return ids
 
 
 def _sampled(row, sampler, chance, most):

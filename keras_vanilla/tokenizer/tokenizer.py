@@ -1,6 +1,7 @@
 """Text to ids and back, by SentencePiece."""
 
 import hashlib
+import itertools
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,12 @@ from keras_vanilla.tokenizer.id_rows import (
     ids_of_text,
 )
 from keras_vanilla.tokenizer.sampling import SegmentationSampler
-from keras_vanilla.tokenizer.special_ids import SpecialIds, load_model, special_ids
+from keras_vanilla.tokenizer.special_ids import (
+    SpecialIds,
+    load_model,
+    special_ids,
+    user_defined_symbols,
+)
 from keras_vanilla.tokenizer.training import learn_vocabulary
 
 if TYPE_CHECKING:
@@ -196,6 +202,12 @@ class Tokenizer:
         return self.source_model == self.target_model
 
     @property
+    def symbols(self) -> list[str]:
+        """The user-defined symbols of both models, such as language tags."""
+        models = self.source_model, self.target_model
+        return sorted(set(itertools.chain(*map(user_defined_symbols, models))))
+
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that decides the ids of a text."""
         models = self.source_model, self.target_model
@@ -229,6 +241,14 @@ class Tokenizer:
         """
         pieces = [self._pieces(row) for row in checked_rows(ids)]
         return self._target.decode(pieces) if pieces else []
+
+    def decode_source(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """The source text of each sequence that `encode` gives, as it is normalised.
+
+        Args:
+            ids: list of lists of int, each with its end.
+        """
+        return self._source.decode([list(map(int, row[:-1])) for row in ids])
 
     def samplers(self, alpha: float) -> tuple[SegmentationSampler, SegmentationSampler]:
         """What draws other segmentations of source ids, and of target ids.

@@ -13,6 +13,7 @@ from keras_vanilla._checks import (
     check_probability,
     refuse_unknown,
 )
+from keras_vanilla.data.noisy_ids import check_gives_texts
 from keras_vanilla.data.sampled_ids import samplers
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.models.transformer import Transformer
@@ -76,6 +77,7 @@ _CHOICES = {
     "recipe": ["auto", "paper"],
     "separate_vocabularies": [False, True],
     "drop_duplicates": [False, True],
+    "robust": [False, True],
 }
 _MAX_TOKENS = 256
 _ARGUMENTS = inspect.signature(Transformer.__init__).parameters
@@ -130,6 +132,7 @@ class TrainingConfig:
         sampling: float. Draw the segmentation of each text anew in every epoch, from
             `seed` and the step: the `alpha` of `Tokenizer.samplers`, such as 0.2; None
             means the best one.
+        robust: bool. Train with noise: see `keras_vanilla.data.noise`.
         average_last: int. Number of last epochs whose weights are averaged.
         patience: int. Number of epochs without a lower validation cross-entropy (or
             without validation, the training's; with `quantize`, without a higher
@@ -169,6 +172,7 @@ class TrainingConfig:
     max_length_ratio: float | None = None
     drop_duplicates: bool = False
     sampling: float | None = None
+    robust: bool = False
     average_last: int = 5
     patience: int | None = None
     seed: int = 0
@@ -203,7 +207,7 @@ class TrainingConfig:
             ValueError: if one of them already has what this config or the other one
                 gives, `max_tokens` is above the model's `max_length`, a new translator
                 is to be frozen or quantised, or the tokenizer has no other
-                segmentations for `sampling`.
+                segmentations for `sampling` or is not a `Tokenizer` for `robust`.
         """
         if translator is not None:
             given = self._given(OF_THE_TRANSLATOR) + ["tokenizer"] * bool(tokenizer)
@@ -227,6 +231,8 @@ class TrainingConfig:
         longest = self._longest(translator and translator.model)
         if self.sampling is not None and tokenizer is not None:
             samplers(tokenizer, self.sampling)
+        if self.robust and tokenizer is not None:
+            check_gives_texts(tokenizer)
         if self.max_tokens is not None and self.max_tokens > longest:
             raise ValueError(
                 "`max_tokens` must be at most the model's `max_length`, "
@@ -279,6 +285,7 @@ class TrainingConfig:
         else:
             rate = f"learning rate {self.learning_rate:g}"
         sampled = "" if self.sampling is None else f", sampling {self.sampling:g}"
+        sampled += ", noise" if self.robust else ""
         frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
         rounded = f", for {self.quantize} files" if self.quantize else ""
         return (

@@ -164,6 +164,7 @@ class TrainingRun:
             max_length_ratio=config.max_length_ratio,
             drop_duplicates=config.drop_duplicates,
             sampling=config.sampling,
+            noise=config.robust,
             **sizes,
         )
         self.validation_batches = None

@@ -7,6 +7,7 @@ import keras
 
 from keras_vanilla._checks import refuse_unknown
 from keras_vanilla.data import ParallelCorpus, TokenCache
+from keras_vanilla.data.noise import lines_with_noise
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
@@ -81,10 +82,9 @@ def untrained(
 def _train_tokenizer(config, corpus):
     if not hasattr(corpus, "sources"):
         raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
-    size = config.vocabulary_size
+    size, sides = config.vocabulary_size, (corpus.sources, corpus.targets)
+    if config.robust:
+        sides = map(lines_with_noise, sides)
     if config.separate_vocabularies:
-        return Tokenizer.train_separate(
-            corpus.sources, corpus.targets, vocabulary_size=size
-        )
-    lines = itertools.chain(corpus.sources, corpus.targets)
-    return Tokenizer.train(lines, vocabulary_size=size)
+        return Tokenizer.train_separate(*sides, vocabulary_size=size)
+    return Tokenizer.train(itertools.chain(*sides), vocabulary_size=size)

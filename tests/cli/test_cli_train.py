@@ -67,6 +67,7 @@ def test_a_command_without_options_has_the_settings_of_a_config():
         (["--clip-norm", "0.5"], {"clip_norm": 0.5}),
         (["--weight-decay", "1e-4"], {"weight_decay": 1e-4}),
         (["--sampling", "0.2"], {"sampling": 0.2}),
+        (["--robust"], {"robust": True}),
         (["--max-length-ratio", "3"], {"max_length_ratio": 3.0}),
         (["--drop-duplicates"], {"drop_duplicates": True}),
     ],

@@ -6,6 +6,7 @@ import pytest
 import sentencepiece
 from marian_texts import SOURCE, learn_models, write_files
 from models import make_model
+from pieces_in_text import encoded_pieces
 from text_form import TextForm
 
 from keras_vanilla import export
@@ -58,7 +59,7 @@ def assert_spans_are_of_the_text(path, translator, code):
         model, ids = translator.model, result["ids"]
         has_text = (ids != model.pad_id) & (ids != model.end_id)
         spans = {tuple(span) for span in result["source_spans"][has_text].tolist()}
-        pieces = peer.encode_as_proto(line.encode()).pieces
+        pieces = encoded_pieces(peer, line.encode())
         allowed = {(len(code) + x.begin, len(code) + x.end) for x in pieces}
         assert spans and spans <= allowed | ({(0, len(code))} if code else set())
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sentencepiece
 import word_reversal
+from pieces_in_text import decoded_pieces, encoded_pieces
 from teacher_forcing import forced_inputs, log_probabilities
 from text_form import TextForm
 from tiers import in_full
@@ -39,13 +40,13 @@ def expected_of(translator, text, ids):
     """Text ends, spans and probabilities of the tokens, none of them from our graph."""
     model, tokenizer = translator.model, translator.tokenizer
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
-    pieces = peer.encode_as_proto(text.encode()).pieces
+    pieces = encoded_pieces(peer, text.encode())
     (source,) = tokenizer.encode([text])
     layer = alignment_layer(model.num_decoder_layers)
     weights = model.attention_weights(forced_inputs(model, source, ids))
     weights = weights[f"decoder/{layer}/cross"][0].mean(axis=0)
     attended = weights[:, : len(pieces)].argmax(axis=1)
-    ends = [p.end for p in peer.decode_ids_as_proto([int(i) for i in ids[:-1]]).pieces]
+    ends = [p.end for p in decoded_pieces(peer, [int(i) for i in ids[:-1]])]
     spans = [[pieces[i].begin, pieces[i].end] for i in attended]
     return ends, spans, np.exp(log_probabilities(model, source, ids))
 

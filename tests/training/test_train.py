@@ -272,6 +272,11 @@ def translator_of(transformer, translator=Translator):
             "`sampling` needs a tokenizer with several.*Received: a WordTokenizer",
         ),
         (
+            lambda: {"tokenizer": WORDS, "robust": True},
+            ValueError,
+            "Noise needs a `Tokenizer`.*Received: a WordTokenizer",
+        ),
+        (
             lambda: {"translator": translator_of(Transformer), "sampling": 0.2},
             ValueError,
             "`sampling` needs a tokenizer with several.*Received: a WordTokenizer",

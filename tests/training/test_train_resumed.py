@@ -154,11 +154,17 @@ def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(stopped, tmp_
         train_more(folder, **more)
 
 
-def test_a_training_with_sampled_segmentations_resumes_exactly(whole, tmp_path):
-    sampled = {"sampling": 0.3}
+@pytest.mark.parametrize(
+    ("sampled", "message"),
+    [
+        ({"sampling": 0.3}, "sampling was 0.3 and is None"),
+        ({"robust": True}, "robust was True and is False"),
+    ],
+)
+def test_a_training_with_drawn_texts_resumes_exactly(whole, tmp_path, sampled, message):
     with pytest.raises(Crash):
         train(tmp_path / "run", stop=True, **sampled)
-    with pytest.raises(FileExistsError, match="sampling was 0.3 and is None"):
+    with pytest.raises(FileExistsError, match=message):
         train(tmp_path / "run")
     resumed = train(tmp_path / "run", **sampled)
     assert_same_weights(resumed, train(tmp_path / "whole", **sampled))

@@ -11,6 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pieces_in_text import decoded_pieces, encoded_pieces
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tiers import in_full
 from tokenizer_files import convert_decoder, convert_encoder, runner
@@ -218,7 +219,7 @@ class Converted:
         ids, count = self.encode(text)
         assert count == len(expected), text
         assert ids == (expected + [self.pad_id] * MAX_IDS)[:MAX_IDS], text
-        pieces = self.peer.encode_as_proto(text.rstrip(b"\0")).pieces
+        pieces = encoded_pieces(self.peer, text.rstrip(b"\0"))
         expected = [[piece.begin, piece.end] for piece in pieces]
         assert self.spans == (expected + [[0, 0]] * MAX_IDS)[:MAX_IDS], text
 
@@ -226,7 +227,7 @@ class Converted:
         ended = ids.index(self.end_id) if self.end_id in ids else len(ids)
         expected = self.peer.decode(ids[:ended]).encode()
         assert self.decode(ids) == expected, ids
-        pieces = self.peer.decode_ids_as_proto(ids[:ended]).pieces
+        pieces = decoded_pieces(self.peer, ids[:ended])
         assert self.ends[:ended] == [piece.end for piece in pieces], ids
         assert set(self.ends[ended:]) <= {len(expected)}
 

@@ -1,0 +1,136 @@
+"""Noise in the pairs of a training: as people write, and with things to copy."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from keras_vanilla.data.things_to_copy import made_thing, plain_thing
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WORDS = re.compile(r"[^\W\d_]+")
+ALONE, IN_PLACE = 0.1, 0.5  # shares of the pairs with a thing to copy
+END = re.compile(r"(.*?)(\W*)", re.DOTALL)  # a sentence, and its last marks
+
+# The texts of a pair, what decides, and words of other texts -> the texts of a pair.
+Change = Callable[[str, str, Random, Sequence[str]], tuple[str, str]]
+
+
+class Noise(NamedTuple):
+    """One kind of noise.
+
+    Fields:
+        name: str. A part of what decides its random numbers.
+        share: float. How many pairs have it, for each pair of the corpus.
+        change: function from the texts of a pair to those with noise.
+    """
+
+    name: str
+    share: float
+    change: Change
+
+
+def as_people_write(
+    source: str, target: str, random: Random, words: Sequence[str]
+) -> tuple[str, str]:
+    """Changes some sources a little; their translations stay what they are.
+
+    One source in twenty is in title case, one has a typo or two, and one has no
+    punctuation.
+    """
+    changes = (_title_case, _with_typos, _without_punctuation)
+    chosen = int(random.random() * 20)
+    if chosen < len(changes):
+        source = changes[chosen](source, random)
+    return source, target
+
+
+def in_upper_case(
+    source: str, target: str, random: Random, words: Sequence[str]
+) -> tuple[str, str]:
+    """The source in capitals."""
+    return source.upper(), target
+
+
+def with_thing_to_copy(
+    source: str, target: str, random: Random, words: Sequence[str]
+) -> tuple[str, str]:
+    """Puts the same thing into both sides, such as a number or an address.
+
+    It takes the place of a word that both sides have once, where there is one, or
+    stands at the beginning or the end of both; one pair in ten is the thing alone.
+    """
+    thing = made_thing(random, words)
+    if random.random() < ALONE:
+        return thing, thing
+    shared = sorted(_once(source) & _once(target))
+    if shared and random.random() < IN_PLACE:
+        word = random.choice(shared)
+        return tuple(_replaced(text, word, thing) for text in (source, target))
+    put = random.choice([_put_first, _put_last, _put_last])
+    gap = random.choice(["", " "])
+    return put(source, thing, gap), put(target, thing, gap)
+
+
+# Beside the pairs of a corpus, whose sources are `as_people_write`: upper case takes
+# several times as many pieces, and a thing to copy some ten, so that both have batches
+# of their own.
+IN_ALL = Noise("people", 1.0, as_people_write)
+BESIDE = (Noise("upper", 0.07, in_upper_case), Noise("copy", 0.15, with_thing_to_copy))
+
+
+def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of one language, and what a vocabulary should have pieces for.
+
+    After every tenth line it is there again in upper case, with a thing to copy.
+    """
+    random = Random(0)
+    for number, line in enumerate(lines):
+        yield line
+        if number % 10 == 0:
+            yield f"{line.upper()} {plain_thing(random, WORDS.findall(line))}"
+
+
+def _title_case(text, random):
+    return re.sub(r"(?<!\S)\w", lambda letter: letter[0].upper(), text)
+
+
+def _without_punctuation(text, random):
+    return re.sub(r"[^\w\s]", "", text)
+
+
+def _with_typos(text, random):
+    """One or two letters that are lost, doubled, swapped or another one."""
+    for _ in range(random.choice([1, 1, 2])):
+        pairs = enumerate(zip(text, text[1:], strict=False))
+        places = [i for i, (one, two) in pairs if (one + two).isalpha()]
+        if not places:
+            return text
+        i = random.choice(places)
+        one, two = text[i : i + 2]
+        typos = two, one + one + two, two + one, random.choice(LETTERS) + two
+        text = text[:i] + random.choice(typos) + text[i + 2 :]
+    return text
+
+
+def _put_first(text, thing, gap):
+    return f"{thing} {text}"
+
+
+def _put_last(text, thing, gap):
+    body, marks = END.fullmatch(text).groups()
+    return f"{body} {thing}{gap}{marks.strip()}".strip()
+
+
+def _once(text):
+    """The numbers and capitalised words that a text has once."""
+    words = re.findall(r"\w+", text)
+    return {
+        word
+        for word in words
+        if words.count(word) == 1 and (word[0].isdigit() or word.istitle())
+    }
+
+
+def _replaced(text, word, thing):
+    return re.sub(rf"\b{re.escape(word)}\b", lambda found: thing, text)

@@ -1,0 +1,241 @@
+import itertools
+import random
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from keras_vanilla.data import ParallelCorpus, TokenCache, batches
+from keras_vanilla.data.noise import (
+    as_people_write,
+    in_upper_case,
+    lines_with_noise,
+    with_thing_to_copy,
+)
+from keras_vanilla.data.things_to_copy import THINGS, made_thing
+from keras_vanilla.tokenizer import Tokenizer, WordTokenizer
+
+NOUNS = "Hund Katze Vogel Mann Frau Kind Baum Haus".split()
+SOURCES = [
+    f"Der {NOUNS[n % 8]} Nummer {n} läuft, {'sehr ' * (n % 5)}schnell."
+    for n in range(400)
+]
+TARGETS = [f"Number {n} runs, {'very ' * (n % 5)}fast." for n in range(400)]
+SETTINGS = {"tokens_per_batch": 600, "noise": True}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return ParallelCorpus(SOURCES, TARGETS)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train([*SOURCES, *TARGETS], vocabulary_size=400)
+
+
+def texts(tokenizer, batch):
+    """The pairs of a batch as text."""
+    inputs, labels, _ = batch
+    rows = [[*row[row != 0]] for row in inputs["source_ids"]]
+    return list(
+        zip(tokenizer.decode_source(rows), tokenizer.decode(labels), strict=True)
+    )
+
+
+def epoch(data, tokenizer, number=0):
+    """The pairs of each batch of an epoch."""
+    steps = data.steps_per_epoch
+    found = itertools.islice(data, number * steps, (number + 1) * steps)
+    return [texts(tokenizer, batch) for batch in found]
+
+
+def same(one, other):
+    pairs = zip(one, other, strict=True)
+    return all(
+        np.array_equal(a["source_ids"], b["source_ids"]) and np.array_equal(x, y)
+        for (a, x, _), (b, y, _) in pairs
+    )
+
+
+def test_each_kind_has_its_share_of_an_epoch(corpus, tokenizer):
+    data = batches(corpus, tokenizer, **SETTINGS)
+    pairs = [
+        pair
+        for number in range(4)
+        for pair in itertools.chain(*epoch(data, tokenizer, number))
+    ]
+    known = dict(zip(SOURCES, TARGETS, strict=True))
+    plain = [source for source, target in pairs if known.get(source) == target]
+    upper = [
+        source for source, _ in pairs if source.upper() == source and "DER" in source
+    ]
+    of_others = {text.upper(): text for text in SOURCES}
+    assert all(known[of_others[source]] in TARGETS for source in upper)
+    copied = [pair for pair in pairs if pair[1] not in TARGETS]
+    each = 4 * len(SOURCES)
+    assert 0.8 < len(plain) / each < 0.95
+    assert 0.05 < len(upper) / each < 0.1
+    assert 0.12 < len(copied) / each < 0.2
+
+
+def test_every_epoch_has_every_pair_of_the_corpus(corpus, tokenizer):
+    data = batches(corpus, tokenizer, **SETTINGS)
+    for number in range(2):
+        steps = range(
+            number * data.steps_per_epoch, (number + 1) * data.steps_per_epoch
+        )
+        counts = Counter(itertools.chain(*map(data.line_numbers, steps)))
+        assert set(counts) == set(range(1, 401))
+        assert sum(counts.values()) == sum(map(len, epoch(data, tokenizer, number)))
+
+
+def test_a_step_is_drawn_from_seed_and_step_alone(corpus, tokenizer, tmp_path):
+    data = batches(corpus, tokenizer, **SETTINGS)
+    steps = data.steps_per_epoch
+    found = list(itertools.islice(data, steps + 9))
+    again = batches(corpus, tokenizer, **SETTINGS)
+    again.start_at(steps - 3)
+    assert same(itertools.islice(again, 12), found[steps - 3 :])
+    other = batches(corpus, tokenizer, seed=1, **SETTINGS)
+    assert not same(itertools.islice(other, 5), found[:5])
+    assert len({other.digest, again.digest, batches(corpus, tokenizer).digest}) == 3
+    (tmp_path / "a").write_text("\n".join(SOURCES), encoding="utf-8")
+    (tmp_path / "b").write_text("\n".join(TARGETS), encoding="utf-8")
+    cache = TokenCache.make(tmp_path / "a", tmp_path / "b", tokenizer, tmp_path / "c")
+    assert same(itertools.islice(batches(cache, tokenizer, **SETTINGS), 9), found[:9])
+
+
+def test_each_epoch_has_noise_of_its_own(corpus, tokenizer):
+    data = batches(corpus, tokenizer, **SETTINGS)
+    changed = [
+        {pair for batch in epoch(data, tokenizer, number) for pair in batch}
+        - set(zip(SOURCES, TARGETS, strict=True))
+        for number in range(2)
+    ]
+    assert len(changed[0] & changed[1]) < len(changed[0]) / 10
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_batches_stay_within_their_tokens(corpus, tokenizer, static):
+    data = batches(
+        corpus, tokenizer, static_shapes=static, max_tokens=60, sampling=0.3, **SETTINGS
+    )
+    found = list(itertools.islice(data, data.steps_per_epoch))
+    assert max(labels.size for _, labels, _ in found) <= 600
+    assert max(inputs["source_ids"].shape[1] for inputs, *_ in found) <= 60
+    shapes = {labels.shape for _, labels, _ in found}
+    assert not static or len(shapes) <= 20
+
+
+def test_one_width_is_one_shape(corpus, tokenizer):
+    data = batches(
+        corpus, tokenizer, static_shapes=True, widths=[64], max_tokens=64, **SETTINGS
+    )
+    found = itertools.islice(data, data.steps_per_epoch)
+    assert {labels.shape for _, labels, _ in found} == {(600 // 64, 64)}
+    assert data.dataset().element_spec[1].shape == (600 // 64, 64)
+
+
+def test_language_tags_stay_at_the_beginning():
+    tagged = [f"<2en> {text}" for text in SOURCES]
+    tokenizer = Tokenizer.train(
+        [*SOURCES, *TARGETS], 400, user_defined_symbols=["<2en>", "<2fr>"]
+    )
+    data = batches(ParallelCorpus(tagged, TARGETS), tokenizer, **SETTINGS)
+    pairs = list(itertools.chain(*epoch(data, tokenizer)))
+    assert all(source.startswith("<2en>") for source, _ in pairs)
+    assert any(source.startswith("<2en> DER") for source, _ in pairs)
+    assert not any("<2en>" in target for _, target in pairs)
+
+
+def test_what_noise_cannot_be_had_with_is_refused(corpus, tokenizer):
+    with pytest.raises(ValueError, match="Noise needs a `Tokenizer`.* a WordTokenizer"):
+        batches(corpus, WordTokenizer.train(SOURCES), noise=True)
+    with pytest.raises(ValueError, match="`noise` is for endless.*shuffle=False"):
+        batches(corpus, tokenizer, noise=True, shuffle=False)
+
+
+def test_people_write_in_title_case_with_typos_and_without_punctuation():
+    text, chance = "Er sagt, daß es (heute) regnet. Don't!", random.Random(3)
+    found = Counter(as_people_write(text, "x", chance, [])[0] for _ in range(2000))
+    assert found.pop(text) > 1600
+    assert 60 < found.pop("Er Sagt, Daß Es (heute) Regnet. Don't!") < 140
+    assert 60 < found.pop("Er sagt daß es heute regnet Dont") < 140
+    assert 60 < sum(found.values()) < 140
+    assert all(abs(len(typo) - len(text)) <= 2 for typo in found)
+
+
+@pytest.mark.parametrize("text", ["", "x", "5 + 5", "…"])
+def test_what_has_no_letters_to_change_is_left(text):
+    chance = random.Random(0)
+    for _ in range(100):
+        assert as_people_write(text, "y", chance, [])[0] in {
+            text,
+            text.upper(),
+            re.sub(r"[+…]", "", text),
+        }
+        source, target = with_thing_to_copy(text, text, chance, [])
+        assert source == target != text
+    assert in_upper_case(text, "y", chance, []) == (text.upper(), "y")
+
+
+def test_the_same_thing_is_in_both_texts():
+    source, target = "Das ist Paris, nicht wahr?", "This is Paris, is it not?"
+    chance, places = random.Random(1), Counter()
+    for _ in range(500):
+        noisy = with_thing_to_copy(source, target, chance, ["Wort", "word"])
+        if noisy[0] == noisy[1]:
+            places["alone"] += 1
+        elif "Paris" not in noisy[0]:
+            thing = noisy[0].removeprefix("Das ist ").removesuffix(", nicht wahr?")
+            assert noisy[1] == f"This is {thing}, is it not?"
+            places["middle"] += 1
+        elif noisy[0].endswith(source):
+            thing = noisy[0].removesuffix(source)
+            assert noisy[1] == thing + target
+            places["first"] += 1
+        else:
+            thing = noisy[0].removeprefix("Das ist Paris, nicht wahr")
+            assert noisy[1] == "This is Paris, is it not" + thing
+            places["last"] += 1
+    assert min(places.values()) > 25 and len(places) == 4, places
+
+
+def test_a_function_word_is_not_replaced():
+    chance = random.Random(0)
+    for _ in range(200):
+        source, target = with_thing_to_copy("er ist in der", "he is in the", chance, [])
+        assert source == target or "er ist in der" in source
+
+
+@pytest.mark.parametrize("make", THINGS)
+def test_things_keep_their_form_in_ids_and_back(make, tokenizer):
+    chance = random.Random(5)
+    made = [make(chance, ["Straße", "garden"]) for _ in range(300)]
+    assert len(set(made)) > 90 and all(text == text.strip() != "" for text in made)
+    assert tokenizer.decode(tokenizer.encode_target(made)) == made
+
+
+def test_things_are_of_every_form():
+    chance = random.Random(0)
+    made = [made_thing(chance, []) for _ in range(500)]
+    for form in (
+        r"\d+",
+        r"\d{4}-\d\d-\d\d",
+        r"https?://[\w.]+(/\w+)*(\?\w+=\w+)?",
+        r"[\w.]+@\w+\.\w+",
+        r"[A-Z]\w+ [A-Z]\w+",
+    ):
+        assert any(re.fullmatch(form, text) for text in made), form
+
+
+def test_the_vocabulary_of_noisy_lines_has_pieces_for_upper_case():
+    lines = list(lines_with_noise(SOURCES))
+    assert [line for line in lines if line in SOURCES] == SOURCES
+    assert len(lines) == 440
+    one, other = Tokenizer.train(SOURCES, 400), Tokenizer.train(lines, 400)
+    upper = [text.upper() for text in SOURCES]
+    lengths = [sum(map(len, each.encode(upper))) for each in (one, other)]
+    assert lengths[1] < 0.9 * lengths[0]

@@ -45,10 +45,10 @@ def open_line_translator(
             SavedModel, or of a folder that `to_ctranslate2` or CTranslate2's converters
             wrote.
         threads: int or None, which leaves it to the library.
-        **search: `beam_size`, `length_penalty` and `max_length`, as of
+        **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as of
             `Translator.translate`; of CTranslate2, whose length penalty divides by
-            length ** length_penalty, also `compute_type`. A `.tflite` file and a
-            SavedModel have their search in them.
+            length ** length_penalty, also `compute_type`, and not `no_loops`. A
+            `.tflite` file and a SavedModel have their search in them.
     Returns:
         A function from a list of str to a `LineTranslation` of each.
     Raises:
@@ -152,7 +152,10 @@ class CTranslate2Lines:
         length_penalty: float = 1.0,
         max_length: int | None = None,
         compute_type: str = "default",
+        no_loops: bool = False,
     ):
+        if no_loops:
+            raise ValueError("CTranslate2 has no `no_loops`. Received: no_loops=True")
         try:
             import ctranslate2
         except ImportError as error:

@@ -26,6 +26,11 @@ def add_search_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--beam-size", type=int, default=1, metavar="K", help="1 is greedy search")
     add("--length-penalty", type=float, metavar="A", help="of the beams (0.6)")
+    add(
+        "--no-loops",
+        action="store_true",
+        help="nothing is said four times in a row, unless the text does",
+    )
 
 
 def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
@@ -40,6 +45,8 @@ def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
         if options.beam_size == 1 and not scored:
             raise ValueError("--length-penalty is for --beam-size above 1.")
         settings["length_penalty"] = options.length_penalty
+    if options.no_loops:
+        settings["no_loops"] = True
     return settings
 
 

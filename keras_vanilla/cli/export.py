@@ -11,6 +11,7 @@ SETTINGS = (
     "form",
     "beam_size",
     "length_penalty",
+    "no_loops",
     "max_bytes",
     "max_source_length",
     "max_length",
@@ -50,6 +51,12 @@ def _add_export(commands):
     add("--form", choices=FORMS, help="what goes in and out (text); or a web site")
     add("--beam-size", type=int, help="1 is greedy search (1)")
     add("--length-penalty", type=float, help="of beam search (0.6)")
+    add(
+        "--no-loops",
+        action="store_true",
+        default=None,
+        help="nothing is said four times in a row, unless the text does",
+    )
     add("--max-bytes", type=int, help="longest text (512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side}, in tokens (128)")

@@ -80,7 +80,9 @@ def _translator(options):
         del settings["beam_size"]
     if options.program is not None:
         if settings:
-            raise ValueError("--beam-size is for MODEL: a --command has its own.")
+            raise ValueError(
+                "Options of the search are for MODEL: a --command has its own."
+            )
         return CommandLines(options.program)
     lines = open_line_translator(options.model, **settings)
     return lambda texts: [translation.text for translation in lines(texts)]

@@ -9,7 +9,9 @@ from keras_vanilla.decoding.beam_past import beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
+from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import first_length, run_loop
+from keras_vanilla.decoding.repetition import repeats
 from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
@@ -28,6 +30,7 @@ def beam_search(
     target_prefix: Tensor | None = None,
     no_repeat_ngram_size: int | None = None,
     return_notes: bool = False,
+    no_loops: bool = False,
 ) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
 
@@ -54,6 +57,8 @@ def beam_search(
         target_prefix: int tensor (B, P) or None, as in `greedy_search`.
         no_repeat_ngram_size: int or None, as in `greedy_search`.
         return_notes: bool. Return notes of each token, as in `greedy_search`.
+        no_loops: bool. No hypothesis says anything four times in a row, unless its
+            source does: one that would leaves its beam to another.
     Returns:
         Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
         row has fewer hypotheses, the last have the score -inf and only pads. With
@@ -71,8 +76,12 @@ def beam_search(
         n_best=beam_size if n_best is None else n_best,
         length_normalization=length_normalization,
         no_repeat_ngram_size=no_repeat_ngram_size,
+        no_loops=no_loops,
     )
-    constraints = Constraints(model, target_prefix, config.no_repeat_ngram_size)
+    may_loop = repeats(source_ids, model.pad_id) if config.no_loops else None
+    constraints = Constraints(
+        model, target_prefix, config.no_repeat_ngram_size, may_loop
+    )
     memory, memory_mask = model.encode(source_ids)
     length, limits = constraints.row_limits(memory_mask, config.max_length)
 
@@ -159,7 +168,7 @@ def _best_continuations(state, logits, constraints):
     best, tokens = (
         ops.reshape(x, (batch, beam_size, most)) for x in (best, tokens)
     )  # (B K, n) -> (B, K, n)
-    added = best - _log_total(logits)
+    added = best - log_total(logits)
     itself = ops.where(ops.equal(ops.arange(most), 0), FIRST, NOTHING)
     ranks = ops.where(
         ops.expand_dims(state["finished"], 2),
@@ -198,14 +207,6 @@ def _best(state, scores, n_best, pad_id):
     ids = ops.where(exists, of_parents(state["ids"], order), pad_id)
     notes = {name: of_parents(x, order) for name, x in state["notes"].items()}
     return ids, scores, notes
-
-
-def _log_total(logits):
-    """(B, K, 1): what is subtracted from logits to make them log-probabilities."""
-    # TensorFlow Lite's own log-softmax operator takes four times as long.
-    maximum = ops.max(logits, axis=-1, keepdims=True)
-    total = ops.sum(ops.exp(logits - maximum), axis=-1, keepdims=True)
-    return ops.log(total) + maximum
 
 
 def _scores(state, score):

@@ -26,11 +26,13 @@ class DecodingConfig:
         no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
             a hypothesis. A target prefix is not a setting: it differs from row to row,
             and is an argument of the searches.
+        no_loops: bool. Nothing is said four times in a row, unless the source does.
     Raises:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
             not an integer of at least 1, `beam_size` is above 1000, `max_length` is
             above 2**31 - 1, `n_best` is above `beam_size`, `length_penalty` is negative
-            or not finite, or `length_normalization` is unknown.
+            or not finite, `length_normalization` is unknown, or `no_loops` is not a
+            bool.
     Example:
         DecodingConfig(beam_size=4, length_penalty=0.6)
     """
@@ -41,6 +43,7 @@ class DecodingConfig:
     n_best: int | None = None
     length_normalization: str = "gnmt"
     no_repeat_ngram_size: int | None = None
+    no_loops: bool = False
 
     def __post_init__(self):
         def keep(name, value):  # NumPy's numbers become Python's
@@ -61,6 +64,8 @@ class DecodingConfig:
                     f"Received: {n_best}"
                 )
             keep("n_best", n_best)
+        check_choice("no_loops", self.no_loops, (False, True))
+        keep("no_loops", bool(self.no_loops))
         check_choice(
             "length_normalization", self.length_normalization, LENGTH_NORMALIZATIONS
         )

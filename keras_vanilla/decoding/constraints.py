@@ -1,4 +1,4 @@
-"""What a hypothesis must begin with, and which n-grams it may not repeat."""
+"""What a hypothesis must begin with, and what it may not repeat."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
+from keras_vanilla.decoding.repetition import looping_tokens
 
 FORBIDDEN = float("-inf")  # the score of a token that may not follow
 
@@ -26,6 +27,9 @@ class Constraints:
             without start and end; shorter rows have pads after their tokens.
         no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
             a hypothesis; only the prefix may repeat one. `end_id` always may follow.
+        may_loop: bool tensor (B,) or None, which means all may. Where it is False,
+            nothing is said four times in a row, see `repetition.looping_tokens`, but by
+            the prefix.
     Call arguments:
         scores: float tensor (B, V) or (B, K, V). Of the next token.
         ids: int32 tensor (B, L) or (B, K, L). The tokens so far, then anything.
@@ -44,7 +48,9 @@ class Constraints:
         model: Any,
         target_prefix: Tensor | None = None,
         no_repeat_ngram_size: int | None = None,
+        may_loop: Tensor | None = None,
     ):
+        self._may_loop = may_loop
         self._model, self._prefix = model, None
         self._ngram_size = no_repeat_ngram_size
         if no_repeat_ngram_size is not None:
@@ -57,7 +63,8 @@ class Constraints:
 
     def __bool__(self) -> bool:
         """Whether there is any."""
-        return self._prefix is not None or self._ngram_size is not None
+        given = self._prefix, self._ngram_size, self._may_loop
+        return any(each is not None for each in given)
 
     def row_limits(
         self, memory_mask: Tensor, max_length: int | None = None
@@ -82,6 +89,8 @@ class Constraints:
         allowed = scores
         if self._ngram_size is not None:
             allowed = _without_repeats(scores, ids, index, self._ngram_size)
+        if self._may_loop is not None:
+            allowed = _without_loops(allowed, ids, index, self._may_loop)
         if self._prefix is None:
             return allowed
         forced = _token_at(self._prefix, index, self._model.pad_id)  # (B,)
@@ -156,6 +165,27 @@ def _token_at(prefix, index, pad_id):
     padded = ops.pad(prefix, ((0, 0), (0, 1)), constant_values=pad_id)
     last = ops.shape(padded)[1] - 1
     return ops.take(padded, ops.minimum(index, last), axis=1)
+
+
+def _without_loops(scores, ids, index, may_loop):
+    """The scores, -inf for tokens that would say something for the fourth time."""
+    shape = ops.shape(scores)
+    tokens = looping_tokens(ops.reshape(ids, (-1, ops.shape(ids)[-1])), index)  # (R, 2)
+    may_loop = ops.broadcast_to(
+        ops.reshape(may_loop, (-1, *[1] * (len(shape) - 2))), shape[:-1]
+    )
+    forbidden = ops.greater_equal(tokens, 0) & ~ops.reshape(may_loop, (-1, 1))
+    rows = ops.expand_dims(ops.arange(ops.shape(tokens)[0], dtype="int32"), 1)
+    places = ops.stack(
+        [ops.broadcast_to(rows, ops.shape(tokens)), ops.maximum(tokens, 0)], axis=-1
+    )
+    # Added: a choice among all the scores would take several times as long.
+    added = ops.scatter(
+        ops.reshape(places, (-1, 2)),
+        ops.reshape(ops.where(forbidden, FORBIDDEN, 0.0), (-1,)),
+        (ops.shape(tokens)[0], shape[-1]),
+    )
+    return scores + ops.cast(ops.reshape(added, shape), scores.dtype)
 
 
 def _without_repeats(scores, ids, index, size):

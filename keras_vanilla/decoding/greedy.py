@@ -6,7 +6,9 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
+from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import decode_token_by_token
+from keras_vanilla.decoding.repetition import repeats
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
 
@@ -18,6 +20,7 @@ def greedy_search(
     target_prefix: Tensor | None = None,
     no_repeat_ngram_size: int | None = None,
     return_notes: bool = False,
+    no_loops: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, taking the most likely token at each step.
 
@@ -40,6 +43,8 @@ def greedy_search(
         no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
             an output, except where the prefix repeats one.
         return_notes: bool. Return the scores, and notes of each token.
+        no_loops: bool. No output says anything four times in a row, unless its source
+            does. Outputs that do not loop anyway stay what they are.
     Returns:
         Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
         length was reached first), then `pad_id`. L is `max_length`, or S + 50 (P if
@@ -53,7 +58,8 @@ def greedy_search(
             is not valid, see `Constraints`.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
-    constraints = Constraints(model, target_prefix, no_repeat_ngram_size)
+    may_loop = repeats(source_ids, model.pad_id) if no_loops else None
+    constraints = Constraints(model, target_prefix, no_repeat_ngram_size, may_loop)
     log_prob = _log_prob_of if constraints else _highest_log_prob
     ids, scores, notes = decode_token_by_token(
         model,
@@ -79,5 +85,5 @@ def _highest_log_prob(logits, chosen):
 
 
 def _log_prob_of(logits, chosen):
-    log_probs = ops.log_softmax(logits)
-    return ops.take_along_axis(log_probs, ops.expand_dims(chosen, 1), axis=1)[:, 0]
+    chosen = ops.take_along_axis(logits, ops.expand_dims(chosen, 1), axis=1)
+    return (chosen - log_total(logits))[:, 0]

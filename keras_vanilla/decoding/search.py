@@ -45,6 +45,7 @@ def run_search(
             target_prefix,
             config.no_repeat_ngram_size,
             return_notes,
+            config.no_loops,
         )
     results = beam_search(
         model,
@@ -57,6 +58,7 @@ def run_search(
         target_prefix=target_prefix,
         no_repeat_ngram_size=config.no_repeat_ngram_size,
         return_notes=return_notes,
+        no_loops=config.no_loops,
     )
     if config.n_best is None:
         results = keras.tree.map_structure(lambda x: x[:, 0], results)

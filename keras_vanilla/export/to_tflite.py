@@ -59,6 +59,7 @@ def tflite(
     oldest_runtime: str = "2.17",
     outputs: Sequence[str] = (),
     shortlist: Shortlist | None = None,
+    no_loops: bool = False,
     **about: str,
 ) -> None:
     """Writes one `.tflite` file with the whole translation inside.
@@ -106,6 +107,9 @@ def tflite(
             is quicker where the vocabulary is large; some translations differ from
             those of the whole vocabulary. For the forms "text" and "ids", and not for
             "int4".
+        no_loops: bool. Nothing is said four times in a row, unless the text does: a
+            translation without loops stays what it is. Not for the forms without a
+            search.
         about: fields of `Description`: `name`, `source_language`, `target_language`,
             `model_license`, `data` and `data_license`, each a str. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
@@ -125,7 +129,9 @@ def tflite(
     refuse_unknown("tflite", about, ABOUT)
     path = Path(path)
     limits = Limits.of_model(translator.model, max_bytes, max_source_length, max_length)
-    decoding = DecodingConfig(beam_size=beam_size, length_penalty=length_penalty)
+    decoding = DecodingConfig(
+        beam_size=beam_size, length_penalty=length_penalty, no_loops=no_loops
+    )
     description = Description(
         **{"name": path.stem, **about},
         form=form,
@@ -139,6 +145,7 @@ def tflite(
         end_id=translator.model.end_id,
         outputs=checked_outputs(outputs, form),
         shortlist=shortlist_size(shortlist, form, quantize),
+        no_loops=decoding.no_loops,
     )
     plan = TfliteExport(
         translator=in_target_language(
@@ -236,10 +243,11 @@ class TfliteExport:
             raise ValueError(
                 f"A TFLite file's name ends with .tflite. Received: {self.path}"
             )
-        if self.form in STEPPED and not self.decoding.is_greedy:
+        if self.form in STEPPED and self.decoding != DecodingConfig():
             raise ValueError(
                 f"A file of the form {self.form!r} leaves the search to the app and "
-                f"takes no `beam_size`. Received: {self.decoding.beam_size}"
+                "takes no `beam_size` or `no_loops`. Received: "
+                f"{self.decoding.beam_size} and {self.decoding.no_loops}"
             )
         if self.quantize == "int4" and self.oldest_runtime == "2.13":
             raise ValueError(

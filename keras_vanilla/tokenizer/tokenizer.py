@@ -274,11 +274,11 @@ class Tokenizer:
         Args:
             ids: list of int, without special ids.
         """
-        return self._source.id_to_piece(list(ids))
+        return self._source.id_to_piece(list(map(int, ids)))
 
     def target_pieces(self, ids: Sequence[int]) -> list[str]:
         """The pieces of target ids; see `source_pieces`."""
-        return self._target.id_to_piece(list(ids))
+        return self._target.id_to_piece(list(map(int, ids)))
 
     def source_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
         """Source ids inside a TensorFlow graph.

@@ -74,6 +74,7 @@ def score(
     lowercase: bool = False,
     tokenized: str | None = None,
     on_too_long: str = "leave_out",
+    no_loops: bool = False,
 ) -> EvaluationResult:
     """BLEU and chrF of the translations of a corpus's sources.
 
@@ -91,6 +92,7 @@ def score(
             tokenizer; None uses sacreBLEU's own tokenizer ("13a").
         on_too_long: "leave_out" pairs whose source has more tokens than the model
             takes, "refuse" them, or "split" every source into sentences.
+        no_loops: bool, as for `Translator.translate`.
     Returns:
         EvaluationResult.
     Raises:
@@ -106,7 +108,11 @@ def score(
         corpus = _without_too_long(corpus, translator)
         on_too_long = "refuse"
     stream = translator.stream(
-        list(corpus.sources), beam_size, length_penalty, on_too_long=on_too_long
+        list(corpus.sources),
+        beam_size,
+        length_penalty,
+        on_too_long=on_too_long,
+        no_loops=no_loops,
     )
     best = [hypotheses[0] for hypotheses in stream]
     translations = [hypothesis.text for hypothesis in best]

@@ -104,6 +104,7 @@ class Translator(keras.Model):
         on_too_long: str = "refuse",
         target_prefix: Sequence[str] | None = None,
         no_repeat_ngram_size: int | None = None,
+        no_loops: bool = False,
     ) -> list[str]:
         """Translates each text.
 
@@ -119,6 +120,8 @@ class Translator(keras.Model):
                 where it is free; best whole words.
             no_repeat_ngram_size: int or None. No sequence of so many pieces occurs
                 twice in a translation.
+            no_loops: bool. Nothing is said four times in a row, unless the text does:
+                a translation without loops stays what it is.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "",
             unless it has a prefix.
@@ -137,6 +140,7 @@ class Translator(keras.Model):
             on_too_long,
             target_prefix=target_prefix,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            no_loops=no_loops,
         )
         best = [hypotheses[0] for hypotheses in stream]
         warn_unfinished([hypothesis.ended for hypothesis in best])
@@ -151,6 +155,7 @@ class Translator(keras.Model):
         max_length: int | None = None,
         target_prefix: Sequence[str] | None = None,
         no_repeat_ngram_size: int | None = None,
+        no_loops: bool = False,
     ) -> list[list[tuple[str, float]]]:
         """The best translations of each text, with their scores.
 
@@ -162,6 +167,7 @@ class Translator(keras.Model):
             max_length: int or None, as for `translate`.
             target_prefix: list of str or None, as for `translate`.
             no_repeat_ngram_size: int or None, as for `translate`.
+            no_loops: bool, as for `translate`.
         Returns:
             For each text a list of (str, float), best first: at most `n_best`, fewer
             where the search found fewer. The score is the log-probability divided by
@@ -180,6 +186,7 @@ class Translator(keras.Model):
             n_best=beam_size if n_best is None else n_best,
             target_prefix=target_prefix,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            no_loops=no_loops,
         )
         n_best_lists = list(stream)
         warn_unfinished([hypotheses[0].ended for hypotheses in n_best_lists])
@@ -200,6 +207,7 @@ class Translator(keras.Model):
         first_number: int = 1,
         target_prefix: Sequence[str] | None = None,
         no_repeat_ngram_size: int | None = None,
+        no_loops: bool = False,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each text, in order, before all texts are done.
 
@@ -219,6 +227,7 @@ class Translator(keras.Model):
             first_number: int. The number of the first text, for errors and warnings.
             target_prefix: list of str or None, as for `translate`.
             no_repeat_ngram_size: int or None, as for `translate`.
+            no_loops: bool, as for `translate`.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
@@ -230,6 +239,7 @@ class Translator(keras.Model):
             max_length=max_length,
             n_best=n_best,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            no_loops=no_loops,
         )
         check_choice("on_too_long", on_too_long, ("refuse", "split"))
         if on_too_long == "split" and n_best is not None:

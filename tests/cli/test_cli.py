@@ -252,6 +252,7 @@ def test_translations_begin_as_asked_and_repeat_nothing(
     for given, settings in (
         (["--target-prefix", "zes"], {"target_prefix": ["zes", "zes"]}),
         (["--no-repeat-ngram-size", "1"], {"no_repeat_ngram_size": 1}),
+        (["--no-loops"], {"no_loops": True}),
     ):
         command = ["translate", loaded_model, "--input", str(path), *given]
         assert main([*command, "--max-length", "9"]) == 0

@@ -50,6 +50,7 @@ def test_numpy_numbers_become_pythons():
         max_length=np.int16(9),
         length_penalty=np.float32(1),
         no_repeat_ngram_size=np.uint8(3),
+        no_loops=np.True_,
     )
     assert config == DecodingConfig(
         beam_size=5,
@@ -57,9 +58,10 @@ def test_numpy_numbers_become_pythons():
         max_length=9,
         length_penalty=1.0,
         no_repeat_ngram_size=3,
+        no_loops=True,
     )
     types = [type(value) for value in dataclasses.astuple(config)]
-    assert types == [int, float, int, int, str, int]
+    assert types == [int, float, int, int, str, int, bool]
     assert hash(config) == hash(dataclasses.replace(config))
 
 

@@ -256,6 +256,10 @@ def test_steps_equal_the_whole_sequence(policy, tolerance, shape):
         [shape["target"] - 1] * shape["batch"], shape["target"] - 1
     )
     whole = array(model(feed))
+    exact = small_model(shape, "float32")
+    exact.set_weights(model.get_weights())
+    # Both are rounded, each in its own way.
+    tolerance += 2 * np.abs(whole - array(exact(feed))).max()
     cache = model.start_cache(*model.encode(feed["source_ids"]), shape["target"] + 1)
     for index in range(shape["target"]):
         logits, cache = model.decode_step(feed["target_ids"][:, index], index, cache)

@@ -251,7 +251,7 @@ def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
     wide = trained_translator.translate_n_best(texts, beam_size=6, **settings)
     gains = [w[0][1] - n[0][1] for w, n in zip(wide, narrow, strict=True)]
     # Where the search is not greedy it may still lose the best; never on the whole.
-    assert sum(gains) >= 0
+    assert sum(gains) >= -1e-4  # float32 sums
     assert [n[0][0] for n in narrow] == trained_translator.translate(texts)
 
 

@@ -236,9 +236,11 @@ class TfliteFile:
 def _decoding(description):
     """The search inside a file that describes itself."""
     if description.beam_size == 1:
-        return DecodingConfig()
+        return DecodingConfig(no_loops=description.no_loops)
     return DecodingConfig(
-        beam_size=description.beam_size, length_penalty=description.length_penalty
+        beam_size=description.beam_size,
+        length_penalty=description.length_penalty,
+        no_loops=description.no_loops,
     )
 
 

@@ -55,6 +55,8 @@ class Description:
             "confidence".
         shortlist: int or None. Number of pieces among which each step chooses; None is
             the whole vocabulary.
+        no_loops: bool. Whether nothing is said four times in a row, unless the text
+            does.
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the
@@ -81,6 +83,7 @@ class Description:
     oldest_runtime: str | None = None
     outputs: list = dataclasses.field(default_factory=list)
     shortlist: int | None = None
+    no_loops: bool = False
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -146,6 +149,8 @@ class Description:
             search = "greedy"
         else:
             search = f"beam {self.beam_size}, length penalty {self.length_penalty}"
+        if self.no_loops:
+            search = f"{search}, without loops"
         if self.shortlist is None:
             return search
         return f"{search}, among {self.shortlist:,} pieces for each text"

@@ -98,6 +98,12 @@ def _add_numbers(command):
         help="with --from, train for .tflite files with these weights",
     )
     add("--label-smoothing", type=float, metavar="P", help="0.1")
+    add(
+        "--r-drop",
+        type=float,
+        metavar="A",
+        help="two passes of each pair, and A times how far they are apart, such as 5",
+    )
     add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
     add("--weight-decay", type=float, metavar="X", help="as of AdamW")
     add(

@@ -9,7 +9,7 @@ from keras_vanilla.data.things_to_copy import made_thing, plain_thing
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORDS = re.compile(r"[^\W\d_]+")
-ALONE, IN_PLACE = 0.1, 0.5  # shares of the pairs with a thing to copy
+ALONE, IN_PLACE = 0.5, 0.5  # shares of the pairs with a thing to copy
 END = re.compile(r"(.*?)(\W*)", re.DOTALL)  # a sentence, and its last marks
 
 # The texts of a pair, what decides, and words of other texts -> the texts of a pair.
@@ -58,11 +58,15 @@ def with_thing_to_copy(
     """Puts the same thing into both sides, such as a number or an address.
 
     It takes the place of a word that both sides have once, where there is one, or
-    stands at the beginning or the end of both; one pair in ten is the thing alone.
+    stands at the beginning or the end of both. Half of the pairs are some things alone,
+    from which copying is learned soonest.
     """
-    thing = made_thing(random, words)
     if random.random() < ALONE:
-        return thing, thing
+        things = made_thing(random, words)
+        while len(things) < len(source) / 2:
+            things += f" {made_thing(random, words)}"
+        return things, things
+    thing = made_thing(random, words)
     shared = sorted(_once(source) & _once(target))
     if shared and random.random() < IN_PLACE:
         word = random.choice(shared)
@@ -76,7 +80,7 @@ def with_thing_to_copy(
 # several times as many pieces, and a thing to copy some ten, so that both have batches
 # of their own.
 IN_ALL = Noise("people", 1.0, as_people_write)
-BESIDE = (Noise("upper", 0.07, in_upper_case), Noise("copy", 0.15, with_thing_to_copy))
+BESIDE = (Noise("upper", 0.1, in_upper_case), Noise("copy", 0.25, with_thing_to_copy))
 
 
 def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:

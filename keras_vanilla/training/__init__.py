@@ -6,7 +6,7 @@ read; what needs more than Keras is loaded when it is asked for.
 
 import importlib
 
-from keras_vanilla.training.loss import SmoothedCrossentropy
+from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import TransformerSchedule, transformer_optimizer
 
@@ -24,6 +24,7 @@ _LAZY = {
 
 __all__ = [
     "Perplexity",
+    "RDropCrossentropy",
     "SmoothedCrossentropy",
     "TokenAccuracy",
     "TokenCrossentropy",

@@ -4,7 +4,7 @@ import keras
 
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.training.loss import SmoothedCrossentropy
+from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import transformer_optimizer
 
@@ -19,6 +19,7 @@ def compile_for_training(
     weight_decay: float = 0.0,
     learning_rate: float | None = None,
     quantize: str | None = None,
+    r_drop: float = 0.0,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
 
@@ -37,6 +38,8 @@ def compile_for_training(
         weight_decay: float. See `transformer_optimizer`.
         learning_rate: float. A constant rate instead of the paper's schedule.
         quantize: "int8", "int4" or None.
+        r_drop: float. Above 0, the loss is `RDropCrossentropy` with this `alpha`, which
+            needs batches with every pair twice.
     Raises:
         ValueError: if a value is out of its range, `clip_norm`, `weight_decay` or
             `learning_rate` is given beside an optimizer, or `warmup_steps` beside
@@ -48,9 +51,12 @@ def compile_for_training(
         optimizer = transformer_optimizer(
             model.d_model, warmup_steps, clip_norm, weight_decay, learning_rate
         )
+    loss = SmoothedCrossentropy(label_smoothing, pad_id=model.pad_id)
+    if r_drop:
+        loss = RDropCrossentropy(r_drop, label_smoothing, pad_id=model.pad_id)
     model.compile(
         optimizer=optimizer,
-        loss=SmoothedCrossentropy(label_smoothing, pad_id=model.pad_id),
+        loss=loss,
         metrics=[
             TokenCrossentropy(pad_id=model.pad_id),
             TokenAccuracy(pad_id=model.pad_id),

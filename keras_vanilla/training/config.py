@@ -69,6 +69,7 @@ _LOWEST_NUMBER = {
     "weight_decay": 0,
     "learning_rate": 0,
     "sampling": 0,
+    "r_drop": 0,
     "max_length_ratio": 1,
 }
 _CHOICES = {
@@ -121,6 +122,9 @@ class TrainingConfig:
             then 5 epochs, a learning rate of 2e-4 and a patience of 2.
         epochs: int.
         label_smoothing: float.
+        r_drop: float. Weight of how far two passes of a pair are apart, see
+            `RDropCrossentropy`, such as 5; a step then takes twice as long. 0 means one
+            pass.
         clip_norm: float. Largest norm of all gradients together; 0 means any.
         weight_decay: float. Share of each weight, times the learning rate, that is
             subtracted at each step.
@@ -144,7 +148,7 @@ class TrainingConfig:
     Raises:
         TypeError: if there is no such value.
         ValueError: if a value is out of its range, `warmup_steps` is given beside
-            `learning_rate`, or everything is frozen.
+            `learning_rate`, `r_drop` beside `micro_batches`, or everything is frozen.
     Example:
         >>> config = TrainingConfig(epochs=3).resolve(pairs=50_000)
         >>> config.epochs, config.warmup_steps, config.preset
@@ -166,6 +170,7 @@ class TrainingConfig:
     quantize: str | None = None
     epochs: int | None = None
     label_smoothing: float = 0.1
+    r_drop: float = 0.0
     clip_norm: float = 0.0
     weight_decay: float = 0.0
     max_tokens: int | None = None
@@ -191,6 +196,12 @@ class TrainingConfig:
                 checked[field.name] = _checked(field.name, value)
         vars(self).update(checked)  # frozen for everybody else
         refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
+        if self.r_drop and self.micro_batches > 1:
+            raise ValueError(
+                "`r_drop` compares the two passes of a pair, which `micro_batches` may "
+                f"separate. Received: r_drop={self.r_drop} and "
+                f"micro_batches={self.micro_batches}"
+            )
 
     @classmethod
     def names(cls) -> list[str]:
@@ -287,6 +298,7 @@ class TrainingConfig:
         sampled = "" if self.sampling is None else f", sampling {self.sampling:g}"
         sampled += ", noise" if self.robust else ""
         frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
+        sampled += f", R-Drop {self.r_drop:g}" if self.r_drop else ""
         rounded = f", for {self.quantize} files" if self.quantize else ""
         return (
             f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "

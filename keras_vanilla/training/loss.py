@@ -5,7 +5,7 @@ import warnings
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer, check_probability
+from keras_vanilla._checks import check_integer, check_number, check_probability
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution.steps.loss_share import replica_share
@@ -99,6 +99,52 @@ class SmoothedCrossentropy(keras.losses.Loss):
                 stacklevel=2,
             )
         return cls(**config)
+
+
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class RDropCrossentropy(SmoothedCrossentropy):
+    """The smoothed cross-entropy, and how far two passes of a pair are apart.
+
+        loss = (CE_1 + CE_2) / 2 + alpha / 4 (KL(p_1 || p_2) + KL(p_2 || p_1))
+
+    per token: half of the formula of the source. The batch has every pair twice, one
+    after the other, as `Batches.twice` gives it; dropout makes two passes of them.
+
+    Args:
+        alpha: float, at least 0. Weight of the divergence; the source's is 5.
+        label_smoothing: float, as of `SmoothedCrossentropy`.
+        pad_id: int. The same.
+        name: str.
+    Call arguments:
+        y_true: int tensor (2 B, T) of labels.
+        y_pred: float tensor (2 B, T, V) of logits.
+        sample_weight: non-negative tensor (2 B, T), or None.
+    Returns:
+        Float32 scalar.
+    Raises:
+        ValueError: as `SmoothedCrossentropy`.
+    Source: Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks".
+    """
+
+    def __init__(
+        self,
+        alpha: float = 5.0,
+        label_smoothing: float = 0.1,
+        pad_id: int = 0,
+        name: str = "r_drop_crossentropy",
+    ):
+        super().__init__(label_smoothing, pad_id, name)
+        self.alpha = check_number("alpha", alpha, 0)
+
+    def call(self, y_true, y_pred):
+        losses = super().call(y_true, y_pred)
+        both = ops.reshape(y_pred, (-1, 2, *ops.shape(y_pred)[1:]))  # (B, 2, T, V)
+        one, other = ops.unstack(ops.log_softmax(both), num=2, axis=1)
+        divergence = ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)
+        return losses + self.alpha / 4 * ops.repeat(divergence, 2, axis=0)
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "alpha": self.alpha}
 
 
 def _nan_at_wrong_labels(weights, labels, size):

@@ -124,6 +124,7 @@ class TrainingRun:
             config.weight_decay,
             config.learning_rate if self.optimizer is None else None,
             config.quantize,
+            config.r_drop,
         )
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
 
@@ -170,6 +171,13 @@ class TrainingRun:
         self.validation_batches = None
         if self.validation is not None:
             self._make_validation_batches(sizes)
+        if config.r_drop:
+            self._take_every_pair_twice()
+
+    def _take_every_pair_twice(self):
+        self.batches = self.batches.twice()
+        if self.validation_batches is not None:  # without dropout they are the same
+            self.validation_batches = self.validation_batches.twice()
 
     def _make_validation_batches(self, sizes):
         """Pairs that they leave out, such as those too long, are not translated."""

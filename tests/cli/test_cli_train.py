@@ -68,6 +68,7 @@ def test_a_command_without_options_has_the_settings_of_a_config():
         (["--weight-decay", "1e-4"], {"weight_decay": 1e-4}),
         (["--sampling", "0.2"], {"sampling": 0.2}),
         (["--robust"], {"robust": True}),
+        (["--r-drop", "5"], {"r_drop": 5.0}),
         (["--max-length-ratio", "3"], {"max_length_ratio": 3.0}),
         (["--drop-duplicates"], {"drop_duplicates": True}),
     ],

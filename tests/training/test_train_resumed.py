@@ -159,6 +159,7 @@ def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(stopped, tmp_
     [
         ({"sampling": 0.3}, "sampling was 0.3 and is None"),
         ({"robust": True}, "robust was True and is False"),
+        ({"r_drop": 2.0}, "r_drop was 2.0 and is 0.0"),
     ],
 )
 def test_a_training_with_drawn_texts_resumes_exactly(whole, tmp_path, sampled, message):

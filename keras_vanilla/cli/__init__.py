@@ -8,6 +8,7 @@ from keras_vanilla._version import __version__
 from keras_vanilla.cli import (
     convert,
     describe,
+    distil,
     evaluate,
     export,
     plot,
@@ -75,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     for module in (
         quickstart,
         train,
+        distil,
         translate,
         evaluate,
         convert,

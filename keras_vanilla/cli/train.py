@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+from typing import TYPE_CHECKING
 
 from keras_vanilla.cli.console import add_command, say
 from keras_vanilla.cli.corpora import (
@@ -11,6 +12,10 @@ from keras_vanilla.cli.corpora import (
     add_validation_options,
 )
 
+if TYPE_CHECKING:
+    from keras_vanilla.training.config import TrainingConfig
+    from keras_vanilla.training.run_folder import RunFolder
+
 
 def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
@@ -18,6 +23,11 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add_corpus_options(command, shards=True)
     add_cache_option(command)
     add_validation_options(command)
+    add_training_options(command)
+
+
+def add_training_options(command: argparse.ArgumentParser) -> None:
+    """Adds what says how to train, and into which folder."""
     _add_output(command)
     _add_model(command)
     _add_numbers(command)
@@ -168,14 +178,35 @@ def _add_devices(command):
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from keras_vanilla.distribution.strategies import strategy
+    start(checked(options), options)
+
+
+def checked(
+    options: argparse.Namespace,
+) -> tuple["TrainingConfig", TrainingInput, "RunFolder"]:
+    """What the options say, before anything is read or written."""
     from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
 
     names = [name for name in TrainingConfig.names() if hasattr(options, name)]
     config = TrainingConfig(**{name: getattr(options, name) for name in names})
     given = TrainingInput(options)
-    folder = RunFolder(options.output, options.overwrite)
+    return config, given, RunFolder(options.output, options.overwrite)
+
+
+def start(
+    training: tuple["TrainingConfig", TrainingInput, "RunFolder"],
+    options: argparse.Namespace,
+) -> None:
+    """Trains, from the beginning or the last snapshot.
+
+    Args:
+        training: what `checked` gives.
+        options: the same as there.
+    """
+    from keras_vanilla.distribution.strategies import strategy
+
+    config, given, folder = training
     with strategy(options.strategy), folder:
         given.read(config, folder)
         _train(config, folder, given, options.allow_changed)

@@ -1,0 +1,103 @@
+"""`keras-vanilla distil`: from a teacher and lines to a trained student."""
+
+import numpy as np
+import pytest
+
+from keras_vanilla import bulk
+from keras_vanilla.cli import main, train
+from keras_vanilla.translation import Translator
+
+
+@pytest.fixture
+def lines(tmp_path, unseen_sentences):
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"{line}\n" for line in unseen_sentences[:60]))
+    return path
+
+
+@pytest.fixture
+def called(monkeypatch, tmp_path):
+    """What is translated and trained on, without a model."""
+    calls = []
+
+    def translate_shards(*arguments, progress, **settings):
+        calls.append((*arguments, settings))
+        return 60, 0
+
+    monkeypatch.setattr(bulk, "translate_shards", translate_shards)
+    monkeypatch.setattr(train, "start", lambda training, options: calls.append(options))
+    return calls
+
+
+def distil(teacher, lines, *options):
+    output = str(lines.parent / "student")
+    return main(
+        ["distil", str(teacher), "--source", str(lines), "--output", output, *options]
+    )
+
+
+@pytest.mark.full
+def test_a_student_learns_what_its_teacher_says(
+    lines, trained_file, trained_translator, tmp_path, capfd
+):
+    options = "--preset tiny --epochs 2 --seed 3 --vocabulary-size 290".split()
+    assert distil(trained_file, lines, *options) == 0
+    said = (tmp_path / "student-translations/lines.txt").read_text().splitlines()
+    sources = lines.read_text().splitlines()
+    assert said == trained_translator.translate(sources, beam_size=5)
+    assert "60 lines of the teacher are in" in capfd.readouterr().err
+    student = Translator.load(tmp_path / "student/translator.keras")
+    other = ["train", "--source", str(lines), "--target"]
+    other += [str(tmp_path / "student-translations/lines.txt")]
+    assert main([*other, "--output", str(tmp_path / "other"), *options]) == 0
+    same = Translator.load(tmp_path / "other/translator.keras")
+    for one, two in zip(
+        student.model.get_weights(), same.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+    capfd.readouterr()
+    assert distil(trained_file, lines, *options) == 1
+    assert "finished" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("teacher", "options", "settings"),
+    [
+        ("a.keras", [], {"beam_size": 5}),
+        ("a.keras", ["--beam-size", "1"], {"beam_size": 1}),
+        ("a.tflite", [], {}),
+        ("a.tflite", ["--beam-size", "4"], {"beam_size": 4}),  # the library refuses
+    ],
+)
+def test_the_teacher_is_asked_for_beams_where_it_takes_them(
+    teacher, options, settings, lines, called, tmp_path
+):
+    folder = str(tmp_path / "said")
+    assert distil(teacher, lines, *options, "--translations", folder) == 0
+    (model, sources, output, received), trained = called
+    assert (model, sources, str(output)) == (teacher, [str(lines)], folder)
+    assert received == settings
+    assert trained.target == [str(tmp_path / "said/lines.txt")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--preset", "huge"], "`preset` must be one of"),
+        (["--validation-source", "a"], "go together"),
+    ],
+)
+def test_what_cannot_be_trained_is_found_before_anything_is_translated(
+    options, message, lines, called, capfd
+):
+    assert distil("a.keras", lines, *options) == 1
+    assert message in capfd.readouterr().err and not called
+
+
+def test_a_folder_with_something_else_is_refused_before_anything_is_translated(
+    lines, called, capfd
+):
+    (lines.parent / "student").mkdir()
+    (lines.parent / "student/thesis.txt").write_text("mine")
+    assert distil("a.keras", lines) == 1
+    assert "student" in capfd.readouterr().err and not called

@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 
+from keras_vanilla.data import compression
 from keras_vanilla.data.compression import opened
 from keras_vanilla.data.lines import Lines, count_lines
 
@@ -73,3 +74,34 @@ def test_what_reads_zst_files_is_named_where_it_is_missing(tmp_path, monkeypatch
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match="Python 3.14 or the package zstandard.*pip"):
         text_of(tmp_path / "text.zst")
+
+
+WHOLE = {".gz": gzip.decompress, ".xz": lzma.decompress, ".txt": bytes}
+
+
+@pytest.mark.parametrize("suffix", [*WHOLE, ".zst"])
+def test_what_is_written_is_what_other_programs_read(tmp_path, suffix):
+    whole = WHOLE.get(suffix)
+    if suffix == ".zst":
+        whole = pytest.importorskip("zstandard").ZstdDecompressor().decompressobj()
+        whole = whole.decompress
+    path, again = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    for each in (path, again):
+        with compression.compressed(each) as file:
+            file.write(TEXT[:1000])
+            file.write(TEXT[1000:])
+    assert whole(path.read_bytes()) == text_of(path) == TEXT
+    assert path.read_bytes() == again.read_bytes()
+    with pytest.raises(FileExistsError), compression.compressed(path):
+        pass
+    assert text_of(path) == TEXT
+
+
+def test_a_zst_file_is_not_written_without_a_package(tmp_path, monkeypatch):
+    for name in ("zstandard", "compression"):
+        monkeypatch.setitem(sys.modules, name, None)
+    path = tmp_path / "a.zst"
+    with pytest.raises(ImportError, match=r"pip install zstandard"):
+        with compression.compressed(path):
+            pass
+    assert not path.exists()

@@ -22,7 +22,8 @@ class NoisyIds:
     Call arguments:
         sources, targets: integer arrays, one for each pair, each with its end.
         random: `random.Random`, which decides the result.
-        most: int. A pair that becomes longer than this stays as it is.
+        most: int. A pair that becomes longer than this stays as it is, and so does one
+            with unknown text.
     Returns:
         As many sources and targets.
     Raises:
@@ -44,20 +45,26 @@ class NoisyIds:
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         texts = self._tokenizer.decode_source(sources), self._tokenizer.decode(targets)
         words = WORDS.findall(" ".join(itertools.chain(*texts)))
-        pairs = [self._noisy(*pair, random, words) for pair in zip(*texts, strict=True)]
-        noisy_sources, noisy_targets = map(list, zip(*pairs, strict=True))
+        sources, targets = list(sources), list(targets)
+        changed, pairs = [], []
+        for row, pair in enumerate(zip(*texts, strict=True)):
+            noisy = self._noisy(*pair, random, words)
+            if noisy != pair and self._is_whole(sources[row], targets[row]):
+                changed.append(row)
+                pairs.append(noisy)
         new = (
-            self._tokenizer.encode(noisy_sources),
-            self._tokenizer.encode_target(noisy_targets),
+            self._tokenizer.encode([source for source, _ in pairs]),
+            self._tokenizer.encode_target([target for _, target in pairs]),
         )
-        rows = [
-            noisy if max(map(len, noisy)) <= most else plain
-            for noisy, plain in zip(
-                zip(*new, strict=True), zip(sources, targets, strict=True), strict=True
-            )
-        ]
-        sources, targets = zip(*rows, strict=True)
-        return list(map(np.asarray, sources)), list(map(np.asarray, targets))
+        for row, *noisy in zip(changed, *new, strict=True):
+            if max(map(len, noisy)) <= most:
+                sources[row], targets[row] = map(np.asarray, noisy)
+        return sources, targets
+
+    def _is_whole(self, source, target):
+        """Whether the texts of ids are whole: nothing in them is unknown."""
+        unknown = self._tokenizer.unknown_id
+        return unknown not in source and unknown not in target
 
     def _noisy(self, source, target, random, words):
         """The pair with noise, each side after its symbols."""
@@ -67,7 +74,8 @@ class NoisyIds:
             for text, head in zip((source, target), heads, strict=True)
         ]
         noisy = self._change(*bodies, random, words)
-        return [head + body for head, body in zip(heads, noisy, strict=True)]
+        source, target = (h + body for h, body in zip(heads, noisy, strict=True))
+        return source, target
 
 
 def check_gives_texts(tokenizer: object) -> None:

@@ -1,3 +1,4 @@
+import io
 import itertools
 import random
 import re
@@ -5,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.data.noise import (
@@ -136,6 +138,36 @@ def test_one_width_is_one_shape(corpus, tokenizer):
     found = itertools.islice(data, data.steps_per_epoch)
     assert {labels.shape for _, labels, _ in found} == {(600 // 64, 64)}
     assert data.dataset().element_spec[1].shape == (600 // 64, 64)
+
+
+def test_a_pair_with_unknown_text_stays_as_it_is():
+    def no_bytes(lines):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            vocab_size=200,
+            hard_vocab_limit=False,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+        )
+        return Tokenizer(model.getvalue())
+
+    tokenizer = no_bytes([*SOURCES, *TARGETS])
+    odd = [f"{text} 猫" if n % 2 else text for n, text in enumerate(SOURCES)]
+    data = batches(ParallelCorpus(odd, TARGETS), tokenizer, **SETTINGS)
+    expected = {tuple(ids) for ids in tokenizer.encode(odd[1::2])}
+    found = [
+        tuple(row[row != 0].tolist())
+        for inputs, *_ in itertools.islice(data, data.steps_per_epoch)
+        for row in inputs["source_ids"]
+    ]
+    unknown = [ids for ids in found if 1 in ids]
+    assert expected <= set(found)
+    # Beside them are only things to copy that this tokenizer does not know.
+    assert sum(ids in expected for ids in unknown) > 0.7 * len(unknown)
 
 
 def test_language_tags_stay_at_the_beginning():

@@ -169,39 +169,31 @@ def _token_at(prefix, index, pad_id):
 
 def _without_loops(scores, ids, index, may_loop):
     """The scores, -inf for tokens that would say something for the fourth time."""
-    shape = ops.shape(scores)
-    tokens = looping_tokens(ops.reshape(ids, (-1, ops.shape(ids)[-1])), index)  # (R, 2)
-    may_loop = ops.broadcast_to(
-        ops.reshape(may_loop, (-1, *[1] * (len(shape) - 2))), shape[:-1]
-    )
-    forbidden = ops.greater_equal(tokens, 0) & ~ops.reshape(may_loop, (-1, 1))
-    rows = ops.expand_dims(ops.arange(ops.shape(tokens)[0], dtype="int32"), 1)
-    places = ops.stack(
-        [ops.broadcast_to(rows, ops.shape(tokens)), ops.maximum(tokens, 0)], axis=-1
-    )
-    # Added: a choice among all the scores would take several times as long.
-    added = ops.scatter(
-        ops.reshape(places, (-1, 2)),
-        ops.reshape(ops.where(forbidden, FORBIDDEN, 0.0), (-1,)),
-        (ops.shape(tokens)[0], shape[-1]),
-    )
-    return scores + ops.cast(ops.reshape(added, shape), scores.dtype)
+    tokens = looping_tokens(ops.reshape(ids, (-1, ops.shape(ids)[-1])), index)
+    beams = ops.shape(tokens)[0] // ops.shape(may_loop)[0]
+    may_loop = ops.expand_dims(ops.repeat(may_loop, beams, axis=0), 1)  # (R, 1)
+    forbidden = ops.greater_equal(tokens, 0) & ops.logical_not(may_loop)
+    return _without(scores, ops.maximum(tokens, 0), forbidden)
 
 
 def _without_repeats(scores, ids, index, size):
     """The scores, -inf for tokens that would complete an n-gram for a second time."""
-    shape = ops.shape(scores)
-    scores = ops.reshape(scores, (-1, shape[-1]))  # (R, V)
     ids = ops.reshape(ids, (-1, ops.shape(ids)[-1]))  # (R, L)
-    repeats = _ends_same_ngram(ids, index, size)
-    rows = ops.expand_dims(ops.arange(ops.shape(ids)[0], dtype="int32"), 1)
-    places = ops.stack([ops.broadcast_to(rows, ops.shape(ids)), ids], axis=-1)
-    # Added, so that the order of equal places is of no account.
-    added = ops.cast(ops.where(repeats, FORBIDDEN, 0.0), scores.dtype)
-    scores = ops.scatter_update(
-        scores, ops.reshape(places, (-1, 2)), ops.reshape(added, (-1,)), "add"
+    return _without(scores, ids, _ends_same_ngram(ids, index, size))
+
+
+def _without(scores, tokens, forbidden):
+    """The scores, -inf at some tokens of each row: ids (R, N), bools (R, N)."""
+    shape = ops.shape(scores)  # (B, V) or (B, K, V), R rows
+    rows, size = ops.shape(tokens)[0], shape[-1]
+    places = ops.expand_dims(ops.arange(rows, dtype="int32"), 1) * size + tokens
+    # Added: a choice among all the scores would take several times as long.
+    added = ops.scatter(
+        ops.reshape(places, (-1, 1)),
+        ops.reshape(ops.where(forbidden, FORBIDDEN, 0.0), (-1,)),
+        (rows * size,),
     )
-    return ops.reshape(scores, shape)
+    return scores + ops.cast(ops.reshape(added, shape), scores.dtype)
 
 
 def _ends_same_ngram(ids, index, size):

@@ -6,7 +6,7 @@ from keras import ops
 from keras_vanilla._types import Tensor
 
 TIMES = 4  # in a row: people say something three times, four times is a loop
-LONGEST = 10  # tokens of what is repeated
+LONGEST = 16  # tokens of what is repeated
 NONE = -1  # no token
 
 # Row p - 1 has the places, counted back from the newest token, whose tokens are those p
@@ -25,7 +25,7 @@ def looping_tokens(ids: Tensor, index: Tensor) -> Tensor:
         ids: int32 tensor (R, L). The tokens so far, then anything.
         index: int32 scalar. Number of tokens so far.
     Returns:
-        Int32 tensor (R, 2): there are never more than two; -1 where there is none.
+        Int32 tensor (R, LONGEST): the token that each length would repeat, or -1.
     """
     back = np.arange(1, _SPAN + LONGEST + 1, dtype="int32")
     newest = ops.take(ids, ops.maximum(index - back, 0), axis=1)  # (R, span + periods)
@@ -36,13 +36,7 @@ def looping_tokens(ids: Tensor, index: Tensor) -> Tensor:
     )
     long_enough = ops.greater_equal(index, TIMES * _PERIODS[:, 0].astype("int32") - 1)
     loops = ops.logical_and(ops.all(same, axis=2), long_enough)  # (R, periods)
-    tokens = newest[:, :LONGEST]  # p places before the next token
-    # Two periods of which one is at most three times the other are a common one.
-    highest = ops.max(ops.where(loops, tokens, NONE), axis=1)
-    largest = np.iinfo("int32").max
-    lowest = ops.min(ops.where(loops, tokens, largest), axis=1)
-    lowest = ops.where(ops.equal(lowest, largest), NONE, lowest)
-    return ops.stack([lowest, highest], axis=1)
+    return ops.where(loops, newest[:, :LONGEST], NONE)
 
 
 def repeats(ids: Tensor, pad_id: int) -> Tensor:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import tensorflow as tf
+from checks import randomize
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Transformer, Translator
@@ -252,7 +253,6 @@ def test_translations_begin_as_asked_and_repeat_nothing(
     for given, settings in (
         (["--target-prefix", "zes"], {"target_prefix": ["zes", "zes"]}),
         (["--no-repeat-ngram-size", "1"], {"no_repeat_ngram_size": 1}),
-        (["--no-loops"], {"no_loops": True}),
     ):
         command = ["translate", loaded_model, "--input", str(path), *given]
         assert main([*command, "--max-length", "9"]) == 0
@@ -261,6 +261,23 @@ def test_translations_begin_as_asked_and_repeat_nothing(
             texts, max_length=9, **settings
         )
         assert translations != trained_translator.translate(texts, max_length=9)
+
+
+@pytest.mark.full
+def test_a_translation_has_no_loop_where_none_is_wanted(
+    trained_translator, tmp_path, capfd
+):
+    tokenizer = trained_translator.tokenizer
+    size = tokenizer.vocabulary_size
+    model = Transformer.from_preset("tiny", source_vocabulary_size=size)
+    path = tmp_path / "random.keras"  # it says the same again and again
+    looping = Translator(tokenizer, randomize(model, seed=3))
+    looping.save(path)
+    text = "one two three"
+    assert main(["translate", str(path), text, "--no-loops"]) == 0
+    without = capfd.readouterr().out.splitlines()
+    assert without == looping.translate([text], no_loops=True)
+    assert without != looping.translate([text])
 
 
 @pytest.mark.full

@@ -1,6 +1,7 @@
 """The same weights give the same numbers on every backend, without TensorFlow too."""
 
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -60,12 +61,13 @@ def tensorflow(tmp_path_factory):
 
 def test_the_probe_moves_every_weight_and_its_ids_vary(tensorflow):
     """What is compared below is worth comparing."""
-    for name, value in tensorflow.items():
-        if name.startswith("trained/"):
-            before = tensorflow[name.replace("trained/", "weights/")]
-            assert np.abs(value - before).max() > 1e-3 or name.endswith("key/bias"), (
-                name
-            )
+    names = [name for name in tensorflow if name.startswith("weights/")]
+    assert names
+    for name in names:
+        for before, after in itertools.pairwise(("weights/", "trained/", "taught/")):
+            value = tensorflow[name.replace("weights/", after)]
+            moved = value - tensorflow[name.replace("weights/", before)]
+            assert np.abs(moved).max() > 1e-3 or name.endswith("key/bias"), name
     for name in ("ids/greedy", "ids/beam/eager", "ids/sample"):
         assert len(np.unique(tensorflow[name])) > 3
     assert tensorflow["ids/seeds"].all()

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.bulk.line_translators import LineTranslation, open_line_translator
+from keras_vanilla.bulk.line_translation import LineTranslation
+from keras_vanilla.bulk.line_translators import open_line_translator
 
 
 class BulkTranslator:

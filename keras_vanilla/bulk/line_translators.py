@@ -1,18 +1,20 @@
-"""What translates lines: `.keras` and `.tflite` files, SavedModels, CTranslate2."""
+"""What translates lines: models of four kinds, ensembles of them, and programs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_vanilla._checks import check_integer
 from keras_vanilla._types import PathLike
+from keras_vanilla.bulk.line_command import LineCommand
+from keras_vanilla.bulk.line_translation import LineTranslation
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop.ctranslate2_text import CTranslate2Text
-from keras_vanilla.translation import Translator
+from keras_vanilla.translation import Translator, ensemble
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
@@ -20,35 +22,25 @@ NO_END = "the translation reached its longest length without an end"
 CTRANSLATE2_TOKENS = 2048  # per batch: enough for two cores
 
 
-class LineTranslation(NamedTuple):
-    """One line's translation.
-
-    Fields:
-        text: str; empty where the line cannot be translated.
-        problem: str or None. Why it cannot be, or that it has no end.
-    """
-
-    text: str
-    problem: str | None = None
-
-
 LineTranslator = Callable[[Sequence[str]], list[LineTranslation]]
+LineModel = PathLike | Sequence[PathLike] | LineCommand
 
 
 def open_line_translator(
-    model: PathLike, *, threads: int | None = None, **search: Any
+    model: LineModel, *, threads: int | None = None, **search: Any
 ) -> LineTranslator:
     """Opens a model that translates lines.
 
     Args:
         model: path of a `.keras` file, of a `.tflite` file that takes text, of a
             SavedModel, or of a folder that `to_ctranslate2` or CTranslate2's converters
-            wrote.
+            wrote; a list of paths of `.keras` files, which are one `ensemble`; or a
+            `LineCommand`.
         threads: int or None, which leaves it to the library.
         **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as of
             `Translator.translate`; of CTranslate2, whose length penalty divides by
             length ** length_penalty, also `compute_type`, and not `no_loops`. A
-            `.tflite` file and a SavedModel have their search in them.
+            `.tflite` file, a SavedModel and a program have their search in them.
     Returns:
         A function from a list of str to a `LineTranslation` of each.
     Raises:
@@ -56,9 +48,13 @@ def open_line_translator(
         TypeError: if an argument has another name or type.
         ValueError: if it is none of these, or an argument is not for it.
     """
-    model = Path(model)
     if threads is not None:
         check_integer("threads", threads, 1)
+    if isinstance(model, LineCommand):
+        return _without_settings(model, threads=threads, **search)
+    if not isinstance(model, PathLike):
+        return KerasLines([Path(path) for path in model], threads, **search)
+    model = Path(model)
     if not model.exists():
         raise FileNotFoundError(f"There is no file or folder {model}.")
     if (model / "saved_model.pb").exists():
@@ -67,16 +63,19 @@ def open_line_translator(
         return CTranslate2Lines(model, threads, **search)
     if model.suffix == ".tflite":
         return TfliteLines(model, threads, **search)
-    return KerasLines(model, threads, **search)
+    return KerasLines([model], threads, **search)
 
 
 class KerasLines:
     """Lines through a `Translator`; `open_line_translator` has the arguments."""
 
-    def __init__(self, model: Path, threads: int | None, **search: Any):
+    def __init__(self, models: Sequence[Path], threads: int | None, **search: Any):
         if threads is not None:
             _limit_threads(threads)
-        self._translator, self._search = Translator.load(model), search
+        translators = [Translator.load(model) for model in models]
+        one = len(translators) == 1
+        self._translator = translators[0] if one else ensemble(translators)
+        self._search = search
         self._translator.stream([], **search)  # its checks
 
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
@@ -219,6 +218,16 @@ def _refuse_search(model: Path, search: dict) -> None:
             f"{model} has its search in it. Received: {', '.join(sorted(search))}; "
             "export a file with that instead"
         )
+
+
+def _without_settings(command: LineCommand, **settings: Any) -> LineCommand:
+    given = [name for name, value in settings.items() if value is not None]
+    if given:
+        raise ValueError(
+            "A program has its threads and its search in its command. Received: "
+            f"{', '.join(given)} and the command {command.command!r}"
+        )
+    return command
 
 
 def _limit_threads(threads: int) -> None:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.journal import Journal, identity
-from keras_vanilla.bulk.line_translators import LineTranslation, open_line_translator
+from keras_vanilla.bulk.line_translation import LineTranslation
+from keras_vanilla.bulk.line_translators import LineModel, open_line_translator
 from keras_vanilla.data.compression import compressed
 from keras_vanilla.data.lines import one_line, raw_lines
 from keras_vanilla.translation.batch_translation import WINDOW
@@ -51,11 +51,11 @@ class ShardTranslator:
     """Translates shards, each from its first line that has no translation yet.
 
     Args:
-        model: path, as of `open_line_translator`.
+        model: as of `open_line_translator`.
         **settings: its arguments.
     """
 
-    def __init__(self, model: PathLike, **settings: Any):
+    def __init__(self, model: LineModel, **settings: Any):
         self._translate = open_line_translator(model, **settings)
 
     def translate(self, shard: Shard) -> Iterator[None]:

@@ -14,6 +14,8 @@ from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.journal import NAME as JOURNAL
 from keras_vanilla.bulk.journal import Journal, identity
+from keras_vanilla.bulk.line_command import LineCommand
+from keras_vanilla.bulk.line_translators import LineModel
 from keras_vanilla.bulk.ray_workers import with_ray
 from keras_vanilla.bulk.shard import Shard, ShardTranslator
 from keras_vanilla.data.lines import raw_lines
@@ -25,7 +27,7 @@ SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def translate_shards(
-    model: PathLike,
+    model: LineModel,
     sources: Sequence[PathLike],
     folder: PathLike,
     *,
@@ -41,7 +43,8 @@ def translate_shards(
     the number and the problem of each.
 
     Args:
-        model: path, as of `open_line_translator`.
+        model: path, list of paths or `LineCommand`, as of `open_line_translator`; Ray
+            takes a path.
         sources: paths of text in UTF-8; .gz, .xz and .zst files are decompressed, and
             written the same way.
         folder: path of the output folder.
@@ -61,9 +64,9 @@ def translate_shards(
             translated, or the folder is of another model or search.
     """
     check_choice("engine", engine, ENGINES)
-    model, folder = Path(model).absolute(), Path(folder).absolute()
-    if not model.exists():
-        raise FileNotFoundError(f"There is no file or folder {model}.")
+    model, folder = _absolute(model), Path(folder).absolute()
+    if engine == "ray" and not isinstance(model, Path):
+        raise ValueError(f"The engine 'ray' takes one path. Received: {model}")
     shards = _planned(sources, folder)
     with folder_lock(folder / STATE):
         _check_record(model, settings, folder / STATE / RECORD)
@@ -73,6 +76,17 @@ def translate_shards(
             _show(progress, remaining, since)
         _show(progress, remaining, since)
         return _totals(shards, folder / PROBLEMS)
+
+
+def _absolute(model):
+    """The model, with absolute paths that exist."""
+    if isinstance(model, LineCommand):
+        return model
+    if not isinstance(model, PathLike):
+        return [_absolute(path) for path in model]
+    if not Path(model).exists():
+        raise FileNotFoundError(f"There is no file or folder {Path(model).absolute()}.")
+    return Path(model).absolute()
 
 
 def _planned(sources, folder):
@@ -115,7 +129,11 @@ def _check_record(model, settings, path):
 
 
 def _digest(model):
-    """SHA-256 of a file, or of all files in a folder."""
+    """SHA-256 of a file or of all files in a folder, of each of a list; a command."""
+    if isinstance(model, LineCommand):
+        return model.command
+    if not isinstance(model, Path):
+        return [_digest(path) for path in model]
     digest = hashlib.sha256()
     paths = sorted(model.rglob("*")) if model.is_dir() else [model]
     for path in paths:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from keras_vanilla.data import ParallelCorpus
     from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
+    from keras_vanilla.translation.translator import Translator
 
 
 def add_corpus_options(
@@ -106,15 +107,25 @@ class TrainingInput:
                 f"{len(options.tokenizer)} files"
             )
 
-    def read(self, config: "TrainingConfig", folder: "RunFolder") -> None:
+    def read(
+        self,
+        config: "TrainingConfig",
+        folder: "RunFolder",
+        teacher: "Translator | None" = None,
+    ) -> None:
         """Reads `translator` or `tokenizer` if given, then `corpus` and `validation`.
 
         Args:
             config: TrainingConfig; it is checked against what is given before a corpus
                 is read.
             folder: RunFolder.
+            teacher: Translator, whose tokenizer is taken if none is given, or None.
         """
+        from keras_vanilla.training.train import tokenizer_of_teacher
+
         self._read_start(folder)
+        start = self.translator, self.tokenizer
+        self.tokenizer = tokenizer_of_teacher(config, teacher, *start)
         config.check_start(self.translator, self.tokenizer)
         if self._options.cache:
             self.corpus = self._read_cache(config, folder)

@@ -18,9 +18,16 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     add = command.add_argument
     add(
-        "teacher",
+        "teachers",
+        nargs="*",
         metavar="TEACHER",
-        help="a .keras or .tflite file, a SavedModel, or CTranslate2's folder",
+        help="a .keras or .tflite file, a SavedModel, CTranslate2's folder, or several "
+        ".keras files with one tokenizer, which translate together",
+    )
+    add(
+        "--command",
+        dest="program",
+        help="instead of TEACHER: a program that reads and writes lines",
     )
     add(
         "--source",
@@ -38,7 +45,16 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "--beam-size",
         type=int,
         metavar="K",
-        help=f"the teacher's ({BEAM_SIZE}); a .tflite file and a SavedModel have one",
+        help=f"the teacher's ({BEAM_SIZE}); a .tflite file, a SavedModel and a program "
+        "have one",
+    )
+    add(
+        "--word-level",
+        type=float,
+        default=argparse.SUPPRESS,
+        metavar="A",
+        help="weight of the teacher's probabilities of each token, such as 0.5: for "
+        ".keras files, whose tokenizer the student then has",
     )
     add_validation_options(command)
     train.add_training_options(command)
@@ -47,28 +63,60 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
+    if bool(options.teachers) == (options.program is not None):
+        raise ValueError("Give a TEACHER or a --command, one of the two.")
     folder = Path(options.translations or f"{options.output}-translations")
     options.target = [str(folder / Path(source).name) for source in options.source]
     training = train.checked(options)
+    load_teacher = _loader(options) if training[0].word_level else None
     with training[-1]:
         pass  # a folder that would be refused is, before anything is translated
     _translate(options, folder)
-    train.start(training, options)
+    train.start(training, options, load_teacher)
+
+
+def _loader(options):
+    """Loads the teacher as a Translator."""
+    paths = list(map(Path, options.teachers))
+    if not paths or any(path.suffix != ".keras" for path in paths):
+        raise ValueError(
+            "--word-level needs teachers that are .keras files. Received: "
+            f"{options.program or ' '.join(options.teachers)}"
+        )
+
+    def load():
+        from keras_vanilla.translation import Translator, ensemble
+
+        translators = [Translator.load(path) for path in paths]
+        return ensemble(translators) if len(translators) > 1 else translators[0]
+
+    return load
 
 
 def _translate(options, folder):
     from keras_vanilla.bulk import translate_shards
 
     beam_size = options.beam_size
-    if beam_size is None and _takes_a_beam_size(Path(options.teacher)):
+    if beam_size is None and _takes_a_beam_size(options):
         beam_size = BEAM_SIZE
     settings = {} if beam_size is None else {"beam_size": beam_size}
     with Progress("Translating", None, "lines") as progress:
         lines, problems = translate_shards(
-            options.teacher, options.source, folder, progress=progress, **settings
+            _teacher(options), options.source, folder, progress=progress, **settings
         )
     say(f"{lines:,} lines of the teacher are in {folder}, {problems:,} with a problem.")
 
 
-def _takes_a_beam_size(teacher):
-    return teacher.suffix != ".tflite" and not (teacher / "saved_model.pb").exists()
+def _takes_a_beam_size(options):
+    return options.program is None and not any(
+        path.suffix == ".tflite" or (path / "saved_model.pb").exists()
+        for path in map(Path, options.teachers)
+    )
+
+
+def _teacher(options):
+    from keras_vanilla.bulk import LineCommand
+
+    if options.program is not None:
+        return LineCommand(options.program)
+    return options.teachers if len(options.teachers) > 1 else options.teachers[0]

@@ -72,19 +72,19 @@ def _sentences(options):
 
 def _translator(options):
     """A function from texts to their translations."""
-    from keras_vanilla.bulk import open_line_translator
-    from keras_vanilla.probing.command import CommandLines
+    from keras_vanilla.bulk import LineCommand, open_line_translator
 
     settings = search_settings(options)
     if options.beam_size == 1:
         del settings["beam_size"]
+    model = options.model
     if options.program is not None:
         if settings:
             raise ValueError(
                 "Options of the search are for MODEL: a --command has its own."
             )
-        return CommandLines(options.program)
-    lines = open_line_translator(options.model, **settings)
+        model = LineCommand(options.program)
+    lines = open_line_translator(model, **settings)
     return lambda texts: [translation.text for translation in lines(texts)]
 
 

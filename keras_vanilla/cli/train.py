@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keras_vanilla.cli.console import add_command, say
@@ -15,6 +16,7 @@ from keras_vanilla.cli.corpora import (
 if TYPE_CHECKING:
     from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
+    from keras_vanilla.translation.translator import Translator
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -60,7 +62,10 @@ def _add_output(command):
 
 def _add_model(command):
     add = command.add_argument
-    add("--preset", help="tiny, small, base or big (small)")
+    add(
+        "--preset",
+        help="tiny, small, base, big, phone, phone-small or phone-tiny (small)",
+    )
     add("--max-length", type=int, metavar="N", help="longest text in tokens (512)")
     add("--from", dest="start", metavar="MODEL", help="train this .keras file further")
     add(
@@ -197,22 +202,25 @@ def checked(
 def start(
     training: tuple["TrainingConfig", TrainingInput, "RunFolder"],
     options: argparse.Namespace,
+    load_teacher: Callable[[], "Translator"] | None = None,
 ) -> None:
     """Trains, from the beginning or the last snapshot.
 
     Args:
         training: what `checked` gives.
         options: the same as there.
+        load_teacher: makes the teacher's Translator, for `word_level`; or None.
     """
     from keras_vanilla.distribution.strategies import strategy
 
     config, given, folder = training
     with strategy(options.strategy), folder:
-        given.read(config, folder)
-        _train(config, folder, given, options.allow_changed)
+        teacher = load_teacher and load_teacher()
+        given.read(config, folder, teacher)
+        _train(config, folder, given, options.allow_changed, teacher)
 
 
-def _train(config, folder, given, allow_changed):
+def _train(config, folder, given, allow_changed, teacher=None):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(
@@ -222,6 +230,7 @@ def _train(config, folder, given, allow_changed):
         given.validation,
         tokenizer=given.tokenizer,
         translator=given.translator,
+        teacher=teacher,
         allow_changed=allow_changed,
     )
     say(f"{len(given.corpus):,} pairs: {run.config}")

@@ -1,6 +1,7 @@
 """The Transformer: encoder and decoder put together as one Keras model."""
 
+from keras_vanilla.models.ensemble import Ensemble
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
 
-__all__ = ["Transformer", "fake_quantize"]
+__all__ = ["Ensemble", "Transformer", "fake_quantize"]

@@ -173,7 +173,8 @@ class Transformer(CheckedArguments, keras.Model):
         """An untrained Transformer of a named size; no weights are loaded.
 
         Args:
-            name: "tiny", "small", "base" or "big".
+            name: "tiny", "small", "base", "big", or for phones "phone", "phone-small"
+                and "phone-tiny".
             overrides: arguments of the constructor; `source_vocabulary_size` is needed.
         Raises:
             ValueError: if there is no such preset.
@@ -251,6 +252,19 @@ class Transformer(CheckedArguments, keras.Model):
         """
         self.micro_batches = check_integer("micro_batches", micro_batches, 1)
         super().compile(*args, **kwargs)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """Keras's loss; one that has `seeing(inputs)` sees the inputs in training."""
+        seeing = getattr(self.loss, "seeing", None) if training else None
+        with seeing(x) if seeing else contextlib.nullcontext():
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def get_compile_config(self) -> dict | None:
         config = super().get_compile_config()

@@ -9,6 +9,7 @@ import importlib
 from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import TransformerSchedule, transformer_optimizer
+from keras_vanilla.training.word_level import WordLevelCrossentropy
 
 _LAZY = {
     "AverageCheckpoints": "callbacks",
@@ -29,6 +30,7 @@ __all__ = [
     "TokenAccuracy",
     "TokenCrossentropy",
     "TransformerSchedule",
+    "WordLevelCrossentropy",
     "transformer_optimizer",
     *_LAZY,
 ]

@@ -2,11 +2,13 @@
 
 import keras
 
+from keras_vanilla.models.ensemble import Ensemble
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import transformer_optimizer
+from keras_vanilla.training.word_level import WordLevelCrossentropy
 
 
 def compile_for_training(
@@ -20,6 +22,8 @@ def compile_for_training(
     learning_rate: float | None = None,
     quantize: str | None = None,
     r_drop: float = 0.0,
+    teacher: Transformer | Ensemble | None = None,
+    word_level: float = 0.0,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
 
@@ -40,20 +44,23 @@ def compile_for_training(
         quantize: "int8", "int4" or None.
         r_drop: float. Above 0, the loss is `RDropCrossentropy` with this `alpha`, which
             needs batches with every pair twice.
+        teacher: Transformer or Ensemble of the same vocabularies, from which the model
+            learns as `WordLevelCrossentropy` says, with the weight `word_level`; the
+            two go together.
+        word_level: float in [0, 1].
     Raises:
-        ValueError: if a value is out of its range, `clip_norm`, `weight_decay` or
+        ValueError: if a value is out of its range, one of `teacher` and `word_level` is
+            given alone or beside `r_drop`, `clip_norm`, `weight_decay` or
             `learning_rate` is given beside an optimizer, or `warmup_steps` beside
             `learning_rate`.
     """
     refuse_both(optimizer, clip_norm, weight_decay, learning_rate)
+    loss = _loss(label_smoothing, model.pad_id, r_drop, teacher, word_level)
     fake_quantize(model, quantize)
     if optimizer is None:
         optimizer = transformer_optimizer(
             model.d_model, warmup_steps, clip_norm, weight_decay, learning_rate
         )
-    loss = SmoothedCrossentropy(label_smoothing, pad_id=model.pad_id)
-    if r_drop:
-        loss = RDropCrossentropy(r_drop, label_smoothing, pad_id=model.pad_id)
     model.compile(
         optimizer=optimizer,
         loss=loss,
@@ -67,6 +74,34 @@ def compile_for_training(
     )
     # TensorFlow traces a step again when variables are made inside it.
     model.optimizer.build(model.trainable_variables)
+
+
+def _loss(label_smoothing, pad_id, r_drop, teacher, word_level):
+    check_teaching(teacher, word_level, r_drop)
+    if teacher is not None:
+        return WordLevelCrossentropy(teacher, word_level, label_smoothing, pad_id)
+    if r_drop:
+        return RDropCrossentropy(r_drop, label_smoothing, pad_id)
+    return SmoothedCrossentropy(label_smoothing, pad_id)
+
+
+def check_teaching(teacher: object, word_level: float, r_drop: float) -> None:
+    """Refuses a teacher without a weight, a weight without a teacher, and both losses.
+
+    Raises:
+        ValueError: if there is one without the other, or `r_drop` beside them.
+    """
+    if (teacher is not None) != (word_level > 0):
+        received = "no teacher" if teacher is None else "a teacher"
+        raise ValueError(
+            "`teacher` and `word_level` above 0 go together. Received: "
+            f"{received} and word_level={word_level}"
+        )
+    if word_level and r_drop:
+        raise ValueError(
+            "`word_level` and `r_drop` are two losses. Received: "
+            f"word_level={word_level} and r_drop={r_drop}"
+        )
 
 
 def refuse_both(

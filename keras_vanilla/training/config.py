@@ -11,6 +11,7 @@ from keras_vanilla._checks import (
     check_integer,
     check_number,
     check_probability,
+    check_share,
     refuse_unknown,
 )
 from keras_vanilla.data.noisy_ids import check_gives_texts
@@ -125,6 +126,8 @@ class TrainingConfig:
         r_drop: float. Weight of how far two passes of a pair are apart, see
             `RDropCrossentropy`, such as 5; a step then takes twice as long. 0 means one
             pass.
+        word_level: float in [0, 1]. With a teacher: weight of its probabilities in the
+            loss, see `WordLevelCrossentropy`, such as 0.5.
         clip_norm: float. Largest norm of all gradients together; 0 means any.
         weight_decay: float. Share of each weight, times the learning rate, that is
             subtracted at each step.
@@ -171,6 +174,7 @@ class TrainingConfig:
     epochs: int | None = None
     label_smoothing: float = 0.1
     r_drop: float = 0.0
+    word_level: float = 0.0
     clip_norm: float = 0.0
     weight_decay: float = 0.0
     max_tokens: int | None = None
@@ -299,11 +303,12 @@ class TrainingConfig:
         sampled += ", noise" if self.robust else ""
         frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
         sampled += f", R-Drop {self.r_drop:g}" if self.r_drop else ""
+        taught = f", word level {self.word_level:g}" if self.word_level else ""
         rounded = f", for {self.quantize} files" if self.quantize else ""
         return (
             f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "
             f"{self.tokens_per_batch:,} tokens per batch, {rate}, "
-            f"{self.epochs} epochs{sampled}{frozen}{rounded}"
+            f"{self.epochs} epochs{sampled}{frozen}{taught}{rounded}"
         )
 
     def _longest(self, model):
@@ -322,6 +327,8 @@ def _checked(name, value):
         return check_integer(name, value, _LOWEST[name], _HIGHEST.get(name))
     if name in _PROBABILITIES:
         return check_probability(name, value)
+    if name == "word_level":
+        return check_share(name, value)
     if name in _LOWEST_NUMBER:
         return check_number(name, value, _LOWEST_NUMBER[name])
     if name in _CHOICES:

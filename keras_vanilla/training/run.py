@@ -27,6 +27,7 @@ from keras_vanilla.training.resume.identity import (
 )
 from keras_vanilla.training.run_folder import RunFolder
 from keras_vanilla.training.untrained import untrained
+from keras_vanilla.training.word_level import weights_digest
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
 
@@ -57,6 +58,7 @@ class TrainingRun:
         tokenizer: Tokenizer, or None to train one on the corpus.
         translator: Translator to train further, in place, or None for a new one; with
             `quantize`, a copy of one that does not compute in float32.
+        teacher: Translator of the same tokenizer, or None: for `word_level`.
         callbacks: more `keras.callbacks.Callback` objects.
         optimizer: a Keras optimizer instead of the paper's.
         allow_changed: as for `ExactResume`.
@@ -73,6 +75,7 @@ class TrainingRun:
         *,
         tokenizer: Tokenizer | None = None,
         translator: Translator | None = None,
+        teacher: Translator | None = None,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         optimizer: keras.optimizers.Optimizer | None = None,
         allow_changed: Collection[str] = (),
@@ -82,6 +85,7 @@ class TrainingRun:
         self.config = config.resolve(len(corpus), translator and translator.model)
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
+        self.teacher = teacher
         self.callbacks, self.optimizer = tuple(callbacks), optimizer
         self.allow_changed = check_changeable(allow_changed)
 
@@ -125,6 +129,8 @@ class TrainingRun:
             config.learning_rate if self.optimizer is None else None,
             config.quantize,
             config.r_drop,
+            self.teacher and self.teacher.model,
+            config.word_level,
         )
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
 
@@ -137,6 +143,8 @@ class TrainingRun:
             settings["tokenizer"] = self.tokenizer.digest
         if self.translator is not None:
             settings["translator"] = _digest(self.translator)
+        if self.teacher is not None:
+            settings["teacher"] = weights_digest(self.teacher.model)
         if self.optimizer is not None:
             settings["optimizer"] = optimizer_settings(self.optimizer)
         return settings

@@ -10,7 +10,7 @@ from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.data.batching import check_corpus
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.protocol import check_tokenizer
-from keras_vanilla.training.compilation import refuse_both
+from keras_vanilla.training.compilation import check_teaching, refuse_both
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.training.run_folder import RunFolder
@@ -25,6 +25,7 @@ def train_translator(
     *,
     tokenizer: Tokenizer | None = None,
     translator: Translator | None = None,
+    teacher: Translator | None = None,
     callbacks: Iterable[keras.callbacks.Callback] = (),
     optimizer: keras.optimizers.Optimizer | None = None,
     overwrite: bool = False,
@@ -51,6 +52,8 @@ def train_translator(
         translator: Translator to train further, in place; it has its own size,
             tokenizer, dropout and precision. With `quantize` a copy in float32 is
             trained instead of one that has another precision.
+        teacher: Translator, also an `ensemble`, for `word_level`: the model also learns
+            its probabilities of each token. A new translator has its tokenizer.
         callbacks: more callbacks. Those with `get_state()` and `set_state(state)`, and
             Keras's own, continue where they were when a training is resumed.
         optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
@@ -73,9 +76,9 @@ def train_translator(
         FolderInUse: if another process trains into `output`.
         OSError: if `output` cannot be written.
         ValueError: if a value is out of its range or does not fit `translator`,
-            `tokenizer` or `optimizer`, a class is not registered with Keras, a callback
-            sets a learning rate that follows a schedule, or no pair is left to train on
-            or to validate on.
+            `tokenizer`, `teacher` or `optimizer`, a class is not registered with Keras,
+            a callback sets a learning rate that follows a schedule, or no pair is left
+            to train on or to validate on.
         Diverged: if the loss is not a number.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Example:
@@ -86,6 +89,7 @@ def train_translator(
     config = TrainingConfig(**settings)
     _check_corpora(corpus, validation)
     _check_classes(translator, tokenizer)
+    tokenizer = tokenizer_of_teacher(config, teacher, translator, tokenizer)
     config.check_start(translator, tokenizer)
     numbers = (config.clip_norm, config.weight_decay, config.learning_rate)
     refuse_both(optimizer, *numbers)
@@ -97,10 +101,40 @@ def train_translator(
             validation,
             tokenizer=tokenizer,
             translator=translator,
+            teacher=teacher,
             callbacks=callbacks,
             optimizer=optimizer,
             allow_changed=allow_changed,
         ).train()
+
+
+def tokenizer_of_teacher(
+    config: TrainingConfig,
+    teacher: Translator | None,
+    translator: Translator | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> Tokenizer | None:
+    """The tokenizer to train with: the one that is given, or the teacher's.
+
+    Args:
+        config: TrainingConfig.
+        teacher: Translator to learn from, or None.
+        translator: Translator to train further, or None.
+        tokenizer: Tokenizer that is given, or None.
+    Raises:
+        ValueError: if there is a teacher without `word_level` or the other way round,
+            or its tokenizer is not that of the translator or the one that is given.
+    """
+    check_teaching(teacher, config.word_level, config.r_drop)
+    if teacher is None:
+        return tokenizer
+    own = tokenizer if translator is None else translator.tokenizer
+    if own is not None and own.digest != teacher.tokenizer.digest:
+        raise ValueError(
+            "A teacher and its student must have one tokenizer for `word_level`. "
+            "Received: two tokenizers that give other ids"
+        )
+    return teacher.tokenizer if translator is None else tokenizer
 
 
 def _check_corpora(corpus, validation):
@@ -131,6 +165,7 @@ _OWN = (
     "validation",
     "tokenizer",
     "translator",
+    "teacher",
     "callbacks",
     "optimizer",
     "overwrite",

@@ -1,6 +1,7 @@
 """Text in, text out: the translator, its alignments and its scores."""
 
 from keras_vanilla.translation.batch_translation import Hypothesis
+from keras_vanilla.translation.ensembles import ensemble
 from keras_vanilla.translation.evaluation import (
     EvaluationResult,
     Score,
@@ -20,6 +21,7 @@ __all__ = [
     "Shortlist",
     "Translator",
     "bleu_and_chrf",
+    "ensemble",
     "score",
     "worst_and_best",
 ]

@@ -39,7 +39,7 @@ def make(folder, preset, quantize, beam_sizes, limits, lines):
     translator = _translator(folder.parent / TOKENIZER, preset, lines)
     if not (folder / PEER_FOLDER).exists():
         to_ctranslate2(translator, folder / PEER_FOLDER, quantize)
-    _force_lengths(translator.model)
+    force_lengths(translator.model)
     for size, path in missing.items():  # int8 of random weights may say another word
         settings = {"quantize": quantize, "beam_size": size, "check": "structure"}
         export.tflite(translator, path, **settings, **limits)
@@ -103,7 +103,7 @@ def _translator(path, preset, lines):
     from keras_vanilla.tokenizer import Tokenizer
 
     if preset.endswith(".keras"):
-        translator = Translator.load(preset)
+        translator = Translator.load(preset).in_float32()  # else export copies it
         path.write_bytes(translator.tokenizer.source_model)
         return translator
     if not path.exists():
@@ -118,7 +118,7 @@ def _translator(path, preset, lines):
     return Translator(tokenizer, model)
 
 
-def _force_lengths(model):
+def force_lengths(model):
     """Makes the end certain where the source ended, and impossible before."""
     from keras import ops
 

@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,10 @@ def opened_once(monkeypatch):
     monkeypatch.setattr(shard, "open_line_translator", opened)
 
 
-@functools.cache
 def opened(model, **settings):
-    return line_translators.open_line_translator(model, **settings)
+    if not isinstance(model, Path):
+        return line_translators.open_line_translator(model, **settings)
+    return opened_file(model, **settings)
+
+
+opened_file = functools.cache(line_translators.open_line_translator)

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,9 @@ import pytest
 from tiers import in_full
 
 from keras_vanilla._progress import Progress
+from keras_vanilla.bulk import LineCommand, translate_shards
 from keras_vanilla.bulk import shard as shard_module
 from keras_vanilla.bulk import shards as shards_module
-from keras_vanilla.bulk import translate_shards
 
 KILLED = Path(__file__).parents[1] / "support" / "killed_shards.py"
 
@@ -219,3 +220,37 @@ def test_counts_the_lines_of_this_run(sources, out, trained_file, capsys):
     with Progress("Translating", None, "lines") as progress:
         translate_shards(trained_file, sources, out, progress=progress)
     assert progress.count == 0
+
+
+def test_a_program_translates_and_another_one_is_refused(sources, out):
+    assert translate_shards(LineCommand("cat"), sources[:2], out) == (70, 0)
+    assert text_of(out / "part-1.txt") == text_of(sources[0])
+    assert translate_shards(LineCommand("cat"), sources[:2], out) == (70, 0)
+    with pytest.raises(ValueError, match="begun with another model: cat. Received: ta"):
+        translate_shards(LineCommand("tac"), sources[:2], out)
+
+
+def test_several_files_translate_together(
+    sources, out, trained_file, trained_translator, unseen_sentences, tmp_path
+):
+    other = tmp_path / "other.keras"
+    shutil.copy(trained_file, other)
+    assert translate_shards([trained_file, other], sources[:1], out) == (40, 0)
+    expected = trained_translator.translate(unseen_sentences[:40])
+    assert text_of(out / "part-1.txt") == "\n".join(expected) + "\n"
+    with pytest.raises(ValueError, match="begun with another model"):
+        translate_shards(trained_file, sources[:1], out)
+
+
+@pytest.mark.parametrize("model", [LineCommand("cat"), ["a.keras", "b.keras"]])
+def test_ray_takes_one_path(model, sources, out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.keras", "b.keras"):
+        Path(name).touch()
+    with pytest.raises(ValueError, match="'ray' takes one path"):
+        translate_shards(model, sources, out, engine="ray")
+
+
+def test_one_of_several_files_does_not_exist(sources, out, trained_file):
+    with pytest.raises(FileNotFoundError, match="no.keras"):
+        translate_shards([trained_file, "no.keras"], sources, out)

@@ -80,6 +80,7 @@ def test_an_option_is_a_setting(words, settings):
 
 @pytest.mark.parametrize("option", OPTIONS.values())
 def test_every_setting_has_an_option_that_the_guide_names(option):
-    train = parser()._subparsers._group_actions[0].choices["train"]
-    assert option in train._option_string_actions
+    commands = parser()._subparsers._group_actions[0].choices
+    command = commands["distil" if option == "--word-level" else "train"]
+    assert option in command._option_string_actions
     assert option in GUIDE.read_text()

@@ -5,6 +5,8 @@ import pytest
 
 from keras_vanilla import bulk
 from keras_vanilla.cli import main, train
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.training import train_translator
 from keras_vanilla.translation import Translator
 
 
@@ -25,15 +27,14 @@ def called(monkeypatch, tmp_path):
         return 60, 0
 
     monkeypatch.setattr(bulk, "translate_shards", translate_shards)
-    monkeypatch.setattr(train, "start", lambda training, options: calls.append(options))
+    monkeypatch.setattr(train, "start", lambda _, options, __: calls.append(options))
     return calls
 
 
-def distil(teacher, lines, *options):
-    output = str(lines.parent / "student")
-    return main(
-        ["distil", str(teacher), "--source", str(lines), "--output", output, *options]
-    )
+def distil(teachers, lines, *options):
+    teachers = teachers if isinstance(teachers, list) else [str(teachers)]
+    given = ["--source", str(lines), "--output", str(lines.parent / "student")]
+    return main(["distil", *teachers, *given, *options])
 
 
 @pytest.mark.full
@@ -78,6 +79,56 @@ def test_the_teacher_is_asked_for_beams_where_it_takes_them(
     assert (model, sources, str(output)) == (teacher, [str(lines)], folder)
     assert received == settings
     assert trained.target == [str(tmp_path / "said/lines.txt")]
+
+
+def test_several_teachers_translate_together(lines, called):
+    assert distil(["a.keras", "b.keras"], lines) == 0
+    (model, _, _, received), _ = called
+    assert (model, received) == (["a.keras", "b.keras"], {"beam_size": 5})
+
+
+def test_a_program_teaches(lines, called):
+    assert distil([], lines, "--command", "decode --beam 6") == 0
+    (model, _, _, received), _ = called
+    assert (model.command, received) == ("decode --beam 6", {})
+
+
+@pytest.mark.full
+def test_a_student_learns_the_probabilities_of_its_teacher(
+    lines, trained_file, trained_translator, tmp_path
+):
+    sizes = "--preset tiny --epochs 1 --word-level 0.5".split()
+    assert distil(trained_file, lines, *sizes) == 0
+    student = Translator.load(tmp_path / "student/translator.keras")
+    assert student.tokenizer.digest == trained_translator.tokenizer.digest
+    source = ParallelCorpus.from_files(
+        lines, tmp_path / "student-translations/lines.txt"
+    )
+    same = train_translator(
+        source,
+        tmp_path / "same",
+        preset="tiny",
+        epochs=1,
+        teacher=trained_translator,
+        word_level=0.5,
+    )
+    for one, two in zip(
+        student.model.get_weights(), same.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("given", [["a.tflite"], ["--command", "decode"]])
+def test_only_keras_files_teach_probabilities(given, lines, called, capfd):
+    assert distil(given, lines, "--word-level", "0.5") == 1
+    message = "needs teachers that are .keras files. Received: "
+    assert message + given[-1] in capfd.readouterr().err and not called
+
+
+@pytest.mark.parametrize("given", [[], ["a.keras", "--command", "decode"]])
+def test_there_is_one_kind_of_teacher(given, lines, called, capfd):
+    assert distil(given, lines) == 1
+    assert "a TEACHER or a --command" in capfd.readouterr().err and not called
 
 
 @pytest.mark.parametrize(

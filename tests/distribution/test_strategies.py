@@ -21,6 +21,7 @@ TRAINED = {
     "weights of 0.9": {"weights_times": 0.9, "validated": False},
     "no weights": {"weights_times": None, "validated": False},
     "loss of Keras": {"reduction": "mean_with_sample_weight", "validated": False},
+    "taught": {"taught": True},
     "clipped": {**CLIPPED, "micro_batches": 3, "outside": ["data"]},
     "clipped by Keras": {**CLIPPED, "stock_step": True, "validated": False},
 }
@@ -111,6 +112,14 @@ def test_two_devices_train_the_same_by_any_weights_and_step(run, two_devices):
 def test_a_loss_of_keras_is_per_token_of_the_whole_batch(two_devices):
     expected = trained(**TRAINED["loss of Keras"])
     assert distance(two_devices["loss of Keras"], expected) <= 1e-3
+
+
+@pytest.mark.full
+def test_each_device_is_taught_by_its_own_rows(two_devices, one_device):
+    expected = trained(**TRAINED["taught"])
+    assert distance(two_devices["taught"], expected) <= 1e-3
+    assert_same_shown(two_devices["taught"], expected)
+    assert distance(two_devices["taught"], one_device) >= 1e-2
 
 
 @pytest.mark.full

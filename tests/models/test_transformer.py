@@ -124,6 +124,14 @@ def test_small_preset_has_its_documented_size():
     assert 7.55e6 < model.count_params() < 7.65e6
 
 
+@pytest.mark.parametrize("name", ["phone", "phone-small", "phone-tiny"])
+def test_presets_for_phones_have_shallow_decoders_and_pre_norm(name):
+    model = Transformer.from_preset(name, source_vocabulary_size=11)
+    assert (len(model.encoder_layers), len(model.decoder_layers)) == (6, 2)
+    assert all(layer.normalize_first for layer in model.decoder_layers)
+    assert model.encoder_norm is not None
+
+
 def test_an_override_wins_over_the_preset():
     overrides = {"d_ff": 13, **ONE_LAYER_EACH}
     model = Transformer.from_preset("tiny", source_vocabulary_size=11, **overrides)

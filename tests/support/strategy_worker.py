@@ -37,6 +37,7 @@ DEFAULTS = {
     "own_share": True,
     "reduction": None,  # of a loss of Keras instead of ours
     "stock": None,
+    "taught": False,  # by another model's probabilities
     "plain_model": False,
     "validated": True,
     "weights_times": 1.0,  # None: no weights at all
@@ -117,22 +118,36 @@ def optimizer(options):
     return keras.optimizers.SGD(**{"learning_rate": 0.5, **options["optimizer"]})
 
 
-MAKERS = {"data": data, "model": model, "optimizer": optimizer}
 
 
-def loss(reduction):
-    if reduction is None:
+def loss(options):
+    if options["taught"]:
+        return training.WordLevelCrossentropy(teacher(), 0.5)
+    if options["reduction"] is None:
         return training.SmoothedCrossentropy(0.1)
-    return keras.losses.SparseCategoricalCrossentropy(True, reduction=reduction)
+    return keras.losses.SparseCategoricalCrossentropy(
+        True, reduction=options["reduction"]
+    )
 
 
-def fitted(options, data, model, optimizer):
+def teacher():
+    """A model that is sure of other things than its student, and not by the labels."""
+    made = model({**DEFAULTS, "model": {"num_encoder_layers": 2}})
+    for weights in made.weights:
+        weights.assign(weights * 2)
+    return made
+
+
+MAKERS = {"data": data, "model": model, "optimizer": optimizer, "loss": loss}
+
+
+def fitted(options, data, model, optimizer, loss):
     settings = {"jit_compile": False, **options["compile"]}
     if options["micro_batches"] > 1:
         settings["micro_batches"] = options["micro_batches"]
     model.compile(
         optimizer,
-        loss(options["reduction"]),
+        loss,
         metrics=[training.TokenCrossentropy(), training.TokenAccuracy()],
         **settings,
     )

@@ -173,6 +173,21 @@ def test_a_training_with_drawn_texts_resumes_exactly(whole, tmp_path, sampled, m
         assert_same_weights(resumed, whole)
 
 
+def test_a_training_with_a_teacher_resumes_exactly(whole, tmp_path):
+    taught = {"teacher": whole, "word_level": 0.5, "vocabulary_size": None}
+    with pytest.raises(Crash):
+        train(tmp_path / "run", stop=True, **taught)
+    weights = [0.9 * weight for weight in whole.model.get_weights()]
+    other = {**taught, "teacher": whole.copy(weights)}
+    with pytest.raises(FileExistsError, match="teacher was"):
+        train(tmp_path / "run", **other)
+    resumed = train(tmp_path / "run", **taught)
+    assert_same_weights(resumed, train(tmp_path / "whole", **taught))
+    assert resumed.tokenizer.digest == whole.tokenizer.digest
+    with pytest.raises(AssertionError):
+        assert_same_weights(resumed, train(tmp_path / "other", **other))
+
+
 def train_more(folder, epochs, **settings):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{__name__}.EPOCHS", epochs)

@@ -1,0 +1,66 @@
+"""A program that reads lines and writes as many, as a translator."""
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+
+from keras_vanilla.bulk.line_translation import LineTranslation
+
+
+class LineCommand:
+    """Translates lines with a program: lines in, as many lines out.
+
+    The program is started for each call, and must end when its input does.
+
+    Args:
+        command: str, split as a shell does it; no shell runs it.
+    Raises:
+        ValueError: if the command is empty or has an open quotation mark.
+    Example:
+        LineCommand("marian-decoder --config decoder.yml")(["Guten Morgen."])
+    """
+
+    def __init__(self, command: str):
+        self.command = command
+        self._arguments = shlex.split(command)
+        if not self._arguments:
+            raise ValueError(f"A command must name a program. Received: {command!r}")
+
+    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
+        """The translations.
+
+        Raises:
+            FileNotFoundError: if there is no such program.
+            RuntimeError: if it fails.
+            ValueError: if it writes more or fewer lines, or anything but UTF-8.
+        """
+        if not texts:
+            return []
+        program = self._arguments[0]
+        lines = "".join(text + "\n" for text in texts)
+        done = subprocess.run(
+            self._arguments, input=lines.encode(), capture_output=True
+        )
+        if done.returncode:
+            last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise RuntimeError(
+                f"{program} failed with status {done.returncode}: {last}"
+            )
+        results = _lines(program, done.stdout)
+        if len(results) != len(texts):
+            raise ValueError(
+                f"{program} must write a line for each of {len(texts):,}. "
+                f"Received: {len(results):,} lines"
+            )
+        return [LineTranslation(result) for result in results]
+
+
+def _lines(program, output):
+    try:
+        return output.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        line = output[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{program} must write UTF-8. Received: byte 0x{output[error.start]:02x} "
+            f"in line {line:,}"
+        ) from error

@@ -29,6 +29,7 @@ from keras_vanilla.export.signatures import IdsForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.export.to_saved_model import check_target
 from keras_vanilla.translation import Shortlist, Translator
+from keras_vanilla.translation.ensembles import check_one_model
 
 CHECKS = ("all", "structure")
 FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm, "inside": InsideForm}
@@ -121,12 +122,13 @@ def tflite(
         TypeError: if an argument is unknown, or `sample` is one str.
         ValueError: if an argument is out of its range, `path` does not end with
             ".tflite", a sentence of `sample` is longer than the file takes, a
-            tokenizer is not a unigram model, or the vocabulary has codes of languages,
-            but not of `target_language`.
+            tokenizer is not a unigram model, the translator is an ensemble, or the
+            vocabulary has codes of languages, but not of `target_language`.
         RuntimeError: if the file does not pass the check, the graph needs other than
             builtin operators, or Keras does not run on TensorFlow.
     """
     refuse_unknown("tflite", about, ABOUT)
+    check_one_model(translator, "A .tflite file")
     path = Path(path)
     limits = Limits.of_model(translator.model, max_bytes, max_source_length, max_length)
     decoding = DecodingConfig(

@@ -30,6 +30,7 @@ from keras_vanilla.interop.position_tables import sinusoids
 from keras_vanilla.interop.vocabularies import END, START, UNKNOWN, vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
+from keras_vanilla.translation.ensembles import check_one_model
 
 QUANTIZATIONS = None, "int8", "float16"
 
@@ -53,11 +54,12 @@ def to_ctranslate2(
         FileExistsError: if there is something of this name.
         ValueError: if CTranslate2 cannot compute what the model does, the tokenizer is
             not SentencePiece's or puts a language's code before each text, two ids have
-            the same token, or `quantize` is none of the three.
+            the same token, it is an ensemble, or `quantize` is none of the three.
     Example:
         to_ctranslate2(Translator.load("translator.keras"), "server", "int8")
     """
     check_choice("quantize", quantize, QUANTIZATIONS)
+    check_one_model(translator, "A CTranslate2 model")
     translator = translator.in_float32()
     model, tokenizer = translator.model, translator.tokenizer
     _check(model)

@@ -22,6 +22,7 @@ from keras_vanilla.interop.marian_config import generation_config, marian_config
 from keras_vanilla.interop.vocabularies import vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
+from keras_vanilla.translation.ensembles import check_one_model
 
 TABLES = {"target_embedding": TARGET, "output": OUTPUT}
 
@@ -39,11 +40,12 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
     Raises:
         FileExistsError: if the folder exists.
         TypeError: if the tokenizer is not a SentencePiece `Tokenizer`.
-        ValueError: if the model is not one that Marian's class can compute, or the
-            tokenizer puts a language's code before each text.
+        ValueError: if the model is not one that Marian's class can compute, the
+            tokenizer puts a language's code before each text, or it is an ensemble.
     Example:
         to_marian(Translator.load("de-en/translator.keras"), "de-en-marian")
     """
+    check_one_model(translator, "A folder of Marian's")
     folder, model = Path(folder), translator.in_float32().model
     if folder.exists():
         raise FileExistsError(f"{folder} exists already.")

@@ -139,6 +139,12 @@ class Ensemble(keras.Model):
         """Whether all layers have their usual weights: neither quantised nor LoRA."""
         return is_plain(self)
 
+    @property
+    def fake_quantization(self) -> str | None:
+        """Of the first of its models that rounds its weights; see `fake_quantize`."""
+        found = (model.fake_quantization for model in self.models)
+        return next((what for what in found if what is not None), None)
+
     def copy(self, weights: list | None = None, dtype: Any = None) -> "Ensemble":
         """A new model of the same function, not compiled; see `Transformer.copy`."""
         copy = Ensemble([model.copy(dtype=dtype) for model in self.models], self.name)

@@ -10,8 +10,9 @@ from keras_vanilla.translation.translator import Translator
 def ensemble(translators: Sequence[Translator]) -> Translator:
     """One translator that searches with the mean of the models' probabilities.
 
-    It is translated with, scored and saved as any other; a `.tflite` file of it holds
-    all models.
+    It is translated with, scored, saved and exported as a SavedModel as any other. A
+    `.tflite` file holds one model: train a student of the ensemble, as
+    `keras-vanilla distil` does.
 
     Args:
         translators: list of Translator, of any sizes, with the same tokenizer: trained
@@ -33,6 +34,23 @@ def ensemble(translators: Sequence[Translator]) -> Translator:
                 f"translator {number} with another tokenizer than translator 1"
             )
     return Translator(first.tokenizer, Ensemble([each.model for each in translators]))
+
+
+def check_one_model(translator: Translator, what: str) -> None:
+    """Refuses an ensemble where one Transformer is written.
+
+    Args:
+        translator: Translator.
+        what: str. What is written, such as "A .tflite file".
+    Raises:
+        ValueError: if the translator has several models.
+    """
+    if isinstance(translator.model, Ensemble):
+        raise ValueError(
+            f"{what} holds one Transformer: train a student of the ensemble, as "
+            "`keras-vanilla distil` does. Received: an ensemble of "
+            f"{len(translator.model.models)}"
+        )
 
 
 def _identity(tokenizer):

@@ -118,8 +118,6 @@ def optimizer(options):
     return keras.optimizers.SGD(**{"learning_rate": 0.5, **options["optimizer"]})
 
 
-
-
 def loss(options):
     if options["taught"]:
         return training.WordLevelCrossentropy(teacher(), 0.5)

@@ -591,7 +591,7 @@ def test_an_unknown_preset(files, tmp_path, capfd):
     error = fails(
         capfd, *train(files, "--output", tmp_path / "out", "--preset", "huge")
     )
-    assert "one of 'tiny', 'small', 'base', 'big'. Received: 'huge'" in error
+    assert "'big', 'phone', 'phone-small', 'phone-tiny'. Received: 'huge'" in error
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"not a model"])

@@ -483,7 +483,9 @@ def test_cache_is_flat_with_the_batch_first(model):
 
 def test_unknown_preset_lists_the_choices():
     with pytest.raises(
-        ValueError, match="'tiny', 'small', 'base', 'big'. Received: 'huge'"
+        ValueError,
+        match="'tiny', 'small', 'base', 'big', 'phone', 'phone-small', 'phone-tiny'. "
+        "Received: 'huge'",
     ):
         Transformer.from_preset("huge", source_vocabulary_size=11)
 

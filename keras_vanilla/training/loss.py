@@ -139,8 +139,7 @@ class RDropCrossentropy(SmoothedCrossentropy):
     def call(self, y_true, y_pred):
         losses = super().call(y_true, y_pred)
         both = ops.reshape(y_pred, (-1, 2, *ops.shape(y_pred)[1:]))  # (B, 2, T, V)
-        one, other = ops.unstack(ops.log_softmax(both), num=2, axis=1)
-        divergence = ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)
+        divergence = symmetric_divergence(both[:, 0], both[:, 1])
         return losses + self.alpha / 4 * ops.repeat(divergence, 2, axis=0)
 
     def get_config(self) -> dict:
@@ -169,8 +168,9 @@ def smoothed_crossentropy(
 ) -> Tensor:
     """The loss of each token, with its gradient written out.
 
-    No (B, T, V) one-hot is made, and of the logits' size only the softmax is kept:
-    automatic differentiation of the same formula needs several times the memory.
+    No (B, T, V) one-hot is made, and of the logits' size only their exponentials are
+    kept, of which the gradient is made in place: automatic differentiation of the same
+    formula needs several times the memory.
 
     Args:
         labels: int tensor (B, T).
@@ -181,26 +181,81 @@ def smoothed_crossentropy(
     """
     shape = ops.shape(logits)
     size = logits.shape[-1]
-    tokens = ops.reshape(labels, (-1, 1))  # (B, T) -> (P, 1), P = B * T
     confidence, share = 1.0 - label_smoothing, label_smoothing / size
 
     @ops.custom_gradient
-    def per_token(z):  # (P, V) -> (P,)
-        total = ops.logsumexp(z, axis=-1)
-        chosen = ops.squeeze(ops.take_along_axis(z, tokens, axis=-1), -1)
+    def per_token(z):  # (P, V) -> (P,), P = B * T
+        powers, sums, highest = exponentials(z)
+        total, chosen = highest + ops.log(sums), logits_of(labels, z)
         mean = ops.mean(z, axis=-1)
         losses = total - confidence * chosen - label_smoothing * mean
 
         def grad(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            smooth = ops.exp(z - ops.expand_dims(total, 1)) - share  # softmax - e / V
-            at_label = ops.exp(chosen - total) - share - confidence
+            scale = ops.expand_dims(upstream / sums, 1)
+            smooth = powers * scale - ops.expand_dims(upstream * share, 1)
+            at_label = (ops.exp(chosen - total) - share - confidence) * upstream
             # No scatter: TensorFlow's deterministic one may run on the host.
+            tokens = ops.reshape(labels, (-1, 1))
             is_label = ops.equal(ops.arange(size, dtype="int32"), tokens)
-            gradient = ops.where(is_label, ops.expand_dims(at_label, 1), smooth)
-            return gradient * ops.expand_dims(upstream, 1)
+            return ops.where(is_label, ops.expand_dims(at_label, 1), smooth)
 
         return losses, grad
 
     losses = per_token(ops.reshape(logits, (-1, size)))
     return ops.reshape(losses, shape[:2])
+
+
+def symmetric_divergence(one: Tensor, other: Tensor) -> Tensor:
+    """KL(p || q) + KL(q || p) of each token, with its gradient written out.
+
+        d = log p - log q        gradient by p's logits: p (d - KL(p || q) + 1) - q
+
+    Args:
+        one: float32 tensor (B, T, V). The logits of p.
+        other: float32 tensor (B, T, V). Those of q.
+    Returns:
+        Float32 tensor (B, T).
+    """
+
+    @ops.custom_gradient
+    def per_token(one, other):
+        log_p, log_q = ops.log_softmax(one), ops.log_softmax(other)
+        p, q, difference = ops.exp(log_p), ops.exp(log_q), log_p - log_q
+        p_from_q = ops.sum(p * difference, axis=-1, keepdims=True)
+        q_from_p = -ops.sum(q * difference, axis=-1, keepdims=True)
+
+        def grad(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            upstream = ops.expand_dims(upstream, -1)
+            by_one = p * (difference - p_from_q + 1.0) - q
+            by_other = q * (1.0 - difference - q_from_p) - p
+            return by_one * upstream, by_other * upstream
+
+        return ops.squeeze(p_from_q + q_from_p, -1), grad
+
+    return per_token(one, other)
+
+
+def exponentials(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What softmax and its logarithm are made of, for the loss and for metrics.
+
+        softmax(z) = powers / sums        log softmax(z) = z - highest - log(sums)
+
+    Loss and metrics call it with the same logits in the same shape, so that a compiled
+    step computes it once.
+
+    Args:
+        z: float32 tensor (P, V) of logits.
+    Returns:
+        Float32 tensors: exp(z - highest) (P, V), their sums (P,), and the highest (P,).
+    """
+    highest = ops.max(z, axis=-1, keepdims=True)
+    powers = ops.exp(z - highest)
+    return powers, ops.sum(powers, axis=-1), ops.squeeze(highest, -1)
+
+
+def logits_of(labels: Tensor, z: Tensor) -> Tensor:
+    """The logit of each label: (P,), of labels (B, T) and logits z (P, V)."""
+    labels = ops.reshape(labels, (-1, 1))
+    return ops.squeeze(ops.take_along_axis(z, labels, axis=-1), -1)

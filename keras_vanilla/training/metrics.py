@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import keras_internals
+from keras_vanilla.training.loss import exponentials, logits_of
 
 
 class _TokenMean(keras.metrics.Metric):
@@ -23,13 +24,14 @@ class _TokenMean(keras.metrics.Metric):
         self.count = self.add_variable((), initializer="zeros", name="count")
 
     def values(self, labels, logits):
-        """The value of each token: ids (B, T), logits (B, T, V) -> float32 (B, T)."""
+        """The value of each token: ids (P,), logits (P, V) -> float32 (P,)."""
         raise NotImplementedError
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        labels = ops.cast(y_true, "int32")
+        labels = ops.reshape(ops.cast(y_true, "int32"), (-1,))
+        logits = ops.reshape(ops.cast(y_pred, "float32"), (-1, y_pred.shape[-1]))
         real = ops.cast(ops.not_equal(labels, self.pad_id), "float32")
-        values = self.values(labels, ops.cast(y_pred, "float32"))
+        values = self.values(labels, logits)
         self.total.assign_add(ops.sum(values * real))
         self.count.assign_add(ops.sum(real))
 
@@ -53,8 +55,8 @@ class TokenCrossentropy(_TokenMean):
         super().__init__(name, pad_id)
 
     def values(self, labels: Tensor, logits: Tensor) -> Tensor:
-        chosen = ops.take_along_axis(logits, ops.expand_dims(labels, -1), axis=-1)
-        return ops.logsumexp(logits, axis=-1) - ops.squeeze(chosen, -1)
+        _, sums, highest = exponentials(logits)
+        return highest + ops.log(sums) - logits_of(labels, logits)
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -77,6 +79,8 @@ class Perplexity(TokenCrossentropy):
 class TokenAccuracy(_TokenMean):
     """The share of real tokens whose label has the highest logit.
 
+    Where two pieces have the highest, as in bfloat16, either is right.
+
     Args:
         pad_id: int. Labels that do not count.
     """
@@ -87,5 +91,5 @@ class TokenAccuracy(_TokenMean):
         super().__init__(name, pad_id)
 
     def values(self, labels: Tensor, logits: Tensor) -> Tensor:
-        best = ops.cast(ops.argmax(logits, axis=-1), "int32")
-        return ops.cast(ops.equal(best, labels), "float32")
+        _, _, highest = exponentials(logits)
+        return ops.cast(ops.equal(logits_of(labels, logits), highest), "float32")

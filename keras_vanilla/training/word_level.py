@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_vanilla._checks import check_share
 from keras_vanilla._types import Tensor
-from keras_vanilla.training.loss import SmoothedCrossentropy
+from keras_vanilla.training.loss import SmoothedCrossentropy, exponentials
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -118,18 +118,20 @@ def crossentropy(taught: Tensor, logits: Tensor) -> Tensor:
     Returns:
         Float32 tensor (B, T).
     """
-    probabilities = ops.softmax(ops.cast(taught, "float32"), axis=-1)
+    shape, size = ops.shape(logits), logits.shape[-1]
+    taught = ops.reshape(ops.cast(taught, "float32"), (-1, size))
+    probabilities = ops.softmax(taught, axis=-1)
 
     @ops.custom_gradient
-    def per_token(z):
-        total = ops.logsumexp(z, axis=-1)
-        losses = total - ops.sum(probabilities * z, axis=-1)
+    def per_token(z):  # (P, V) -> (P,), P = B * T
+        powers, sums, highest = exponentials(z)
+        losses = highest + ops.log(sums) - ops.sum(probabilities * z, axis=-1)
 
         def grad(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            softmax = ops.exp(z - ops.expand_dims(total, -1))
-            return (softmax - probabilities) * ops.expand_dims(upstream, -1)
+            softmax = powers / ops.expand_dims(sums, 1)
+            return (softmax - probabilities) * ops.expand_dims(upstream, 1)
 
         return losses, grad
 
-    return per_token(logits)
+    return ops.reshape(per_token(ops.reshape(logits, (-1, size))), shape[:2])

@@ -42,7 +42,7 @@ class Shortlisted:
     def __init__(self, model: Any, shortlist: Any):
         likely, frequent, size = shortlist.likely, shortlist.frequent, shortlist.size
         _check(model, likely, frequent, size)
-        self._model, self._likely = model, likely.astype("int32")
+        self._model, self._likely = model, likely.astype(id_dtype(len(frequent)))
         self._suggested = 1 / np.arange(1, likely.shape[1] + 1, dtype="float32")
         special = list(dict.fromkeys([model.pad_id, model.start_id, model.end_id]))
         self.pad_id, self.start_id, self.end_id = map(
@@ -118,6 +118,7 @@ class Shortlisted:
         batch, length = ops.shape(source_ids)
         width = self._likely.shape[1]
         suggested = ops.take(ops.convert_to_tensor(self._likely), source_ids, axis=0)
+        suggested = ops.cast(suggested, "int32")
         shape = batch, length, width
         rows = ops.reshape(ops.arange(batch, dtype="int32"), (-1, 1, 1))
         indices = ops.stack([ops.broadcast_to(rows, shape), suggested], axis=3)
@@ -130,6 +131,15 @@ class Shortlisted:
         best = ops.cast(ops.top_k(scores + self._promise, k=others)[1], "int32")
         special = ops.broadcast_to(self._special, (batch, self._special.shape[1]))
         return ops.concatenate([special, best], axis=1)
+
+
+def id_dtype(vocabulary_size: int) -> str:
+    """The smallest integer dtype, of two, that holds all ids of a vocabulary.
+
+    Args:
+        vocabulary_size: int.
+    """
+    return "int16" if vocabulary_size <= 2**15 else "int32"
 
 
 def shortlisted_search(

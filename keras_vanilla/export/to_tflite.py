@@ -106,8 +106,7 @@ def tflite(
             token besides, see `TextForm`.
         shortlist: Shortlist or None. Compute each step for its candidates alone, which
             is quicker where the vocabulary is large; some translations differ from
-            those of the whole vocabulary. For the forms "text" and "ids", and not for
-            "int4".
+            those of the whole vocabulary. For the forms "text" and "ids".
         no_loops: bool. Nothing is said four times in a row, unless the text does: a
             translation without loops stays what it is. Not for the forms without a
             search.
@@ -146,7 +145,7 @@ def tflite(
         parameters=translator.model.count_params(),
         end_id=translator.model.end_id,
         outputs=checked_outputs(outputs, form),
-        shortlist=shortlist_size(shortlist, form, quantize),
+        shortlist=shortlist_size(shortlist, form),
         no_loops=decoding.no_loops,
     )
     plan = TfliteExport(
@@ -186,23 +185,21 @@ def checked_outputs(outputs: Sequence[str], form: str) -> list[str]:
     return [name for name in OUTPUTS if name in outputs]
 
 
-def shortlist_size(
-    shortlist: Shortlist | None, form: str, quantize: str | None
-) -> int | None:
+def shortlist_size(shortlist: Shortlist | None, form: str) -> int | None:
     """The number of candidates of the `shortlist` of `tflite`; None without one.
 
     Raises:
-        TypeError: if it is no Shortlist.
-        ValueError: if the form or the precision is not for one.
+        TypeError: if it is not a Shortlist.
+        ValueError: if the form is not for one.
     """
     if shortlist is None:
         return None
     if not isinstance(shortlist, Shortlist):
         raise TypeError(f"`shortlist` must be a Shortlist. Received: {shortlist!r}")
-    if form in STEPPED or quantize == "int4":
+    if form in STEPPED:
         raise ValueError(
-            "A `shortlist` is for files of the forms 'text' and 'ids', in int8 or "
-            f"float32. Received: form={form!r} and quantize={quantize!r}"
+            "A `shortlist` is for files of the forms 'text' and 'ids'. Received: "
+            f"form={form!r}"
         )
     return shortlist.size
 

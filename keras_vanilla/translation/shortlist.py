@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keras_vanilla._checks import check_integer
+from keras_vanilla.decoding.shortlisted import id_dtype
 from keras_vanilla.tokenizer import TokenizerProtocol
 
 SUGGESTIONS = 16  # of each source piece
@@ -36,7 +37,8 @@ class Shortlist:
             source_size: int. The source's vocabulary.
             target_size: int. The target's.
         """
-        return 4 * (SUGGESTIONS * source_size + target_size)
+        id_size = np.dtype(id_dtype(target_size)).itemsize
+        return id_size * SUGGESTIONS * source_size + 4 * target_size
 
     @classmethod
     def learn(

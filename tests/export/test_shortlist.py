@@ -24,7 +24,7 @@ def shortlist(trained_translator):
     return Shortlist.learn(trained_translator.tokenizer, ENGLISH, DUTCH, size=SIZE)
 
 
-@pytest.fixture(scope="module", params=["int8", *in_full(None)])
+@pytest.fixture(scope="module", params=["int8", "int4", *in_full(None)])
 def path(request, trained_translator, shortlist, tmp_path_factory):
     path = tmp_path_factory.mktemp("shortlist") / "translator.tflite"
     settings = {**SMALL, "quantize": request.param, "sample": ENGLISH[:20]}
@@ -87,7 +87,7 @@ def test_it_is_judged_as_an_approximation_of_the_whole_vocabulary(
     ids=str,
 )
 @pytest.mark.parametrize("form", ["ids", "text"])
-@pytest.mark.parametrize("quantize", [None, "int8"])
+@pytest.mark.parametrize("quantize", [None, "int8", "int4"])
 def test_other_models_and_beams(
     trained_translator, shortlist, settings, form, quantize, tmp_path
 ):
@@ -129,8 +129,7 @@ def test_it_runs_on_the_oldest_runtime_of_int8(
 @pytest.mark.parametrize(
     "settings, error, words",
     [
-        ({"form": "steps"}, ValueError, "form='steps' and quantize='int8'"),
-        ({"quantize": "int4"}, ValueError, "form='text' and quantize='int4'"),
+        ({"form": "steps"}, ValueError, "'text' and 'ids'. Received: form='steps'"),
         ({"shortlist": 512}, TypeError, "must be a Shortlist. Received: 512"),
     ],
 )

@@ -284,14 +284,16 @@ def test_a_translation_has_no_loop_where_none_is_wanted(
 def test_alignments_stand_behind_each_translation(
     loaded_model, trained_translator, capfd
 ):
-    texts = ["one two three", "small house", ""]
+    texts = ["", *english_sentences(40, seed=6, lengths=range(1, 4))]
     assert main(["translate", loaded_model, *texts, "--alignments"]) == 0
     rows = [line.split("\t") for line in capfd.readouterr().out.splitlines()]
     links = trained_translator.align(texts, [text for text, _ in rows])
     assert [row[1] for row in rows] == [
         " ".join(f"{source}-{target}" for source, target in of_row) for of_row in links
     ]
-    assert rows[0][1] == "2-0 1-1 0-2"
+    turned_around = {0: "", 1: "0-0", 2: "1-0 0-1", 3: "2-0 1-1 0-2"}
+    right = [row[1] == turned_around.get(len(row[0].split())) for row in rows]
+    assert sum(right) > 30  # the language turns the words around
 
 
 @pytest.mark.full

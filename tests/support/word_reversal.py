@@ -33,7 +33,11 @@ def dutch(sentence):
 
 
 def train_translator():
-    """A tiny translator of `english_sentences`, right on nearly all unseen ones."""
+    """A tiny translator of `english_sentences`, right on nearly all unseen ones.
+
+    After 8 epochs too, but then it depends on the processor's rounding whether the
+    attention links each word of "one two three" with the one that it translates.
+    """
     sources = english_sentences(4000, seed=0)
     targets = [dutch(source) for source in sources]
     tokenizer = Tokenizer.train(lines=sources + targets, vocabulary_size=324)
@@ -56,7 +60,7 @@ def _train(model, sources, targets):
         "target_ids": np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=2),
     }
     schedule = keras.optimizers.schedules.CosineDecay(
-        0.0, 260, warmup_target=4e-3, warmup_steps=60
+        0.0, 420, warmup_target=4e-3, warmup_steps=60
     )
     model.compile(
         keras.optimizers.Adam(schedule),
@@ -64,7 +68,7 @@ def _train(model, sources, targets):
         jit_compile=False,  # XLA would compile for longer than it saves
     )
     weights = (labels != 0).astype("float32")
-    model.fit(inputs, labels, 100, 8, sample_weight=weights, verbose=0)
+    model.fit(inputs, labels, 100, 12, sample_weight=weights, verbose=0)
 
 
 def padded(rows, extra=0):

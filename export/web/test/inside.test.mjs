@@ -164,6 +164,8 @@ test('another address in the same window is read, and what fails is said', async
   const page = await look(TEXT);
   await page.evaluate(() => (location.hash = '#text=two%20three&beams=2'));
   await page.waitForFunction(() => document.querySelector('#source').value === 'two three');
+  // Until it is translated, the translation of the text before is shown.
+  await page.waitForFunction(() => document.querySelector('#target').innerText.includes('twee'));
   await searched(page);
   assert.equal((await pieces(page)).join(' '), 'drie twee ⟨end⟩');
   assert.equal(await page.inputValue('#beams'), '2');

@@ -5,6 +5,9 @@ lengths make a translation slower or faster. Those are forced: a search says as 
 tokens as its source has.
 """
 
+import contextlib
+from unittest import mock
+
 import numpy as np
 import sentencepiece
 from phone_peers import PEER_FOLDER, TEXT_FILE, TOKENIZER
@@ -39,10 +42,10 @@ def make(folder, preset, quantize, beam_sizes, limits, lines):
     translator = _translator(folder.parent / TOKENIZER, preset, lines)
     if not (folder / PEER_FOLDER).exists():
         to_ctranslate2(translator, folder / PEER_FOLDER, quantize)
-    force_lengths(translator.model)
     for size, path in missing.items():  # int8 of random weights may say another word
         settings = {"quantize": quantize, "beam_size": size, "check": "structure"}
-        export.tflite(translator, path, **settings, **limits)
+        with forced_lengths():
+            export.tflite(translator, path, **settings, **limits)
 
 
 def limits(longest):
@@ -118,17 +121,27 @@ def _translator(path, preset, lines):
     return Translator(tokenizer, model)
 
 
-def force_lengths(model):
-    """Makes the end certain where the source ended, and impossible before."""
+@contextlib.contextmanager
+def forced_lengths():
+    """Within the block, an end is certain where the source ended, impossible before."""
+    from keras_vanilla import Transformer
+    from keras_vanilla.decoding.shortlisted import Shortlisted
+
+    with contextlib.ExitStack() as stack:
+        for model in (Transformer, Shortlisted):
+            step = _forced(model.decode_step)
+            stack.enter_context(mock.patch.object(model, "decode_step", step))
+        yield
+
+
+def _forced(step):
     from keras import ops
 
-    free = model.decode_step
-    is_end = np.arange(model.target_vocabulary_size) == model.end_id
-
-    def forced(ids, index, cache):
-        logits, cache = free(ids, index, cache)
+    def forced(model, ids, index, cache, *others):
+        logits, cache = step(model, ids, index, cache, *others)
         length = ops.sum(ops.cast(cache["memory_mask"][:1], "int32"))
         end = ops.where(ops.equal(index + 1, length), CERTAIN, -CERTAIN)
+        is_end = np.arange(logits.shape[-1]) == model.end_id
         return logits + end * is_end.astype("float32"), cache
 
-    model.decode_step = forced
+    return forced

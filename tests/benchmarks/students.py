@@ -14,6 +14,9 @@ on its `.tflite` files of the form "text", in one thread of LiteRT:
 - BLEU: cased (sacreBLEU's defaults), of all lines, greedy and with 5 beams.
 - tokens: of a reference, its end included. A smaller vocabulary needs more of them.
 
+Weights such as "int4-256" are those of a file that chooses among 256 pieces, which are
+learnt from the two files of `--shortlist`.
+
 What is in FOLDER already is used again, so that the command continues where it was
 stopped. A model is named after its folder.
 """
@@ -32,7 +35,7 @@ import phone_peers
 
 BEAM_SIZE, LENGTH, WARM_UP = 5, 20, 3
 HEADER = (
-    f"{'model':<16}{'weights':<9}{'parameters':>12}{'MB':>7}{'ms':>7}{'times':>7}"
+    f"{'model':<16}{'weights':<10}{'parameters':>12}{'MB':>7}{'ms':>7}{'times':>7}"
     f"{'greedy':>8}{'5 beams':>9}{'tokens':>8}"
 )
 
@@ -50,7 +53,7 @@ def main():
     print(HEADER)
     for row in found:
         print(
-            f"{row['model']:<16}{row['weights']:<9}{row['parameters']:>12,}"
+            f"{row['model']:<16}{row['weights']:<10}{row['parameters']:>12,}"
             f"{row['mb']:7.2f}{row['ms']:7.2f}{first[row['weights']] / row['ms']:7.2f}"
             f"{row['bleu']['1']:8.2f}{row['bleu'][str(BEAM_SIZE)]:9.2f}"
             f"{row['tokens']:8.1f}"
@@ -67,6 +70,7 @@ def parsed():
     add("--source", type=Path, required=True)
     add("--reference", type=Path, required=True)
     add("--weights", nargs="+", default=["int8", "int4"])
+    add("--shortlist", nargs=2, type=Path, metavar=("SOURCE", "TARGET"))
     add("--runs", type=int, default=100, help="calls of each")
     add("--picture", type=Path, help="file that the picture is written to")
     return parser.parse_args()
@@ -92,7 +96,7 @@ def measured(path, weights, folder, options):
     translator = Translator.load(path).in_float32()  # else export copies it
     references = lines_of(options.reference)
     ids = translator.tokenizer.encode_target(references)
-    settings = {"quantize": weights, "check": "structure"}
+    settings = settings_of(weights, translator.tokenizer, options)
     row = {
         "parameters": translator.model.count_params(),
         "tokens": float(np.mean([len(each) for each in ids])),
@@ -106,10 +110,22 @@ def measured(path, weights, folder, options):
             row["mb"] = file.stat().st_size / 1e6
     tokenizer = folder.parent / phone_peers.TOKENIZER
     tokenizer.write_bytes(translator.tokenizer.source_model)
-    phone_files.force_lengths(translator.model)
     timed = folder / phone_peers.TEXT_FILE.format(1)
-    export.tflite(translator, timed, **settings)
+    with phone_files.forced_lengths():
+        export.tflite(translator, timed, **settings)
     return row
+
+
+def settings_of(weights, tokenizer, options):
+    """The arguments of `export.tflite` that the name of a file's weights stands for."""
+    from keras_vanilla.translation import Shortlist
+
+    quantize, _, size = weights.partition("-")
+    settings = {"quantize": quantize, "check": "structure"}
+    if size:
+        texts = map(lines_of, options.shortlist)
+        settings["shortlist"] = Shortlist.learn(tokenizer, *texts, size=int(size))
+    return settings
 
 
 def bleu_of(file, options):

@@ -9,7 +9,7 @@ from models import make_decisive_model
 
 from keras_vanilla.decoding import beam_search, greedy_search
 from keras_vanilla.decoding.attended_source import AttendedSource
-from keras_vanilla.decoding.shortlisted import Shortlisted
+from keras_vanilla.decoding.shortlisted import Shortlisted, id_dtype
 from keras_vanilla.layers import DecoderLayer
 
 SOURCES = np.array([[7, 8, 5, 4, 3], [9, 4, 3, 0, 0], [6, 3, 0, 0, 0]])
@@ -47,6 +47,13 @@ def most_promising(shortlist, source, forbidden_ids=(), start_id=START, **settin
     others = set(promise) - {*special, *forbidden_ids}
     others = sorted(others, key=lambda i: -promise[i])
     return [*special, *others[: shortlist.size - len(special)]]
+
+
+@pytest.mark.parametrize("size", [23, 2**15, 2**15 + 1, 10**6])
+def test_every_id_of_a_vocabulary_has_room(size):
+    kept = np.array([size - 1]).astype(id_dtype(size))
+    assert kept[0] == size - 1
+    assert kept.itemsize == (2 if size <= 32_768 else 4)
 
 
 class OthersForbidden:

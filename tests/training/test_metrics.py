@@ -110,6 +110,14 @@ def test_another_pad_id_is_left_out():
     assert float(metric.result()) == 0.5
 
 
+def test_of_several_highest_logits_each_is_right():
+    metric = TokenAccuracy()
+    logits = np.zeros((1, 3, V), "float32")
+    logits[..., [2, 5]] = 1
+    metric.update_state(np.array([[2, 5, 7]]), logits)
+    assert float(metric.result()) == pytest.approx(2 / 3)
+
+
 def test_nothing_seen_is_zero_not_nan():
     assert float(TokenAccuracy().result()) == 0.0
 

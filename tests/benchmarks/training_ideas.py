@@ -12,9 +12,10 @@ validation text, because the table is there to choose by, it says of each idea
 - minutes: of the processor per epoch, validation included;
 - after 6 epochs: the cross-entropy per token, not comparable between vocabularies, and
   BLEU, greedy, cased (sacreBLEU's defaults), the mean of epochs 5 and 6;
-- at its end: the lowest cross-entropy, and BLEU of the mean of the last five epochs'
-  weights, greedy and with 5 beams. Below the base are those of an exponential moving
-  average of the same training's weights, and of its last epoch.
+- at the end: the lowest cross-entropy, and BLEU of the translator that a training
+  chooses (the mean of the last five epochs' weights, or the best epoch), greedy and
+  with 5 beams. Below the base are those of an exponential moving average of the same
+  training's weights, and of its last epoch.
 
 An idea that is in FOLDER already is not trained again, and one that was stopped
 resumes: the same command continues. `--ideas` chooses some of them, for two processes
@@ -115,7 +116,7 @@ def scores_of(name, folder, options):
         **training,
     )
     last = translator.load(folder / "last.keras")
-    kinds = {"average": chosen, "moving average": translator, "last epoch": last}
+    kinds = {"chosen": chosen, "moving average": translator, "last epoch": last}
     return {
         "name": name,
         "parameters": translator.model.count_params(),
@@ -186,7 +187,7 @@ def print_table(folder):
     for scores, epochs in found:
         entropies, bleus = zip(*epochs, strict=True)
         half = f"{entropies[5]:9.3f}{(bleus[4] + bleus[5]) / 2:8.2f}"
-        greedy, beams = scores["bleu"]["average"]
+        greedy, beams = scores["bleu"]["chosen"]
         print(
             f"{scores['name']:<21}{scores['parameters']:>11,}{scores['minutes']:9.2f}"
             f"{half}{len(epochs):8}{min(entropies):9.3f}{greedy:8.2f}{beams:9.2f}"

@@ -111,7 +111,7 @@ def scores_of(name, folder, options):
         folder,
         validation,
         translator=translator,
-        optimizer=optimizer(translator.model, settings),
+        optimizer=optimizer(translator.model, len(train)),
         callbacks=[minutes],
         **training,
     )
@@ -125,13 +125,14 @@ def scores_of(name, folder, options):
     }
 
 
-def optimizer(model, settings):
+def optimizer(model, pairs):
     """The recipe's, which keeps a moving average of the weights beside them."""
-    from keras_vanilla.training import transformer_optimizer
+    from keras_vanilla.training import TrainingConfig, transformer_optimizer
 
-    made = transformer_optimizer(model.d_model, warmup_steps=1000)
-    config = made.get_config() | {"use_ema": True, "ema_momentum": EMA_MOMENTUM}
-    return type(made).from_config(config)
+    warmup_steps = TrainingConfig().resolve(pairs).warmup_steps
+    recipe = transformer_optimizer(model.d_model, warmup_steps)
+    config = recipe.get_config() | {"use_ema": True, "ema_momentum": EMA_MOMENTUM}
+    return type(recipe).from_config(config)
 
 
 def processor_minutes():
@@ -174,19 +175,21 @@ def bleu(translator, corpus):
 
 
 def print_table(folder):
-    found = [
+    rows = [
         (json.loads(path.read_text()), history(path.parent))
         for path in folder.glob("*/scores.json")
     ]
-    found.sort(key=lambda row: list(IDEAS).index(row[0]["name"]))
+    rows.sort(key=lambda row: list(IDEAS).index(row[0]["name"]))
     print(f"{'':<41}{'after 6 epochs':>17}{'at the end':>33}")
     print(
         f"{'idea':<21}{'parameters':>11}{'minutes':>9}{'entropy':>9}{'BLEU':>8}"
         f"{'epochs':>8}{'entropy':>9}{'greedy':>8}{'5 beams':>9}"
     )
-    for scores, epochs in found:
+    for scores, epochs in rows:
         entropies, bleus = zip(*epochs, strict=True)
-        half = f"{entropies[5]:9.3f}{(bleus[4] + bleus[5]) / 2:8.2f}"
+        half = " " * 17
+        if len(epochs) >= 6:
+            half = f"{entropies[5]:9.3f}{(bleus[4] + bleus[5]) / 2:8.2f}"
         greedy, beams = scores["bleu"]["chosen"]
         print(
             f"{scores['name']:<21}{scores['parameters']:>11,}{scores['minutes']:9.2f}"
@@ -197,7 +200,7 @@ def print_table(folder):
                 greedy, beams = scores["bleu"][kind]
                 print(f"  {kind:<73}{greedy:8.2f}{beams:9.2f}")
     print("BLEU by epoch:")
-    for scores, epochs in found:
+    for scores, epochs in rows:
         print(f"{scores['name']:<21}", *(f"{bleu:.1f}" for _, bleu in epochs))
 
 

@@ -138,9 +138,8 @@ class RDropCrossentropy(SmoothedCrossentropy):
 
     def call(self, y_true, y_pred):
         losses = super().call(y_true, y_pred)
-        both = ops.reshape(y_pred, (-1, 2, *ops.shape(y_pred)[1:]))  # (B, 2, T, V)
-        divergence = symmetric_divergence(both[:, 0], both[:, 1])
-        return losses + self.alpha / 4 * ops.repeat(divergence, 2, axis=0)
+        divergence = ops.repeat(symmetric_divergence(y_pred), 2, axis=0)
+        return losses + self.alpha / 4 * divergence
 
     def get_config(self) -> dict:
         return {**super().get_config(), "alpha": self.alpha}
@@ -206,35 +205,39 @@ def smoothed_crossentropy(
     return ops.reshape(losses, shape[:2])
 
 
-def symmetric_divergence(one: Tensor, other: Tensor) -> Tensor:
+def symmetric_divergence(logits: Tensor) -> Tensor:
     """KL(p || q) + KL(q || p) of each token, with its gradient written out.
 
         d = log p - log q        gradient by p's logits: p (d - KL(p || q) + 1) - q
 
+    Both passes are computed at once: `flip` puts the other one beside each.
+
     Args:
-        one: float32 tensor (B, T, V). The logits of p.
-        other: float32 tensor (B, T, V). Those of q.
+        logits: float32 tensor (2 B, T, V). Those of p and q, one after the other.
     Returns:
         Float32 tensor (B, T).
     """
+    size = logits.shape[-1]
+    pairs = (-1, 2, ops.shape(logits)[1], size)
 
     @ops.custom_gradient
-    def per_token(one, other):
-        log_p, log_q = ops.log_softmax(one), ops.log_softmax(other)
-        p, q, difference = ops.exp(log_p), ops.exp(log_q), log_p - log_q
-        p_from_q = ops.sum(p * difference, axis=-1, keepdims=True)
-        q_from_p = -ops.sum(q * difference, axis=-1, keepdims=True)
+    def per_token(z):  # (2 P, V) -> (B, T), P = B * T
+        powers, sums, highest = exponentials(z)
+        probabilities = ops.reshape(powers / ops.expand_dims(sums, 1), pairs)
+        logs = ops.reshape(z - ops.expand_dims(highest + ops.log(sums), 1), pairs)
+        difference = logs - ops.flip(logs, axis=1)
+        divergence = ops.sum(probabilities * difference, axis=-1, keepdims=True)
 
         def grad(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            upstream = ops.expand_dims(upstream, -1)
-            by_one = p * (difference - p_from_q + 1.0) - q
-            by_other = q * (1.0 - difference - q_from_p) - p
-            return by_one * upstream, by_other * upstream
+            by_logits = probabilities * (difference - divergence + 1.0)
+            by_logits -= ops.flip(probabilities, axis=1)
+            by_logits *= ops.expand_dims(ops.expand_dims(upstream, 1), -1)
+            return ops.reshape(by_logits, (-1, size))
 
-        return ops.squeeze(p_from_q + q_from_p, -1), grad
+        return ops.squeeze(ops.sum(divergence, axis=1), -1), grad
 
-    return per_token(one, other)
+    return per_token(ops.reshape(logits, (-1, size)))
 
 
 def exponentials(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -242,8 +245,8 @@ def exponentials(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
         softmax(z) = powers / sums        log softmax(z) = z - highest - log(sums)
 
-    Loss and metrics call it with the same logits in the same shape, so that a compiled
-    step computes it once.
+    Losses and metrics call it with the same logits in the same shape, so that a
+    compiled step computes it once.
 
     Args:
         z: float32 tensor (P, V) of logits.

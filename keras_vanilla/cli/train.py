@@ -102,6 +102,12 @@ def _add_numbers(command):
     add("--dropout", type=float, metavar="P")
     add("--learning-rate", type=float, metavar="X", help="constant, without warm-up")
     add(
+        "--cooldown-epochs",
+        type=int,
+        metavar="N",
+        help="last epochs in which the learning rate falls to 0, such as half of all",
+    )
+    add(
         "--freeze",
         nargs="+",
         metavar="PART",

@@ -8,7 +8,11 @@ import importlib
 
 from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
-from keras_vanilla.training.schedule import TransformerSchedule, transformer_optimizer
+from keras_vanilla.training.schedule import (
+    Cooldown,
+    TransformerSchedule,
+    transformer_optimizer,
+)
 from keras_vanilla.training.word_level import WordLevelCrossentropy
 
 _LAZY = {
@@ -24,6 +28,7 @@ _LAZY = {
 }
 
 __all__ = [
+    "Cooldown",
     "Perplexity",
     "RDropCrossentropy",
     "SmoothedCrossentropy",

@@ -109,13 +109,18 @@ def refuse_both(
     clip_norm: float,
     weight_decay: float,
     learning_rate: float | None,
+    cooldown_epochs: int = 0,
 ) -> None:
     """Refuses numbers of `transformer_optimizer` beside another optimizer.
 
     Raises:
         ValueError: if there are such.
     """
-    numbers = {"clip_norm": clip_norm, "weight_decay": weight_decay}
+    numbers = {
+        "clip_norm": clip_norm,
+        "weight_decay": weight_decay,
+        "cooldown_epochs": cooldown_epochs,
+    }
     given = {name: value for name, value in numbers.items() if value}
     if learning_rate is not None:
         given["learning_rate"] = learning_rate

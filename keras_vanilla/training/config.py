@@ -56,6 +56,7 @@ _LOWEST = {
     "vocabulary_size": 1,
     "tokens_per_batch": 1,
     "warmup_steps": 1,
+    "cooldown_epochs": 0,
     "epochs": 1,
     "max_tokens": 2,
     "average_last": 1,
@@ -115,6 +116,9 @@ class TrainingConfig:
         warmup_steps: int. Steps until the highest learning rate.
         learning_rate: float. A constant rate, without warm-up, instead of the paper's
             schedule; for a translator that is trained further.
+        cooldown_epochs: int. Number of last epochs in which the learning rate falls to
+            0, see `Cooldown`; half of all is a good choice. 0, as in the paper, means
+            none.
         freeze: "embeddings", "encoder", "decoder", or two of them: what is not trained
             of a translator that is trained further.
         quantize: "int8" or "int4": trains a translator further for `.tflite` files in
@@ -151,7 +155,8 @@ class TrainingConfig:
     Raises:
         TypeError: if there is no such value.
         ValueError: if a value is out of its range, `warmup_steps` is given beside
-            `learning_rate`, `r_drop` beside `micro_batches`, or everything is frozen.
+            `learning_rate`, `r_drop` beside `micro_batches`, there are more epochs of
+            cooldown than epochs, or everything is frozen.
     Example:
         >>> config = TrainingConfig(epochs=3).resolve(pairs=50_000)
         >>> config.epochs, config.warmup_steps, config.preset
@@ -169,6 +174,7 @@ class TrainingConfig:
     tokens_per_batch: int | None = None
     warmup_steps: int | None = None
     learning_rate: float | None = None
+    cooldown_epochs: int = 0
     freeze: tuple[str, ...] = ()
     quantize: str | None = None
     epochs: int | None = None
@@ -205,6 +211,11 @@ class TrainingConfig:
                 "`r_drop` compares the two passes of a pair, which `micro_batches` may "
                 f"separate. Received: r_drop={self.r_drop} and "
                 f"micro_batches={self.micro_batches}"
+            )
+        if self.epochs is not None and self.cooldown_epochs > self.epochs:
+            raise ValueError(
+                "`cooldown_epochs` must be at most the number of epochs, "
+                f"{self.epochs}. Received: {self.cooldown_epochs}"
             )
 
     @classmethod
@@ -299,6 +310,8 @@ class TrainingConfig:
             rate = f"{self.warmup_steps:,} warm-up steps"
         else:
             rate = f"learning rate {self.learning_rate:g}"
+        last = self.cooldown_epochs
+        cooldown = f", cooldown over the last {last}" if last else ""
         sampled = "" if self.sampling is None else f", sampling {self.sampling:g}"
         sampled += ", noise" if self.robust else ""
         frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
@@ -308,7 +321,7 @@ class TrainingConfig:
         return (
             f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "
             f"{self.tokens_per_batch:,} tokens per batch, {rate}, "
-            f"{self.epochs} epochs{sampled}{frozen}{taught}{rounded}"
+            f"{self.epochs} epochs{cooldown}{sampled}{frozen}{taught}{rounded}"
         )
 
     def _longest(self, model):

@@ -26,6 +26,7 @@ from keras_vanilla.training.resume.identity import (
     optimizer_settings,
 )
 from keras_vanilla.training.run_folder import RunFolder
+from keras_vanilla.training.schedule import transformer_optimizer
 from keras_vanilla.training.untrained import untrained
 from keras_vanilla.training.word_level import weights_digest
 from keras_vanilla.translation.evaluation import score
@@ -120,19 +121,27 @@ class TrainingRun:
         config, model = self.config, self.translator.model
         compile_for_training(
             model,
-            config.warmup_steps,
-            config.label_smoothing,
-            config.micro_batches,
-            self.optimizer,
-            config.clip_norm,
-            config.weight_decay,
-            config.learning_rate if self.optimizer is None else None,
-            config.quantize,
-            config.r_drop,
-            self.teacher and self.teacher.model,
-            config.word_level,
+            label_smoothing=config.label_smoothing,
+            micro_batches=config.micro_batches,
+            optimizer=self.optimizer or self._recipes_optimizer(),
+            quantize=config.quantize,
+            r_drop=config.r_drop,
+            teacher=self.teacher and self.teacher.model,
+            word_level=config.word_level,
         )
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
+
+    def _recipes_optimizer(self):
+        config, steps_per_epoch = self.config, self.batches.steps_per_epoch
+        return transformer_optimizer(
+            self.translator.model.d_model,
+            config.warmup_steps,
+            config.clip_norm,
+            config.weight_decay,
+            config.learning_rate,
+            total_steps=config.epochs * steps_per_epoch,
+            cooldown_steps=config.cooldown_epochs * steps_per_epoch,
+        )
 
     def _settings(self):
         """All that decides the result, for the folder's record."""

@@ -43,6 +43,7 @@ SETTINGS_OF = {
         "optimizer",
         "learning_rate",
         "warmup_steps",
+        "cooldown_epochs",
         "clip_norm",
         "weight_decay",
     ),

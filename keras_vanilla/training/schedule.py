@@ -1,4 +1,4 @@
-"""The paper's learning rate schedule and optimizer."""
+"""The paper's learning rate schedule and optimizer, and a cooldown at the end."""
 
 import keras
 from keras import ops
@@ -48,16 +48,76 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
 
 
+@keras.saving.register_keras_serializable(package="keras_vanilla")
+class Cooldown(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate that falls to 0 in a straight line over the last steps.
+
+        rate = learning_rate(step) * min(1, (total_steps - step) / cooldown_steps)
+
+    Args:
+        learning_rate: float, or a `LearningRateSchedule`: the rate without cooldown.
+        total_steps: int. Number of steps of the training; the rate is 0 after them.
+        cooldown_steps: int. Number of the last of them in which the rate falls.
+    Call arguments:
+        step: int scalar. Number of updates made so far.
+    Returns:
+        Float32 scalar.
+    Raises:
+        ValueError: if `learning_rate` is negative, or `cooldown_steps` is below 1 or
+            above `total_steps`.
+    Example:
+        >>> schedule = Cooldown(0.5, total_steps=100, cooldown_steps=20)
+        >>> [float(schedule(step)) for step in (0, 80, 90, 100)]
+        [0.5, 0.5, 0.25, 0.0]
+
+    Source: Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed
+    Training Durations", section 3.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule,
+        total_steps: int,
+        cooldown_steps: int,
+    ):
+        super().__init__()
+        if isinstance(learning_rate, dict):  # from a file
+            learning_rate = keras.saving.deserialize_keras_object(learning_rate)
+        if not callable(learning_rate):
+            learning_rate = check_number("learning_rate", learning_rate, 0)
+        self.learning_rate = learning_rate
+        self.total_steps = check_integer("total_steps", total_steps, 1)
+        self.cooldown_steps = check_integer(
+            "cooldown_steps", cooldown_steps, 1, self.total_steps
+        )
+
+    def __call__(self, step: Tensor | int) -> Tensor:
+        rate = self.learning_rate
+        rate = rate(step) if callable(rate) else rate
+        left = self.total_steps - ops.cast(step, "float32")
+        return rate * ops.clip(left / self.cooldown_steps, 0.0, 1.0)
+
+    def get_config(self) -> dict:
+        rate = self.learning_rate
+        return {
+            "learning_rate": keras.saving.serialize_keras_object(rate),
+            "total_steps": self.total_steps,
+            "cooldown_steps": self.cooldown_steps,
+        }
+
+
 def transformer_optimizer(
     d_model: int,
     warmup_steps: int | None = None,
     clip_norm: float = 0.0,
     weight_decay: float = 0.0,
     learning_rate: float | None = None,
+    total_steps: int | None = None,
+    cooldown_steps: int = 0,
 ) -> keras.optimizers.Optimizer:
     """The paper's optimizer: Adam(0.9, 0.98, 1e-9) under `TransformerSchedule`.
 
-    The paper neither clips gradients nor decays weights.
+    The paper neither clips gradients nor decays weights, and has no cooldown.
 
     Args:
         d_model: int. The model's width.
@@ -67,9 +127,12 @@ def transformer_optimizer(
             subtracted at each step, as AdamW does.
         learning_rate: float. A constant rate instead of the schedule, for fine-tuning;
             callbacks such as `ReduceLROnPlateau` may change it.
+        total_steps: int. Number of steps of the training, for `cooldown_steps`.
+        cooldown_steps: int. Number of last steps in which the learning rate falls to 0,
+            see `Cooldown`; 0 means none.
     Raises:
-        ValueError: if a number is out of its range, or `warmup_steps` is given beside
-            `learning_rate`.
+        ValueError: if a number is out of its range, `warmup_steps` is given beside
+            `learning_rate`, or `cooldown_steps` without `total_steps`.
     Source: Vaswani et al. 2017, section 5.3.
     """
     refuse_warmup_of_constant(learning_rate, warmup_steps)
@@ -78,6 +141,8 @@ def transformer_optimizer(
         rate = TransformerSchedule(d_model, steps)
     else:
         rate = check_number("learning_rate", learning_rate, 0)
+    if check_integer("cooldown_steps", cooldown_steps, 0):
+        rate = Cooldown(rate, total_steps, cooldown_steps)
     return keras.optimizers.Adam(
         rate,
         beta_1=0.9,

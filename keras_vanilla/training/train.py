@@ -91,8 +91,13 @@ def train_translator(
     _check_classes(translator, tokenizer)
     tokenizer = tokenizer_of_teacher(config, teacher, translator, tokenizer)
     config.check_start(translator, tokenizer)
-    numbers = (config.clip_norm, config.weight_decay, config.learning_rate)
-    refuse_both(optimizer, *numbers)
+    refuse_both(
+        optimizer,
+        config.clip_norm,
+        config.weight_decay,
+        config.learning_rate,
+        config.cooldown_epochs,
+    )
     with RunFolder(output, overwrite) as folder:
         return TrainingRun(
             config,

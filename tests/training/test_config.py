@@ -146,6 +146,15 @@ def test_a_constant_learning_rate_has_no_warmup_steps():
         TrainingConfig(learning_rate=0.1, warmup_steps=9)
 
 
+def test_a_cooldown_lasts_at_most_all_epochs():
+    config = TrainingConfig(cooldown_epochs=20).resolve(pairs=50_000)
+    assert "20 epochs, cooldown over the last 20" in str(config)
+    assert "cooldown" not in str(TrainingConfig().resolve(pairs=50_000))
+    message = "`cooldown_epochs` must be at most the number of epochs, 20. Received: 21"
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig(cooldown_epochs=21).resolve(pairs=50_000)
+
+
 @pytest.mark.parametrize(
     ("given", "parts"),
     [

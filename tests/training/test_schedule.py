@@ -1,8 +1,14 @@
+import json
+
 import keras
 import numpy as np
 import pytest
 
-from keras_vanilla.training import TransformerSchedule, transformer_optimizer
+from keras_vanilla.training import (
+    Cooldown,
+    TransformerSchedule,
+    transformer_optimizer,
+)
 
 
 def paper_rate(step, d_model, warmup_steps):
@@ -51,3 +57,53 @@ def test_sizes_below_one_are_refused(arguments):
         ValueError, match="must be an integer of at least 1. Received: 0"
     ):
         TransformerSchedule(*arguments)
+
+
+@pytest.mark.parametrize("updates", [0, 9, 60, 61, 75, 99, 100, 200])
+def test_the_rate_falls_to_zero_in_a_straight_line(updates):
+    schedule = Cooldown(TransformerSchedule(16, 10), total_steps=100, cooldown_steps=40)
+    whole = paper_rate(updates + 1, 16, 10)
+    expected = np.interp(updates, [60, 100], [whole, 0.0])
+    assert float(schedule(updates)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("before", [0.25, TransformerSchedule(16, 10)], ids=str)
+def test_a_cooldown_survives_its_config_and_a_file(before):
+    schedule = Cooldown(before, total_steps=20, cooldown_steps=8)
+    saved = keras.saving.serialize_keras_object(schedule)
+    for again in (
+        Cooldown.from_config(schedule.get_config()),
+        keras.saving.deserialize_keras_object(json.loads(json.dumps(saved))),
+    ):
+        rates = [(float(schedule(step)), float(again(step))) for step in range(22)]
+        assert all(one == other for one, other in rates) and rates[20] == (0.0, 0.0)
+
+
+def test_the_optimizers_rate_has_a_cooldown_where_it_is_asked_for():
+    optimizer = transformer_optimizer(64, 10, total_steps=50, cooldown_steps=20)
+    rates = []
+    for step in (29, 40):
+        optimizer.iterations.assign(step)
+        rates.append(float(optimizer.learning_rate))
+    papers = paper_rate(30, 64, 10), paper_rate(41, 64, 10)
+    assert rates == pytest.approx([papers[0], papers[1] / 2], rel=1e-6)
+    again = type(optimizer).from_config(optimizer.get_config())
+    assert float(again.learning_rate) == pytest.approx(paper_rate(1, 64, 10), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ((100, 0), "`cooldown_steps` must be an integer from 1 to 100. Received: 0"),
+        ((100, 101), "`cooldown_steps` must be .* from 1 to 100. Received: 101"),
+        ((None, 10), "`total_steps` must be an integer of at least 1. Received: None"),
+    ],
+)
+def test_a_cooldown_that_does_not_fit_the_training_is_refused(steps, message):
+    with pytest.raises(ValueError, match=message):
+        Cooldown(0.1, *steps)
+
+
+def test_a_cooldown_needs_the_number_of_steps():
+    with pytest.raises(ValueError, match="`total_steps` must be .* Received: None"):
+        transformer_optimizer(64, cooldown_steps=10)

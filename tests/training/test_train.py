@@ -201,6 +201,11 @@ class Unread(ParallelCorpus):
         ({"micro_batches": 0}, "`micro_batches` must be .* at least 1. Received: 0"),
         ({"max_tokens": 600}, "`max_length`, 512. Received: 600"),
         ({"epoch": 3}, "no argument 'epoch'. Did you mean 'epochs'"),
+        ({"epochs": 3, "cooldown_epochs": 4}, "number of epochs, 3. Received: 4"),
+        (
+            {"optimizer": keras.optimizers.SGD(0.1), "cooldown_epochs": 4},
+            "own learning rate.*Received: cooldown_epochs=4 and an optimizer",
+        ),
         ({"overwite": True}, "no argument 'overwite'. Did you mean 'overwrite'"),
     ],
     ids=str,
@@ -362,6 +367,46 @@ def test_callbacks_and_optimizer_of_the_user_resume_exactly(tmp_path, settings):
     assert {"best_epoch", "average_val_bleu", "best_val_bleu"} < results.keys()
     rates = [float(row["learning_rate"]) for row in history(tmp_path / "stopped")]
     assert rates == pytest.approx([rates[0], rates[0], rates[0] / 2])
+    for one, other in zip(whole, weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+class Rates(keras.callbacks.Callback):
+    """The learning rate of each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.rates = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.rates.append(float(self.model.optimizer.learning_rate))
+
+    def get_state(self):
+        return {"rates": self.rates}
+
+    def set_state(self, state):
+        self.rates = list(state["rates"])
+
+
+@pytest.mark.full
+def test_the_rate_falls_in_the_last_epochs_and_resumes_exactly(tmp_path):
+    def run(folder, stop=0):
+        rates = Rates()
+        callbacks = [rates, AfterBatches(stop)]
+        given = {"epochs": 3, "cooldown_epochs": 2, "callbacks": callbacks}
+        constant_rate = {"learning_rate": 1e-3, "warmup_steps": None}
+        translator = train(corpus(60, 3), tmp_path / folder, **given, **constant_rate)
+        return rates.rates, translator.model.get_weights()
+
+    rates, whole = run("whole")
+    steps = len(rates)
+    falling = steps * 2 // 3
+    expected = np.interp(range(steps), [steps - falling, steps], [1e-3, 0.0])
+    assert rates == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(Crash):
+        run("stopped", stop=steps - 1)
+    again, weights = run("stopped")
+    assert again == rates
     for one, other in zip(whole, weights, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -81,8 +81,6 @@ class Cooldown(keras.optimizers.schedules.LearningRateSchedule):
         cooldown_steps: int,
     ):
         super().__init__()
-        if isinstance(learning_rate, dict):  # from a file
-            learning_rate = keras.saving.deserialize_keras_object(learning_rate)
         if not callable(learning_rate):
             learning_rate = check_number("learning_rate", learning_rate, 0)
         self.learning_rate = learning_rate
@@ -104,6 +102,11 @@ class Cooldown(keras.optimizers.schedules.LearningRateSchedule):
             "total_steps": self.total_steps,
             "cooldown_steps": self.cooldown_steps,
         }
+
+    @classmethod
+    def from_config(cls, config: dict) -> "Cooldown":
+        rate = keras.saving.deserialize_keras_object(config["learning_rate"])
+        return cls(**{**config, "learning_rate": rate})
 
 
 def transformer_optimizer(

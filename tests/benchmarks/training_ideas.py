@@ -44,6 +44,7 @@ IDEAS = {
     "base": {},
     "base, seed 1": {"seed": 1},
     "base, seed 2": {"seed": 2},
+    "cooldown of half": {"cooldown_epochs": 6},
     "R-Drop 5": {"r_drop": 5.0},
     "sampling 0.2": {"sampling": 0.2},
     "dropout 0.2": {"dropout": 0.2},
@@ -111,12 +112,14 @@ def scores_of(name, folder, options):
         folder,
         validation,
         translator=translator,
-        optimizer=optimizer(translator.model, len(train)),
+        optimizer=averaging(translator.model, len(train)) if name == "base" else None,
         callbacks=[minutes],
         **training,
     )
     last = translator.load(folder / "last.keras")
-    kinds = {"chosen": chosen, "moving average": translator, "last epoch": last}
+    kinds = {"chosen": chosen, "last epoch": last}
+    if name == "base":
+        kinds["moving average"] = translator
     return {
         "name": name,
         "parameters": translator.model.count_params(),
@@ -125,7 +128,7 @@ def scores_of(name, folder, options):
     }
 
 
-def optimizer(model, pairs):
+def averaging(model, pairs):
     """The recipe's, which keeps a moving average of the weights beside them."""
     from keras_vanilla.training import TrainingConfig, transformer_optimizer
 

@@ -19,7 +19,8 @@ validation text, because the table is there to choose by, it says of each idea
 
 An idea that is in FOLDER already is not trained again, and one that was stopped
 resumes: the same command continues. `--ideas` chooses some of them, for two processes
-on two cores. Without a corpus it prints the table of what is there.
+on two cores. Without a corpus it prints the table of what is there. `--ensemble` scores
+several that are there as one translator instead.
 """
 
 import argparse
@@ -39,12 +40,13 @@ BASE = {
     "epochs": 12,
     "seed": 0,
 }
+COOLDOWN = {"cooldown_epochs": 6}  # its first six epochs are those of the base
 SHALLOW = {"num_encoder_layers": 3, "num_decoder_layers": 3}
 IDEAS = {
     "base": {},
-    "base, seed 1": {"seed": 1},
-    "base, seed 2": {"seed": 2},
-    "cooldown of half": {"cooldown_epochs": 6},
+    "cooldown": COOLDOWN,
+    "cooldown, seed 1": COOLDOWN | {"seed": 1},
+    "cooldown, seed 2": COOLDOWN | {"seed": 2},
     "R-Drop 5": {"r_drop": 5.0},
     "sampling 0.2": {"sampling": 0.2},
     "dropout 0.2": {"dropout": 0.2},
@@ -73,9 +75,12 @@ BEAM_SIZE = 5
 
 def main():
     options = parsed()
+    if options.ensemble:
+        print_ensemble(options)
+        return
     if options.source:
         for name in options.ideas:
-            folder = options.folder / "".join(c if c.isalnum() else "-" for c in name)
+            folder = folder_of(name, options)
             if not (folder / "scores.json").exists():
                 scores = scores_of(name, folder, options)
                 (folder / "scores.json").write_text(json.dumps(scores, indent=2))
@@ -90,7 +95,20 @@ def parsed():
         add(f"--{name}", type=Path)
     add("--ideas", nargs="+", default=list(IDEAS), choices=list(IDEAS), metavar="IDEA")
     add("--epochs", type=int, default=BASE["epochs"])
+    add("--ensemble", nargs="+", choices=list(IDEAS), metavar="IDEA")
     return parser.parse_args()
+
+
+def folder_of(name, options):
+    return options.folder / "".join(c if c.isalnum() else "-" for c in name)
+
+
+def read_validation(options):
+    from keras_vanilla.data import ParallelCorpus
+
+    return ParallelCorpus.from_files(
+        options.validation_source, options.validation_target
+    )
 
 
 def scores_of(name, folder, options):
@@ -99,9 +117,7 @@ def scores_of(name, folder, options):
     from keras_vanilla.training import new_translator, train_translator
 
     train = ParallelCorpus.from_files(options.source, options.target)
-    validation = ParallelCorpus.from_files(
-        options.validation_source, options.validation_target
-    )
+    validation = read_validation(options)
     settings = BASE | {"epochs": options.epochs} | IDEAS[name]
     model = {k: v for k, v in settings.items() if k in OF_THE_MODEL}
     training = {k: v for k, v in settings.items() if k not in OF_THE_MODEL}
@@ -175,6 +191,15 @@ def bleu(translator, corpus):
     from keras_vanilla.translation import score
 
     return [score(translator, corpus, beam_size=k).bleu for k in (1, BEAM_SIZE)]
+
+
+def print_ensemble(options):
+    from keras_vanilla.translation import Translator, ensemble
+
+    paths = [folder_of(name, options) for name in options.ensemble]
+    together = ensemble([Translator.load(path / "translator.keras") for path in paths])
+    greedy, beams = bleu(together, read_validation(options))
+    print(f"{', '.join(options.ensemble)}: {greedy:.2f} greedy, {beams:.2f}, 5 beams")
 
 
 def print_table(folder):

@@ -80,7 +80,7 @@ def with_thing_to_copy(
 # several times as many pieces, and a thing to copy some ten, so that both have batches
 # of their own.
 IN_ALL = Noise("people", 1.0, as_people_write)
-BESIDE = (Noise("upper", 0.1, in_upper_case), Noise("copy", 0.25, with_thing_to_copy))
+BESIDE = (Noise("upper", 0.2, in_upper_case), Noise("copy", 0.25, with_thing_to_copy))
 
 
 def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:

@@ -60,8 +60,8 @@ def test_a_training_compiles_with_the_numbers_of_its_settings(
 ):
     compiled = []
 
-    def compile_and_stop(model, *numbers):
-        compile_for_training(model, *numbers)
+    def compile_and_stop(model, **numbers):
+        compile_for_training(model, **numbers)
         compiled.append((model.optimizer, model.loss))
         raise Stop
 

@@ -99,8 +99,8 @@ def test_an_interrupted_one_ends_with_the_same_weights(start, trained, tmp_path)
 def test_it_computes_in_float32_with_the_rate_of_an_optimizer(
     start, tmp_path, monkeypatch
 ):
-    def compile_and_stop(model, *numbers):
-        compile_for_training(model, *numbers)
+    def compile_and_stop(model, **numbers):
+        compile_for_training(model, **numbers)
         assert (model.compute_dtype, model.fake_quantization) == ("float32", "int8")
         raise Crash
 

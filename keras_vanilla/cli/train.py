@@ -32,8 +32,13 @@ def add_training_options(command: argparse.ArgumentParser) -> None:
     """Adds what says how to train, and into which folder."""
     _add_output(command)
     _add_model(command)
-    _add_numbers(command)
-    _add_filters(command)
+    # What is not given has the default of `TrainingConfig`.
+    add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
+    _add_recipe(add)
+    _add_further_training(add)
+    _add_regularization(add)
+    _add_end(add)
+    _add_filters(add)
     _add_devices(command)
 
 
@@ -88,9 +93,8 @@ def _add_model(command):
     )
 
 
-def _add_numbers(command):
-    # What is not given has the default of `TrainingConfig`.
-    add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
+def _add_recipe(add):
+    """The recipe, what it chooses, and the learning rate."""
     add(
         "--recipe",
         metavar="auto|paper",
@@ -107,6 +111,10 @@ def _add_numbers(command):
         metavar="N",
         help="last epochs in which the learning rate falls to 0, such as half of all",
     )
+
+
+def _add_further_training(add):
+    """What is for a translator that is trained further."""
     add(
         "--freeze",
         nargs="+",
@@ -118,6 +126,10 @@ def _add_numbers(command):
         metavar="int8|int4",
         help="with --from, train for .tflite files with these weights",
     )
+
+
+def _add_regularization(add):
+    """What keeps a model from learning its text by heart: in loss, update and text."""
     add("--label-smoothing", type=float, metavar="P", help="0.1")
     add(
         "--r-drop",
@@ -138,6 +150,10 @@ def _add_numbers(command):
         action="store_true",
         help="also train on typos, capitals and things to copy",
     )
+
+
+def _add_end(add):
+    """How a training ends, and its seed."""
     add("--average-last", type=int, metavar="N", help="epochs to average (5)")
     add(
         "--patience",
@@ -148,8 +164,7 @@ def _add_numbers(command):
     add("--seed", type=int, help="0")
 
 
-def _add_filters(command):
-    add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
+def _add_filters(add):
     add(
         "--max-tokens",
         type=int,

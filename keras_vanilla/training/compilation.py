@@ -54,7 +54,9 @@ def compile_for_training(
             `learning_rate` is given beside an optimizer, or `warmup_steps` beside
             `learning_rate`.
     """
-    refuse_both(optimizer, clip_norm, weight_decay, learning_rate)
+    refuse_both(
+        optimizer, learning_rate, clip_norm=clip_norm, weight_decay=weight_decay
+    )
     loss = _loss(label_smoothing, model.pad_id, r_drop, teacher, word_level)
     fake_quantize(model, quantize)
     if optimizer is None:
@@ -106,21 +108,18 @@ def check_teaching(teacher: object, word_level: float, r_drop: float) -> None:
 
 def refuse_both(
     optimizer: keras.optimizers.Optimizer | None,
-    clip_norm: float,
-    weight_decay: float,
     learning_rate: float | None,
-    cooldown_epochs: int = 0,
+    **numbers: float,
 ) -> None:
     """Refuses numbers of `transformer_optimizer` beside another optimizer.
 
+    Args:
+        optimizer: the other optimizer, or None.
+        learning_rate: float or None.
+        numbers: the others by name; 0 means that one is not given.
     Raises:
         ValueError: if there are such.
     """
-    numbers = {
-        "clip_norm": clip_norm,
-        "weight_decay": weight_decay,
-        "cooldown_epochs": cooldown_epochs,
-    }
     given = {name: value for name, value in numbers.items() if value}
     if learning_rate is not None:
         given["learning_rate"] = learning_rate

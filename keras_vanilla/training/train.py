@@ -93,10 +93,10 @@ def train_translator(
     config.check_start(translator, tokenizer)
     refuse_both(
         optimizer,
-        config.clip_norm,
-        config.weight_decay,
         config.learning_rate,
-        config.cooldown_epochs,
+        clip_norm=config.clip_norm,
+        weight_decay=config.weight_decay,
+        cooldown_epochs=config.cooldown_epochs,
     )
     with RunFolder(output, overwrite) as folder:
         return TrainingRun(

@@ -15,6 +15,16 @@ from once_per_run import made_once  # noqa: E402
 from keras_vanilla import Translator  # noqa: E402
 
 
+def pytest_collection_modifyitems(items):
+    """Processes that share the tests must agree on their names."""
+    for item in items:
+        if " at 0x" in item.name:
+            raise pytest.UsageError(
+                f"The name of a test must not change from run to run: give its "
+                f"parameters `ids`. Received: {item.nodeid}"
+            )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_waiting_for_the_disk():
     """No test cuts the power, and on a busy disk each snapshot would wait seconds."""

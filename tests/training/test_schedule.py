@@ -67,7 +67,9 @@ def test_the_rate_falls_to_zero_in_a_straight_line(updates):
     assert float(schedule(updates)) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("before", [0.25, TransformerSchedule(16, 10)], ids=str)
+@pytest.mark.parametrize(
+    "before", [0.25, TransformerSchedule(16, 10)], ids=["constant", "papers"]
+)
 def test_a_cooldown_survives_its_config_and_a_file(before):
     schedule = Cooldown(before, total_steps=20, cooldown_steps=8)
     saved = keras.saving.serialize_keras_object(schedule)

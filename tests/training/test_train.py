@@ -203,7 +203,7 @@ class Unread(ParallelCorpus):
         ({"epoch": 3}, "no argument 'epoch'. Did you mean 'epochs'"),
         ({"epochs": 3, "cooldown_epochs": 4}, "number of epochs, 3. Received: 4"),
         (
-            {"optimizer": keras.optimizers.SGD(0.1), "cooldown_epochs": 4},
+            {"optimizer": "sgd", "cooldown_epochs": 4},
             "own learning rate.*Received: cooldown_epochs=4 and an optimizer",
         ),
         ({"overwite": True}, "no argument 'overwite'. Did you mean 'overwrite'"),

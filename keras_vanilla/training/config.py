@@ -69,7 +69,6 @@ _PROBABILITIES = ("dropout", "label_smoothing")
 _LOWEST_NUMBER = {
     "clip_norm": 0,
     "weight_decay": 0,
-    "learning_rate": 0,
     "sampling": 0,
     "r_drop": 0,
     "max_length_ratio": 1,
@@ -342,6 +341,8 @@ def _checked(name, value):
         return check_probability(name, value)
     if name == "word_level":
         return check_share(name, value)
+    if name == "learning_rate":
+        return check_number(name, value, above=0)
     if name in _LOWEST_NUMBER:
         return check_number(name, value, _LOWEST_NUMBER[name])
     if name in _CHOICES:

@@ -96,7 +96,10 @@ def parsed():
     add("--ideas", nargs="+", default=list(IDEAS), choices=list(IDEAS), metavar="IDEA")
     add("--epochs", type=int, default=BASE["epochs"])
     add("--ensemble", nargs="+", choices=list(IDEAS), metavar="IDEA")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if (options.source or options.ensemble) and not options.validation_source:
+        parser.error("--source and --ensemble need --validation-source and -target")
+    return options
 
 
 def folder_of(name, options):

@@ -144,6 +144,8 @@ def test_a_constant_learning_rate_has_no_warmup_steps():
     assert "learning rate 0.0001" in str(config) and "warm-up" not in str(config)
     with pytest.raises(ValueError, match="learning_rate=0.1, warmup_steps=9"):
         TrainingConfig(learning_rate=0.1, warmup_steps=9)
+    with pytest.raises(ValueError, match="`learning_rate` .* above 0. Received: 0"):
+        TrainingConfig(learning_rate=0)  # which would train nothing
 
 
 def test_a_cooldown_lasts_at_most_all_epochs():

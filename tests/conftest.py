@@ -7,6 +7,7 @@ import bare_machine
 
 bare_machine.hide_settings()  # before Keras is imported
 bare_machine.hide_fonts()
+bare_machine.heed_ctrl_c()
 
 import pytest  # noqa: E402
 import word_reversal  # noqa: E402

@@ -1,4 +1,4 @@
-"""Hides from the tests what some machines have and others do not: settings and fonts.
+"""Hides from the tests what machines differ in: settings, fonts, an ignored Ctrl-C.
 
 What passes with it passes on a machine with nothing but Python. `conftest.py` calls it
 before Keras is imported; child processes inherit the environment. `.ci/run` also hides
@@ -9,6 +9,7 @@ import atexit
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -27,6 +28,14 @@ def hide_settings():
     os.environ["MPLCONFIGDIR"] = folder
     if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the processors
         os.environ["TF_NUM_INTRAOP_THREADS"] = "1"
+
+
+def heed_ctrl_c():
+    """Undoes what a shell does to a run in its background: that and its children
+    ignore Ctrl-C, which some tests send.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def hide_fonts():

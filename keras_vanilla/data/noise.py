@@ -9,7 +9,7 @@ from keras_vanilla.data.things_to_copy import made_thing, plain_thing
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORDS = re.compile(r"[^\W\d_]+")
-ALONE, IN_PLACE = 0.5, 0.5  # shares of the pairs with a thing to copy
+ALONE, IN_PLACE, TWO = 0.25, 0.5, 0.3  # shares of the pairs with a thing to copy
 END = re.compile(r"(.*?)(\W*)", re.DOTALL)  # a sentence, and its last marks
 
 # The texts of a pair, what decides, and words of other texts -> the texts of a pair.
@@ -35,10 +35,10 @@ def as_people_write(
 ) -> tuple[str, str]:
     """Changes some sources a little; their translations stay what they are.
 
-    One source in twenty is in title case, one has a typo or two, and one has no
+    Two sources in twenty are in title case, two have a typo or two, and one has no
     punctuation.
     """
-    changes = (_title_case, _with_typos, _without_punctuation)
+    changes = (*[_title_case, _with_typos] * 2, _without_punctuation)
     chosen = int(random.random() * 20)
     if chosen < len(changes):
         source = changes[chosen](source, random)
@@ -55,32 +55,28 @@ def in_upper_case(
 def with_thing_to_copy(
     source: str, target: str, random: Random, words: Sequence[str]
 ) -> tuple[str, str]:
-    """Puts the same thing into both sides, such as a number or an address.
+    """Puts the same thing, or two of them, into both sides: a number, an address.
 
     It takes the place of a word that both sides have once, where there is one, or
-    stands at the beginning or the end of both. Half of the pairs are some things alone,
-    from which copying is learned soonest.
+    stands at the beginning or the end of both. A quarter of the pairs are some things
+    alone, from which copying is learned soonest.
     """
     if random.random() < ALONE:
         things = made_thing(random, words)
         while len(things) < len(source) / 2:
             things += f" {made_thing(random, words)}"
         return things, things
-    thing = made_thing(random, words)
-    shared = sorted(_once(source) & _once(target))
-    if shared and random.random() < IN_PLACE:
-        word = random.choice(shared)
-        return tuple(_replaced(text, word, thing) for text in (source, target))
-    put = random.choice([_put_first, _put_last, _put_last])
-    gap = random.choice(["", " "])
-    return put(source, thing, gap), put(target, thing, gap)
+    pair = _with_one(source, target, made_thing(random, words), random)
+    if random.random() < TWO:
+        pair = _at_an_end(*pair, made_thing(random, words), random)
+    return pair
 
 
 # Beside the pairs of a corpus, whose sources are `as_people_write`: upper case takes
 # several times as many pieces, and a thing to copy some ten, so that both have batches
 # of their own.
 IN_ALL = Noise("people", 1.0, as_people_write)
-BESIDE = (Noise("upper", 0.2, in_upper_case), Noise("copy", 0.25, with_thing_to_copy))
+BESIDE = (Noise("upper", 0.25, in_upper_case), Noise("copy", 0.4, with_thing_to_copy))
 
 
 def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
@@ -115,6 +111,20 @@ def _with_typos(text, random):
         typos = two, one + one + two, two + one, random.choice(LETTERS) + two
         text = text[:i] + random.choice(typos) + text[i + 2 :]
     return text
+
+
+def _with_one(source, target, thing, random):
+    shared = sorted(_once(source) & _once(target))
+    if shared and random.random() < IN_PLACE:
+        word = random.choice(shared)
+        return tuple(_replaced(text, word, thing) for text in (source, target))
+    return _at_an_end(source, target, thing, random)
+
+
+def _at_an_end(source, target, thing, random):
+    put = random.choice([_put_first, _put_last, _put_last])
+    gap = random.choice(["", " "])
+    return put(source, thing, gap), put(target, thing, gap)
 
 
 def _put_first(text, thing, gap):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+DIGITS = "0123456789"
 SYMBOLS = "!?.,;:-+*/=<>()[]{}%&#@~_|$§"
 EMOJI = (*range(0x1F300, 0x1F600), *range(0x1F600, 0x1F650), *range(0x1F680, 0x1F6C6))
 # First and last letter of some alphabets and syllabaries.
@@ -37,13 +38,13 @@ def plain_thing(random: Random, words: Sequence[str]) -> str:
 
 
 def _number(random, words):
-    number = random.randrange(10 ** random.randint(1, 9))
+    number = int(_repeating(random, DIGITS, random.randint(1, 9)))
     form = random.choice(["{}", "{}", "{}", "{:,}", "{} %", "#{}"])
     return random.choice([form.format(number), f"{random.randrange(1000) / 10}"])
 
 
 def _digits(random):
-    return str(random.randrange(10 ** random.randint(1, 5)))
+    return str(int(_repeating(random, DIGITS, random.randint(1, 5))))
 
 
 def _date(random, words):
@@ -107,24 +108,36 @@ def _word(random, words):
     """A word, the half of one with the half of another, or letters, in lower case."""
     kind = random.random()
     if kind < 0.3 or not words:
-        return "".join(_letter(random) for _ in range(random.randint(2, 8)))
+        return _repeating(random, LETTERS, random.randint(2, 8))
     one, two = random.choice(words).lower(), random.choice(words).lower()
     if kind < 0.6:
         return one
     return one[: (len(one) + 1) // 2] + two[len(two) // 2 :]
 
 
+def _repeating(random, characters, length):
+    """Random characters, of which one in four is the same as the one before it.
+
+    The second of two that are the same is what is lost first when a text is copied.
+    """
+    made = random.choice(characters)
+    while len(made) < length:
+        again = random.random() < 0.25
+        made += made[-1] if again else random.choice(characters)
+    return made
+
+
 def _letter(random):
     return random.choice(LETTERS)
 
 
-# How often each is made, of 20.
+# How often each is made, of 22.
 THINGS: dict[Callable[[Random, Sequence[str]], str], int] = {
     _number: 4,
     _date: 2,
     _url: 4,
-    _email: 3,
-    _name: 3,
+    _email: 4,
+    _name: 4,
     _emoji: 2,
     _symbols: 1,
     _foreign: 1,

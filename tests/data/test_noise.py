@@ -77,9 +77,9 @@ def test_each_kind_has_its_share_of_an_epoch(corpus, tokenizer):
     assert all(known[of_others[source]] in TARGETS for source in upper)
     copied = [pair for pair in pairs if pair[1] not in TARGETS]
     each = 4 * len(SOURCES)
-    assert 0.8 < len(plain) / each < 0.95
-    assert 0.15 < len(upper) / each < 0.25
-    assert 0.2 < len(copied) / each < 0.3
+    assert 0.7 < len(plain) / each < 0.85
+    assert 0.2 < len(upper) / each < 0.3
+    assert 0.35 < len(copied) / each < 0.45
 
 
 def test_every_epoch_has_every_pair_of_the_corpus(corpus, tokenizer):
@@ -192,10 +192,10 @@ def test_what_noise_cannot_be_had_with_is_refused(corpus, tokenizer):
 def test_people_write_in_title_case_with_typos_and_without_punctuation():
     text, chance = "Er sagt, daß es (heute) regnet. Don't!", random.Random(3)
     found = Counter(as_people_write(text, "x", chance, [])[0] for _ in range(2000))
-    assert found.pop(text) > 1600
-    assert 60 < found.pop("Er Sagt, Daß Es (heute) Regnet. Don't!") < 140
+    assert 1400 < found.pop(text) < 1600
+    assert 150 < found.pop("Er Sagt, Daß Es (heute) Regnet. Don't!") < 250
     assert 60 < found.pop("Er sagt daß es heute regnet Dont") < 140
-    assert 60 < sum(found.values()) < 140
+    assert 150 < sum(found.values()) < 250
     assert all(abs(len(typo) - len(text)) <= 2 for typo in found)
 
 
@@ -215,24 +215,22 @@ def test_what_has_no_letters_to_change_is_left(text):
 
 def test_the_same_thing_is_in_both_texts():
     source, target = "Das ist Paris, nicht wahr?", "This is Paris, is it not?"
+    forms = r"(.*)Das ist (.*), nicht wahr(.*)", r"(.*)This is (.*), is it not(.*)"
     chance, places = random.Random(1), Counter()
     for _ in range(500):
         noisy = with_thing_to_copy(source, target, chance, ["Wort", "word"])
         if noisy[0] == noisy[1]:
             places["alone"] += 1
-        elif "Paris" not in noisy[0]:
-            thing = noisy[0].removeprefix("Das ist ").removesuffix(", nicht wahr?")
-            assert noisy[1] == f"This is {thing}, is it not?"
-            places["middle"] += 1
-        elif noisy[0].endswith(source):
-            thing = noisy[0].removesuffix(source)
-            assert noisy[1] == thing + target
-            places["first"] += 1
-        else:
-            thing = noisy[0].removeprefix("Das ist Paris, nicht wahr")
-            assert noisy[1] == "This is Paris, is it not" + thing
-            places["last"] += 1
-    assert min(places.values()) > 25 and len(places) == 4, places
+            continue
+        parts = [
+            re.fullmatch(*pair).groups() for pair in zip(forms, noisy, strict=True)
+        ]
+        assert parts[0] == parts[1] != ("", "Paris", "?")
+        plain = zip(parts[0], ("", "Paris", "?"), strict=True)
+        changed = [part != same for part, same in plain]
+        places.update(itertools.compress(("first", "middle", "last"), changed))
+        places["two"] += sum(changed) == 2
+    assert min(places.values()) > 25 and len(places) == 5, places
 
 
 def test_a_function_word_is_not_replaced():

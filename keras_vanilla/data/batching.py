@@ -132,12 +132,14 @@ def batches(
     for reason, lines in survey.left_out.items():
         report[reason] = sorted(report.get(reason, []) + lines)
     replicas = replicas_in_force()
-    padders = []
+    padders, tokens = [], 0.0
     for kind in (IN_ALL, *BESIDE) if noise else (None,):
-        sampled, growth = None, 1.0
+        sampled, growth, target_growth = None, 1.0, 1.0
         if sampling is not None or noise:
             sampled = SampledIds(store, tokenizer, sampling, seed, max_tokens, kind)
-            growth = sampled.growth
+            growth, target_growth = sampled.growth, sampled.target_growth
+        share = 1.0 if kind is None else kind.share
+        tokens += survey.target_tokens * target_growth * share
         plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder, growth)
         padders.append(
             BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled)
@@ -147,7 +149,7 @@ def batches(
         BatchMixture(padders, shares) if noise else padders[0],
         seed=seed if shuffle else None,
         first_step=first_step,
-        tokens_per_epoch=round(survey.target_tokens * (1 + sum(shares))),
+        tokens_per_epoch=round(tokens),
         report=report,
         digest=_digest(
             corpus.digest,
@@ -183,7 +185,8 @@ class Batches:
 
     Attributes:
         steps_per_epoch: int. Number of batches that hold every pair once.
-        tokens_per_epoch: int. Number of labels in an epoch, padding excluded.
+        tokens_per_epoch: int. Number of labels in an epoch, padding excluded; with
+            noise or sampling an estimate.
         report: dict of reason -> line numbers of the pairs left out.
         static_shapes: bool. Whether each bucket has one shape.
         endless: bool. Whether epoch follows epoch, each in a new order.

@@ -66,10 +66,14 @@ def with_thing_to_copy(
         while len(things) < len(source) / 2:
             things += f" {made_thing(random, words)}"
         return things, things
-    pair = _with_one(source, target, made_thing(random, words), random)
-    if random.random() < TWO:
-        pair = _at_an_end(*pair, made_thing(random, words), random)
-    return pair
+    places = ["first", "last"] if random.random() < 1 / 3 else ["last", "first"]
+    shared = sorted(_once(source) & _once(target))
+    if shared and random.random() < IN_PLACE:
+        places.insert(0, "middle")
+    count = 2 if random.random() < TWO else 1
+    things = {place: made_thing(random, words) for place in places[:count]}
+    word, gap = random.choice(shared or [""]), random.choice(["", " "])
+    return tuple(_with_things(text, things, word, gap) for text in (source, target))
 
 
 # Beside the pairs of a corpus, whose sources are `as_people_write`: upper case takes
@@ -113,27 +117,17 @@ def _with_typos(text, random):
     return text
 
 
-def _with_one(source, target, thing, random):
-    shared = sorted(_once(source) & _once(target))
-    if shared and random.random() < IN_PLACE:
-        word = random.choice(shared)
-        return tuple(_replaced(text, word, thing) for text in (source, target))
-    return _at_an_end(source, target, thing, random)
-
-
-def _at_an_end(source, target, thing, random):
-    put = random.choice([_put_first, _put_last, _put_last])
-    gap = random.choice(["", " "])
-    return put(source, thing, gap), put(target, thing, gap)
-
-
-def _put_first(text, thing, gap):
-    return f"{thing} {text}"
-
-
-def _put_last(text, thing, gap):
+def _with_things(text, things, word, gap):
+    """The text with things at its beginning, before its last marks, for a word."""
     body, marks = END.fullmatch(text).groups()
-    return f"{body} {thing}{gap}{marks.strip()}".strip()
+    if "middle" in things:
+        whole = rf"\b{re.escape(word)}\b"
+        body = re.sub(whole, lambda found: things["middle"], body)
+    if "first" in things:
+        body = f"{things['first']} {body}"
+    if "last" in things:
+        body, marks = f"{body} {things['last']}{gap}", marks.strip()
+    return f"{body}{marks}".strip()
 
 
 def _once(text):
@@ -144,7 +138,3 @@ def _once(text):
         for word in words
         if words.count(word) == 1 and (word[0].isdigit() or word.istitle())
     }
-
-
-def _replaced(text, word, thing):
-    return re.sub(rf"\b{re.escape(word)}\b", lambda found: thing, text)

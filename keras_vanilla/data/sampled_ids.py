@@ -29,6 +29,7 @@ class SampledIds:
     Attributes:
         growth: float. How many times as long as in the store a pair becomes, except
             for one pair in ten, which becomes longer.
+        target_growth: float. How many times as many ids all targets together have.
     Raises:
         ValueError: if `alpha` is out of its range, the tokenizer has one segmentation
             of each text, or noise is asked of another tokenizer.
@@ -48,7 +49,7 @@ class SampledIds:
         self._seed, self._max_tokens = seed, max_tokens
         self._noisy_ids = None if noise is None else NoisyIds(tokenizer, noise)
         self._sizes = tokenizer.vocabulary_size, tokenizer.target_vocabulary_size
-        self.growth = self._measured_growth()
+        self.growth, self.target_growth = self._measured_growth()
 
     def draw(self, pairs: np.ndarray, step: int, width: int) -> IdStore:
         """The pairs of a step, each of at most `width` ids, as pairs 0, 1, 2, ..."""
@@ -74,10 +75,12 @@ class SampledIds:
 
     def _measured_growth(self):
         pairs = np.unique(np.linspace(0, len(self._store) - 1, MEASURED).astype(int))
-        before = self._store.lengths(pairs).max(axis=1)
+        before = self._store.lengths(pairs)
         drawn = self.draw(pairs, step=-1, width=self._max_tokens)
-        after = drawn.lengths(np.arange(len(pairs))).max(axis=1)
-        return max(1.0, float(np.percentile(after / before, ROOM)))
+        after = drawn.lengths(np.arange(len(pairs)))
+        growth = np.percentile(after.max(axis=1) / before.max(axis=1), ROOM)
+        targets = after[:, 1].sum() / before[:, 1].sum()
+        return max(1.0, float(growth)), float(targets)
 
 
 def samplers(tokenizer: TokenizerProtocol, alpha: float) -> tuple[Callable, Callable]:

@@ -84,7 +84,7 @@ def refuse_fixed_learning_rate(
         if fixed and isinstance(callback, _SET_THE_LEARNING_RATE):
             raise ValueError(
                 f"{type(callback).__name__} sets the learning rate, which here follows "
-                "a schedule: leave it out, or choose a number, such as "
+                "a schedule: leave it out, or choose a number and no cooldown, such as "
                 "`keras.optimizers.Adam(1e-4)`, or `learning_rate=1e-4` of "
                 "`train_translator` and `compile_for_training`."
             )

@@ -188,11 +188,19 @@ class TrainingCallbacks:
 
 
 def _early_stopping(run):
-    """Ends a training whose best epoch is `patience` epochs ago."""
+    """Ends a training whose best epoch is `patience` epochs ago.
+
+    Not before its cooldown, in which it is still to get better.
+    """
     monitor, mode = "token_crossentropy", "min"
     if run.validation is not None:
         monitor = f"val_{monitor}"
         if run.config.quantize is not None:
             monitor, mode = "val_chrf", "max"
-    patience = run.config.patience
-    return [keras.callbacks.EarlyStopping(monitor, patience=patience, mode=mode)]
+    config = run.config
+    first = config.epochs - config.cooldown_epochs if config.cooldown_epochs else 0
+    return [
+        keras.callbacks.EarlyStopping(
+            monitor, patience=config.patience, mode=mode, start_from_epoch=first
+        )
+    ]

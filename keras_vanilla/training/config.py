@@ -146,8 +146,8 @@ class TrainingConfig:
         average_last: int. Number of last epochs whose weights are averaged.
         patience: int. Number of epochs without a lower validation cross-entropy (or
             without validation, the training's; with `quantize`, without a higher
-            validation chrF) after which the training ends; None means it lasts all
-            `epochs`.
+            validation chrF) after which the training ends; with a cooldown, epochs
+            before it do not count. None means it lasts all `epochs`.
         seed: int. Of the initial weights, the order of the pairs and dropout.
         micro_batches: int. Number of micro-batches of one batch; more need less memory.
         recipe: "auto" or "paper".

@@ -107,11 +107,9 @@ class TrainingRun:
         with frozen(self.translator.model, self.config.freeze):
             try:
                 self._compile()
-                if resumes:
-                    self.folder.resume(settings)
-                else:
+                if not resumes:
                     self.folder.begin(settings, self.translator)
-                chosen = self._fit()
+                chosen = self._fit(settings)
             finally:
                 fake_quantize(self.translator.model, None)
         self.folder.finish()
@@ -210,13 +208,19 @@ class TrainingRun:
                 stacklevel=2,
             )
 
-    def _fit(self):
-        callbacks = TrainingCallbacks(self)
+    def _fit(self, settings):
+        callbacks, allowed = TrainingCallbacks(self), self.allow_changed
+        if self.config.cooldown_epochs and "epochs" in allowed:
+            allowed |= {"optimizer"}  # whose schedule has another end
         resume = ExactResume(
             self.folder.snapshots.folder,
             self.batches,
             callbacks.in_order(),
-            allow_changed=self.allow_changed,
+            allow_changed=allowed,
+        )
+        # After the snapshots have accepted them.
+        record = keras.callbacks.LambdaCallback(
+            on_train_begin=lambda logs: self.folder.resume(settings)
         )
         keras.utils.set_random_seed(self.config.seed)
         try:
@@ -225,7 +229,7 @@ class TrainingRun:
                 epochs=self.config.epochs,
                 validation_data=self.validation_batches,
                 shuffle=False,  # `batches` has shuffled
-                callbacks=[resume],
+                callbacks=[resume, record],
                 verbose=0,
             ).history
             return self._choose(callbacks, history)

@@ -178,7 +178,7 @@ class RunFolder:
             raise FileExistsError(
                 f"{self.path} holds an unfinished training with other settings: "
                 f"{'; '.join(differences(before, now))}. Nothing was written."
-                f"{_remedy(changed)}"
+                f"{_remedy(changed, allow_changed)}"
             )
         return not changed and bool(self.snapshots.paths())
 
@@ -280,12 +280,13 @@ class RunFolder:
         atomic_write_text(self.path / RECORD, json.dumps(record, indent=2) + "\n")
 
 
-def _remedy(changed):
+def _remedy(changed, allowed):
     """How to continue with the new settings, where that is possible."""
-    names = [name for name, own in SETTINGS_OF.items() if changed & set(own)]
+    names = {name for name, own in SETTINGS_OF.items() if changed & set(own)}
     if not changed <= {each for name in names for each in SETTINGS_OF[name]}:
         return ""
-    return f" To continue with what is new, allow it: allow_changed={names}."
+    together = sorted(names | set(allowed))
+    return f" To continue with what is new, allow it: allow_changed={together}."
 
 
 def _complete(settings):

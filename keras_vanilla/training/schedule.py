@@ -63,8 +63,8 @@ class Cooldown(keras.optimizers.schedules.LearningRateSchedule):
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if `learning_rate` is negative, or `cooldown_steps` is below 1 or
-            above `total_steps`.
+        ValueError: if `learning_rate` is negative, `total_steps` is below 1, or
+            `cooldown_steps` is below 1 or above `total_steps`.
     Example:
         >>> schedule = Cooldown(0.5, total_steps=100, cooldown_steps=20)
         >>> [float(schedule(step)) for step in (0, 80, 90, 100)]
@@ -129,7 +129,7 @@ def transformer_optimizer(
         weight_decay: float. Share of each weight, times the learning rate, that is
             subtracted at each step, as AdamW does.
         learning_rate: float. A constant rate instead of the schedule, for fine-tuning;
-            callbacks such as `ReduceLROnPlateau` may change it.
+            without a cooldown, callbacks such as `ReduceLROnPlateau` may change it.
         total_steps: int. Number of steps of the training, for `cooldown_steps`.
         cooldown_steps: int. Number of last steps in which the learning rate falls to 0,
             see `Cooldown`; 0 means none.
@@ -144,6 +144,8 @@ def transformer_optimizer(
         rate = TransformerSchedule(d_model, steps)
     else:
         rate = check_number("learning_rate", learning_rate, 0)
+    if total_steps is not None:
+        check_integer("total_steps", total_steps, 1)
     if check_integer("cooldown_steps", cooldown_steps, 0):
         rate = Cooldown(rate, total_steps, cooldown_steps)
     return keras.optimizers.Adam(

@@ -82,6 +82,13 @@ def test_each_kind_has_its_share_of_an_epoch(corpus, tokenizer):
     assert 0.35 < len(copied) / each < 0.45
 
 
+def test_the_labels_of_an_epoch_are_estimated(corpus, tokenizer):
+    data = batches(corpus, tokenizer, **SETTINGS)
+    found = itertools.islice(data, 4 * data.steps_per_epoch)
+    labels = sum(weights.sum() for *_, weights in found) / 4
+    assert data.tokens_per_epoch == pytest.approx(labels, rel=0.1)
+
+
 def test_every_epoch_has_every_pair_of_the_corpus(corpus, tokenizer):
     data = batches(corpus, tokenizer, **SETTINGS)
     for number in range(2):
@@ -231,6 +238,22 @@ def test_the_same_thing_is_in_both_texts():
         places.update(itertools.compress(("first", "middle", "last"), changed))
         places["two"] += sum(changed) == 2
     assert min(places.values()) > 25 and len(places) == 5, places
+
+
+@pytest.mark.parametrize("source", ["Wir sehen heute Paris.", "Ein Mann geht"])
+def test_a_thing_is_never_put_inside_another(source, monkeypatch):
+    chance, made = random.Random(0), []
+
+    def make(*_):
+        made.append(chance.choice(["5 %", "*++]", "(>"]))
+        return made[-1]
+
+    monkeypatch.setattr("keras_vanilla.data.noise.made_thing", make)
+    for _ in range(300):
+        made.clear()
+        noisy = with_thing_to_copy(source, "Paris is it!", chance, [])
+        for text, thing in itertools.product(noisy, set(made)):
+            assert text.count(thing) == made.count(thing)
 
 
 def test_a_function_word_is_not_replaced():

@@ -46,6 +46,19 @@ def test_the_crossentropy_per_token_is_watched(tmp_path, validation, watched):
     assert callback.restore_best_weights is False
 
 
+def test_a_training_does_not_end_before_its_cooldown(tmp_path):
+    (callback,) = early_stopping(
+        tmp_path, None, epochs=9, cooldown_epochs=4, patience=2
+    )
+    callback.set_model(types.SimpleNamespace(stop_training=False))
+    callback.on_train_begin()
+    ended = []
+    for epoch in range(9):  # which get worse
+        callback.on_epoch_end(epoch, {"token_crossentropy": epoch})
+        ended.append(callback.model.stop_training)
+    assert ended.index(True) == 7
+
+
 def epochs_of(folder):
     with open(folder / "history.csv", newline="") as file:
         return len(list(csv.DictReader(file)))

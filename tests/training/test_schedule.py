@@ -106,6 +106,11 @@ def test_a_cooldown_that_does_not_fit_the_training_is_refused(steps, message):
         Cooldown(0.1, *steps)
 
 
+def test_a_number_of_steps_is_checked_without_a_cooldown_too():
+    with pytest.raises(ValueError, match="`total_steps` must be .* Received: -3"):
+        transformer_optimizer(64, total_steps=-3)
+
+
 def test_a_cooldown_needs_the_number_of_steps():
     with pytest.raises(ValueError, match="`total_steps` must be .* Received: None"):
         transformer_optimizer(64, cooldown_steps=10)

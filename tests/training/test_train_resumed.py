@@ -17,6 +17,7 @@ from keras_vanilla import Translator
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.training import Interrupted, callbacks, run, train_translator
+from keras_vanilla.training.resume import identity
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 pytestmark = pytest.mark.full
@@ -152,6 +153,26 @@ def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(stopped, tmp_
     assert record["finished"] and record["settings"]["epochs"] == 4
     with pytest.raises(FileExistsError, match="start from its translator.keras"):
         train_more(folder, **more)
+
+
+def test_a_cooldown_moves_with_the_epochs_that_are_allowed(tmp_path):
+    folder, cooldown = tmp_path / "run", {"cooldown_epochs": 1}
+    with pytest.raises(Crash):
+        train(folder, stop=True, **cooldown)
+    # The snapshot is of 2 epochs, in which the rate had not fallen yet.
+    more = {"epochs": EPOCHS + 1, **cooldown}
+    longer = train_more(folder, allow_changed=["epochs"], **more)
+    assert_same_weights(longer, train_more(tmp_path / "whole", **more))
+
+
+def test_what_the_snapshots_refuse_is_not_recorded(stopped, tmp_path, monkeypatch):
+    folder = shutil.copytree(stopped, tmp_path / "run")
+    record = (folder / "run.json").read_bytes()
+    monkeypatch.setattr(identity, "__version__", "0")
+    message = r"versions.*allow_changed=\['epochs', 'versions'\]"
+    with pytest.raises(ValueError, match=message):
+        train_more(folder, allow_changed=["epochs"], epochs=EPOCHS + 1)
+    assert (folder / "run.json").read_bytes() == record
 
 
 @pytest.mark.parametrize(

@@ -135,17 +135,18 @@ def refuse_other_training(
         )
         raise ValueError(
             f"{path} is of another training: {'; '.join(texts[:MOST_NAMED])}. Use what "
-            f"it was taken with, {_remedy(changed)}"
+            f"it was taken with, {_remedy(changed, allowed)}"
         )
 
 
 MOST_NAMED = 5  # differences that an error names
 
 
-def _remedy(changed):
-    names = sorted({"optimizer" if n == "learning_rate" else n for n in changed})
-    if set(names) <= set(CHANGEABLE):
-        return f"or `allow_changed={names}` to continue with what is new."
+def _remedy(changed, allowed):
+    names = {"optimizer" if n == "learning_rate" else n for n in changed}
+    if names <= set(CHANGEABLE):
+        together = sorted(names | set(allowed))
+        return f"or `allow_changed={together}` to continue with what is new."
     return "or another folder to start anew."
 
 

@@ -71,6 +71,13 @@ def _add_model(command):
         "--preset",
         help="tiny, small, base, big, phone, phone-small or phone-tiny (small)",
     )
+    add(
+        "--pre-norm",
+        dest="normalize_first",
+        action="store_true",
+        default=None,
+        help="normalize before each sublayer, not after it: learns sooner",
+    )
     add("--max-length", type=int, metavar="N", help="longest text in tokens (512)")
     add("--from", dest="start", metavar="MODEL", help="train this .keras file further")
     add(

@@ -42,6 +42,7 @@ QUANTIZED = {"epochs": 5, "learning_rate": 2e-4, "patience": 2}
 # What a translator that is trained further already has.
 OF_THE_TRANSLATOR = (
     "preset",
+    "normalize_first",
     "max_length",
     "vocabulary_size",
     "separate_vocabularies",
@@ -75,6 +76,7 @@ _LOWEST_NUMBER = {
 }
 _CHOICES = {
     "preset": list(PRESETS),
+    "normalize_first": [False, True],
     "quantize": ["int8", "int4"],
     "recipe": ["auto", "paper"],
     "separate_vocabularies": [False, True],
@@ -103,6 +105,8 @@ class TrainingConfig:
 
     Args:
         preset: name of the Transformer's size; None means "small".
+        normalize_first: bool. Normalize before each sublayer (pre-norm), or after it;
+            None means as the preset does.
         max_length: int. Longest sequence that the model takes; None means 512.
         vocabulary_size: int. Number of pieces of the tokenizer to train; None chooses
             it by the corpus.
@@ -165,6 +169,7 @@ class TrainingConfig:
     """
 
     preset: str | None = None
+    normalize_first: bool | None = None
     max_length: int | None = None
     vocabulary_size: int | None = None
     separate_vocabularies: bool = False

@@ -73,8 +73,9 @@ def untrained(
         "dropout": config.dropout,
         "dtype": config.dtype,
     }
-    if config.max_length is not None:
-        arguments["max_length"] = config.max_length
+    for name in ("max_length", "normalize_first"):
+        if getattr(config, name) is not None:  # else the preset's, or the default
+            arguments[name] = getattr(config, name)
     model = Transformer.from_preset(config.preset, **{**arguments, **transformer})
     return Translator(tokenizer, model)
 

@@ -12,7 +12,7 @@ from keras_vanilla.training.run_folder import RunFolder
 GUIDE = Path(keras_vanilla.__file__).parent / "training" / "README.md"
 COMMAND = "train --source x --target y --output z".split()
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in TrainingConfig.names()}
-OPTIONS["dtype"] = "--precision"
+OPTIONS |= {"dtype": "--precision", "normalize_first": "--pre-norm"}
 
 
 class Run:
@@ -57,6 +57,7 @@ def test_a_command_without_options_has_the_settings_of_a_config():
 @pytest.mark.parametrize(
     ("words", "settings"),
     [
+        (["--pre-norm"], {"normalize_first": True}),
         (["--label-smoothing", "0.2"], {"label_smoothing": 0.2}),
         (["--average-last", "3"], {"average_last": 3}),
         (["--patience", "4"], {"patience": 4}),

@@ -43,7 +43,8 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off
     values = TrainingConfig().resolve(pairs=50_000).to_dict()
     missing = {name for name, value in values.items() if value is None}
     off = {"learning_rate", "max_length", "max_length_ratio", "patience", "quantize"}
-    assert missing == {"vocabulary_size", "sampling", *off}
+    of_the_model = {"vocabulary_size", "normalize_first"}
+    assert missing == {*of_the_model, "sampling", *off}
     assert values["preset"] == "small" and values["dtype"] == "float32"
 
 
@@ -85,6 +86,7 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off
         {"recipe": "best"},
         {"dtype": "float31"},
         {"separate_vocabularies": "yes"},
+        {"normalize_first": "yes"},
     ],
     ids=str,
 )

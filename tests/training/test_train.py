@@ -14,6 +14,7 @@ from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer, WordTokenizer
 from keras_vanilla.training import (
     Diverged,
     Interrupted,
+    TrainingConfig,
     compile_for_training,
     new_translator,
     train_translator,
@@ -172,6 +173,26 @@ def test_what_a_given_translator_has_is_refused(tmp_path, setting, message):
     with pytest.raises(ValueError, match=message):
         train(corpus(40, 3), tmp_path / "out", **setting)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"preset": "tiny"}, False),
+        ({"preset": "tiny", "normalize_first": True}, True),
+        ({"preset": "phone-tiny"}, True),
+        ({"preset": "phone-tiny", "normalize_first": False}, False),
+    ],
+    ids=str,
+)
+def test_pre_norm_is_the_presets_unless_it_is_given(settings, expected):
+    pairs = corpus(40, 3)
+    translator = new_translator(pairs, vocabulary_size=320, **settings)
+    assert translator.model.normalize_first is expected
+    config = TrainingConfig(**settings).resolve(len(pairs))
+    assert config.normalize_first is settings.get("normalize_first")
+    with pytest.raises(ValueError, match="has its own normalize_first"):
+        TrainingConfig(normalize_first=True).check_start(translator)
 
 
 def test_a_vocabulary_size_beside_a_tokenizer_is_refused(tmp_path):

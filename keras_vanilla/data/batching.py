@@ -14,8 +14,9 @@ from keras_vanilla._checks import check_integer
 from keras_vanilla.data.bucketing import Plan, Survey, bucket_widths
 from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.filters import PairFilters
+from keras_vanilla.data.id_store import IdStore
 from keras_vanilla.data.mixture import BatchMixture
-from keras_vanilla.data.noise import BESIDE, IN_ALL
+from keras_vanilla.data.noise import BESIDE, IN_ALL, Noise
 from keras_vanilla.data.padding import BatchPadder, TwicePadder
 from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.sampled_ids import SampledIds
@@ -115,42 +116,29 @@ def batches(
     widths = bucket_widths(widths, max_tokens)
     filters = PairFilters(max_tokens, max_length_ratio, drop_duplicates)
 
-    store = corpus.id_store(tokenizer)
-    if max_tokens > store.max_tokens:
-        raise ValueError(
-            f"{corpus.origin}: `max_tokens` must be at most {store.max_tokens}, the "
-            f"`max_tokens` of its cache. Received: {max_tokens}"
-        )
-    survey = Survey(store, filters)
-    filters.warn(corpus.origin, len(corpus), survey.left_out)
-    if not survey.kept.any():
-        counts = [f"{len(lines)} {name}" for name, lines in survey.left_out.items()]
-        raise ValueError(
-            f"{corpus.origin}: no pair is left of {len(corpus)}: {', '.join(counts)}."
-        )
-    report = {reason: list(lines) for reason, lines in corpus.report.items()}
-    for reason, lines in survey.left_out.items():
-        report[reason] = sorted(report.get(reason, []) + lines)
+    store = _store_of(corpus, tokenizer, max_tokens)
+    survey = _surveyed(corpus, store, filters)
     replicas = replicas_in_force()
-    padders, tokens = [], 0.0
-    for kind in (IN_ALL, *BESIDE) if noise else (None,):
-        sampled, growth, target_growth = None, 1.0, 1.0
-        if sampling is not None or noise:
+
+    def padder(kind: Noise | None) -> BatchPadder:
+        sampled = None
+        if sampling is not None or kind is not None:
             sampled = SampledIds(store, tokenizer, sampling, seed, max_tokens, kind)
-            growth, target_growth = sampled.growth, sampled.target_growth
-        share = 1.0 if kind is None else kind.share
-        tokens += survey.target_tokens * target_growth * share
+        growth = sampled.growth if sampled else 1.0
         plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder, growth)
-        padders.append(
-            BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled)
-        )
-    shares = [kind.share for kind in BESIDE] if noise else []
+        return BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled)
+
+    kinds = (IN_ALL, *BESIDE) if noise else (None,)
+    padders = list(map(padder, kinds))
+    shares = [1.0 if kind is None else kind.share for kind in kinds]
+    growths = [each.target_growth for each in padders]
+    tokens = survey.target_tokens * float(np.dot(shares, growths))
     return Batches(
-        BatchMixture(padders, shares) if noise else padders[0],
+        BatchMixture(padders, shares[1:]) if noise else padders[0],
         seed=seed if shuffle else None,
         first_step=first_step,
         tokens_per_epoch=round(tokens),
-        report=report,
+        report=_report(corpus, survey),
         digest=_digest(
             corpus.digest,
             tokenizer.digest,
@@ -162,7 +150,7 @@ def batches(
             bool(drop_remainder),
             *filters.settings(),
             *([] if sampling is None else ["sampling", float(sampling)]),
-            *([IN_ALL[:2], *(kind[:2] for kind in BESIDE)] if noise else []),
+            *(kind[:2] for kind in kinds if kind is not None),
         ),
         replicas=replicas,
     )
@@ -343,6 +331,36 @@ def check_corpus(name: str, corpus: Any) -> None:
             "ParallelCorpus.from_pairs(pairs) of a list of pairs. Received: a "
             f"{type(corpus).__name__}"
         )
+
+
+def _store_of(corpus, tokenizer, max_tokens) -> IdStore:
+    store = corpus.id_store(tokenizer)
+    if max_tokens > store.max_tokens:
+        raise ValueError(
+            f"{corpus.origin}: `max_tokens` must be at most {store.max_tokens}, the "
+            f"`max_tokens` of its cache. Received: {max_tokens}"
+        )
+    return store
+
+
+def _surveyed(corpus, store, filters) -> Survey:
+    """Which pairs are left; those left out are warned of."""
+    survey = Survey(store, filters)
+    filters.warn(corpus.origin, len(corpus), survey.left_out)
+    if not survey.kept.any():
+        counts = [f"{len(lines)} {name}" for name, lines in survey.left_out.items()]
+        raise ValueError(
+            f"{corpus.origin}: no pair is left of {len(corpus)}: {', '.join(counts)}."
+        )
+    return survey
+
+
+def _report(corpus, survey):
+    """Line numbers of the pairs left out, by the corpus and here, by the reason."""
+    report = {reason: list(lines) for reason, lines in corpus.report.items()}
+    for reason, lines in survey.left_out.items():
+        report[reason] = sorted(report.get(reason, []) + lines)
+    return report
 
 
 def _strategy_in_force():

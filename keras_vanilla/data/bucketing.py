@@ -173,7 +173,7 @@ class Plan:
             warnings.warn(
                 f"Each epoch leaves out {left_out} of {total} pairs, because "
                 "incomplete batches are dropped.",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

@@ -72,7 +72,7 @@ class PairFilters:
             warnings.warn(
                 f"{origin}: {len(lines)} of {total} pairs {causes[reason]} and are "
                 f"left out: lines {some_of(lines)}.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def settings(self) -> list:

@@ -9,7 +9,8 @@ from keras_vanilla.data.things_to_copy import made_thing, plain_thing
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 WORDS = re.compile(r"[^\W\d_]+")
-ALONE, IN_PLACE, TWO = 0.25, 0.5, 0.3  # shares of the pairs with a thing to copy
+# Shares of the pairs with a thing to copy.
+ALONE, IN_PLACE, FIRST, TWO = 0.25, 0.5, 1 / 3, 0.3
 END = re.compile(r"(.*?)(\W*)", re.DOTALL)  # a sentence, and its last marks
 
 # The texts of a pair, what decides, and words of other texts -> the texts of a pair.
@@ -66,7 +67,7 @@ def with_thing_to_copy(
         while len(things) < len(source) / 2:
             things += f" {made_thing(random, words)}"
         return things, things
-    places = ["first", "last"] if random.random() < 1 / 3 else ["last", "first"]
+    places = ["first", "last"] if random.random() < FIRST else ["last", "first"]
     shared = sorted(_once(source) & _once(target))
     if shared and random.random() < IN_PLACE:
         places.insert(0, "middle")
@@ -118,7 +119,11 @@ def _with_typos(text, random):
 
 
 def _with_things(text, things, word, gap):
-    """The text with things at its beginning, before its last marks, for a word."""
+    """The text with things in three places, or fewer.
+
+    The first is before it, the middle one in place of a word, and the last before the
+    marks at its end.
+    """
     body, marks = END.fullmatch(text).groups()
     if "middle" in things:
         whole = rf"\b{re.escape(word)}\b"

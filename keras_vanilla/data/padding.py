@@ -43,6 +43,11 @@ class BatchPadder:
         """Number of batches that hold every pair once."""
         return self.plan.steps_per_epoch
 
+    @property
+    def target_growth(self) -> float:
+        """How many times as many ids the targets have as in the store."""
+        return 1.0 if self._sampled is None else self._sampled.target_growth
+
     def arrays(
         self, step: int, seed: int | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

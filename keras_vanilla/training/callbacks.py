@@ -192,12 +192,11 @@ def _early_stopping(run):
 
     Not before its cooldown, in which it is still to get better.
     """
-    monitor, mode = "token_crossentropy", "min"
+    config, monitor, mode = run.config, "token_crossentropy", "min"
     if run.validation is not None:
         monitor = f"val_{monitor}"
-        if run.config.quantize is not None:
+        if config.quantize is not None:
             monitor, mode = "val_chrf", "max"
-    config = run.config
     first = config.epochs - config.cooldown_epochs if config.cooldown_epochs else 0
     return [
         keras.callbacks.EarlyStopping(

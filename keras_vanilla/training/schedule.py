@@ -144,10 +144,10 @@ def transformer_optimizer(
         rate = TransformerSchedule(d_model, steps)
     else:
         rate = check_number("learning_rate", learning_rate, 0)
-    if total_steps is not None:
-        check_integer("total_steps", total_steps, 1)
     if check_integer("cooldown_steps", cooldown_steps, 0):
         rate = Cooldown(rate, total_steps, cooldown_steps)
+    elif total_steps is not None:
+        check_integer("total_steps", total_steps, 1)
     return keras.optimizers.Adam(
         rate,
         beta_1=0.9,

@@ -40,7 +40,8 @@ BASE = {
     "epochs": 12,
     "seed": 0,
 }
-COOLDOWN = {"cooldown_epochs": 6}  # half of all, also with --epochs
+HALF = "half of the epochs"
+COOLDOWN = {"cooldown_epochs": HALF}
 SHALLOW = {"num_encoder_layers": 3, "num_decoder_layers": 3}
 IDEAS = {
     "base": {},
@@ -125,7 +126,7 @@ def scores_of(name, folder, options):
     train = ParallelCorpus.from_files(options.source, options.target)
     validation = read_validation(options)
     settings = BASE | {"epochs": options.epochs} | IDEAS[name]
-    if "cooldown_epochs" in settings:
+    if settings.get("cooldown_epochs") == HALF:
         settings["cooldown_epochs"] = max(1, options.epochs // 2)
     model = {k: v for k, v in settings.items() if k in OF_THE_MODEL}
     training = {k: v for k, v in settings.items() if k not in OF_THE_MODEL}

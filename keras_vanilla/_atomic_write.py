@@ -16,7 +16,9 @@ _TEMPORARY = re.compile(r"\.(?P<stem>.+)\.[0-9a-f]{12}(?P<suffix>(\.[^.]+)?)")
 
 
 @contextlib.contextmanager
-def atomic_path(path: PathLike, overwrite: bool = True) -> Iterator[Path]:
+def atomic_path(
+    path: PathLike, overwrite: bool = True, parents: bool = False
+) -> Iterator[Path]:
     """A temporary path beside `path`, for a file or a folder that is to have its name.
 
     When the block ends without an error, what was written there is synced to the disk
@@ -26,6 +28,7 @@ def atomic_path(path: PathLike, overwrite: bool = True) -> Iterator[Path]:
     Args:
         path: path. A file there is replaced; a folder there must not exist.
         overwrite: bool. Replace a file, even one that came during the block.
+        parents: bool. Make the folders of `path` that are missing.
     Raises:
         FileExistsError: if there is a file and `overwrite` is False.
         OSError: if it cannot be written; what had the name before keeps it.
@@ -34,6 +37,8 @@ def atomic_path(path: PathLike, overwrite: bool = True) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
     try:
         with named_errors(path, temporary):
+            if parents:
+                path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             _sync(temporary)
             if overwrite:
@@ -48,17 +53,21 @@ def atomic_path(path: PathLike, overwrite: bool = True) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_write(path: PathLike, overwrite: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(
+    path: PathLike, overwrite: bool = True, parents: bool = False
+) -> Iterator[BinaryIO]:
     """A binary file to write, which has the name `path` when the block has ended.
 
     Args:
         path: path of the file.
         overwrite: bool, as of `atomic_path`.
+        parents: bool, as of `atomic_path`.
     Raises:
         OSError: as `atomic_path`.
     """
-    with atomic_path(path, overwrite) as temporary, open(temporary, "xb") as file:
-        yield file
+    with atomic_path(path, overwrite, parents) as temporary:
+        with open(temporary, "xb") as file:
+            yield file
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+NO_END = "the translation reached its longest length without an end"
+
 
 class LineTranslation(NamedTuple):
     """One line's translation.
@@ -13,3 +15,8 @@ class LineTranslation(NamedTuple):
 
     text: str
     problem: str | None = None
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether there is no translation; one without an end is one."""
+        return self.problem not in (None, NO_END)

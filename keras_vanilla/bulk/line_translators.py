@@ -10,7 +10,7 @@ import numpy as np
 from keras_vanilla._checks import check_integer
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.line_command import LineCommand
-from keras_vanilla.bulk.line_translation import LineTranslation
+from keras_vanilla.bulk.line_translation import NO_END, LineTranslation
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop.ctranslate2_text import CTranslate2Text
@@ -18,7 +18,6 @@ from keras_vanilla.translation import Translator, ensemble
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
-NO_END = "the translation reached its longest length without an end"
 CTRANSLATE2_TOKENS = 2048  # per batch: enough for two cores
 
 

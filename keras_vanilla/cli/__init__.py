@@ -34,7 +34,8 @@ def main(
 
     Results go to standard output; progress, warnings and errors to standard error, all
     in UTF-8. A user's mistake is one sentence and status 1 (2 for the arguments
-    themselves); Ctrl-C is status 130. A reader that wants no more (`| head`) ends the
+    themselves); lines of a file that could not be translated are status 3; Ctrl-C is
+    status 130. A reader that wants no more (`| head`) ends the
     program with status 141, as it ends other programs.
 
     Args:
@@ -49,7 +50,7 @@ def main(
             with quiet():
                 if before_command and options.needs_keras:
                     before_command()
-                options.run(options)
+                return options.run(options) or 0
     except KeyboardInterrupt as stop:
         print(f"\n{str(stop) or 'Stopped.'}", file=sys.stderr)
         return CTRL_C
@@ -60,7 +61,6 @@ def main(
             raise
         say(sentence(error, options.command))
         return 1
-    return 0
 
 
 def parser() -> argparse.ArgumentParser:

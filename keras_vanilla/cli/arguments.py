@@ -8,7 +8,9 @@ class ArgumentParser(argparse.ArgumentParser):
     """Takes options before the positional arguments too, however many those may be.
 
     argparse decides at MODEL that no TEXT follows when an option does:
-    `translate MODEL --beam-size 2 TEXT`.
+    `translate MODEL --beam-size 2 TEXT`. Arguments that a command does not know are
+    refused here, with the command's own usage; argparse leaves that to the program,
+    whose usage says nothing of the command.
     """
 
     _intermixing = False
@@ -23,6 +25,9 @@ class ArgumentParser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._intermixing = True  # this method is called again, for options alone
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            namespace, unknown = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixing = False
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return namespace, unknown

@@ -2,10 +2,17 @@
 
 import argparse
 import contextlib
+import json
+import math
 import os
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keras_vanilla._about import About
 
 
 def add_command(
@@ -21,6 +28,45 @@ def add_command(
     return command
 
 
+ANY_MODEL = "a .keras or .tflite file, a SavedModel, or CTranslate2's folder"
+
+
+def is_keras_file(model: str) -> bool:
+    """Whether a model is to be read as a `Translator`: a file that is not `.tflite`."""
+    return Path(model).suffix != ".tflite" and not Path(model).is_dir()
+
+
+def add_json_option(command: argparse.ArgumentParser, what: str) -> None:
+    """Adds `--json`, which means the same for every command.
+
+    Args:
+        command: the parser to add it to.
+        what: str. What it prints, such as "one JSON object".
+    """
+    command.add_argument(
+        "--json", action="store_true", help=f"print {what} to standard output"
+    )
+
+
+def json_text(value: object, indent: int | None = 2) -> str:
+    """A value as JSON; numbers that JSON does not have, such as NaN, as null."""
+    return json.dumps(_finite(value), ensure_ascii=False, indent=indent)
+
+
+def named_options(names: Sequence[str]) -> str:
+    """Options as they are typed, by their names in Python."""
+    return ", ".join("--" + name.replace("_", "-") for name in names)
+
+
+def _finite(value):
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    is_nan = isinstance(value, float) and not math.isfinite(value)
+    return None if is_nan else value
+
+
 def add_search_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of the search, for the commands that translate."""
     add = command.add_argument
@@ -29,8 +75,20 @@ def add_search_options(command: argparse.ArgumentParser) -> None:
     add(
         "--no-loops",
         action="store_true",
-        help="nothing is said four times in a row, unless the text does",
+        help="no phrase more than three times in a row, unless the text repeats it",
     )
+
+
+def line_search_settings(options: argparse.Namespace) -> dict:
+    """The values of `add_search_options`, as arguments of `open_line_translator`.
+
+    A model that has its search in it takes none: greedy search, the default, is not
+    mentioned.
+    """
+    settings = search_settings(options)
+    if options.beam_size == 1:
+        del settings["beam_size"]
+    return settings
 
 
 def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
@@ -50,6 +108,46 @@ def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
     return settings
 
 
+ABOUT = {
+    "name": "the model's name",
+    "source_language": 'such as "de"',
+    "target_language": 'such as "en" or "pt-BR"',
+    "model_license": "the model's license",
+    "data": "what it was trained on",
+    "data_license": "the data's license",
+}
+
+
+def add_about_options(command: argparse.ArgumentParser) -> None:
+    """Adds what a translator says of itself, for the commands that write one."""
+    add = command.add_argument_group("what the translator says of itself").add_argument
+    for name, description in ABOUT.items():
+        add(f"--{name.replace('_', '-')}", metavar="TEXT", help=description)
+    add(
+        "--example",
+        dest="examples",
+        action="append",
+        metavar="TEXT",
+        help="a sentence to try it with; may be given several times",
+    )
+    add("--no-examples", action="store_true", help="keep no sentence to try it with")
+
+
+def about_settings(options: argparse.Namespace) -> dict:
+    """The values of `add_about_options` that are given, as arguments of `About`."""
+    if options.no_examples and options.examples:
+        raise ValueError("Give --example or --no-examples, not both.")
+    settings = {name: getattr(options, name) for name in (*ABOUT, "examples")}
+    if options.no_examples:
+        settings["examples"] = []
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def example_of(about: "About") -> str:
+    """A text for a hint, as a word of a shell."""
+    return shlex.quote(about.examples[0]) if about.examples else '"..."'
+
+
 def say(message: object) -> None:
     """Writes a message of this program to standard error, if that can be written."""
     with contextlib.suppress(OSError):
@@ -63,10 +161,13 @@ def refuse_existing(path: str | Path, overwrite: bool = False) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuses a file that exists already, or whose folder cannot be written to."""
+    """Refuses a file that exists already, or whose folder cannot be written to.
+
+    Folders of it that are missing are made when it is written.
+    """
     refuse_existing(path)
-    folder = Path(path).parent
+    folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
     if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder to write {path} in.")
+        raise NotADirectoryError(f"{path} cannot be written: {folder} is not a folder.")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{path} cannot be written: its folder is read-only.")

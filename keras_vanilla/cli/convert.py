@@ -2,7 +2,13 @@
 
 import argparse
 
-from keras_vanilla.cli.console import add_command, refuse_existing
+from keras_vanilla.cli.console import (
+    about_settings,
+    add_about_options,
+    add_command,
+    example_of,
+    refuse_existing,
+)
 
 FORMATS = ("keras", "marian", "ctranslate2")
 
@@ -28,9 +34,11 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "--quantize", choices=["int8", "float16"], help="of ctranslate2 (float32)"
     )
+    add_about_options(command)
 
 
 def _convert(options):
+    from keras_vanilla._about import About
     from keras_vanilla.interop import read_translator, write_translator
 
     refuse_existing(options.output)
@@ -44,7 +52,12 @@ def _convert(options):
         if options.format != "ctranslate2":
             raise ValueError("--quantize is for --format ctranslate2.")
         settings["quantize"] = options.quantize
+    about = About(**about_settings(options))
+    if about != About() and not options.output.endswith(".keras"):
+        named = ", ".join(about.stated())
+        raise ValueError(f"Only a .keras file says {named} of itself.")
     translator = read_translator(options.model)
+    translator = translator.replace(about=translator.about.updated(about))
     write_translator(translator, options.output, options.format, **settings)
     model = translator.model
     print(
@@ -54,5 +67,6 @@ def _convert(options):
         f"{model.count_params():,} parameters."
     )
     if options.output.endswith(".keras"):
-        print(f'  keras-vanilla translate {options.output} "..."')
+        example = example_of(translator.about)
+        print(f"  keras-vanilla translate {options.output} {example}")
         print(f"  keras-vanilla export {options.output} translator.tflite")

@@ -2,10 +2,9 @@
 
 import argparse
 import dataclasses
-import json
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command
+from keras_vanilla.cli.console import add_command, add_json_option, json_text
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -18,7 +17,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         needs_keras=False,
     )
     command.add_argument("file", metavar="FILE.tflite")
-    command.add_argument("--json", action="store_true", help="as one JSON object")
+    add_json_option(command, "one JSON object")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -29,8 +28,7 @@ def run(options: argparse.Namespace) -> None:
     description = read_description(options.file)
     digest = sha256_of(options.file)
     if options.json:
-        fields = {**dataclasses.asdict(description), "sha256": digest}
-        print(json.dumps(fields, ensure_ascii=False, indent=2))
+        print(json_text({**dataclasses.asdict(description), "sha256": digest}))
     else:
         size = Path(options.file).stat().st_size
         known = "as its checksum says" if has_checksum(options.file) else "no checksum"

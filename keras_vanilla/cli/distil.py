@@ -5,7 +5,7 @@ from pathlib import Path
 
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli import train
-from keras_vanilla.cli.console import add_command, say
+from keras_vanilla.cli.console import ANY_MODEL, add_command, say
 from keras_vanilla.cli.corpora import add_validation_options
 
 BEAM_SIZE = 5
@@ -21,8 +21,8 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "teachers",
         nargs="*",
         metavar="TEACHER",
-        help="a .keras or .tflite file, a SavedModel, CTranslate2's folder, or several "
-        ".keras files with one tokenizer, which translate together",
+        help=f"{ANY_MODEL}, or several .keras files with one tokenizer, which "
+        "translate together",
     )
     add(
         "--command",

@@ -2,9 +2,17 @@
 
 import argparse
 import dataclasses
-import json
 
-from keras_vanilla.cli.console import add_command, add_search_options, search_settings
+from keras_vanilla.cli.console import (
+    ANY_MODEL,
+    add_command,
+    add_json_option,
+    add_search_options,
+    is_keras_file,
+    json_text,
+    line_search_settings,
+    search_settings,
+)
 from keras_vanilla.cli.corpora import add_corpus_options, read_corpus
 
 
@@ -12,7 +20,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(commands, "evaluate", run, "BLEU and chrF of a model")
     add = command.add_argument
-    add("model", metavar="MODEL", help="a .keras file")
+    add("model", metavar="MODEL", help=ANY_MODEL)
     add_corpus_options(command, target="reference")
     add("--split", help="of a public corpus (test)")
     add_search_options(command)
@@ -27,30 +35,67 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "split every source into sentences",
     )
     add("--sentences", type=int, default=3, metavar="N", help="worst and best to show")
-    add("--json", action="store_true", help="everything as one JSON object")
+    add_json_option(command, "everything as one JSON object")
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from keras_vanilla.translation import Translator, score, worst_and_best
+    from keras_vanilla.translation import worst_and_best
 
     _check(options)
-    settings = search_settings(options)
-    translator = Translator.load(options.model)
-    corpus = read_corpus(options, options.reference, options.split or "test")
-    result = score(
-        translator,
-        corpus,
-        **settings,
-        lowercase=options.lowercase,
-        tokenized=options.language,
-        on_too_long=options.on_too_long.replace("-", "_"),
-    )
+    result = (_of_keras if is_keras_file(options.model) else _of_lines)(options)
     worst, best = worst_and_best(
         result.corpus, result.translations, options.sentences, options.lowercase
     )
     to_text = _to_json if options.json else _to_text
     print(to_text(result, worst, best))
+
+
+def _of_keras(options):
+    """The scores of a `.keras` file."""
+    from keras_vanilla.translation import Translator, score
+
+    settings = search_settings(options)
+    translator = Translator.load(options.model)
+    return score(
+        translator,
+        read_corpus(options, options.reference, options.split or "test"),
+        **settings,
+        lowercase=options.lowercase,
+        tokenized=options.language,
+        on_too_long=options.on_too_long.replace("-", "_"),
+    )
+
+
+def _of_lines(options):
+    """The scores of any other model."""
+    from keras_vanilla.bulk import open_line_translator
+    from keras_vanilla.translation.evaluation import (
+        score_translations,
+        without_too_long,
+    )
+
+    if options.on_too_long == "split":
+        raise ValueError(
+            f"--on-too-long split is for .keras files. Received: {options.model}"
+        )
+    translate = open_line_translator(options.model, **line_search_settings(options))
+    corpus = read_corpus(options, options.reference, options.split or "test")
+    results = translate(list(corpus.sources))
+    left_out = [result.is_left_out for result in results]
+    if options.on_too_long == "refuse" and any(left_out):
+        first = left_out.index(True)
+        line = corpus.line_numbers[first]
+        raise ValueError(f"{corpus.origin}, line {line}: {results[first].problem}.")
+    corpus = without_too_long(corpus, left_out, "are longer than the model takes")
+    results = [result for result in results if not result.is_left_out]
+    return score_translations(
+        corpus,
+        [result.text for result in results],
+        [result.problem is None for result in results],
+        lowercase=options.lowercase,
+        tokenized=options.language,
+    )
 
 
 def _check(options):
@@ -82,7 +127,7 @@ def _to_json(result, worst, best):
     }
     for name, sentences in (("worst", worst), ("best", best)):
         fields[name] = [dataclasses.asdict(sentence) for sentence in sentences]
-    return json.dumps(fields, ensure_ascii=False, indent=2)
+    return json_text(fields)
 
 
 def _to_text(result, worst, best):

@@ -3,7 +3,16 @@
 import argparse
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command, refuse_existing, say
+from keras_vanilla.cli.console import (
+    about_settings,
+    add_about_options,
+    add_command,
+    add_json_option,
+    example_of,
+    json_text,
+    refuse_existing,
+    say,
+)
 
 FORMS = "text", "ids", "steps", "inside", "site"
 SETTINGS = (
@@ -22,14 +31,6 @@ SETTINGS = (
     "sample",
     "check",
 )
-ABOUT = {
-    "name": "the model's name (the file's)",
-    "source_language": 'such as "de"',
-    "target_language": 'such as "en" or "pt-BR"; of several, the one in the file',
-    "model_license": "the model's license",
-    "data": "what it was trained on",
-    "data_license": "the data's license",
-}
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -74,8 +75,7 @@ def _add_export(commands):
     add(
         "--check", choices=["all", "structure"], help="of an untrained model: structure"
     )
-    for name, description in ABOUT.items():
-        add(f"--{name.replace('_', '-')}", help=description)
+    add_about_options(command)
     command.add_argument_group("of a site").add_argument(
         "--runtime",
         metavar="FOLDER",
@@ -104,6 +104,7 @@ def _add_verify(commands):
     command.add_argument(
         "--reference", metavar="FILE", help="their translations, for BLEU and chrF"
     )
+    add_json_option(command, "the report as one JSON object")
 
 
 def _export(options):
@@ -125,8 +126,9 @@ def _settings(options):
     """The arguments of `export.tflite` that the options name."""
     from keras_vanilla.export.metadata.description import TAKING_TEXTS
 
-    settings = {name: getattr(options, name) for name in (*SETTINGS, *ABOUT)}
+    settings = {name: getattr(options, name) for name in SETTINGS}
     settings = {name: value for name, value in settings.items() if value is not None}
+    settings |= about_settings(options)
     if settings.get("quantize") == "none":
         settings["quantize"] = None
     if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
@@ -162,18 +164,21 @@ def _writer(options, settings):
 
 def _write_file(translator, options, settings):
     from keras_vanilla import export
+    from keras_vanilla._about import About
     from keras_vanilla.export.metadata.checksum import sha256_of
 
     export.tflite(translator, options.output, **settings)
     print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
-    _say_how_to_compare(options)
+    about = translator.about.updated(About(**about_settings(options)))
+    takes_text = settings.get("form", "text") == "text"
+    _say_what_comes_next(options, about if takes_text else None)
 
 
 def _write_saved_model(translator, options, settings):
     from keras_vanilla import export
 
     export.saved_model(translator, options.output, options.core_operators)
-    _say_how_to_compare(options)
+    _say_what_comes_next(options, translator.about)
 
 
 def _write_site(translator, options, settings):
@@ -185,8 +190,11 @@ def _write_site(translator, options, settings):
     print(f"  keras-vanilla serve-web {options.output}")
 
 
-def _say_how_to_compare(options):
-    print(f"{options.output} is written. To compare it with {options.model}:")
+def _say_what_comes_next(options, about):
+    """Shows the next commands; `about` is None for a file that takes no text."""
+    print(f"{options.output} is written.\n\nNext:")
+    if about is not None:
+        print(f"  keras-vanilla translate {options.output} {example_of(about)}")
     print(f"  keras-vanilla verify {options.model} {options.output} --source FILE")
 
 
@@ -208,7 +216,7 @@ def _verify(options):
     references = options.reference and read_lines(options.reference)
     translator = Translator.load(options.model)
     report = export.verify(translator, options.exported, lines, references)
-    print(report)
+    print(json_text(report.to_dict()) if options.json else report)
     if not report.passed:
         raise ValueError(
             f"{options.exported} does not translate as {options.model} does. "

@@ -119,7 +119,7 @@ def _write(figure, path):
     from keras_vanilla._atomic_write import atomic_write
 
     kind = Path(path).suffix.lower()[1:]
-    with atomic_write(path) as file:
+    with atomic_write(path, parents=True) as file:
         figure.savefig(file, format=kind, bbox_inches="tight")  # nothing is cut
 
 

@@ -1,9 +1,15 @@
 """`keras-vanilla probe`."""
 
 import argparse
-import json
 
-from keras_vanilla.cli.console import add_command, add_search_options, search_settings
+from keras_vanilla.cli.console import (
+    ANY_MODEL,
+    add_command,
+    add_json_option,
+    add_search_options,
+    json_text,
+    line_search_settings,
+)
 
 MOST_FAILURES = 10
 
@@ -14,12 +20,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands, "probe", run, "what a translator copies, and what confuses it"
     )
     add = command.add_argument
-    add(
-        "model",
-        nargs="?",
-        metavar="MODEL",
-        help="a .keras or .tflite file, a SavedModel, or CTranslate2's folder",
-    )
+    add("model", nargs="?", metavar="MODEL", help=ANY_MODEL)
     add(
         "--command",
         dest="program",
@@ -29,28 +30,26 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add("--sentences", metavar="FILE", help="your own, one per line, instead")
     add("--count", type=int, default=50, metavar="N", help="inputs of each kind (50)")
     add("--failures", action="store_true", help="also show what went wrong")
-    add("--json", metavar="FILE", help="write everything to a new file")
+    add_json_option(command, "everything as one JSON object")
     add_search_options(command)
 
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from keras_vanilla._atomic_write import atomic_write_text
-    from keras_vanilla.cli.console import refuse_unwritable
     from keras_vanilla.probing import probe
 
     if (options.model is None) == (options.program is None):
         raise ValueError("Give a MODEL or a --command, one of the two.")
-    if options.json:
-        refuse_unwritable(options.json)
+    if options.json and options.failures:
+        raise ValueError("--json has all failures: leave --failures out.")
     sentences = _sentences(options)
     result = probe(_translator(options), sentences, options.count)
+    if options.json:
+        print(json_text(result.to_dict()))
+        return
     print(result.table())
     if options.failures:
         _show_failures(result)
-    if options.json:
-        text = json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
-        atomic_write_text(options.json, text + "\n", overwrite=False)
 
 
 def _sentences(options):
@@ -74,9 +73,7 @@ def _translator(options):
     """A function from texts to their translations."""
     from keras_vanilla.bulk import LineCommand, open_line_translator
 
-    settings = search_settings(options)
-    if options.beam_size == 1:
-        del settings["beam_size"]
+    settings = line_search_settings(options)
     model = options.model
     if options.program is not None:
         if settings:

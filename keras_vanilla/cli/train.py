@@ -5,7 +5,13 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from keras_vanilla.cli.console import add_command, say
+from keras_vanilla.cli.console import (
+    about_settings,
+    add_about_options,
+    add_command,
+    example_of,
+    say,
+)
 from keras_vanilla.cli.corpora import (
     TrainingInput,
     add_cache_option,
@@ -40,6 +46,7 @@ def add_training_options(command: argparse.ArgumentParser) -> None:
     _add_end(add)
     _add_filters(add)
     _add_devices(command)
+    add_about_options(command)
 
 
 def _add_output(command):
@@ -239,16 +246,18 @@ def start(
         options: the same as there.
         load_teacher: makes the teacher's Translator, for `word_level`; or None.
     """
+    from keras_vanilla._about import About
     from keras_vanilla.distribution.strategies import strategy
 
     config, given, folder = training
+    about = About(**about_settings(options))
     with strategy(options.strategy), folder:
         teacher = load_teacher and load_teacher()
         given.read(config, folder, teacher)
-        _train(config, folder, given, options.allow_changed, teacher)
+        _train(config, folder, given, about, options.allow_changed, teacher)
 
 
-def _train(config, folder, given, allow_changed, teacher=None):
+def _train(config, folder, given, about, allow_changed, teacher=None):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(
@@ -259,19 +268,22 @@ def _train(config, folder, given, allow_changed, teacher=None):
         tokenizer=given.tokenizer,
         translator=given.translator,
         teacher=teacher,
+        about=about,
         allow_changed=allow_changed,
     )
     say(f"{len(given.corpus):,} pairs: {run.config}")
     step = None if folder.overwrite else folder.snapshots.last_step()
     if step is not None:
         say(f"{folder.path} has a snapshot after step {step:,} to resume from")
-    run.train()
+    translator = run.train()
     if folder.is_writer:
         print(folder.results_path.read_text(), end="")
-        _print_next_steps(folder.path, bool(given.validation), run.config.quantize)
+        _print_next_steps(
+            folder.path, bool(given.validation), run.config.quantize, translator.about
+        )
 
 
-def _print_next_steps(folder, is_validated, quantize):
+def _print_next_steps(folder, is_validated, quantize, about):
     best = f"lowest {'validation' if is_validated else 'training'} cross-entropy"
     if is_validated and quantize:
         best = "highest validation chrF"
@@ -286,6 +298,6 @@ def _print_next_steps(folder, is_validated, quantize):
 {folder}/logs              for TensorBoard; history.csv has the same numbers
 
 Next:
-  keras-vanilla translate {folder}/translator.keras "..."
+  keras-vanilla translate {folder}/translator.keras {example_of(about)}
   keras-vanilla export {folder}/translator.keras {exported}"""
     )

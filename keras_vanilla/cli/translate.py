@@ -8,8 +8,14 @@ import sys
 from keras_vanilla._atomic_write import atomic_write, named_errors
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli.console import (
+    ANY_MODEL,
     add_command,
+    add_json_option,
     add_search_options,
+    is_keras_file,
+    json_text,
+    line_search_settings,
+    named_options,
     refuse_unwritable,
     search_settings,
 )
@@ -20,6 +26,9 @@ from keras_vanilla.cli.translate_files import (
     translates_files,
 )
 
+# What needs the model itself: other files have neither ids nor scores to give.
+OF_KERAS_FILES = ("target_prefix", "no_repeat_ngram_size", "n_best", "alignments")
+
 
 def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
@@ -27,40 +36,38 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands, "translate", run, "translate arguments, a file or standard input"
     )
     add = command.add_argument
-    add(
-        "model",
-        metavar="MODEL",
-        help="a .keras file; with --output-dir also a .tflite file or CTranslate2's",
-    )
+    add("model", metavar="MODEL", help=ANY_MODEL)
     add("text", nargs="*", default=[], metavar="TEXT")
     add("--input", metavar="FILE", help="one sentence per line; - is standard input")
     add("--output", metavar="FILE", help="a file that does not exist yet")
     add_file_options(command)
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
-    add(
+    add_json_option(command, "one JSON object per text")
+    of_keras = command.add_argument_group("of a .keras file").add_argument
+    of_keras(
         "--target-prefix",
         metavar="TEXT",
         help="what every translation begins with",
     )
-    add(
+    of_keras(
         "--no-repeat-ngram-size",
         type=int,
         metavar="N",
         help="no N pieces in a row occur twice in a translation",
     )
-    add(
+    of_keras(
         "--n-best",
         type=int,
         metavar="N",
         help="the N best of each line: its number, the score, the text, between tabs",
     )
-    add(
+    of_keras(
         "--alignments",
         action="store_true",
         help="after a tab, the word alignment: 0-0 2-1 1-2 (source-target, from 0)",
     )
-    add(
+    of_keras(
         "--on-too-long",
         default="refuse",
         choices=["refuse", "split"],
@@ -68,31 +75,137 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> None:
-    """Runs the command."""
+def run(options: argparse.Namespace) -> int | None:
+    """Runs the command; returns the exit status, or None for 0."""
     if translates_files(options):
         return translate_files(options)
 
-    from keras_vanilla.translation import Translator
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
 
     _check(options)
-    settings = search_settings(options, scored=options.n_best is not None)
-    names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
-    settings |= {name: getattr(options, name) for name in names}
+    translates = KerasLines if is_keras_file(options.model) else OtherLines
+    settings = translates.settings(options)
     # A file has its name only when it is whole: nobody waits for its first lines.
     groups = [options.text] if options.text else None
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
-    translator = Translator.load(options.model)
     ended = []
     with _progress(options, groups) as progress, _opened(options.output) as write:
-        settings["progress"] = progress
+        lines = translates(options, settings, progress)
         for group in groups:
-            first = len(ended) + 1
-            for rows, ends in _translated(group, first, translator, settings, options):
-                write(b"".join("\t".join(row).encode() + b"\n" for row in rows))
-                ended += ends
+            for rows in lines.translated(group, first=len(ended) + 1):
+                write(b"".join(_line(row, options) for row in rows))
+                ended += [row["ended"] for row in rows if row["rank"] == 1]
     warn_unfinished(ended)
+    return None
+
+
+class KerasLines:
+    """Lines through a `.keras` file: rows of all that can be said of a translation."""
+
+    @staticmethod
+    def settings(options: argparse.Namespace) -> dict:
+        """The arguments of `Translator.stream`."""
+        settings = search_settings(options, scored=options.n_best is not None)
+        names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
+        return settings | {name: getattr(options, name) for name in names}
+
+    def __init__(self, options, settings, progress):
+        from keras_vanilla.translation import Translator
+
+        self._translator = Translator.load(options.model)
+        self._settings = settings | {"progress": progress}
+        self._aligns, self._prefix = options.alignments, options.target_prefix
+
+    def translated(self, texts, first):
+        """Yields lists of rows for some texts, of which the first has a number."""
+        from keras_vanilla.translation.batch_translation import WINDOW
+        from keras_vanilla.translation.encoded_texts import EncodedTexts
+
+        translator, settings, sources = self._translator, self._settings, texts
+        if self._aligns:  # which need the ids as well
+            sources = EncodedTexts(texts, translator.tokenizer.encode, first)
+        if self._prefix is not None:
+            settings = {**settings, "target_prefix": [self._prefix] * len(texts)}
+        stream = translator.stream(sources, first_number=first, **settings)
+        numbered = enumerate(stream)
+        while window := list(itertools.islice(numbered, WINDOW)):
+            pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
+            rows = [
+                {
+                    "line": first + i,
+                    "rank": rank,
+                    "source": texts[i],
+                    "translation": each.text,
+                    "score": each.score,
+                    "ended": each.ended,
+                }
+                for i, hypotheses in window
+                for rank, each in enumerate(hypotheses, start=1)
+            ]
+            if self._aligns:
+                self._align(rows, pairs, sources)
+            yield rows
+
+    def _align(self, rows, pairs, sources):
+        """Adds the links to the rows of pairs of a text's place and a hypothesis."""
+        from keras_vanilla.translation.alignment import align
+
+        links = align(
+            self._translator.model,
+            self._translator.tokenizer,
+            [sources[i].tolist() for i, _ in pairs],
+            [each.ids for _, each in pairs],
+        )
+        for row, row_links in zip(rows, links, strict=True):
+            row["alignment"] = row_links
+
+
+class OtherLines:
+    """Lines through any other model: translations, and whether they have an end."""
+
+    MOST = 256  # at a time, after which they are shown
+
+    @staticmethod
+    def settings(options: argparse.Namespace) -> dict:
+        """The arguments of `open_line_translator`."""
+        given = [name for name in OF_KERAS_FILES if getattr(options, name)]
+        given += ["on_too_long"] if options.on_too_long != "refuse" else []
+        if given:
+            raise ValueError(
+                f"{named_options(given)} is for .keras files. Received: {options.model}"
+            )
+        settings = line_search_settings(options)
+        if options.max_length is not None:
+            settings["max_length"] = options.max_length
+        return settings
+
+    def __init__(self, options, settings, progress):
+        from keras_vanilla.bulk import open_line_translator
+
+        self._translate = open_line_translator(options.model, **settings)
+        self._progress = progress
+
+    def translated(self, texts, first):
+        """Yields lists of rows for some texts, of which the first has a number."""
+        for start in range(0, len(texts), self.MOST):
+            some = texts[start : start + self.MOST]
+            rows = []
+            for i, result in enumerate(self._translate(some), start=first + start):
+                if result.is_left_out:
+                    raise ValueError(f"Text {i}: {result.problem}.")
+                rows.append(
+                    {
+                        "line": i,
+                        "rank": 1,
+                        "source": texts[i - first],
+                        "translation": result.text,
+                        "score": None,
+                        "ended": result.problem is None,
+                    }
+                )
+            if self._progress is not None:
+                self._progress.update(len(rows))
+            yield rows
 
 
 def _check(options):
@@ -125,7 +238,7 @@ def _progress(options, groups):
 def _opened(path):
     """A function that writes bytes to a file, or to standard output at once."""
     if path is not None:
-        with atomic_write(path) as file:
+        with atomic_write(path, parents=True) as file:
             yield file.write
         return
 
@@ -137,45 +250,19 @@ def _opened(path):
     yield write
 
 
-def _translated(texts, first, translator, settings, options):
-    """Yields the rows to write and which texts have an end, for some texts at a time.
-
-    The texts' numbers begin with `first`.
-    """
-    from keras_vanilla.translation.batch_translation import WINDOW
-    from keras_vanilla.translation.encoded_texts import EncodedTexts
-
-    if options.alignments:  # which need the ids as well
-        texts = EncodedTexts(texts, translator.tokenizer.encode, first)
-    if options.target_prefix is not None:
-        settings = {**settings, "target_prefix": [options.target_prefix] * len(texts)}
-    numbered = enumerate(translator.stream(texts, first_number=first, **settings))
-    while window := list(itertools.islice(numbered, WINDOW)):
-        pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
-        rows = [_columns(first + i, each, options) for i, each in pairs]
-        if options.alignments:
-            _add_alignments(rows, pairs, texts, translator)
-        yield rows, [hypotheses[0].ended for _, hypotheses in window]
-
-
-def _columns(number, hypothesis, options):
+def _line(row, options):
+    """One line of the output, as bytes."""
     from keras_vanilla.data.lines import one_line
 
-    text = one_line(hypothesis.text)
-    if options.n_best is None:
-        return [text]
-    return [str(number), f"{hypothesis.score:.4f}", text]
-
-
-def _add_alignments(rows, pairs, texts, translator):
-    """Adds a column to the rows of pairs of a text's place and a hypothesis."""
-    from keras_vanilla.translation.alignment import align
-
-    links = align(
-        translator.model,
-        translator.tokenizer,
-        [texts[i].tolist() for i, _ in pairs],
-        [each.ids for _, each in pairs],
-    )
-    for row, row_links in zip(rows, links, strict=True):
-        row.append(" ".join(f"{source}-{target}" for source, target in row_links))
+    if options.json:
+        kept = {name: value for name, value in row.items() if value is not None}
+        if options.n_best is None:
+            del kept["rank"]
+        return json_text(kept, indent=None).encode() + b"\n"
+    columns = [one_line(row["translation"])]
+    if options.n_best is not None:
+        columns = [str(row["line"]), f"{row['score']:.4f}", *columns]
+    if options.alignments:
+        links = row["alignment"]
+        columns.append(" ".join(f"{source}-{target}" for source, target in links))
+    return "\t".join(columns).encode() + b"\n"

@@ -5,11 +5,19 @@ import glob
 from pathlib import Path
 
 from keras_vanilla._progress import Progress
-from keras_vanilla.cli.console import say, search_settings
+from keras_vanilla.cli.console import line_search_settings, named_options, say
 
 ENGINES = "local", "ray"
-OF_FILES = ["engine", "workers", "threads"]
-OF_LINES = ["output", "n_best", "target_prefix", "no_repeat_ngram_size", "alignments"]
+PROBLEMS = 3  # the exit status where lines could not be translated
+OF_FILES = ["engine", "workers", "threads", "keep_going"]
+OF_LINES = [
+    "output",
+    "n_best",
+    "target_prefix",
+    "no_repeat_ngram_size",
+    "alignments",
+    "json",
+]
 
 
 def add_file_options(command: argparse.ArgumentParser) -> None:
@@ -24,6 +32,13 @@ def add_file_options(command: argparse.ArgumentParser) -> None:
     add("--engine", choices=ENGINES, help="with --output-dir: this process, or Ray")
     add("--workers", type=int, metavar="N", help="of Ray; one per machine by default")
     add("--threads", type=int, metavar="N", help="with --output-dir: per worker")
+    add(
+        "--keep-going",
+        action="store_true",
+        default=None,
+        help="with --output-dir: exit with 0, not "
+        f"{PROBLEMS}, although lines could not be translated",
+    )
 
 
 def translates_files(options: argparse.Namespace) -> bool:
@@ -35,26 +50,24 @@ def translates_files(options: argparse.Namespace) -> bool:
     of_files = [name for name in OF_FILES if getattr(options, name) is not None]
     if options.output_dir is None:
         if of_files:
-            raise ValueError(f"{_named(of_files)} is for --output-dir.")
+            raise ValueError(f"{named_options(of_files)} is for --output-dir.")
         return False
     others = [name for name in OF_LINES if getattr(options, name)]
     others += ["on_too_long"] if options.on_too_long != "refuse" else []
     if others or options.text:
-        received = _named(others) or "a text"
+        received = named_options(others) or "a text"
         raise ValueError(f"--output-dir is for files alone. Received: {received}")
     return True
 
 
-def translate_files(options: argparse.Namespace) -> None:
-    """Translates files into a folder."""
+def translate_files(options: argparse.Namespace) -> int:
+    """Translates files into a folder; returns the exit status."""
     if options.input in (None, "-"):
         raise ValueError("--output-dir needs --input, such as --input 'part-*.txt'.")
     sources = [path for path in glob.glob(options.input) if Path(path).is_file()]
     if not sources:
         raise FileNotFoundError(f"There is no file {options.input}.")
-    settings = search_settings(options)
-    if options.beam_size == 1:
-        del settings["beam_size"]  # a .tflite file has its own
+    settings = line_search_settings(options)
     for name in ("max_length", "threads"):
         if getattr(options, name) is not None:
             settings[name] = getattr(options, name)
@@ -75,7 +88,4 @@ def translate_files(options: argparse.Namespace) -> None:
     if problems:
         path = Path(options.output_dir, "problems.tsv")
         say(f"Lines with problems: {problems:,}. They are named in {path}.")
-
-
-def _named(options):
-    return ", ".join("--" + name.replace("_", "-") for name in options)
+    return PROBLEMS if problems and not options.keep_going else 0

@@ -24,5 +24,4 @@ def in_target_language(translator: Translator, tag: str | None) -> Translator:
     language = tags[check_choice("target_language", tag, tuple(tags))]
     if tokenizer.target_language == language:
         return translator
-    tokenizer = tokenizer.with_target_language(language)
-    return type(translator)(tokenizer, translator.model, name=translator.name)
+    return translator.replace(tokenizer=tokenizer.with_target_language(language))

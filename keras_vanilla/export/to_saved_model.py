@@ -37,11 +37,11 @@ def saved_model(
 
     Args:
         translator: Translator.
-        folder: path of a folder that does not exist yet; written whole or not at all.
+        folder: path of a folder that does not exist yet; written whole or not at all,
+            with the folders above it that are missing.
         core_operators: bool. Of TensorFlow's own operators alone.
     Raises:
         FileExistsError: if `folder` exists.
-        FileNotFoundError: if the folder around it does not.
         RuntimeError: if Keras does not run on TensorFlow.
         ValueError: if the tokenizer is not SentencePiece's, or with `core_operators`
             not a unigram model that becomes operators.
@@ -51,18 +51,16 @@ def saved_model(
     require_tensorflow()
     slices = core_slices() if core_operators else nullcontext()
     graph = _TranslatorGraph(translator.in_float32(), core_operators)
-    with slices, atomic_path(folder, overwrite=False) as temporary:
+    with slices, atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()  # refused where something has the name
         # Keras's ExportArchive would write every variable twice.
         save_graph(graph, temporary)
 
 
 def check_target(path: Path) -> None:
-    """Refuses a path that exists, or whose folder does not."""
+    """Refuses a path that exists."""
     if os.path.lexists(path):  # also a link to nothing
         raise FileExistsError(f"{path} exists already; nothing was written.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write into.")
 
 
 class _TranslatorGraph(tf.Module):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from keras_vanilla._about import About
 from keras_vanilla._atomic_write import atomic_path, atomic_write_text
 from keras_vanilla._checks import check_choice, refuse_unknown
 from keras_vanilla._types import PathLike
@@ -35,14 +36,7 @@ CHECKS = ("all", "structure")
 FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm, "inside": InsideForm}
 QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
-ABOUT = (
-    "name",
-    "source_language",
-    "target_language",
-    "model_license",
-    "data",
-    "data_license",
-)
+ABOUT = tuple(field.name for field in dataclasses.fields(About))
 
 
 def tflite(
@@ -61,7 +55,7 @@ def tflite(
     outputs: Sequence[str] = (),
     shortlist: Shortlist | None = None,
     no_loops: bool = False,
-    **about: str,
+    **about: str | Sequence[str],
 ) -> None:
     """Writes one `.tflite` file with the whole translation inside.
 
@@ -86,7 +80,8 @@ def tflite(
 
     Args:
         translator: Translator.
-        path: path that ends with ".tflite"; written whole or not at all.
+        path: path that ends with ".tflite"; written whole or not at all, with the
+            folders above it that are missing.
         quantize: "int8", "int4", or None for float32.
         beam_size: int. 1 is greedy search.
         max_bytes: int. Longest text, in bytes.
@@ -110,14 +105,13 @@ def tflite(
         no_loops: bool. Nothing is said four times in a row, unless the text does: a
             translation without loops stays what it is. Not for the forms without a
             search.
-        about: fields of `Description`: `name`, `source_language`, `target_language`,
-            `model_license`, `data` and `data_license`, each a str. Where texts can
+        about: fields of `About`, instead of those that the translator keeps; without
+            any name, the file has that of its path. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
             translates every text into `target_language`, such as "fra"; without it, a
             text begins with the code, as in Python.
     Raises:
         FileExistsError: if `path`, or the model card's, exists.
-        FileNotFoundError: if its folder does not.
         TypeError: if an argument is unknown, or `sample` is one str.
         ValueError: if an argument is out of its range, `path` does not end with
             ".tflite", a sentence of `sample` is longer than the file takes, a
@@ -133,8 +127,10 @@ def tflite(
     decoding = DecodingConfig(
         beam_size=beam_size, length_penalty=length_penalty, no_loops=no_loops
     )
+    stated = {"name": path.stem} | translator.about.updated(About(**about)).stated()
+    stated["examples"] = list(stated.get("examples", ()))
     description = Description(
-        **{"name": path.stem, **about},
+        **stated,
         form=form,
         max_bytes=limits.max_bytes if form in TAKING_TEXTS else None,
         max_source_tokens=limits.max_source_length,
@@ -216,8 +212,7 @@ class TfliteExport:
         shortlist: as of `tflite`.
         description: Description.
     Raises:
-        FileExistsError, FileNotFoundError, TypeError, ValueError, RuntimeError: as
-            `tflite`.
+        FileExistsError, TypeError, ValueError, RuntimeError: as `tflite`.
     """
 
     translator: Translator
@@ -295,7 +290,7 @@ class TfliteExport:
         tables += shortlist_bytes(self.translator.model, description)
         _refuse(structure_faults(content, self.translator.model, tables))
         with contextlib.ExitStack() as undo:
-            with atomic_path(self.path, overwrite=False) as temporary:
+            with atomic_path(self.path, overwrite=False, parents=True) as temporary:
                 with open(temporary, "xb") as file:
                     file.write(content)
                 if self.check == "all":

@@ -33,12 +33,17 @@ class Format:
     write: Callable[..., None] | None
 
 
+def _save(translator, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    translator.save(path, overwrite=False)
+
+
 FORMATS = {
     "keras": Format(
         "a .keras file of this package",
         lambda path: path.suffix == ".keras",
         Translator.load,
-        lambda translator, path: translator.save(path, overwrite=False),
+        _save,
     ),
     "ctranslate2": Format(
         "a CTranslate2 folder with model.bin, or an Argos package",

@@ -51,7 +51,7 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
         raise FileExistsError(f"{folder} exists already.")
     config = marian_config(model)
     tokenizer_files = _tokenizer_files(translator.tokenizer, model.max_length)
-    with atomic_path(folder, overwrite=False) as temporary:
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         _write_json(temporary / "config.json", config)
         _write_json(temporary / "generation_config.json", generation_config(model))

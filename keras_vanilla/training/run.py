@@ -1,5 +1,6 @@
 """One training, from its first step or its last snapshot to the translator to use."""
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -8,6 +9,7 @@ from collections.abc import Collection, Iterable
 
 import keras
 
+from keras_vanilla._about import About, short_sentences
 from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla._checks import some_of
 from keras_vanilla._types import PathLike
@@ -62,6 +64,8 @@ class TrainingRun:
         teacher: Translator of the same tokenizer, or None: for `word_level`.
         callbacks: more `keras.callbacks.Callback` objects.
         optimizer: a Keras optimizer instead of the paper's.
+        about: About, what the translator says of itself besides what it does already,
+            or None.
         allow_changed: as for `ExactResume`.
     Raises:
         ValueError: if `allow_changed` has another name.
@@ -79,6 +83,7 @@ class TrainingRun:
         teacher: Translator | None = None,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         optimizer: keras.optimizers.Optimizer | None = None,
+        about: About | None = None,
         allow_changed: Collection[str] = (),
     ):
         if translator is not None and config.quantize is not None:
@@ -88,6 +93,7 @@ class TrainingRun:
         self.tokenizer, self.translator = tokenizer, translator
         self.teacher = teacher
         self.callbacks, self.optimizer = tuple(callbacks), optimizer
+        self.about = about or About()
         self.allow_changed = check_changeable(allow_changed)
 
     def train(self) -> Translator:
@@ -104,6 +110,7 @@ class TrainingRun:
         resumes = self.folder.resumes(settings, self.allow_changed)
         self.translator = self._start(resumes)
         self._make_batches()
+        self.translator = self.translator.replace(about=self._about())
         with frozen(self.translator.model, self.config.freeze):
             try:
                 self._compile()
@@ -166,6 +173,14 @@ class TrainingRun:
         saved = self.folder.last_saved() if resumes else None
         # A new one has the same tokenizer and sizes, or the snapshot refuses it.
         return saved or untrained(self.config, self.corpus, self.tokenizer)
+
+    def _about(self):
+        """What the translator says of itself, with examples if it can have some."""
+        about = self.translator.about.updated(self.about)
+        if about.examples is None and self.validation is not None:
+            sentences = short_sentences(self.validation.sources)
+            about = dataclasses.replace(about, examples=sentences)
+        return about
 
     def _make_batches(self):
         config, tokenizer = self.config, self.translator.tokenizer

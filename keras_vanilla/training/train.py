@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 import keras
 
+from keras_vanilla._about import About
 from keras_vanilla._checks import refuse_unknown
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache
@@ -28,6 +29,7 @@ def train_translator(
     teacher: Translator | None = None,
     callbacks: Iterable[keras.callbacks.Callback] = (),
     optimizer: keras.optimizers.Optimizer | None = None,
+    about: About | None = None,
     overwrite: bool = False,
     allow_changed: Collection[str] = (),
     **settings,
@@ -58,6 +60,9 @@ def train_translator(
             Keras's own, continue where they were when a training is resumed.
         optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
             learning rate, clipping and weight decay.
+        about: About or None. The translator's name, languages, examples and licences,
+            which its file keeps and exported files show. Without `examples` they are
+            those of `translator`, or short sentences of `validation`.
         overwrite: bool. Replace another training in `output`. Only files that it lists
             as its own are deleted.
         allow_changed: names of what may differ from an unfinished training in `output`,
@@ -88,7 +93,7 @@ def train_translator(
     refuse_unknown("train_translator", settings, [*TrainingConfig.names(), *_OWN])
     config = TrainingConfig(**settings)
     _check_corpora(corpus, validation)
-    _check_classes(translator, tokenizer)
+    _check_classes(translator, tokenizer, about)
     tokenizer = tokenizer_of_teacher(config, teacher, translator, tokenizer)
     config.check_start(translator, tokenizer)
     refuse_both(
@@ -109,6 +114,7 @@ def train_translator(
             teacher=teacher,
             callbacks=callbacks,
             optimizer=optimizer,
+            about=about,
             allow_changed=allow_changed,
         ).train()
 
@@ -151,7 +157,7 @@ def _check_corpora(corpus, validation):
         )
 
 
-def _check_classes(translator, tokenizer):
+def _check_classes(translator, tokenizer, about):
     """Refuses what could not be saved after the first epoch, or is something else."""
     if translator is not None:
         if not isinstance(translator, Translator):
@@ -164,6 +170,8 @@ def _check_classes(translator, tokenizer):
     if tokenizer is not None:
         check_tokenizer(tokenizer)
         tokenizer_config(tokenizer)
+    if not isinstance(about, About | None):
+        raise TypeError(f"`about` must be an About. Received: {about!r}")
 
 
 _OWN = (
@@ -173,6 +181,7 @@ _OWN = (
     "teacher",
     "callbacks",
     "optimizer",
+    "about",
     "overwrite",
     "allow_changed",
 )

@@ -1,5 +1,6 @@
 """Text in, text out: the translator, its alignments and its scores."""
 
+from keras_vanilla._about import About
 from keras_vanilla.translation.batch_translation import Hypothesis
 from keras_vanilla.translation.ensembles import ensemble
 from keras_vanilla.translation.evaluation import (
@@ -8,12 +9,14 @@ from keras_vanilla.translation.evaluation import (
     SentenceScore,
     bleu_and_chrf,
     score,
+    score_translations,
     worst_and_best,
 )
 from keras_vanilla.translation.shortlist import Shortlist
 from keras_vanilla.translation.translator import Translator
 
 __all__ = [
+    "About",
     "EvaluationResult",
     "Hypothesis",
     "Score",
@@ -23,5 +26,6 @@ __all__ = [
     "bleu_and_chrf",
     "ensemble",
     "score",
+    "score_translations",
     "worst_and_best",
 ]

@@ -33,7 +33,7 @@ def ensemble(translators: Sequence[Translator]) -> Translator:
                 "The translators of an ensemble must have one tokenizer. Received: "
                 f"translator {number} with another tokenizer than translator 1"
             )
-    return Translator(first.tokenizer, Ensemble([each.model for each in translators]))
+    return first.replace(model=Ensemble([each.model for each in translators]))
 
 
 def check_one_model(translator: Translator, what: str) -> None:

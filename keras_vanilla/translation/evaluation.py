@@ -105,7 +105,10 @@ def score(
     """
     check_choice("on_too_long", on_too_long, ("leave_out", "refuse", "split"))
     if on_too_long == "leave_out":
-        corpus = _without_too_long(corpus, translator)
+        longest = translator.model.max_length
+        lengths = EncodedTexts(corpus.sources, translator.tokenizer.encode).lengths
+        what = f"have more tokens than the {longest} that the model takes"
+        corpus = without_too_long(corpus, lengths > longest, what)
         on_too_long = "refuse"
     stream = translator.stream(
         list(corpus.sources),
@@ -116,30 +119,65 @@ def score(
     )
     best = [hypotheses[0] for hypotheses in stream]
     translations = [hypothesis.text for hypothesis in best]
+    ended = [hypothesis.ended for hypothesis in best]
+    return score_translations(corpus, translations, ended, lowercase, tokenized)
+
+
+def score_translations(
+    corpus: ParallelCorpus,
+    translations: Sequence[str],
+    ended: Sequence[bool] | None = None,
+    lowercase: bool = False,
+    tokenized: str | None = None,
+) -> EvaluationResult:
+    """BLEU and chrF of translations that any system has made of a corpus's sources.
+
+    Args:
+        corpus: ParallelCorpus; its targets are the references.
+        translations: list of str, one for each source.
+        ended: list of bool or None. Whether each translation has an end; None means all
+            have.
+        lowercase: bool, as for `score`.
+        tokenized: str or None, as for `score`.
+    Returns:
+        EvaluationResult.
+    Raises:
+        ImportError, ValueError: as `score`.
+    """
     scores = bleu_and_chrf(translations, list(corpus.targets), lowercase, tokenized)
-    unfinished = [
-        int(line)
-        for line, hypothesis in zip(corpus.line_numbers, best, strict=True)
-        if not hypothesis.ended
-    ]
+    if ended is None:
+        ended = [True] * len(corpus)
+    unfinished = corpus.line_numbers[~np.asarray(ended, bool)].tolist()
     return EvaluationResult(
-        **vars(scores), corpus=corpus, translations=translations, unfinished=unfinished
+        **vars(scores),
+        corpus=corpus,
+        translations=list(translations),
+        unfinished=unfinished,
     )
 
 
-def _without_too_long(corpus, translator):
-    """The pairs whose source the model takes; the report has the others' lines."""
-    longest = translator.model.max_length
-    lengths = EncodedTexts(corpus.sources, translator.tokenizer.encode).lengths
-    left_out = corpus.line_numbers[lengths > longest].tolist()
+def without_too_long(
+    corpus: ParallelCorpus, too_long: Sequence[bool], what: str
+) -> ParallelCorpus:
+    """A corpus without the pairs whose source is too long; its report has their lines.
+
+    Args:
+        corpus: ParallelCorpus.
+        too_long: list of bool, one for each pair.
+        what: str. What those sources are, for the warning.
+    Raises:
+        ValueError: if no pair is left.
+    Warns:
+        UserWarning: if pairs are left out.
+    """
+    left_out = corpus.line_numbers[np.asarray(too_long, bool)].tolist()
     if not left_out:
         return corpus
-    what = f"sources have more tokens than the {longest} that the model takes"
     if len(left_out) == len(corpus):
-        raise ValueError(f"{corpus.origin}: all {len(corpus)} {what}.")
+        raise ValueError(f"{corpus.origin}: all {len(corpus)} sources {what}.")
     warnings.warn(
-        f"{corpus.origin}: {len(left_out)} of {len(corpus)} {what}, and are left out: "
-        f"lines {some_of(left_out)}.",
+        f"{corpus.origin}: {len(left_out)} of {len(corpus)} sources {what}, and are "
+        f"left out: lines {some_of(left_out)}.",
         stacklevel=3,
     )
     kept = corpus.without(left_out)

@@ -7,6 +7,7 @@ from typing import NoReturn
 import keras
 import numpy as np
 
+from keras_vanilla._about import About
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._checks import check_choice, check_ids, first_line
 from keras_vanilla._progress import Progress
@@ -59,15 +60,24 @@ class Translator(keras.Model):
     Args:
         tokenizer: Tokenizer, or any other `TokenizerProtocol`.
         model: Transformer.
+        about: About or None. Its name, languages and examples.
+    Attributes:
+        about: About.
     Raises:
-        TypeError: if they are not a tokenizer and a Transformer.
+        TypeError: if they are not a tokenizer, a Transformer and an About.
         ValueError: if vocabulary sizes or special ids of the two differ.
     Example:
         translator = Translator.load("translator.keras")
         translator.translate(["Good morning."])
     """
 
-    def __init__(self, tokenizer: TokenizerProtocol, model: Transformer, **kwargs):
+    def __init__(
+        self,
+        tokenizer: TokenizerProtocol,
+        model: Transformer,
+        about: About | None = None,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.model = model
         self.tokenizer = tokenizer
@@ -75,6 +85,9 @@ class Translator(keras.Model):
         if tokenizer is not None:  # when a file is loaded it comes by `load_assets`
             check_tokenizer(tokenizer)
             _check_pair(tokenizer, model)
+        if not isinstance(about, About | None):
+            raise TypeError(f"`about` must be an About. Received: {about!r}")
+        self.about = about or About()
         self._compiled = CompiledSearch(model)
         self.built = True
 
@@ -398,8 +411,20 @@ class Translator(keras.Model):
         Args:
             weights: list of arrays as `model.set_weights` takes, or None.
         """
-        model = self.model.copy(weights)
-        return type(self)(self.tokenizer, model, name=self.name)
+        return self.replace(model=self.model.copy(weights))
+
+    def replace(self, **parts: object) -> "Translator":
+        """A translator with the parts of this one, but for those that are given.
+
+        Args:
+            **parts: `tokenizer`, `model` or `about`.
+        Example:
+            translator.replace(about=About(name="Captions", source_language="de"))
+        """
+        parts = {"tokenizer": self.tokenizer, "model": self.model} | parts
+        if self.about != About():
+            parts.setdefault("about", self.about)
+        return type(self)(name=self.name, **parts)
 
     def in_float32(self) -> "Translator":
         """This translator, or a copy that computes in float32, without LoRA.
@@ -413,8 +438,7 @@ class Translator(keras.Model):
         is_float32 = self.model.compute_dtype == "float32" and not rounds
         if self.model.is_plain and is_float32:
             return self
-        model = self.model.copy(dtype="float32")
-        return type(self)(self.tokenizer, model, name=self.name)
+        return self.replace(model=self.model.copy(dtype="float32"))
 
     def save_assets(self, folder):
         tokenizer = self.tokenizer
@@ -440,6 +464,7 @@ class Translator(keras.Model):
             "model": self.model.get_config(),
             "model_class": class_name(self.model),
             **tokenizer_config(self.tokenizer),
+            "about": self.about.stated(),
             "name": self.name,
         }
 
@@ -451,10 +476,13 @@ class Translator(keras.Model):
                 raise ValueError(f"The configuration of a Translator has no {name!r}.")
         model_class = class_named(config.get("model_class", TRANSFORMER))
         model = model_class.from_config(config["model"])
+        arguments = {"name": config["name"]}
+        if config.get("about"):  # files of 0.6.0 have none
+            arguments["about"] = About(**config["about"])
         if "tokenizer" in config:
             tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
-            return cls(tokenizer, model, name=config["name"])
-        translator = cls(None, model, name=config["name"])
+            return cls(tokenizer, model, **arguments)
+        translator = cls(None, model, **arguments)
         translator._tokenizer_class = class_named(
             config.get("tokenizer_class", TOKENIZER)
         )

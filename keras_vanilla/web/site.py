@@ -47,8 +47,9 @@ def write_site(
             not there and cannot be fetched, see `runtime_folder`.
     """
     litert = runtime_folder(runtime, say)
-    settings = {"name": Path(folder).name, **settings}
-    with atomic_path(folder, overwrite=False) as temporary:
+    name = translator.about.name or Path(folder).name  # not that of a file in it
+    settings = {"name": name, **settings}
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         export.tflite(translator, temporary / "translator.tflite", **settings)
         for name in OF_THE_SEARCH:

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -400,14 +401,30 @@ def test_evaluate_leaves_out_what_is_too_long_and_says_so(loaded_model, files, c
 @pytest.mark.parametrize(
     "name", ["translator.tflite", pytest.param("saved_model", marks=pytest.mark.full)]
 )
-def test_export_and_verify(model, files, tmp_path, capfd, name):
-    exported = str(tmp_path / name)
+def test_export_and_verify(model, trained_translator, files, tmp_path, capfd, name):
+    exported = str(tmp_path / "missing" / name)
     settings = ["--quantize", "none"] if name.endswith(".tflite") else []
     assert main(["export", model, exported, *settings]) == 0
     assert main(["verify", model, exported, "--source", files[0]]) == 0
     out = capfd.readouterr().out
     assert f"keras-vanilla verify {model} {exported}" in out
+    assert f'keras-vanilla translate {exported} "..."' in out
     assert "60 of 60 sentences have Keras's ids" in out
+    verify = ["verify", model, exported, "--source", files[0], "--json"]
+    assert main([*verify, "--reference", files[1]]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert report["passed"] and report["equal"] == report["sentences"] == 60
+
+    texts = Path(files[0]).read_text().splitlines()[:5]
+    assert main(["translate", exported, *texts]) == 0
+    expected = trained_translator.translate(texts)
+    assert capfd.readouterr().out.splitlines() == expected
+    corpus = ["--source", files[0], "--reference", files[1], "--json"]
+    scores = []
+    for each in (model, exported):
+        assert main(["evaluate", each, *corpus]) == 0
+        scores.append(json.loads(capfd.readouterr().out))
+    assert scores[0] == scores[1]
     if name.endswith(".tflite"):
         digest = hashlib.sha256(Path(exported).read_bytes()).hexdigest()
         assert f"SHA-256 of {exported}: {digest}\n" in out
@@ -448,10 +465,13 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     validation = ["--validation-source", files[0], "--validation-target", files[1]]
     command = train(files, "--output", output, "--from", untrained, "--epochs", 1)
     command += validation
-    command += ["--max-tokens", "60"]
+    command += ["--max-tokens", "60", "--name", "Toy"]
     assert main(command) == 0
     out, err = capfd.readouterr()
-    assert f"keras-vanilla translate {output}/translator.keras" in out
+    translator = Translator.load(output / "translator.keras")
+    assert translator.about.name == "Toy" and len(translator.about.examples) == 5
+    example = shlex.quote(translator.about.examples[0])
+    assert f"keras-vanilla translate {output}/translator.keras {example}\n" in out
     assert "epoch 1/1: loss" in err and "tokens/s" in err and "BLEU" in err
     assert "60 pairs: dropout 0.0" in err
     assert "source sentence that the training text has too" in " ".join(err.split())
@@ -608,9 +628,17 @@ def test_a_text_longer_than_the_model_takes(loaded_model, capfd):
     assert "Text 2 has" in error and "at most 60" in error
 
 
-def test_an_output_in_no_folder_is_refused_before_the_work(model, tmp_path, capfd):
-    path = tmp_path / "nowhere" / "out.txt"
-    assert "no folder" in fails(capfd, "translate", model, "one", "--output", path)
+def test_folders_of_an_output_that_are_missing_are_made(loaded_model, tmp_path, capfd):
+    path = tmp_path / "new" / "folder" / "out.txt"
+    assert main(["translate", loaded_model, "two", "--output", str(path)]) == 0
+    assert path.read_text().strip()
+
+
+def test_an_output_below_a_file_is_refused_before_the_work(model, tmp_path, capfd):
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "out.txt"
+    error = fails(capfd, "translate", model, "one", "--output", path)
+    assert f"{path} cannot be written: {tmp_path / 'file'} is not a folder." in error
 
 
 def test_texts_and_a_file_at_once(model, files, capfd):

@@ -87,7 +87,7 @@ def test_nothing_is_overwritten(capfd, model, tmp_path):
     [
         ("picture.gif", "must end with .png, .svg or .pdf. Received: "),
         ("picture", "must end with .png, .svg or .pdf. Received: "),
-        ("nowhere/a.png", "There is no folder to write "),
+        ("/dev/null/a.png", "null/a.png cannot be written: /dev/null is not a folder."),
     ],
 )
 def test_files_that_cannot_be_written_are_found_at_once(

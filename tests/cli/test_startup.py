@@ -55,6 +55,23 @@ def test_help_names_every_command(capsys):
     assert all(re.search(rf"\n    {command}\s", shown) for command in COMMANDS)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["translate", "m.keras", "--no-such-option"],
+        ["evaluate", "m.keras", "unexpected"],
+        ["evaluate", "--beam-size", "many"],
+        ["plot", "search", "m.keras", "text", "-o", "a.png", "--layer", "1"],
+    ],
+)
+def test_a_usage_error_shows_the_usage_of_its_command(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    shown = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert shown.startswith(f"usage: keras-vanilla {arguments[0]} ")
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])

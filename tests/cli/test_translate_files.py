@@ -39,12 +39,18 @@ def test_files_in_files_out(
     files, trained_file, trained_translator, unseen_sentences, capfd
 ):
     (files / "part-2.txt").write_bytes(b"\xff\n")
-    assert translate(files, model=trained_file) == 0
+    assert translate(files, model=trained_file) == 3
     expected = trained_translator.translate(unseen_sentences[20:40])
     assert (files / "out/part-1.txt").read_text() == "\n".join(expected) + "\n"
     errors = capfd.readouterr().err
     assert "21 lines of 2 files are in" in errors
     assert "Lines with problems: 1. They are named in " in errors
+
+
+def test_lines_with_problems_may_be_no_failure(files, monkeypatch):
+    monkeypatch.setattr(bulk, "translate_shards", lambda *_, **__: (40, 2))
+    assert translate(files) == 3
+    assert translate(files, "--keep-going") == 0
 
 
 def test_says_nothing_of_settings_that_nobody_gave(files, called):
@@ -78,6 +84,7 @@ def test_every_setting_reaches_the_library(files, called):
         (["--target-prefix", "a"], "--target-prefix"),
         (["--no-repeat-ngram-size", "3"], "--no-repeat-ngram-size"),
         (["--on-too-long", "split"], "--on-too-long"),
+        (["--json"], "--json"),
         (["a text"], "a text"),
     ],
 )
@@ -88,7 +95,9 @@ def test_what_is_for_lines_is_refused(option, named, files, called, capsys):
     assert not called
 
 
-@pytest.mark.parametrize("option", ["--engine ray", "--workers 2", "--threads 2"])
+@pytest.mark.parametrize(
+    "option", ["--engine ray", "--workers 2", "--threads 2", "--keep-going"]
+)
 def test_what_is_for_files_is_refused_elsewhere(option, capsys):
     assert main(["translate", "model.keras", "text", *option.split()]) == 1
     assert f"{option.split()[0]} is for --output-dir." in capsys.readouterr().err

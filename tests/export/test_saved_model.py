@@ -152,11 +152,6 @@ def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
     assert not list((tmp_path / "folder").iterdir())
 
 
-def test_a_folder_around_it_must_exist(trained_translator, tmp_path):
-    with pytest.raises(FileNotFoundError, match="There is no folder .*nowhere"):
-        export.saved_model(trained_translator, tmp_path / "nowhere" / "model")
-
-
 @pytest.mark.full
 def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
     def fail(*_):

@@ -305,7 +305,6 @@ def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypat
         ("a.tflite", {"target_prefix": ["een"]}, TypeError, "no argument 'target_pre"),
         ("a.tflite", {"no_repeat_ngram_size": 2}, TypeError, "no argument 'no_rep"),
         ("a.keras", {}, ValueError, "ends with .tflite. Received: .*a.keras"),
-        ("no/a.tflite", {}, FileNotFoundError, "There is no folder .*no to write"),
     ],
 )
 def test_wrong_arguments_are_refused(

@@ -3,6 +3,7 @@ import warnings
 import pytest
 from word_reversal import dutch, english_sentences
 
+from keras_vanilla._about import About
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
@@ -44,6 +45,18 @@ def test_pairs_too_long_or_empty_are_left_out_of_validation_and_counted(
     assert run.validation.line_numbers.tolist() == [1, 4]
     assert sorted(run.validation_batches.line_numbers(0)) == [1, 4]
     assert len(trained_translator.encode(list(run.validation.sources))) == 2
+
+
+def test_a_translator_keeps_short_sentences_of_it(training_text, trained_translator):
+    validation = corpus(*english_sentences(40, 1))
+    run, _ = run_with(validation, training_text, trained_translator)
+    examples = run._about().examples
+    assert len(examples) == 5
+    assert set(examples) <= set(run.validation.sources) - set(training_text.sources)
+
+    chosen = trained_translator.replace(about=About(name="a", examples=["two trees"]))
+    run, _ = run_with(validation, training_text, chosen)
+    assert run._about() == chosen.about
 
 
 def test_validation_of_which_nothing_is_left_is_refused_by_name(

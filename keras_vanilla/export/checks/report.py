@@ -1,7 +1,9 @@
 """The result of a verification, and the verdict."""
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -107,6 +109,12 @@ class Report:
     has_texts: bool = False
     precision: str = "int8"
     shortlist: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON takes it, but for gaps that are infinite."""
+        verdict = {"passed": self.passed, "reasons": self.reasons, "equal": self.equal}
+        counts = {"near_ties": self.near_ties, "far": self.far}
+        return verdict | counts | dataclasses.asdict(self)
 
     @property
     def equal(self) -> int:

@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
-import re
 from pathlib import Path
 
+from keras_vanilla._about import check_language, check_text, checked_examples
 from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
 from keras_vanilla._version import __version__
@@ -12,8 +12,8 @@ from keras_vanilla.export.metadata import checksum
 from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
 
 NAME = "keras_vanilla"  # of the entry in the file's metadata
-FORMAT = "keras_vanilla translator 3"
-READABLE = ("keras_vanilla translator 1", "keras_vanilla translator 2", FORMAT)
+READABLE = tuple(f"keras_vanilla translator {number}" for number in (1, 2, 3, 4))
+FORMAT = READABLE[-1]
 FORMS = {
     "text": "UTF-8 bytes in, UTF-8 bytes out",
     "ids": "ids in, ids out",
@@ -22,7 +22,6 @@ FORMS = {
 }
 STEPPED = ("steps", "inside")  # forms of files that do not search
 TAKING_TEXTS = ("text", "inside")
-LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,12 +54,13 @@ class Description:
             "confidence".
         shortlist: int or None. Number of pieces among which each step chooses; None is
             the whole vocabulary.
-        no_loops: bool. Whether nothing is said four times in a row, unless the text
-            does.
+        no_loops: bool. Whether no phrase is repeated more than three times, unless the
+            text does.
+        examples: list of str. Sentences in the source language to try the model with.
     Raises:
         TypeError: if a value is not of its type.
-        ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or the
-            form is not known.
+        ValueError: if a language is not a BCP-47 tag, a text is not Unicode, an example
+            is empty, or the form is not known.
     """
 
     format: str = FORMAT
@@ -84,18 +84,15 @@ class Description:
     outputs: list = dataclasses.field(default_factory=list)
     shortlist: int | None = None
     no_loops: bool = False
+    examples: list = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
             _check(field, getattr(self, field.name))
         check_choice("form", self.form, tuple(FORMS))
         for name in ("source_language", "target_language"):
-            tag = getattr(self, name)
-            if tag is not None and not LANGUAGE.fullmatch(tag):
-                raise ValueError(
-                    f"`{name}` must be a BCP-47 tag such as 'de' or 'pt-BR'. "
-                    f"Received: {tag!r}"
-                )
+            check_language(name, getattr(self, name))
+        checked_examples(self.examples)
 
     def __str__(self):
         rows = self.rows()
@@ -122,6 +119,7 @@ class Description:
             "model license": self.model_license or not_stated,
             "trained on": self.data or not_stated,
             "data license": self.data_license or not_stated,
+            "examples": " | ".join(self.examples) or None,
             "runs on": self.runtimes,
             "written by": f"keras_vanilla {self.version}",
         }
@@ -239,8 +237,8 @@ def _check(field, value):
     if not isinstance(value, field.type):
         expected = getattr(field.type, "__name__", field.type)
         raise TypeError(f"`{field.name}` must be {expected}. Received: {value!r}")
-    if isinstance(value, str) and value != value.encode("utf-8", "replace").decode():
-        raise ValueError(f"`{field.name}` must be Unicode text. Received: {value!r}")
+    if isinstance(value, str):
+        check_text(field.name, value)
 
 
 def _printable(text):

@@ -31,7 +31,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 translate = Interpreter({file}).get_signature_runner("translate")
-octets = "Text to translate.".encode().ljust({max_bytes}, b"\\0")
+octets = {example}.encode().ljust({max_bytes}, b"\\0")
 result = translate(text=np.frombuffer(octets, np.uint8))
 print(result["text"].tobytes().rstrip(b"\\0").decode())
 ```
@@ -112,6 +112,9 @@ def model_card_text(
         languages=description.languages,
         table="\n".join(f"| {name} | {_cell(text)} |" for name, text in table.items()),
         file=json.dumps(name, ensure_ascii=False),
+        example=json.dumps(
+            next(iter(description.examples), "Text to translate."), ensure_ascii=False
+        ),
         max_bytes=description.max_bytes,
         max_source_tokens=description.max_source_tokens,
         evaluation=_evaluation(evaluation),

@@ -171,7 +171,7 @@ def write_ctranslate2(
         raise FileExistsError(f"{folder} exists already; nothing was written.")
     binary = Binary(6, _SPEC, _NEWEST_REVISION, model.variables, model.aliases)
     config = json.dumps(dict(model.config), indent=2, sort_keys=True) + "\n"
-    with atomic_path(folder, overwrite=False) as temporary:
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         with open(temporary / "model.bin", "xb") as file:
             write_binary(file, binary)

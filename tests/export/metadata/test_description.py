@@ -25,7 +25,7 @@ from keras_vanilla.export.metadata.description import (
     with_description,
 )
 from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
-from keras_vanilla.export.metadata.model_card import write_model_card
+from keras_vanilla.export.metadata.model_card import model_card_text, write_model_card
 from keras_vanilla.translation import Score
 
 FACTS = {
@@ -112,7 +112,7 @@ def test_what_is_written_is_read(file):
     description = read_description(file)
     assert description == Description(**FACTS)
     assert (description.format, description.version) == (
-        "keras_vanilla translator 3",
+        "keras_vanilla translator 4",
         keras_vanilla.__version__,
     )
     assert read_description(str(file)) == description
@@ -241,10 +241,10 @@ def test_a_file_is_described_once(described):
 
 
 def test_another_format_is_refused(tmp_path):
-    newer = json.dumps({"format": "keras_vanilla translator 4"}).encode()
+    newer = json.dumps({"format": "keras_vanilla translator 5"}).encode()
     path = tmp_path / "newer.tflite"
     path.write_bytes(with_metadata(echo_file.content(), {NAME: newer}))
-    expected = f"as 'keras_vanilla translator 4', and .* knows only .*{FORMAT!r}"
+    expected = f"as 'keras_vanilla translator 5', and .* knows only .*{FORMAT!r}"
     with pytest.raises(ValueError, match=expected):
         read_description(path)
 
@@ -309,6 +309,25 @@ def test_the_table_says_all_that_is_known():
         "runs on        TensorFlow Lite 2.17 or LiteRT 1.0, and later\n"
         f"written by     keras_vanilla {keras_vanilla.__version__}"
     )
+
+
+def test_examples_are_kept_and_shown(tmp_path):
+    description = Description(**FACTS, examples=["Grüße.", "Ein Hund | rennt."])
+    path = tmp_path / "examples.tflite"
+    path.write_bytes(with_description(echo_file.content(), description))
+    assert read_description(path) == description
+    assert "examples       Grüße. | Ein Hund | rennt.\n" in str(description)
+    card = model_card_text(description, "examples.tflite", 1, "0")
+    assert 'octets = "Grüße.".encode()' in card
+
+
+@pytest.mark.parametrize(
+    "examples, error",
+    [(["a", ""], ValueError), ([3], TypeError), ("a", TypeError)],
+)
+def test_examples_are_texts(examples, error):
+    with pytest.raises(error, match="xample"):
+        Description(**FACTS, examples=examples)
 
 
 def test_the_table_says_what_is_not_stated():

@@ -79,7 +79,9 @@ def test_each_of_the_two_commands_is_one_line(command):
     ("page", "command"), matches(r"^keras-vanilla ((?:\\\n|[^\n])+)$", re.MULTILINE)
 )
 def test_each_command_and_option_exists(page, command):
-    parser().parse_args(shlex.split(command.replace("\\\n", " "), comments=True))
+    words = shlex.split(command.replace("\\\n", " "), comments=True)
+    ends = [i for i, word in enumerate(words) if word in (">", "|")]
+    parser().parse_args(words[: min(ends, default=len(words))])
 
 
 @pytest.mark.parametrize(("page", "example"), matches(r"^```python\n(.*?)^```"))
@@ -165,4 +167,5 @@ def test_the_changelog_has_this_version():
     from keras_vanilla import __version__
 
     changelog = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(r"^## (.+)$", changelog, re.MULTILINE)[1] == __version__
+    first, second = re.findall(r"^## (.+)$", changelog, re.MULTILINE)[:2]
+    assert (second if first == "Not released yet" else first) == __version__

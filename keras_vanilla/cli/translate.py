@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int | None:
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
 
     _check(options)
-    translates = KerasLines if is_keras_file(options.model) else OtherLines
+    translates = _KerasLines if is_keras_file(options.model) else _OtherLines
     settings = translates.settings(options)
     # A file has its name only when it is whole: nobody waits for its first lines.
     groups = [options.text] if options.text else None
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int | None:
     return None
 
 
-class KerasLines:
+class _KerasLines:
     """Lines through a `.keras` file: rows of all that can be said of a translation."""
 
     @staticmethod
@@ -160,7 +160,7 @@ class KerasLines:
             row["alignment"] = row_links
 
 
-class OtherLines:
+class _OtherLines:
     """Lines through any other model: translations, and whether they have an end."""
 
     MOST = 256  # at a time, after which they are shown

@@ -16,6 +16,7 @@ from keras_vanilla import Transformer
 from keras_vanilla.cli import parser
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+BENCHMARKS = CHECKOUT / "tests" / "benchmarks"
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted(
     [
@@ -49,13 +50,74 @@ def matches(pattern, flags=re.MULTILINE | re.DOTALL):
     ]
 
 
-def test_the_readme_is_short_and_begins_with_a_picture_an_example_and_a_comparison():
-    lines = README.splitlines()
-    assert len(lines) <= 200
-    first = "\n".join(lines[:20])
+def test_the_first_screen_shows_the_result_its_figures_and_three_commands():
+    first, rest = README.split("\n## ", 1)
+    assert len(README.splitlines()) <= 200 and len(first.splitlines()) <= 30
     assert re.search(r"!\[.+\]\(notebooks/pictures/\w+\.png\)", first)
-    for expected in ("train --source", "translate ", "export ", "| OpenNMT-tf |"):
+    for expected in (" → ", " MB |", " ms |", " BLEU |"):
         assert expected in first
+    commands = re.findall(r"^keras-vanilla (\w+)", first, re.MULTILINE)
+    assert commands == ["train", "translate", "export"]
+    assert rest.index("## Results") < rest.index("| OpenNMT-tf |")
+
+
+def test_lines_of_the_first_commands_fit_on_a_phone():
+    block = re.search(r"```\n(.*?)```", README, re.DOTALL)[1]
+    assert max(map(len, block.splitlines())) <= 41  # at a width of 400 pixels
+
+
+def test_the_first_translation_is_the_notebooks():
+    translated = re.search(r"\*(.+?)\* → \*(.+?)\* \(\[.+?\]\((.+?)\)\)", README)
+    notebook = (CHECKOUT / translated[3]).read_text(encoding="utf-8")
+    assert f"{translated[1]}  ->  {translated[2]}" in notebook
+
+
+def test_the_first_picture_begins_with_the_finished_sentence():
+    path = CHECKOUT / re.search(r"\]\((notebooks/pictures/.+?)\)", README)[1]
+    assert path.stat().st_size < 1_000_000
+    image = pytest.importorskip("PIL.Image").open(path)
+    milliseconds = []
+    for index in range(image.n_frames):
+        image.seek(index)
+        milliseconds.append(image.info["duration"])
+    assert milliseconds[0] > max(milliseconds[1:])  # as `decoding_animation` writes it
+
+
+def test_the_file_of_the_first_figures_is_one_row_of_the_log():
+    figures = re.search(r"\| ([\d.]+) MB \| (\d+) ms \| ([\d.]+) BLEU \|", README)
+    log = (BENCHMARKS / "results" / "students.txt").read_text(encoding="utf-8")
+    row = re.search(r"^teacher +int8 +[\d,]+ +(\S+) +(\S+) +\S+ +(\S+)", log, re.M)
+    rounded = [f"{float(row[1]):.1f}", f"{float(row[2]):.0f}", f"{float(row[3]):.1f}"]
+    assert list(figures.groups()) == rounded
+
+
+def test_each_training_step_is_that_of_the_log():
+    log = (BENCHMARKS / "results" / "training-step.txt").read_text(encoding="utf-8")
+    names = {"Keras": "keras", "KerasHub": "keras_hub", "PyTorch": "torch"}
+    for row, name in ({"keras_vanilla": "ours"} | names).items():
+        logged = []
+        for shape in ("64 x 32", "4 x 512"):
+            for precision in ("float32", "bfloat16"):
+                table = log.split(f"\nsmall, {shape}, {precision}\n", 1)[1]
+                milliseconds = re.search(rf"^{name} +(\d+)", table, re.MULTILINE)[1]
+                logged.append(f"{int(milliseconds):,}")
+        shown = re.search(rf"^\| {row} \| (.+ / .+) \|$", README, re.MULTILINE)[1]
+        assert re.findall(r"[\d,]+", shown) == logged
+
+
+@pytest.mark.parametrize(
+    "library", ["KerasHub", "OpenNMT-tf", "CTranslate2", "Hugging Face"]
+)
+def test_what_is_said_of_other_libraries_has_a_source(library):
+    compared = README[README.index("## Beside other libraries") :]
+    cells = re.search(rf"^\| {library} \| (.+) \|$", compared, re.MULTILINE)[1]
+    for said in re.split(r"; | \| ", cells):
+        assert "](https://" in said or "not documented" in said, said
+
+
+def test_the_unknown_address_stands_in_one_place():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert text.count("<this repository>") == README.count("git clone <") == 1
 
 
 @pytest.mark.full

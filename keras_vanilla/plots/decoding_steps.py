@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from keras_vanilla.translation.translator import Translator
 
-MILLISECONDS, LAST_MILLISECONDS = 1200, 3000  # per picture
+MILLISECONDS, POSTER_MILLISECONDS = 1200, 3000  # per picture
 MOST_TOKENS = 24  # of the source, and of the translation
 LONGEST = 9  # characters of a token
 COLOURS = 64
@@ -69,6 +69,9 @@ def decoding_animation(
     it reads the token that it predicted and predicts the next one, until the end. The
     memory is as dark as the cross-attention's weight, the mean of the heads in the
     layer that aligns best; bars show the likeliest next tokens.
+
+    The last picture comes first: it is all that a viewer without animations, a preview
+    or a print shows. As the animation repeats, the order of the steps stays the same.
 
     Args:
         translator: Translator.
@@ -194,8 +197,10 @@ def _picture(decoding, scene):
 
 
 def _png(pictures):
+    """An animated PNG that repeats; the last picture is its first frame, the poster."""
     from PIL import Image  # comes with matplotlib
 
+    pictures = [*pictures[-1:], *pictures[:-1]]
     palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
     frames = [
         Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
@@ -207,7 +212,7 @@ def _png(pictures):
         format="png",
         save_all=True,
         append_images=frames[1:],
-        duration=[MILLISECONDS] * (len(frames) - 1) + [LAST_MILLISECONDS],
+        duration=[POSTER_MILLISECONDS] + [MILLISECONDS] * (len(frames) - 1),
         loop=0,
     )
     return file.getvalue()

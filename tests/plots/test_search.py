@@ -287,6 +287,33 @@ def test_the_first_step_shows_every_layer_and_the_following_ones_a_token_each(
     assert counts["all"] == counts["first"] + counts["following"]
 
 
+def frames_of(animation):
+    """(picture, milliseconds) of each frame."""
+    image = Image.open(io.BytesIO(animation))
+    for index in range(image.n_frames):
+        image.seek(index)
+        yield np.array(image.convert("RGB"), float), image.info["duration"]
+
+
+@pytest.mark.full
+def test_an_animation_begins_with_its_last_picture(translator):
+    text, layers = "Ein Hund rennt.", 3
+    whole, first, following = (
+        list(frames_of(decoding_animation(translator, text, part, max_length=4)))
+        for part in ("all", "first", "following")
+    )
+
+    def nearest(picture):  # each animation has a palette of its own
+        return np.argmin([np.abs(picture - other).mean() for other, _ in whole])
+
+    poster, encoder, first_token = 0, list(range(1, 1 + layers)), 1 + layers
+    later = list(range(first_token + 1, len(whole)))
+    assert [nearest(p) for p, _ in first] == [first_token, *encoder]
+    assert [nearest(p) for p, _ in following] == [poster, *later]
+    for frames in (whole, first, following):
+        assert all(frames[0][1] > milliseconds for _, milliseconds in frames[1:])
+
+
 @pytest.mark.full
 def test_animations_are_small(translator):
     assert len(decoding_animation(translator, LINES[0], max_length=12)) < 250_000

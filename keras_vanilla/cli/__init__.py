@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from keras_vanilla._version import __version__
 from keras_vanilla.cli import (
+    caller,
     convert,
     describe,
     distil,
@@ -83,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
         export,
         describe,
         serve_web,
+        caller,
         plot,
         probe,
     ):

@@ -22,6 +22,7 @@ COMMANDS = (
     "verify",
     "describe",
     "serve-web",
+    "caller",
     "plot",
 )
 START = """

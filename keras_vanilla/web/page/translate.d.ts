@@ -46,8 +46,9 @@ export interface Description {
 
 export interface LoadOptions {
   /**
-   * Browsers: where npm's folder `@litertjs` is served; beside the module by default.
-   * Node.js: the path of that folder; the installed package's by default.
+   * Browsers: where npm's folder `@litertjs` is served; by default as `runtime/` beside the
+   * module, or with Vite in the folder public/. Node.js: the path of that folder; the
+   * installed package's by default.
    */
   runtime?: string | URL;
   signal?: AbortSignal;

@@ -6,7 +6,7 @@ export function useTranslator(file: string) {
   const [state, setState] = useState<{ translator?: Translator; error?: Error }>({});
   useEffect(() => {
     const { signal, abort } = abortable();
-    const loading = loadTranslator(file, { runtime: 'runtime/', signal });
+    const loading = loadTranslator(file, { signal });
     loading.then(
       (translator) => signal.aborted || setState({ translator }),
       (error) => signal.aborted || setState({ error }),

@@ -1,0 +1,90 @@
+"""`keras-vanilla caller`: copies a program that runs exported files to a new folder."""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla.cli.console import add_command, refuse_existing
+
+NEXT_STEPS = {
+    "python": """\
+    pip install ai-edge-litert numpy
+    python {folder}/translate.py FILE.tflite "A sentence."
+""",
+    "android": """\
+    Add Translator.kt and Tokens.kt to the sources of your app, the dependencies that
+    Translator.kt names to build.gradle.kts, and FILE.tflite to app/src/main/assets.
+""",
+    "ios": """\
+    Add Translator.swift, Tokens.swift, FILE.tflite and one of the two runtimes,
+    LiteRTModel.swift or TensorFlowLiteModel.swift, to your app in Xcode.
+""",
+    "web": """\
+    npm pack {folder}
+    npm install ./keras-vanilla-web-{version}.tgz  # in the folder of your app
+""",
+}
+NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "dist", "public")
+
+
+def add_to(commands: argparse._SubParsersAction) -> None:
+    """Adds the command."""
+    command = add_command(
+        commands,
+        "caller",
+        run,
+        "copy a program that runs .tflite files: for Python, Android, iOS or the web",
+        needs_keras=False,
+    )
+    command.add_argument("platform", choices=NEXT_STEPS, help="what it is for")
+    command.add_argument("folder", metavar="DIR", help="a folder that does not exist")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
+    from keras_vanilla._version import __version__
+
+    folder = Path(options.folder)
+    refuse_existing(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(folder, overwrite=False) as temporary:
+        _copy(options.platform, temporary)
+    print(f"{folder} holds", *sorted(path.name for path in folder.iterdir()))
+    path = str(folder) if folder.is_absolute() else f".{os.sep}{folder}"
+    steps = NEXT_STEPS[options.platform]
+    print("Next:")
+    print(steps.format(folder=shlex.quote(path), version=__version__), end="")
+    print("README.md is the guide.")
+
+
+def _copy(platform, folder):
+    callers = _callers()
+    if platform == "web":
+        _copy_web_module(folder)
+        shutil.copy(callers / "web" / "README.md", folder)
+        example = callers / "web" / "example"
+        shutil.copytree(example, folder / "example", ignore=NOT_COPIED)
+    else:
+        shutil.copytree(callers / platform, folder, ignore=NOT_COPIED)
+        shutil.copy(callers / "README.md", folder)
+
+
+def _callers():
+    """The folder of the callers: `export` of a checkout, or its copy in a wheel."""
+    package = Path(__file__).parents[1]
+    installed = package / "callers"  # setup.cfg, `package_dir`
+    return installed if installed.is_dir() else package.parent / "export"
+
+
+def _copy_web_module(folder):
+    """Copies the files of the page that `npm pack` takes, and the pins of LiteRT.js."""
+    from keras_vanilla.web.runtime import PAGE, PINS
+
+    files = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))["files"]
+    folder.mkdir()
+    for name in (*PINS, *files):
+        shutil.copy(PAGE / name, folder)

@@ -1,0 +1,121 @@
+"""`keras-vanilla caller`: what runs an exported file, copied to a folder of its own."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_vanilla import __version__
+from keras_vanilla.cli import main
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+CALLERS = CHECKOUT / "export"
+PAGE = CHECKOUT / "keras_vanilla" / "web" / "page"
+MANIFEST = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))
+FILES = set(MANIFEST["files"])
+WITHOUT_KERAS = """
+import sys, keras_vanilla_cli
+assert keras_vanilla_cli.main() == 0
+print("keras" in sys.modules)
+"""
+
+
+def names(folder):
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix() for path in paths}
+
+
+def copied(platform, tmp_path):
+    folder = tmp_path / "new" / "caller"  # its parent does not exist either
+    assert main(["caller", platform, str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("platform", "suffix"), [("python", "py"), ("android", "kt"), ("ios", "swift")]
+)
+def test_a_caller_is_copied_whole_with_its_guide(platform, suffix, tmp_path):
+    folder = copied(platform, tmp_path)
+    files = {path.name for path in (CALLERS / platform).glob(f"*.{suffix}")}
+    assert len(files) > 1 and names(folder) == files | {"README.md"}
+    for name in files:
+        original = CALLERS / platform / name
+        assert (folder / name).read_bytes() == original.read_bytes()
+    guide = (CALLERS / "README.md").read_bytes()
+    assert (folder / "README.md").read_bytes() == guide
+
+
+def test_the_web_module_is_copied_with_its_example_and_without_the_tests(tmp_path):
+    folder = copied("web", tmp_path)
+    example = {name for name in names(folder) if name.startswith("example/")}
+    others = {"README.md", "package.json", "package-lock.json"}
+    assert names(folder) == FILES | others | example
+    for name in ("package.json", "vite.config.js", ".npmrc", "src/App.tsx"):
+        assert f"example/{name}" in example
+
+
+def test_what_others_have_built_in_the_example_is_not_copied(tmp_path, monkeypatch):
+    package = tmp_path / "keras_vanilla"
+    example = package / "callers" / "web" / "example"
+    for name in ("node_modules/vite", "dist/assets", "public/runtime", "src"):
+        (example / name).mkdir(parents=True)
+        (example / name / "file.js").write_text("")
+    (example.parent / "README.md").write_text("")
+    monkeypatch.setattr(
+        "keras_vanilla.cli.caller.__file__", str(package / "cli" / "caller.py")
+    )
+    folder = copied("web", tmp_path)
+    assert names(folder / "example") == {"src/file.js"}
+
+
+def test_the_next_steps_are_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["caller", "web", "a folder"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(
+        "a folder holds README.md description.js errors.js example "
+    )
+    assert "\n    npm pack './a folder'\n" in shown
+    assert f"npm install ./keras-vanilla-web-{__version__}.tgz" in shown
+    assert main(["caller", "python", str(tmp_path / "python")]) == 0
+    assert f"python {tmp_path}/python/translate.py FILE" in capsys.readouterr().out
+
+
+def test_a_folder_that_exists_is_left_alone(tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert main(["caller", "ios", str(tmp_path)]) == 1
+    assert f"{tmp_path} exists already; nothing was written." in capsys.readouterr().err
+    assert names(tmp_path) == {"file"}
+
+
+def test_an_unknown_platform_lists_those_that_there_are(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["caller", "windows", str(tmp_path / "x")])
+    assert stop.value.code == 2
+    shown = capsys.readouterr().err
+    assert all(name in shown for name in ("windows", "python", "android", "ios", "web"))
+
+
+def test_keras_is_not_imported(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_KERAS, "caller", "web", tmp_path / "x"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.stdout.endswith("\nFalse\n"), result.stderr
+
+
+def test_the_web_module_has_the_name_and_version_of_a_package_for_npm():
+    assert MANIFEST["name"] == "keras-vanilla-web"
+    assert MANIFEST["version"] == __version__
+    assert "private" not in MANIFEST
+
+
+def test_npm_packs_what_the_web_module_imports_and_nothing_else():
+    needed, waiting = set(), {"translate.js", "node.js", "translate.d.ts"}
+    while waiting:
+        needed.add(name := waiting.pop())
+        code = (PAGE / name).read_text(encoding="utf-8")
+        code = re.sub(r"^ *(\*|//|/\*\*).*$", "", code, flags=re.MULTILINE)
+        waiting |= set(re.findall(r"'(?:\./)?(\w+\.js)'", code)) - needed
+    assert needed == FILES

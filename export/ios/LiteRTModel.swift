@@ -1,5 +1,5 @@
-// Runs a file with LiteRT, from the Swift package https://github.com/google-ai-edge/LiteRT,
-// product LiteRT; see the guide where Xcode cannot resolve it.
+// Runs a file with LiteRT 2.3: the product LiteRT of the Swift package
+// https://github.com/google-ai-edge/LiteRT, branch release/2.3.0
 import Foundation
 import LiteRT
 
@@ -9,10 +9,11 @@ final class Model {
   private let inputs, outputs: [TensorBuffer]
   private let names: [String]
 
-  /// On the CPU, in LiteRT's own number of threads.
-  init(file: URL, threads _: Int) throws {
-    let options = try Options()
+  init(file: URL, threads: Int) throws {
+    let (options, cpuOptions) = (try Options(), try CpuOptions())
     try options.setHardwareAccelerators([.cpu])
+    try cpuOptions.setNumThreads(threads)
+    try options.addConcreteOptions(cpuOptions)
     model = try CompiledModel(
       filePath: file.path, environment: Environment(), options: options)
     (inputs, outputs) = (try model.createInputBuffers(), try model.createOutputBuffers())

@@ -1,4 +1,6 @@
-// Runs a file with TensorFlow Lite 2.17, from CocoaPods: pod 'TensorFlowLiteSwift', '2.17.0'
+// Runs a file with the Interpreter of TensorFlow Lite: the product TensorFlowLite of LiteRT's
+// Swift package, https://github.com/google-ai-edge/LiteRT, branch release/2.3.0; or CocoaPods'
+// pod 'TensorFlowLiteSwift', '2.17.0'
 import Foundation
 import TensorFlowLite
 

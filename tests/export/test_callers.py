@@ -342,6 +342,7 @@ def test_every_command_of_the_guide_exists():
         "describe",
         "verify",
         "serve-web",
+        "caller",
     }
     for command in commands:
         parser().parse_args(shlex.split(command))
@@ -352,5 +353,9 @@ def test_every_file_that_the_guide_names_is_there():
     assert len(links) >= 5
     for link in links:
         assert (FOLDER / link).exists()
-    for script in re.findall(r"^python (\S+)", GUIDE, re.MULTILINE):
-        assert (FOLDER.parent / script).exists()
+    scripts = re.findall(r"^python (\S+)", GUIDE, re.MULTILINE)
+    assert scripts
+    for script in scripts:
+        folder, _, name = script.partition("/")
+        assert f"\nkeras-vanilla caller python {folder}\n" in GUIDE
+        assert (FOLDER / "python" / name).exists()

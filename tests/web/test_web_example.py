@@ -1,9 +1,13 @@
-"""The example of Vite and React: what npm brings, built, and in a browser."""
+"""The web caller: packed for an app, beside a page, and its example in a browser."""
 
 import functools
+import json
+import re
+import shlex
 import shutil
 import socket
 import subprocess
+import tarfile
 import time
 from contextlib import contextmanager, suppress
 from http.server import ThreadingHTTPServer
@@ -11,9 +15,19 @@ from http.server import ThreadingHTTPServer
 import pytest
 from web_setting import FOLDER, MOST_WORDS, StaticFiles, in_python, node, running
 
+from keras_vanilla import __version__
+from keras_vanilla.cli import main
 from keras_vanilla.web.runtime import PAGE
 
-pytestmark = pytest.mark.full
+PROGRAM = """
+import { loadTranslator } from 'keras-vanilla-web';
+const translator = await loadTranslator(process.argv[1]);
+console.log((await translator.translate('two')).text);
+translator.close();"""
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
+]
 
 
 def npm(folder, *arguments):
@@ -31,12 +45,9 @@ def npm(folder, *arguments):
 @pytest.fixture(scope="module")
 def example(tmp_path_factory, short):
     """The example of Vite and React, with what npm installs and a translator."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
-    folder = tmp_path_factory.mktemp("vite") / "example"
-    ignored = shutil.ignore_patterns("node_modules", "dist", "public")
-    shutil.copytree(FOLDER / "example", folder, ignore=ignored)
-    npm(folder, "pkg", "set", f"dependencies.keras-vanilla-web=file:{PAGE}")
+    module = tmp_path_factory.mktemp("vite") / "module"
+    assert main(["caller", "web", str(module)]) == 0
+    folder = module / "example"
     npm(folder, "install", "--ignore-scripts")
     (folder / "public").mkdir()
     shutil.copy(short, folder / "public" / "translator.tflite")
@@ -92,17 +103,61 @@ def test_the_example_of_vite_and_react_translates(
         node("example", setting, tmp_path)
 
 
-def test_the_installed_module_translates_in_node(example):
-    program = """
-        import { loadTranslator } from 'keras-vanilla-web';
-        const translator = await loadTranslator('public/translator.tflite');
-        console.log((await translator.translate('two')).text);
-        translator.close();"""
+def translated_in_node(folder, model):
+    """What the module that is installed in a folder makes of "two"."""
     result = subprocess.run(
-        [shutil.which("node"), "--input-type=module", "--eval", program],
-        cwd=example,
+        [shutil.which("node"), "--input-type=module", "--eval", PROGRAM, model],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=300,
     )
-    assert result.stdout == "twee\n", result.stderr
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def run_block_of_the_guide(folder, heading, monkeypatch):
+    """Runs the commands below a heading of export/web/README.md in a folder."""
+    guide = (FOLDER / "README.md").read_text(encoding="utf-8")
+    section = guide.split(f"\n## {heading}\n")[1]
+    monkeypatch.chdir(folder)
+    for line in re.search("```\n(.*?)```", section, re.DOTALL)[1].splitlines():
+        program, *arguments = shlex.split(line)
+        if program == "keras-vanilla":
+            assert main(arguments) == 0
+        elif program == "npm":
+            paths = [name for a in arguments for name in sorted(folder.glob(a)) or [a]]
+            npm(folder, *map(str, paths))
+        else:
+            subprocess.run([program, *arguments], check=True)
+
+
+def test_the_installed_module_translates_in_node(example):
+    assert translated_in_node(example, "public/translator.tflite") == "twee"
+
+
+def test_an_app_keeps_the_packed_module_among_its_own_files(
+    short, tmp_path, monkeypatch
+):
+    (tmp_path / "package.json").write_text('{"name": "app"}')
+    run_block_of_the_guide(tmp_path, "In an app, with npm", monkeypatch)
+    archive = f"keras-vanilla-web-{__version__}.tgz"
+    manifest = json.loads((tmp_path / "package.json").read_text())
+    assert manifest["dependencies"] == {"keras-vanilla-web": f"file:{archive}"}
+    with tarfile.open(tmp_path / archive) as packed:
+        names = {name.removeprefix("package/") for name in packed.getnames()}
+    files = json.loads((PAGE / "package.json").read_text())["files"]
+    assert names == {*files, "package.json", "README.md"}
+
+    shutil.rmtree(tmp_path / "keras-vanilla-web")
+    shutil.rmtree(tmp_path / "node_modules")
+    npm(tmp_path, "ci", "--ignore-scripts")  # as another developer does
+    assert translated_in_node(tmp_path, str(short)) == "twee"
+
+
+def test_a_page_without_npm_has_the_module_and_its_runtime(tmp_path, monkeypatch):
+    run_block_of_the_guide(tmp_path, "In a page of your own", monkeypatch)
+    module = tmp_path / "translator"
+    assert (module / "translate.js").is_file()
+    assert (module / "runtime" / "core" / "dist" / "index.js").is_file()
+    assert (module / "runtime" / "wasm-utils" / "dist" / "index.js").is_file()

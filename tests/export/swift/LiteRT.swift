@@ -1,12 +1,28 @@
-// What export/ios/LiteRTModel.swift uses of LiteRT's Swift package, as it is documented.
+// What export/ios/LiteRTModel.swift uses of LiteRT 2.3's Swift package, as it is documented.
 import Foundation
 
 public enum Accelerator: Hashable { case cpu, gpu }
 
+public protocol ConcreteOptions {}
+
+public final class CpuOptions: ConcreteOptions {
+  var threads = 0
+
+  public init() throws {}
+
+  public func setNumThreads(_ numThreads: Int) throws { threads = numThreads }
+}
+
 public final class Options {
+  var threads = 0
+
   public init() throws {}
 
   public func setHardwareAccelerators(_ accelerators: Set<Accelerator>) throws {}
+
+  public func addConcreteOptions(_ concreteOptions: ConcreteOptions) throws {
+    threads = (concreteOptions as! CpuOptions).threads
+  }
 }
 
 public final class Environment {
@@ -30,7 +46,7 @@ public final class CompiledModel {
   private let names: [String]
 
   public init(filePath: String, environment: Environment, options: Options? = nil) throws {
-    print("threads: 2")
+    print("threads: \(options?.threads ?? 0)")
     let tokens = ["source_spans", "confidence", "text_ends"]
     names = ["score", "text", "ids"] + (filePath.contains("tokens") ? tokens : [])
   }

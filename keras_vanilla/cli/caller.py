@@ -53,24 +53,23 @@ def run(options: argparse.Namespace) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(folder, overwrite=False) as temporary:
         _copy(options.platform, temporary)
-    print(f"{folder} holds", *sorted(path.name for path in folder.iterdir()))
+    names = sorted(path.name for path in folder.iterdir())
+    print(f"Wrote {folder}: {', '.join(names)}. README.md is the guide.")
     path = str(folder) if folder.is_absolute() else f".{os.sep}{folder}"
     steps = NEXT_STEPS[options.platform]
     print("Next:")
     print(steps.format(folder=shlex.quote(path), version=__version__), end="")
-    print("README.md is the guide.")
 
 
 def _copy(platform, folder):
     callers = _callers()
     if platform == "web":
         _copy_web_module(folder)
-        shutil.copy(callers / "web" / "README.md", folder)
-        example = callers / "web" / "example"
-        shutil.copytree(example, folder / "example", ignore=NOT_COPIED)
+        _copy_folder(callers / "web" / "example", folder / "example")
+        shutil.copyfile(callers / "web" / "README.md", folder / "README.md")
     else:
-        shutil.copytree(callers / platform, folder, ignore=NOT_COPIED)
-        shutil.copy(callers / "README.md", folder)
+        _copy_folder(callers / platform, folder)
+        shutil.copyfile(callers / "README.md", folder / "README.md")
 
 
 def _callers():
@@ -80,6 +79,10 @@ def _callers():
     return installed if installed.is_dir() else package.parent / "export"
 
 
+def _copy_folder(source, folder):
+    shutil.copytree(source, folder, ignore=NOT_COPIED, copy_function=shutil.copyfile)
+
+
 def _copy_web_module(folder):
     """Copies the files of the page that `npm pack` takes, and the pins of LiteRT.js."""
     from keras_vanilla.web.runtime import PAGE, PINS
@@ -87,4 +90,4 @@ def _copy_web_module(folder):
     files = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))["files"]
     folder.mkdir()
     for name in (*PINS, *files):
-        shutil.copy(PAGE / name, folder)
+        shutil.copyfile(PAGE / name, folder / name)

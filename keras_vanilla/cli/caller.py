@@ -50,8 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
     folder = Path(options.folder)
     refuse_existing(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(folder, overwrite=False) as temporary:
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
         _copy(options.platform, temporary)
     names = sorted(path.name for path in folder.iterdir())
     print(f"Wrote {folder}: {', '.join(names)}. README.md is the guide.")

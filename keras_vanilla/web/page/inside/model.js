@@ -6,7 +6,7 @@ import { fetched } from '../fetched.js';
 import { readMetadata } from '../flatbuffer.js';
 import { openWorker } from '../sentence_queue.js';
 import { logSoftmax } from './search.js';
-import { Vocabulary } from './vocabulary.js';
+import { SPACE, Vocabulary } from './vocabulary.js';
 
 const VOCABULARY = 'keras_vanilla_vocabulary'; // of the entry in the file's metadata
 const EXTRA_TOKENS = 50; // an output has at most so many more than its source
@@ -17,16 +17,17 @@ const REMEMBERED = 2000; // steps
  *
  * @param {string|URL} url
  * @param {string|URL} runtime Where npm's folder `@litertjs` is, with a slash at its end.
+ * @param {{onProgress?: function(import('../translate.js').Progress)}} [options]
  * @returns {Promise<InsideModel>}
  * @throws {TranslatorError} With the `code`s of errors.js.
  */
-export async function openInside(url, runtime) {
-  const bytes = await fetched(url);
+export async function openInside(url, runtime, options) {
+  const bytes = await fetched(url, options);
   const description = readDescription(bytes, 'inside');
   const json = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
   const vocabulary = new Vocabulary(JSON.parse(json), description.end_id);
   const start = () => new Worker(new URL('worker.js', import.meta.url));
-  const { queue, maxBytes } = await openWorker(bytes, start, new URL(runtime).href);
+  const { queue, maxBytes } = await openWorker(bytes, start, new URL(runtime).href, options);
   return new InsideModel(queue, description, vocabulary, maxBytes);
 }
 
@@ -100,7 +101,7 @@ function tokensOf(text, spans) {
   for (let i = 0; i < spans.length; i += 2) {
     const [begin, end] = [index(spans[i]), index(spans[i + 1])];
     const isEnd = i + 2 === spans.length;
-    const silent = begin < end ? '␣' : '⟨code⟩'; // a space, or the code of a language
+    const silent = begin < end ? SPACE : '⟨code⟩'; // of a language
     const name = text.slice(begin, end).trim() || (isEnd ? '⟨end⟩' : silent);
     tokens.push({ name, begin, end });
   }

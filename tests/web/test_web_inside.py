@@ -1,13 +1,16 @@
 """The page that looks inside, in a browser: export/web/test drives it."""
 
 import json
+import os
 import random
+import struct
+import subprocess
 
 import numpy as np
 import pytest
 import word_reversal
 from keras import ops
-from web_setting import NEEDS_NODE, in_python, node, running, served
+from web_setting import FOLDER, NEEDS_NODE, in_python, node, running, served
 
 from keras_vanilla import export
 from keras_vanilla.decoding import beam_search
@@ -99,6 +102,17 @@ def test_both_pages_begin_with_an_example(setting, site, runtime, echo, tmp_path
     with running(server := PageServer(site)), served(echo, runtime) as plain:
         setting["urls"] = {"site": server.url, "echo": plain}
         node("opening", setting, tmp_path)
+
+
+def test_the_guides_picture_is_made_of_a_site(browser, site, tmp_path):
+    picture = tmp_path / "look_inside.png"
+    with running(server := PageServer(site)):
+        command = ["node", FOLDER / "picture.mjs", server.url, picture]
+        environment = os.environ | {"KERAS_VANILLA_CHROMIUM": browser}
+        subprocess.run(command, env=environment, check=True, timeout=120)
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">II", content[16:24]) == (1120, 1060)
 
 
 class Table:

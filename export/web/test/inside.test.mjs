@@ -252,6 +252,14 @@ function tooSmall() {
     .map(([name, { width, height }]) => [name, width, height]);
 }
 
+test('a piece that is a space has a name that can be read out', async () => {
+  const page = await look('é é');
+  assert.match(await text(page, 'attended'), /^⟨space⟩/u); // before the first word
+  assert.doesNotMatch(await page.innerText('body'), /⟨code⟩|␣|“”/u);
+  const column = page.getByRole('columnheader', { name: '⟨space⟩' });
+  assert.ok((await column.count()) > 0);
+});
+
 test('every field has a name, and without JavaScript a sentence says what is missing', async () => {
   const page = await look(TEXT);
   assert.ok(await page.getByRole('textbox', { name: 'A sentence, in English' }).isVisible());

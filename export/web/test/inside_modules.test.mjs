@@ -128,6 +128,12 @@ test('bytes that make no character are named, not replaced', () => {
   assert.deepEqual(names.slice(2, 7), ['⟨start⟩', '⟨end⟩', '⟨space⟩', 'Hund', '⟨byte C3⟩']);
 });
 
+test('the code of a language is known by its brackets', () => {
+  const pieces = ['<pad>', '>>fra<<', '▁', '▁>>', 'a'];
+  const vocabulary = new Vocabulary({ start_id: 0, pad_id: 0, pieces }, 0);
+  assert.deepEqual([0, 1, 2, 3, 4, 5].filter((id) => vocabulary.isCode(id)), [1]);
+});
+
 test('where translations part is never between empty quotes', () => {
   const pieces = ['<pad>', '<unk>', '<s>', '</s>', '▁', '▁Hund'];
   const vocabulary = new Vocabulary({ start_id: 2, pad_id: 0, pieces }, 3);

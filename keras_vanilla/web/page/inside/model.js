@@ -57,14 +57,15 @@ export class InsideModel {
       const limit = `this model takes at most ${this.maxBytes}`;
       throw new TranslatorError('too-long', `The text has ${size} bytes, and ${limit}.`);
     }
-    const { count, spans, ...rest } = await this.#queue.request({ source: text }, {});
+    const { count, ids, spans, ...rest } = await this.#queue.request({ source: text }, {});
     const most = this.description.max_source_tokens;
     if (count > most) {
       const limit = `this model takes at most ${most}`;
       throw new TranslatorError('too-many-tokens', `The text has ${count} pieces; ${limit}.`);
     }
+    const tokens = tokensOf(text, spans, (i) => this.vocabulary.isCode(ids[i]));
     const limit = Math.min(count + EXTRA_TOKENS, this.description.max_output_tokens);
-    return { text, tokens: tokensOf(text, spans), limit, ...rest };
+    return { text, tokens, limit, ...rest };
   }
 
   /**
@@ -94,14 +95,14 @@ export class InsideModel {
 }
 
 /** The pieces of a text: what stands in it between two places; the last one is its end. */
-function tokensOf(text, spans) {
+function tokensOf(text, spans, isCode) {
   const octets = new TextEncoder().encode(text);
   const index = (place) => new TextDecoder().decode(octets.subarray(0, place)).length;
   const tokens = [];
   for (let i = 0; i < spans.length; i += 2) {
     const [begin, end] = [index(spans[i]), index(spans[i + 1])];
     const isEnd = i + 2 === spans.length;
-    const silent = begin < end ? SPACE : '⟨code⟩'; // of a language
+    const silent = begin === end && isCode(i / 2) ? '⟨code⟩' : SPACE; // of a language
     const name = text.slice(begin, end).trim() || (isEnd ? '⟨end⟩' : silent);
     tokens.push({ name, begin, end });
   }

@@ -32,6 +32,11 @@ export class Vocabulary {
     return this.pieces[id].replaceAll('▁', ' ').trim() || SPACE;
   }
 
+  /** Whether an id is the code of a language, as a multilingual model has them. */
+  isCode(id) {
+    return /^>>.+<<$/.test(this.pieces[id]);
+  }
+
   /** Whether an id begins a word. */
   beginsWord(id) {
     return this.pieces[id].startsWith('▁') || this.silent.has(id);

@@ -160,6 +160,10 @@ test('what cannot be encoded is said, and an address that means nothing is ignor
   await page.fill('#source', 'one '.repeat(31));
   await page.waitForFunction(() => document.querySelector('#problem').textContent.includes('pieces'));
   assert.match(await text(page, 'problem'), /^The text has \d+ pieces; this model takes at most 29\.$/);
+  await page.fill('#source', 'two');
+  await page.waitForFunction(() => document.querySelector('#translation').textContent === 'twee');
+  await page.fill('#source', 'one '.repeat(40));
+  await page.waitForFunction(() => document.querySelector('#translation').textContent === '');
   const odd = await look('two', 'desktop', '&ids=99999.7.x&place=-3&beams=99&temperature=no');
   assert.deepEqual(await pieces(odd), await pieces(await look('two')));
   assert.deepEqual(odd.errors, []);

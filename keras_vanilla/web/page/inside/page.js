@@ -109,20 +109,24 @@ async function readSentence({ isNew = false } = {}) {
   markExample(text);
   $('problem').textContent = '';
   if (text === '') {
-    document.body.classList.add('empty');
+    showNothing();
     return keepAddress();
   }
   try {
     sentence = await model.encode(text);
   } catch (error) {
     $('problem').textContent = error.message;
-    document.body.classList.add('empty');
-    return;
+    return showNothing();
   }
   if (run !== runs) return;
   const names = sentence.tokens.map(({ name }) => name);
   views[0].show({ weights: sentence.weights, rows: names, columns: names });
   await goOn(validIds(chosen.ids), { place: chosen.place, isOwn: chosen.ids === null });
+}
+
+function showNothing() {
+  document.body.classList.add('empty');
+  $('translation').textContent = '';
 }
 
 /** The ids of a link, as far as the model has them. */

@@ -1,13 +1,16 @@
 """The page that looks inside, in a browser: export/web/test drives it."""
 
 import json
+import os
 import random
+import struct
+import subprocess
 
 import numpy as np
 import pytest
 import word_reversal
 from keras import ops
-from web_setting import NEEDS_NODE, in_python, node, running
+from web_setting import FOLDER, NEEDS_NODE, in_python, node, running, served
 
 from keras_vanilla import export
 from keras_vanilla.decoding import beam_search
@@ -21,6 +24,7 @@ from keras_vanilla.web.site import write_site
 
 pytestmark = pytest.mark.full
 SENTENCES, BEAMS = 50, 4
+EXAMPLES = ["three red house", "two three"]
 LIMITS = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
 
 
@@ -36,6 +40,7 @@ def site(trained_translator, runtime, tmp_path_factory):
         quantize=None,
         beam_size=BEAMS,
         name="Reversal",
+        examples=EXAMPLES,
         **LIMITS,
         **languages,
     )
@@ -86,9 +91,28 @@ def test_weights_and_searches_are_those_of_the_files(
 def test_a_reader_finds_out_how_a_translation_came_about(setting, site, tmp_path):
     names = zip(word_reversal.ENGLISH, word_reversal.DUTCH, strict=True)
     setting["partners"] = dict(names)
+    setting["examples"] = EXAMPLES
     with running(server := PageServer(site)):
         setting["urls"] = {"site": server.url}
         node("inside", setting, tmp_path)
+
+
+def test_both_pages_begin_with_an_example(setting, site, runtime, echo, tmp_path):
+    setting["examples"] = in_python(site / "translator.tflite", EXAMPLES)
+    with running(server := PageServer(site)), served(echo, runtime) as plain:
+        setting["urls"] = {"site": server.url, "echo": plain}
+        node("opening", setting, tmp_path)
+
+
+def test_the_guides_picture_is_made_of_a_site(browser, site, tmp_path):
+    picture = tmp_path / "look_inside.png"
+    with running(server := PageServer(site)):
+        command = ["node", FOLDER / "picture.mjs", server.url, picture]
+        environment = os.environ | {"KERAS_VANILLA_CHROMIUM": browser}
+        subprocess.run(command, env=environment, check=True, timeout=120)
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert struct.unpack(">II", content[16:24]) == (1120, 1060)
 
 
 class Table:
@@ -141,6 +165,18 @@ def byte_tokenizer():
     return Tokenizer.train(lines=lines, vocabulary_size=310)
 
 
+def nucleus(seed):
+    """Logits, and the ids that are the most probable ones and reach `topP` together."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 3, 40).round(3)
+    top_p = float(rng.choice([0.1, 0.5, 0.9, 0.99, 1.0]))
+    order = np.argsort(-logits)
+    shares = np.exp(logits[order]) / np.exp(logits).sum()
+    count = 1 + int((np.cumsum(shares)[:-1] < top_p).sum())
+    kept = sorted(order[:count].tolist())
+    return {"logits": logits.tolist(), "topP": top_p, "kept": kept}
+
+
 def decoded(tokenizer, seed):
     rng = random.Random(seed)
     text = "".join(rng.choices("aeinrst HKuü.ß猫🙂", k=12))
@@ -157,6 +193,7 @@ def test_its_modules_do_what_python_does(byte_tokenizer, tmp_path):
         "searches": [table_search(seed) for seed in range(60)],
         "vocabulary": json.loads(vocabulary_entry(byte_tokenizer)),
         "decoded": [decoded(byte_tokenizer, seed) for seed in range(200)],
+        "nuclei": [nucleus(seed) for seed in range(60)],
         "alignmentLayers": [alignment_layer(layers) for layers in range(1, 13)],
     }
     assert any("猫" in each["text"] for each in setting["decoded"])

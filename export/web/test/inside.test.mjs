@@ -52,8 +52,8 @@ test('without the word that a piece translates, the piece becomes improbable', a
   const page = await look(TEXT);
   const place = (await pieces(page)).indexOf('rood');
   await page.locator('#target button').nth(place).click();
-  await page.click('#leave-out');
-  await page.waitForSelector('#without li');
+  const whole = '“rood” in the whole sentence';
+  await page.waitForFunction((whole) => document.querySelector('#without').textContent.startsWith(whole), whole);
   const rows = await page.locator('#without li').allInnerTexts();
   assert.equal(rows.length, 1 + TEXT.split(' ').length);
   assert.match(rows[0], /^“rood” in the whole sentence\s+[\d>.]+ %$/);
@@ -93,7 +93,7 @@ test('the second-best translation says where it parts from the best', async () =
   const items = page.locator('#hypotheses li');
   assert.ok((await items.count()) >= 2);
   assert.doesNotMatch(await items.first().innerText(), /Parts/);
-  assert.match(await items.nth(1).innerText(), /Parts (after “.+”|at the first piece): “.+” \(.+ %\), not “.+” \(.+ %\)/);
+  assert.match(await items.nth(1).innerText(), /Parts (after “.+”|at the beginning): “.+” \(.+ %\), not “.+” \(.+ %\)/);
   await items.nth(1).locator('button').click();
   const second = (await items.nth(1).locator('button').innerText()).replaceAll(' ', '');
   await page.waitForFunction((second) => {
@@ -124,18 +124,23 @@ test('a high temperature makes what is likely less so', async () => {
   const percent = (label) => Number(/([\d.]+) %/.exec(label)[1]);
   assert.ok(percent(await first()) < percent(before));
   await page.click('#draw');
+  await page.waitForSelector('#greedy:not([hidden])');
   await searched(page);
   assert.equal((await pieces(page)).at(-1), '⟨end⟩');
   assert.deepEqual(page.errors, []);
 });
 
 test('it is used with the keyboard alone', async () => {
-  const page = await open(URL_OF_PAGE);
+  const page = await open(`${URL_OF_PAGE}#text=`);
   await page.focus('#source');
   await page.keyboard.type(TEXT);
   await searched(page);
-  await page.keyboard.press('Tab');
   const focused = () => page.evaluate(() => document.activeElement.firstChild?.textContent);
+  for (const example of setting.examples) { // which stand between the text and the pieces
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(), example);
+  }
+  await page.keyboard.press('Tab');
   const words = await pieces(page);
   assert.equal(await focused(), words[0]);
   await page.keyboard.press('ArrowRight');
@@ -155,6 +160,10 @@ test('what cannot be encoded is said, and an address that means nothing is ignor
   await page.fill('#source', 'one '.repeat(31));
   await page.waitForFunction(() => document.querySelector('#problem').textContent.includes('pieces'));
   assert.match(await text(page, 'problem'), /^The text has \d+ pieces; this model takes at most 29\.$/);
+  await page.fill('#source', 'two');
+  await page.waitForFunction(() => document.querySelector('#translation').textContent === 'twee');
+  await page.fill('#source', 'one '.repeat(40));
+  await page.waitForFunction(() => document.querySelector('#translation').textContent === '');
   const odd = await look('two', 'desktop', '&ids=99999.7.x&place=-3&beams=99&temperature=no');
   assert.deepEqual(await pieces(odd), await pieces(await look('two')));
   assert.deepEqual(odd.errors, []);
@@ -186,7 +195,6 @@ test('the page that translates leads here and back, with the text', async () => 
 for (const device of Object.keys(DEVICES)) {
   test(`${device}: nothing is wider than the screen, and every text can be read`, async () => {
     const page = await look('small large river stone house tree red green blue', device);
-    await page.click('#leave-out');
     await page.waitForSelector('#without li');
     await page.locator('details').last().locator('summary').click();
     const wide = await page.evaluate(
@@ -248,10 +256,20 @@ function tooSmall() {
     .map(([name, { width, height }]) => [name, width, height]);
 }
 
+test('a piece that is a space has a name that can be read out', async () => {
+  const page = await look('é é');
+  assert.match(await text(page, 'attended'), /^⟨space⟩/u); // before the first word
+  assert.doesNotMatch(await page.innerText('body'), /⟨code⟩|␣|“”/u);
+  const column = page.getByRole('columnheader', { name: '⟨space⟩' });
+  assert.ok((await column.count()) > 0);
+});
+
 test('every field has a name, and without JavaScript a sentence says what is missing', async () => {
   const page = await look(TEXT);
   assert.ok(await page.getByRole('textbox', { name: 'A sentence, in English' }).isVisible());
-  assert.ok(await page.getByRole('toolbar', { name: 'Its translation, in Dutch' }).isVisible());
+  assert.ok(await page.getByRole('toolbar', { name: 'The pieces of the translation' }).isVisible());
+  const translation = page.getByRole('status', { name: 'Its translation, in Dutch' });
+  assert.equal(await translation.innerText(), TEXT.split(' ').reverse().map((word) => partners[word]).join(' '));
   assert.ok(await page.getByRole('slider', { name: /Temperature/ }).isVisible());
   assert.ok(await page.getByRole('spinbutton', { name: 'Beams' }).isVisible());
   assert.ok(await page.getByRole('list', { name: /probable pieces/ }).isVisible());

@@ -6,13 +6,13 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-const [search, { Vocabulary }, { treeOf }, { withoutEach }, { alignmentLayer }] =
+const [search, { Vocabulary }, { treeOf }, { withoutEach }, { alignmentLayer }, { placeAfter }] =
   await Promise.all(
-    ['search', 'vocabulary', 'tree', 'leave_out', 'attended'].map(
+    ['search', 'vocabulary', 'tree', 'leave_out', 'attended', 'pieces'].map(
       (name) => import(pathToFileURL(`${setting.page}/inside/${name}.js`)),
     ),
   );
-const { beamSearch, best, continuations, drawn, logSoftmax, ranked } = search;
+const { beamSearch, best, continuations, drawn, logSoftmax, nucleus, ranked } = search;
 
 /** A function from ids to log-probabilities, by their number and the last one. */
 const next = (table) => async (ids) => {
@@ -64,6 +64,83 @@ test('a temperature sharpens or flattens, and a draw follows the probabilities',
   for (let i = 0; i < 1000; i++) counts[drawn(logSoftmax(logits), i / 1000)] += 1;
   counts.forEach((count, i) => assert.ok(Math.abs(count / 1000 - plain[i]) < 0.002));
   assert.equal(drawn(logSoftmax(logits), 1 - 1e-17), 2); // never the impossible one
+});
+
+test('a nucleus is Python\'s', () => {
+  assert.ok(setting.nuclei.length >= 50);
+  for (const { logits, topP, kept } of setting.nuclei) {
+    const logProbs = nucleus(logSoftmax(logits), topP);
+    const possible = [...logProbs.keys()].filter((id) => logProbs[id] > -Infinity);
+    assert.deepEqual(possible, kept);
+    const sum = logProbs.reduce((total, each) => total + Math.exp(each), 0);
+    assert.ok(Math.abs(sum - 1) < 1e-9);
+  }
+});
+
+/** Ids that are drawn evenly, of which most pieces are bytes. */
+async function drawEvenly(vocabulary, limit, seed) {
+  let state = seed;
+  const random = () => (state = (state * 48271) % 2147483647) / 2147483647;
+  const choose = (logProbs, ids) => {
+    const room = limit - ids.length - 1;
+    const whole = vocabulary.withWholeCharacters(logProbs, ids, room);
+    return drawn(logSoftmax(whole), random());
+  };
+  const next = async () => new Float64Array(vocabulary.pieces.length);
+  let ids = [];
+  const settings = { endId: vocabulary.endId, limit, choose };
+  for await (const more of continuations(next, [], settings)) ids = more;
+  return ids;
+}
+
+test('what is drawn at random has no half characters', async () => {
+  const vocabulary = new Vocabulary(setting.vocabulary, setting.endId);
+  const name = (id) => vocabulary.pieces[id];
+  let bytes = 0;
+  for (let seed = 1; seed <= 300; seed++) {
+    const ids = await drawEvenly(vocabulary, 1 + (seed % 12), seed);
+    bytes += ids.filter((id) => /^<0x[89A-F]/.test(name(id))).length;
+    assert.ok(!ids.includes(vocabulary.startId), ids.join());
+    const octets = ids.filter((id) => id !== vocabulary.endId).map(name).map((piece) => {
+      const [, digits] = /^<0x(..)>$/.exec(piece) ?? [];
+      return digits ? Buffer.from(digits, 'hex') : Buffer.from(piece);
+    });
+    new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(octets)); // or it throws
+    assert.doesNotMatch(vocabulary.text(ids), /\ufffd|⟨byte/u);
+  }
+  assert.ok(bytes > 300, `${bytes} bytes of longer characters`);
+});
+
+test('bytes that make no character are named, not replaced', () => {
+  const pieces = ['<pad>', '<unk>', '<s>', '</s>', '▁', '▁Hund', '<0xC3>', '<0xA9>', 'e', '<0x41>'];
+  const vocabulary = new Vocabulary({ start_id: 2, pad_id: 0, pieces }, 3);
+  for (const [ids, text] of [
+    [[5, 6, 7, 8, 3], 'Hundée'],
+    [[5, 6], 'Hund⟨byte C3⟩'],
+    [[5, 7, 8], 'Hund⟨byte A9⟩e'],
+    [[6, 6, 7], '⟨byte C3⟩é'],
+    [[6, 8], '⟨byte C3⟩e'],
+    [[9, 4, 9], 'A A'],
+  ]) {
+    assert.equal(vocabulary.text(ids), text);
+  }
+  const names = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((id) => vocabulary.name(id));
+  assert.deepEqual(names.slice(2, 7), ['⟨start⟩', '⟨end⟩', '⟨space⟩', 'Hund', '⟨byte C3⟩']);
+});
+
+test('the code of a language is known by its brackets', () => {
+  const pieces = ['<pad>', '>>fra<<', '▁', '▁>>', 'a'];
+  const vocabulary = new Vocabulary({ start_id: 0, pad_id: 0, pieces }, 0);
+  assert.deepEqual([0, 1, 2, 3, 4, 5].filter((id) => vocabulary.isCode(id)), [1]);
+});
+
+test('where translations part is never between empty quotes', () => {
+  const pieces = ['<pad>', '<unk>', '<s>', '</s>', '▁', '▁Hund'];
+  const vocabulary = new Vocabulary({ start_id: 2, pad_id: 0, pieces }, 3);
+  assert.equal(placeAfter(vocabulary, []), 'at the beginning');
+  assert.equal(placeAfter(vocabulary, [4]), 'after “⟨space⟩”');
+  assert.equal(placeAfter(vocabulary, [4, 4]), 'after “⟨space⟩ ⟨space⟩”');
+  assert.equal(placeAfter(vocabulary, [4, 5]), 'after “Hund”');
 });
 
 test('pieces make the text that Python decodes', () => {

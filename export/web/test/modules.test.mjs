@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-const [description, { halves, sentences }, { translatePieces }, { TranslatorError }] =
+const [description, { halves, sentences }, { translatePieces }, { TranslatorError }, { fetched }, { titleOf }] =
   await Promise.all(
-    ['description', 'sentences', 'long_text', 'errors'].map(
+    ['description', 'sentences', 'long_text', 'errors', 'fetched', 'about'].map(
       (name) => import(pathToFileURL(`${setting.page}/${name}.js`)),
     ),
   );
@@ -62,6 +64,67 @@ test('whatever is wrong with a file, nothing but a TranslatorError is thrown', (
       assert.ok(error instanceof TranslatorError, error.stack);
     }
   }
+});
+
+test('a title says the languages once', () => {
+  const from = { source_language: 'en', target_language: 'fr' };
+  for (const [about, title] of [
+    [{ name: 'English numbers and dates in French', ...from }, 'English numbers and dates in French'],
+    [{ name: 'Numbers and dates', ...from }, 'Numbers and dates, English to French'],
+    [{ name: 'English numbers', ...from }, 'English numbers, English to French'],
+    [{ name: 'Numbers', source_language: 'en', target_language: null }, 'Numbers'],
+    [{}, 'Translator'],
+  ]) {
+    assert.equal(titleOf(about), title);
+  }
+});
+
+/** What `fetched` gives of a server's answer, and what it reports of it. */
+async function load(answer, options) {
+  const server = createServer((_, response) => answer(response));
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  const reports = [];
+  const onProgress = (progress) => reports.push(progress);
+  try {
+    const url = `http://127.0.0.1:${server.address().port}/`;
+    return { bytes: await fetched(url, { onProgress, ...options }), reports };
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test('progress is reported with the length, where that is stated and true', async () => {
+  const body = Buffer.alloc(500_000, 7);
+  const answers = {
+    stated: (response) => response.setHeader('Content-Length', body.length).end(body),
+    chunked: (response) => response.write(body, () => response.end()),
+    compressed: (response) => {
+      const zipped = gzipSync(body);
+      response.setHeader('Content-Encoding', 'gzip').setHeader('Content-Length', zipped.length);
+      response.end(zipped);
+    },
+  };
+  for (const [name, answer] of Object.entries(answers)) {
+    const { bytes, reports } = await load(answer);
+    assert.deepEqual(Buffer.from(bytes), body);
+    const total = name === 'stated' ? body.length : null;
+    assert.deepEqual(reports.at(-1), { part: 'model', received: body.length, total });
+    const sizes = reports.map(({ received }) => received);
+    assert.deepEqual(sizes, sizes.toSorted((a, b) => a - b));
+  }
+});
+
+test('a model that does not arrive whole is missing, and an abort is an abort', async () => {
+  const half = (response) => {
+    response.setHeader('Content-Length', 1000).write(Buffer.alloc(500), () => response.destroy());
+  };
+  await assert.rejects(load(half), { code: 'missing', message: /did not arrive whole: http/ });
+  const controller = new AbortController();
+  const stop = (response) => {
+    response.setHeader('Content-Length', 1000).write(Buffer.alloc(500), () => controller.abort('no'));
+  };
+  await assert.rejects(load(stop, { signal: controller.signal }), (reason) => reason === 'no');
 });
 
 test('texts are cut where a sentence ends', () => {

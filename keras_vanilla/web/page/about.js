@@ -9,6 +9,15 @@ export function languageName(tag) {
   }
 }
 
+/** What a model translates: its name, and its languages where the name lacks them. */
+export function titleOf({ name, source_language: from, target_language: to }) {
+  const title = name ?? 'Translator';
+  if (!from || !to) return title;
+  const languages = [from, to].map(languageName);
+  const isSaid = languages.every((language) => title.includes(language));
+  return isSaid ? title : `${title}, ${languages.join(' to ')}`;
+}
+
 /**
  * What the file says about itself, the most important first.
  *

@@ -7,7 +7,7 @@ import { readMetadata } from './flatbuffer.js';
 const DESCRIPTION = 'keras_vanilla';
 const CHECKSUM = 'keras_vanilla_sha256';
 
-const FORMATS = [1, 2, 3].map((number) => `keras_vanilla translator ${number}`);
+const FORMATS = [1, 2, 3, 4].map((number) => `keras_vanilla translator ${number}`);
 const DIGEST_BYTES = 32; // of SHA-256, at the end of the file
 
 /**

@@ -6,23 +6,47 @@ import { TranslatorError } from './errors.js';
  * The bytes of a model.
  *
  * @param {string|URL} url
- * @param {AbortSignal} [signal]
+ * @param {{signal?: AbortSignal, onProgress?: function(import('./translate.js').Progress)}}
+ *     [options] `onProgress` is called whenever more has arrived.
  * @returns {Promise<Uint8Array>}
  * @throws {TranslatorError} "missing"; or the signal's reason.
  */
-export async function fetched(url, signal) {
+export async function fetched(url, { signal, onProgress } = {}) {
   let response;
   try {
     response = await fetch(url, { signal });
+    if (response.ok) return await bytesOf(response, onProgress);
   } catch {
     signal?.throwIfAborted();
-    throw new TranslatorError('missing', `The model cannot be reached: ${url}`);
+    const what = response ? 'did not arrive whole' : 'cannot be reached';
+    throw new TranslatorError('missing', `The model ${what}: ${url}`);
   }
-  if (!response.ok) {
-    throw new TranslatorError(
-      'missing',
-      `There is no model at ${response.url} (${response.status}).`,
-    );
-  }
-  return new Uint8Array(await response.arrayBuffer());
+  throw new TranslatorError(
+    'missing',
+    `There is no model at ${response.url} (${response.status}).`,
+  );
+}
+
+async function bytesOf(response, onProgress) {
+  const stated = statedLength(response);
+  let received = 0;
+  const count = new TransformStream({
+    transform(chunk, controller) {
+      controller.enqueue(chunk);
+      received += chunk.length;
+      onProgress?.(progress('model', received, stated));
+    },
+  });
+  const counted = new Response(response.body?.pipeThrough(count));
+  return new Uint8Array(await counted.arrayBuffer());
+}
+
+/** The length that a response states of its body; of a compressed one it is another. */
+function statedLength({ headers }) {
+  return headers.has('Content-Encoding') ? 0 : Number(headers.get('Content-Length'));
+}
+
+/** How much of a file has arrived; a stated length that is less is wrong. */
+export function progress(part, received, stated) {
+  return { part, received, total: received <= stated ? stated : null };
 }

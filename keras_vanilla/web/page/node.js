@@ -25,7 +25,7 @@ export { Translator, TranslatorError };
 export async function loadTranslator(model, { runtime, signal } = {}) {
   const bytes = model instanceof Uint8Array ? model.slice() : await contents(model, signal);
   const folder = runtime === undefined ? installed() : fileUrl(runtime);
-  return openTranslator(new Uint8Array(bytes), start, folder.replace(/\/*$/, '/'), signal);
+  return openTranslator(new Uint8Array(bytes), start, folder.replace(/\/*$/, '/'), { signal });
 }
 
 async function contents(path, signal) {

@@ -1,9 +1,10 @@
 /** The page: loads the model, describes it, and translates what is in the text box. */
 
-import { languageName, rows } from './about.js';
+import { languageName, rows, titleOf } from './about.js';
 import { addressOf, inAddress } from './address.js';
 import { addButtons } from './buttons.js';
 import { $ } from './element.js';
+import { examplesOf, markExample, showFailure, showModel, showProgress } from './opening.js';
 import { showAll, showPiece } from './result.js';
 import { loadTranslator } from './translate.js';
 import { addWordLinks, forgetWord } from './word_links.js';
@@ -13,14 +14,7 @@ const PAUSE = 120; // milliseconds after the last key before the translation beg
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|(.*\.)?localhost)$/;
 const SERVICE_WORKER = new URL('service-worker.js', document.baseURI).href;
 const KEPT = 'keras-vanilla-translator'; // the service worker's cache
-const ADVICE = {
-  missing: 'Is the server still running, and the file still there?',
-  damaged: 'Copy or export it again: keras-vanilla export MODEL.keras FILE.tflite',
-  'not-tflite': 'keras-vanilla export MODEL.keras FILE.tflite writes one.',
-  'not-ours': 'keras-vanilla export MODEL.keras FILE.tflite writes one.',
-  'other-format': 'The page that comes with that version reads it.',
-  runtime: 'The page needs its folder runtime and a browser with WebAssembly SIMD.',
-};
+const EXPORT = 'keras-vanilla export MODEL.keras FILE.tflite'; // writes what it translates with
 
 let translator;
 let timer;
@@ -29,16 +23,15 @@ start();
 
 async function start() {
   $('source').addEventListener('input', () => changed());
-  $('again').addEventListener('click', () => location.reload());
   window.addEventListener('hashchange', fillFromAddress);
   addButtons(() => changed(0));
   addWordLinks();
   fillFromAddress();
   try {
     await prepareForOffline();
-    translator = await loadTranslator(MODEL);
+    translator = await loadTranslator(MODEL, { onProgress: showProgress });
   } catch (error) {
-    return showFailure(error);
+    return showFailure(error, EXPORT);
   }
   await describe(translator.description);
   await update();
@@ -85,32 +78,35 @@ async function removeServiceWorker(workers) {
   await new Promise(() => {});
 }
 
-function showFailure({ code, message }) {
-  document.body.dataset.state = 'failed';
-  $('state').textContent = '';
-  $('reason').textContent = message;
-  $('advice').textContent = ADVICE[code] ?? '';
-  $('failure').hidden = false;
+/** Takes an example where there is no text: typing replaces it. */
+function beginWithExample(description) {
+  const [example] = examplesOf(description);
+  if (!example || inAddress('text') !== null || $('source').value) return;
+  $('source').value = example;
+  if (document.activeElement === $('source')) $('source').select();
 }
 
 /** Shows what the model says about itself. */
 async function describe(description) {
   const [from, to] = ['source_language', 'target_language'].map((key) => description[key]);
-  $('name').textContent = description.name ?? 'Translator';
+  document.title = titleOf(description);
   if (from) $('from').textContent = languageName(from);
   if (to) $('to').textContent = languageName(to);
   $('source').lang = from ?? '';
   $('translation').lang = to ?? '';
-  if (from && to) document.title = `${languageName(from)} to ${languageName(to)}`;
   for (const [name, value] of rows(description)) {
     const [term, definition] = ['dt', 'dd'].map((tag) => document.createElement(tag));
     [term.textContent, definition.textContent] = [name, value];
     $('description').append(term, definition);
   }
   $('about').hidden = false;
-  const offline = (await globalThis.caches?.match(MODEL)) ? 'Works offline. ' : '';
-  $('state').textContent = `${offline}Your text stays on this device.`;
-  document.body.dataset.state = 'ready';
+  beginWithExample(description);
+  const isKept = await globalThis.caches?.match(MODEL);
+  showModel(description, (example) => {
+    $('source').value = example;
+    changed(0);
+  });
+  if (isKept) $('state').prepend('Works offline. ');
 }
 
 /** Translates the text box, after a pause in which nothing more is typed. */
@@ -125,6 +121,7 @@ function changed(pause = PAUSE) {
 async function update() {
   if (!translator) return;
   $('translation').ariaBusy = 'true';
+  markExample($('source').value);
   $('inside').href = `inside/index.html${addressOf({ text: $('source').value })}`;
   const pieces = [];
   try {

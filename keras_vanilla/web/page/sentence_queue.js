@@ -2,6 +2,7 @@
 
 import { requireChecksum } from './description.js';
 import { TranslatorError } from './errors.js';
+import { progress } from './fetched.js';
 
 const REMEMBERED = 5000; // sentences, so that while one types only what is new is computed
 
@@ -11,16 +12,19 @@ const REMEMBERED = 5000; // sentences, so that while one types only what is new 
  * @param {Uint8Array} bytes A file with a description. Its memory goes to the worker.
  * @param {function(): Worker} start Starts worker.js, or one that answers more, in a thread.
  * @param {string} runtime The URL of npm's folder `@litertjs`, with a slash at its end.
- * @param {AbortSignal} [signal]
+ * @param {import('./translate.js').LoadOptions} [options] `signal` and `onProgress`.
  * @returns {Promise<{queue: SentenceQueue, maxBytes: number}>}
  * @throws {TranslatorError} "damaged" or "runtime"; or the signal's reason.
  */
-export async function openWorker(bytes, start, runtime, signal) {
+export async function openWorker(bytes, start, runtime, { signal, onProgress } = {}) {
   await requireChecksum(bytes);
   const queue = new SentenceQueue(start());
   try {
     const message = { model: bytes, runtime };
-    const { maxBytes } = await queue.request(message, { signal, transfer: [bytes.buffer] });
+    const onArrival = ({ received, stated }) =>
+      onProgress?.(progress('runtime', received, stated));
+    const options = { signal, onArrival, transfer: [bytes.buffer] };
+    const { maxBytes } = await queue.request(message, options);
     return { queue, maxBytes };
   } catch (error) {
     queue.close();
@@ -61,13 +65,14 @@ export class SentenceQueue {
 
   /**
    * @param {Object} message As worker.js takes it; a sentence in `text`.
-   * @param {{signal?: AbortSignal, transfer?: Transferable[]}} options
+   * @param {{signal?: AbortSignal, transfer?: Transferable[], onArrival?: function(Object)}}
+   *     options `onArrival` is called when more of the runtime has arrived.
    * @returns {Promise<Object>} What worker.js gives.
    */
-  async request(message, { signal, transfer = [] }) {
+  async request(message, { signal, transfer = [], onArrival }) {
     if (this.#ended) throw this.#ended;
     signal?.throwIfAborted();
-    const request = { message, transfer };
+    const request = { message, transfer, onArrival };
     const answer = new Promise((...settle) => ([request.resolve, request.reject] = settle));
     const abort = () => this.#drop(request, signal.reason);
     signal?.addEventListener('abort', abort);
@@ -99,7 +104,8 @@ export class SentenceQueue {
     }
   }
 
-  #answer({ result, error }) {
+  #answer({ result, error, arrival }) {
+    if (arrival) return this.#running?.onArrival?.(arrival);
     const { message, resolve, reject } = this.#running;
     this.#running = undefined;
     if (error) reject(new TranslatorError(error.code, error.message));

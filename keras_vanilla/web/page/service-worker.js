@@ -13,6 +13,7 @@ const PAGE = [
   'address.js',
   'buttons.js',
   'element.js',
+  'opening.js',
   'result.js',
   'translate.js',
   'translator.js',

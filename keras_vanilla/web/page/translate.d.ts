@@ -42,6 +42,17 @@ export interface Description {
   outputs?: ('alignment' | 'confidence')[];
   end_id?: number | null;
   oldest_runtime?: string | null;
+  /** Sentences in the source language, to begin with. */
+  examples?: string[];
+}
+
+/** How much of a file has arrived, in bytes. */
+export interface Progress {
+  /** The runtime is LiteRT.js's WASM, which is loaded after the model. */
+  part: 'model' | 'runtime';
+  received: number;
+  /** null where the host does not state it, or compresses the file. */
+  total: number | null;
 }
 
 export interface LoadOptions {
@@ -52,6 +63,8 @@ export interface LoadOptions {
    */
   runtime?: string | URL;
   signal?: AbortSignal;
+  /** Browsers: called whenever more of the model, and then of the runtime, has arrived. */
+  onProgress?: (progress: Progress) => void;
 }
 
 export interface SentenceOptions {

@@ -21,16 +21,17 @@ const HERE = import.meta.env?.BASE_URL ?? import.meta.url;
  * Loads a `.tflite` file that `keras-vanilla export` wrote.
  *
  * @param {string|URL|Uint8Array} model Where the file is, or its bytes.
- * @param {{runtime?: string|URL, signal?: AbortSignal}} [options] `runtime`: where npm's
- *     folder `@litertjs` is served; if it is not given, beside this module, or with Vite in
- *     the folder public/.
+ * @param {import('./translate.js').LoadOptions} [options] `runtime`: where npm's folder
+ *     `@litertjs` is served; if it is not given, beside this module, or with Vite in the
+ *     folder public/. `onProgress` is called whenever more of the model, and then of the
+ *     runtime, has arrived.
  * @returns {Promise<Translator>}
  * @throws {TranslatorError} with the `code`s of errors.js; or the signal's reason.
  */
-export async function loadTranslator(model, { runtime, signal } = {}) {
-  const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model, signal);
+export async function loadTranslator(model, { runtime, ...options } = {}) {
+  const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model, options);
   const beside = new URL(HERE, document.baseURI);
   const folder = new URL(runtime ?? new URL('runtime/', beside), document.baseURI).href;
   const start = () => new Worker(new URL('worker.js', import.meta.url));
-  return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), signal);
+  return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), options);
 }

@@ -16,12 +16,12 @@ const OLD_END_ID = 3; // of files of version 0.5.0, which do not state it
  * @param {Uint8Array} bytes Its memory goes to the worker.
  * @param {function(): Worker} start Starts worker.js in a thread.
  * @param {string} runtime The URL of npm's folder `@litertjs`, with a slash at its end.
- * @param {AbortSignal} [signal]
+ * @param {import('./translate.js').LoadOptions} [options] `signal` and `onProgress`.
  * @returns {Promise<Translator>}
  */
-export async function openTranslator(bytes, start, runtime, signal) {
+export async function openTranslator(bytes, start, runtime, options) {
   const description = readDescription(bytes);
-  const { queue, maxBytes } = await openWorker(bytes, start, runtime, signal);
+  const { queue, maxBytes } = await openWorker(bytes, start, runtime, options);
   return new Translator(queue, description, maxBytes);
 }
 

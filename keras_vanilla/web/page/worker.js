@@ -46,6 +46,7 @@ async function compile(request) {
 
 /** LiteRT.js, ready to run, from the `@litertjs` folder at a URL. */
 async function loadRuntime(url) {
+  self.fetch = reporting(self.fetch);
   self.Module = {
     locateFile: (name) => `${url}core/wasm/${name}`, // not beside this worker
     printErr: (line) => console.debug(line), // most of them are not errors
@@ -54,6 +55,26 @@ async function loadRuntime(url) {
   const loaded = await (self.importInNode ?? importLiteRt)(url);
   await loaded.loadLiteRt(`${url}core/wasm/`);
   return loaded;
+}
+
+/** `fetch`, which also says how much has arrived of the WASM that LiteRT.js fetches by it. */
+function reporting(fetch) {
+  return async (...request) => {
+    const response = await fetch(...request);
+    if (response.ok && response.url.endsWith('.wasm')) report(response.clone());
+    return response;
+  };
+}
+
+async function report({ body, headers }) {
+  const isEncoded = headers.has('Content-Encoding'); // the length is another then
+  const stated = isEncoded ? 0 : Number(headers.get('Content-Length'));
+  const reader = body.getReader();
+  let received = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    received += part.value.length;
+    self.postMessage({ arrival: { received, stated } });
+  }
 }
 
 /** Imports LiteRT.js with its one bare import spelt out: workers have no import maps. */

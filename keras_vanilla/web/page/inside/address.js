@@ -7,12 +7,12 @@ const MOST_BEAMS = 8;
 /**
  * The choices that the address names; what cannot be read is as if it were not there.
  *
- * @returns {{text: string, ids: number[]?, place: number, beams: number, temperature: number}}
- *     `ids`: the translation, or null for the model's own; `place`: of the chosen piece.
+ * @returns {{text: string?, ids: number[]?, place: number, beams: number, temperature: number}}
+ *     `text`: null if there is none; `ids`: the translation, or null for the model's own; `place`: of the chosen piece.
  */
 export function readAddress() {
   return {
-    text: inAddress('text') ?? '',
+    text: inAddress('text'),
     ids: idsIn(inAddress('ids')),
     place: numberIn('place', 0, 0, 10_000),
     beams: numberIn('beams', 4, 1, MOST_BEAMS),

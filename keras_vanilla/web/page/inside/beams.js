@@ -1,7 +1,7 @@
 /** Beam search on the page: its tree as it grows, and what it finds. */
 
 import { $, make } from '../element.js';
-import { percent, quoted } from './pieces.js';
+import { percent, placeAfter, quoted } from './pieces.js';
 import { beamSearch, ranked } from './search.js';
 import { drawTree, treeOf } from './tree.js';
 
@@ -64,7 +64,7 @@ async function itemOf({ ids, score, logProb }, best, model, next) {
   const [other, first] = [ids, best.ids].map((all) => {
     return `${quoted(vocabulary.name(all[place]))} (${percent(Math.exp(logProbs[all[place]]))})`;
   });
-  const where = before.length > 0 ? `after ${quoted(vocabulary.text(before))}` : 'at the first piece';
+  const where = placeAfter(vocabulary, before);
   item.append(make('span', {}, `Parts ${where}: ${other}, not ${first}`));
   return item;
 }

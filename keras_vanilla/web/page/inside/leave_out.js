@@ -3,11 +3,6 @@
 import { $, make } from '../element.js';
 import { percent, quoted } from './pieces.js';
 
-/** Forgets what was found out about another piece. */
-export function forgetWithout() {
-  $('without').replaceChildren();
-}
-
 /**
  * Computes and shows the probability of an id without each word, the lowest first.
  *
@@ -18,6 +13,7 @@ export function forgetWithout() {
  * @param {function(): boolean} wanted Whether it still is; if not, nothing is shown.
  */
 export async function showWithout(model, sentence, before, id, wanted) {
+  $('without').ariaBusy = 'true'; // shown are the numbers of another piece
   const found = [];
   for (const { word, rest } of withoutEach(sentence)) {
     const logProb = await model.logProb(rest, before, id);
@@ -29,6 +25,7 @@ export async function showWithout(model, sentence, before, id, wanted) {
   const name = quoted(model.vocabulary.name(id));
   const rows = found.map(({ word, share }) => row(`without ${quoted(word)}`, share));
   $('without').replaceChildren(row(`${name} in the whole sentence`, whole), ...rows);
+  $('without').ariaBusy = 'false';
 }
 
 /** The sentence without each of its words, or without each piece where it is one word. */

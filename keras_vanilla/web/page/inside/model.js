@@ -6,7 +6,7 @@ import { fetched } from '../fetched.js';
 import { readMetadata } from '../flatbuffer.js';
 import { openWorker } from '../sentence_queue.js';
 import { logSoftmax } from './search.js';
-import { Vocabulary } from './vocabulary.js';
+import { SPACE, Vocabulary } from './vocabulary.js';
 
 const VOCABULARY = 'keras_vanilla_vocabulary'; // of the entry in the file's metadata
 const EXTRA_TOKENS = 50; // an output has at most so many more than its source
@@ -17,16 +17,17 @@ const REMEMBERED = 2000; // steps
  *
  * @param {string|URL} url
  * @param {string|URL} runtime Where npm's folder `@litertjs` is, with a slash at its end.
+ * @param {{onProgress?: function(import('../translate.js').Progress)}} [options]
  * @returns {Promise<InsideModel>}
  * @throws {TranslatorError} With the `code`s of errors.js.
  */
-export async function openInside(url, runtime) {
-  const bytes = await fetched(url);
+export async function openInside(url, runtime, options) {
+  const bytes = await fetched(url, options);
   const description = readDescription(bytes, 'inside');
   const json = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
   const vocabulary = new Vocabulary(JSON.parse(json), description.end_id);
   const start = () => new Worker(new URL('worker.js', import.meta.url));
-  const { queue, maxBytes } = await openWorker(bytes, start, new URL(runtime).href);
+  const { queue, maxBytes } = await openWorker(bytes, start, new URL(runtime).href, options);
   return new InsideModel(queue, description, vocabulary, maxBytes);
 }
 
@@ -56,14 +57,15 @@ export class InsideModel {
       const limit = `this model takes at most ${this.maxBytes}`;
       throw new TranslatorError('too-long', `The text has ${size} bytes, and ${limit}.`);
     }
-    const { count, spans, ...rest } = await this.#queue.request({ source: text }, {});
+    const { count, ids, spans, ...rest } = await this.#queue.request({ source: text }, {});
     const most = this.description.max_source_tokens;
     if (count > most) {
       const limit = `this model takes at most ${most}`;
       throw new TranslatorError('too-many-tokens', `The text has ${count} pieces; ${limit}.`);
     }
+    const tokens = tokensOf(text, spans, (i) => this.vocabulary.isCode(ids[i]));
     const limit = Math.min(count + EXTRA_TOKENS, this.description.max_output_tokens);
-    return { text, tokens: tokensOf(text, spans), limit, ...rest };
+    return { text, tokens, limit, ...rest };
   }
 
   /**
@@ -93,14 +95,14 @@ export class InsideModel {
 }
 
 /** The pieces of a text: what stands in it between two places; the last one is its end. */
-function tokensOf(text, spans) {
+function tokensOf(text, spans, isCode) {
   const octets = new TextEncoder().encode(text);
   const index = (place) => new TextDecoder().decode(octets.subarray(0, place)).length;
   const tokens = [];
   for (let i = 0; i < spans.length; i += 2) {
     const [begin, end] = [index(spans[i]), index(spans[i + 1])];
     const isEnd = i + 2 === spans.length;
-    const silent = begin < end ? '␣' : '⟨code⟩'; // a space, or the code of a language
+    const silent = begin === end && isCode(i / 2) ? '⟨code⟩' : SPACE; // of a language
     const name = text.slice(begin, end).trim() || (isEnd ? '⟨end⟩' : silent);
     tokens.push({ name, begin, end });
   }

@@ -1,7 +1,7 @@
 /** What may come next: the most probable pieces, each of which can be chosen. */
 
 import { $, make } from '../element.js';
-import { percent, pieceButton, quoted } from './pieces.js';
+import { pieceButton, placeAfter } from './pieces.js';
 import { best } from './search.js';
 
 const SHOWN = 8; // pieces
@@ -21,14 +21,13 @@ export function addNextPieces(take) {
  * @param {number} taken The id that was chosen.
  */
 export function showNextPieces(vocabulary, before, logProbs, taken) {
-  const text = vocabulary.text(before);
-  $('so-far').textContent = text ? `After ${quoted(text)}:` : 'At the beginning:';
+  const place = placeAfter(vocabulary, before);
+  $('so-far').textContent = `${place[0].toUpperCase()}${place.slice(1)}:`;
   const ids = best(logProbs, SHOWN);
   if (!ids.includes(taken)) ids.push(taken);
   const items = ids.map((id) => {
     const [name, share] = [vocabulary.name(id), Math.exp(logProbs[id])];
-    const label = `${name}, ${percent(share)}`;
-    const button = pieceButton({ name, share, label });
+    const button = pieceButton({ name, share });
     button.dataset.id = id;
     button.ariaPressed = String(id === taken);
     return make('li', {}, button);

@@ -1,22 +1,25 @@
 /** The page that shows how a sentence is translated, computed by the reader's browser. */
 
-import { languageName } from '../about.js';
+import { languageName, titleOf } from '../about.js';
 import { copy } from '../buttons.js';
 import { $ } from '../element.js';
+import { examplesOf, markExample, showFailure, showModel, showProgress } from '../opening.js';
 import { addressNow, readAddress } from './address.js';
 import { alignmentLayer, showAttended } from './attended.js';
 import { AttentionView } from './attention.js';
 import { addBeams, showBeams } from './beams.js';
-import { forgetWithout, showWithout } from './leave_out.js';
+import { showWithout } from './leave_out.js';
 import { openInside } from './model.js';
 import { addNextPieces, showNextPieces } from './next_pieces.js';
-import { continuations, drawn, logSoftmax } from './search.js';
+import { continuations, drawn, logSoftmax, mostProbable, nucleus } from './search.js';
 import { addTarget, showTarget } from './target.js';
 
 const MODEL = new URL('../inside.tflite', import.meta.url);
 const RUNTIME = new URL('../runtime/', import.meta.url);
 const PAUSE = 250; // milliseconds after the last key before the model begins
 const BEAT = 900; // milliseconds per piece while it plays
+const TOP_P = 0.9; // the probability of the pieces among which is drawn
+const EXPORT = 'keras-vanilla export MODEL.keras FOLDER --form site';
 
 /** What the reader has chosen; its `ids` are null where they are the model's own. */
 const chosen = readAddress();
@@ -30,39 +33,37 @@ start();
 async function start() {
   fillIn();
   try {
-    model = await openInside(MODEL, RUNTIME);
+    model = await openInside(MODEL, RUNTIME, { onProgress: showProgress });
   } catch (error) {
-    return showFailure(error);
+    return showFailure(error, EXPORT);
   }
   describe(model.description);
   const [encoder, cross, self] = ['encoder', 'cross', 'self'].map($);
   views = [encoder, cross, self].map((root) => new AttentionView(root));
   listen();
-  document.body.dataset.state = 'ready';
+  showModel(model.description, (text) => {
+    $('source').value = text;
+    readSentence({ isNew: true });
+  });
   await readSentence();
 }
 
 /** Shows what the reader has chosen. */
 function fillIn() {
-  $('source').value = chosen.text;
+  $('source').value = chosen.text ?? '';
   $('beams').value = chosen.beams;
   $('temperature').value = chosen.temperature;
 }
 
-function showFailure({ message }) {
-  document.body.dataset.state = 'failed';
-  $('state').textContent = '';
-  $('reason').textContent = message;
-  $('failure').hidden = false;
-}
-
-function describe({ name, source_language: from, target_language: to }) {
-  $('name').textContent = name ?? 'Translator';
+/** Says what the model translates, and takes its first example where there is no text. */
+function describe(description) {
+  const { source_language: from, target_language: to } = description;
+  document.title = `Look inside: ${titleOf(description)}`;
   if (from) $('from').textContent = `A sentence, in ${languageName(from)}`;
   if (to) $('to').textContent = `Its translation, in ${languageName(to)}`;
   $('source').lang = $('attended').lang = from ?? '';
-  for (const id of ['target', 'next', 'hypotheses']) $(id).lang = to ?? '';
-  $('state').textContent = 'Your text stays on this device.';
+  for (const id of ['translation', 'target', 'next', 'hypotheses']) $(id).lang = to ?? '';
+  if (chosen.text === null) $('source').value ||= examplesOf(description)[0] ?? '';
 }
 
 function listen() {
@@ -86,7 +87,6 @@ function listen() {
   $('play').addEventListener('click', () => (player ? stop() : play()));
   $('greedy').addEventListener('click', () => goOn([], { isOwn: true }));
   $('draw').addEventListener('click', () => goOn(written.slice(0, chosen.place), { draws: true }));
-  $('leave-out').addEventListener('click', leaveOut);
   $('link').addEventListener('click', copyLink);
   $('temperature').addEventListener('input', () => {
     chosen.temperature = Number($('temperature').value);
@@ -106,20 +106,27 @@ async function readSentence({ isNew = false } = {}) {
   const text = $('source').value.trim().replace(/\s+/gu, ' ');
   if (isNew) Object.assign(chosen, { ids: null, place: 0 });
   chosen.text = text;
-  document.body.classList.toggle('empty', text === '');
+  markExample(text);
   $('problem').textContent = '';
-  if (text === '') return keepAddress();
+  if (text === '') {
+    showNothing();
+    return keepAddress();
+  }
   try {
     sentence = await model.encode(text);
   } catch (error) {
     $('problem').textContent = error.message;
-    document.body.classList.add('empty');
-    return;
+    return showNothing();
   }
   if (run !== runs) return;
   const names = sentence.tokens.map(({ name }) => name);
   views[0].show({ weights: sentence.weights, rows: names, columns: names });
   await goOn(validIds(chosen.ids), { place: chosen.place, isOwn: chosen.ids === null });
+}
+
+function showNothing() {
+  document.body.classList.add('empty');
+  $('translation').textContent = '';
 }
 
 /** The ids of a link, as far as the model has them. */
@@ -143,7 +150,13 @@ async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false 
   stop();
   const { endId } = model.vocabulary;
   const settings = { endId, limit: sentence.limit };
-  if (draws) settings.choose = (logProbs) => drawn(warmed(logProbs), Math.random());
+  if (!isOwn) {
+    settings.choose = (logProbs, before) => {
+      const room = sentence.limit - before.length - 1;
+      const whole = model.vocabulary.withWholeCharacters(logProbs, before, room);
+      return draws ? drawn(nucleus(warmed(whole), TOP_P), Math.random()) : mostProbable(whole);
+    };
+  }
   written = ids;
   for await (const more of continuations(logProbsAfter, ids, settings)) {
     if (run !== runs) return;
@@ -172,7 +185,7 @@ function choose(place) {
   show();
 }
 
-/** Shows the translation and everything about its chosen piece. */
+/** Shows the translation and everything about its chosen piece, what it depends on last. */
 async function show() {
   const run = runs;
   const steps = [];
@@ -188,12 +201,14 @@ async function show() {
   showNextPieces(vocabulary, before, warmed(steps[place].logProbs), written[place]);
   $('temperature-value').textContent = chosen.temperature.toFixed(1);
   showAttended(sentence, steps[place].cross, vocabulary.name(written[place]));
-  forgetWithout();
   showDecoder(steps, place);
   $('back').disabled = place === 0;
   $('forward').disabled = place === written.length - 1;
   showTime(steps);
   keepAddress();
+  document.body.classList.remove('empty');
+  const wanted = () => run === runs && place === chosen.place;
+  await showWithout(model, sentence, before, written[place], wanted);
 }
 
 /** The decoder's attention: a row per step. */
@@ -232,15 +247,6 @@ async function search() {
   const { beams } = chosen;
   keepAddress();
   await showBeams(model, sentence, beams, () => run === runs && beams === chosen.beams);
-}
-
-async function leaveOut() {
-  const { place } = chosen;
-  const run = runs;
-  const wanted = () => run === runs && place === chosen.place;
-  $('leave-out').disabled = true;
-  await showWithout(model, sentence, written.slice(0, place), written[place], wanted);
-  $('leave-out').disabled = false;
 }
 
 /** Chooses piece after piece, from the first one if the last is chosen. */

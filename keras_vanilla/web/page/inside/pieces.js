@@ -15,12 +15,20 @@ export function quoted(name) {
   return `“${name}”`;
 }
 
+/** Where a translation goes on after ids: “at the beginning”, or “after “Ein Hund””. */
+export function placeAfter(vocabulary, ids) {
+  if (ids.length === 0) return 'at the beginning';
+  const names = ids.map((id) => vocabulary.name(id));
+  return `after ${quoted(vocabulary.text(ids).trim() || names.join(' '))}`;
+}
+
 /**
  * A button of a piece, with its share as a bar under it.
  *
- * @param {{name: string, share: number, beginsWord?: boolean, label: string}} piece
+ * @param {{name: string, share: number, beginsWord?: boolean}} piece
  */
-export function pieceButton({ name, share, beginsWord = true, label }) {
+export function pieceButton({ name, share, beginsWord = true }) {
+  const label = `${name.replace(/[⟨⟩]/gu, '')}, ${percent(share)}`; // brackets are not read out
   const button = make('button', { type: 'button', className: 'piece', ariaLabel: label });
   button.classList.toggle('continues', !beginsWord);
   button.style.setProperty('--share', share);

@@ -63,14 +63,15 @@ export function ranked(kept) {
  *
  * @param {function(number[]): Promise<Float32Array>} next
  * @param {number[]} ids Without the start.
- * @param {{endId: number, limit: number, choose?: function(Float32Array): number}} settings
- *     `choose`: takes an id; the most probable one without it.
+ * @param {{endId: number, limit: number, choose?: function(Float64Array, number[]): number}}
+ *     settings `choose`: takes an id of its log-probabilities and the ids before it; the most
+ *     probable one without it.
  * @yields {number[]}
  */
 export async function* continuations(next, ids, { endId, limit, choose = mostProbable }) {
   let all = ids;
   while (all.at(-1) !== endId && all.length < limit) {
-    all = [...all, choose(await next(all))];
+    all = [...all, choose(await next(all), all)];
     yield all;
   }
 }
@@ -87,7 +88,8 @@ export function best(logProbs, count) {
   return found;
 }
 
-function mostProbable(logProbs) {
+/** The most probable id; of equal ones the lowest. */
+export function mostProbable(logProbs) {
   return best(logProbs, 1)[0];
 }
 
@@ -97,6 +99,22 @@ export function logSoftmax(logits, temperature = 1) {
   const shifted = Float64Array.from(logits, (logit) => (logit - largest) / temperature);
   const sum = shifted.reduce((total, each) => total + Math.exp(each), 0);
   return shifted.map((each) => each - Math.log(sum));
+}
+
+/**
+ * Log-probabilities among the most probable ids, those that reach `topP` together; the
+ * others become impossible.
+ */
+export function nucleus(logProbs, topP) {
+  const kept = logProbs.slice().fill(-Infinity);
+  const order = [...logProbs.keys()].sort((one, other) => logProbs[other] - logProbs[one]);
+  let sum = 0;
+  for (const id of order) {
+    if (sum >= topP) break;
+    kept[id] = logProbs[id];
+    sum += Math.exp(logProbs[id]);
+  }
+  return logSoftmax(kept);
 }
 
 /** Draws an id by its probability; `random` is a number from 0 to 1, without 1. */

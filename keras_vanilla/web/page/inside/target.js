@@ -1,7 +1,7 @@
-/** The translation, as a row of pieces of which one is chosen. */
+/** The translation, as a text and as a row of pieces of which one is chosen. */
 
 import { $ } from '../element.js';
-import { moveByArrows, pieceButton, percent } from './pieces.js';
+import { moveByArrows, pieceButton } from './pieces.js';
 
 /** Makes pieces answer to clicks and the arrow keys; `choose` takes a piece's place. */
 export function addTarget(choose) {
@@ -22,15 +22,15 @@ export function showTarget(vocabulary, ids, probabilities, place) {
   const hadFocus = $('target').contains(document.activeElement);
   const buttons = ids.map((id, i) => {
     const name = vocabulary.name(id);
-    const share = probabilities[i];
-    const label = `${name}, ${percent(share)}`;
     const beginsWord = vocabulary.beginsWord(id);
-    const button = pieceButton({ name, share, beginsWord, label });
+    const button = pieceButton({ name, share: probabilities[i], beginsWord });
     button.ariaPressed = String(i === place);
     button.tabIndex = i === place ? 0 : -1;
     button.classList.toggle('later', i > place);
     return button;
   });
   $('target').replaceChildren(...buttons);
+  const text = vocabulary.text(ids) || '⟨nothing⟩';
+  if ($('translation').textContent !== text) $('translation').textContent = text; // read out
   if (hadFocus) buttons[place]?.focus();
 }

@@ -26,11 +26,12 @@ async function encode({ source }) {
   const tensors = await encoded(source);
   const milliseconds = performance.now() - begin;
   const [count] = tensors.count.toTypedArray();
-  const length = tensors.source_ids.toTypedArray().length;
-  const size = Math.min(count, length); // more do not fit
+  const all = tensors.source_ids.toTypedArray();
+  const size = Math.min(count, all.length); // more do not fit
+  const ids = all.slice(0, size);
   const spans = tensors.source_spans.toTypedArray().slice(0, 2 * size);
   const weights = weightsOf(tensors, /^encoder_\d+$/, size, size);
-  return { count, spans, weights, milliseconds };
+  return { count, ids, spans, weights, milliseconds };
 }
 
 /** What follows ids: the logits, and the weights with which the last id attended. */

@@ -128,9 +128,10 @@ def run(output: PathLike) -> dict[str, float]:
         right = [source for source, target in test if translations[source] == target]
         exact[name] = len(right) / len(test)
         print(f"\n{name}: {len(right)} of {len(test)} unseen items are exact")
-        for source, target in list(test)[:: -(-len(test) // SHOWN)]:
-            wrong = "" if translations[source] == target else f"  WRONG: {target}"
-            print(f"  {source} -> {translations[source]}{wrong}")
+        wrong = [pair for pair in test if pair[0] not in right]
+        for source, target in [*list(test)[:: -(-len(test) // SHOWN)], *wrong[:SHOWN]]:
+            mark = "" if source in right else f"  WRONG: {target}"
+            print(f"  {source} -> {translations[source]}{mark}")
         examples += sorted(right, key=len)[-1:]  # the longest is the most interesting
     worst = min(exact, key=exact.get)
     if exact[worst] < LEAST_EXACT:
@@ -138,7 +139,8 @@ def run(output: PathLike) -> dict[str, float]:
             f"At least {LEAST_EXACT:.0%} of each kind were expected to be exact. "
             f"Received: {exact[worst]:.1%} of {worst}"
         )
-    about = ABOUT.updated(About(examples=tuple(examples)))
+    smallest, *examples = examples  # the page opens with one of several words
+    about = ABOUT.updated(About(examples=(*examples, smallest)))
     translator = translator.replace(about=about)
     translator.save(folder / "translator.keras")
 

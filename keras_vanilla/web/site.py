@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 from keras_vanilla import export
 from keras_vanilla._atomic_write import atomic_path
@@ -47,8 +46,8 @@ def write_site(
             not there and cannot be fetched, see `runtime_folder`.
     """
     litert = runtime_folder(runtime, say)
-    name = translator.about.name or Path(folder).name  # not that of a file in it
-    settings = {"name": name, **settings}
+    # Without a name of its own it has not that of a file or a folder.
+    settings = {"name": translator.about.name or "Translator", **settings}
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         export.tflite(translator, temporary / "translator.tflite", **settings)

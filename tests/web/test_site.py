@@ -42,7 +42,7 @@ def test_it_has_both_files_of_the_model(site):
     inside = export.read_description(site / "inside.tflite")
     assert (text.form, text.beam_size, text.outputs) == ("text", 2, ["alignment"])
     assert (inside.form, inside.beam_size, inside.outputs) == ("inside", 1, [])
-    assert text.name == inside.name == "en-nl"
+    assert text.name == inside.name == "Translator"  # it has no name of its own
     assert text.max_bytes == inside.max_bytes == 131
 
 

@@ -1,43 +1,64 @@
 """The vanilla Transformer of "Attention Is All You Need" for Keras.
 
-Importing this package registers every layer, model, loss, schedule and metric, so that
-`keras.saving.load_model` needs nothing else. Exports, pictures and the quickstart are
-imported when they are first used.
+Importing this package imports the layers, and registers all other classes that a saved
+file can hold, so that `keras.saving.load_model` needs nothing else. Everything besides
+the layers is imported when it is first used.
 """
 
-import importlib
+from typing import TYPE_CHECKING
 
-from keras_vanilla import layers, training
+from keras_vanilla._checks import BACKENDS, backend_missing
+from keras_vanilla._lazy_names import lazy_names
 from keras_vanilla._version import __version__
-from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.translation.translator import Translator
 
-_IMPORTED_WHEN_USED = (
-    "data",
-    "decoding",
-    "distribution",
-    "export",
-    "models",
-    "plots",
-    "quickstart",
-    "tokenizer",
-    "translation",
-)
+try:
+    from keras_vanilla import layers
+    from keras_vanilla._lazy_classes import register_lazily
+except ModuleNotFoundError as error:
+    backend = error.name.partition(".")[0]
+    if backend not in BACKENDS:
+        raise
+    raise backend_missing(backend) from error
+
+if TYPE_CHECKING:
+    from keras_vanilla import (
+        data,
+        decoding,
+        distribution,
+        export,
+        models,
+        plots,
+        quickstart,
+        tokenizer,
+        training,
+        translation,
+    )
+    from keras_vanilla.models.transformer import Transformer
+    from keras_vanilla.translation.translator import Translator
 
 __all__ = [
     "Transformer",
     "Translator",
     "__version__",
+    "data",
+    "decoding",
+    "distribution",
+    "export",
     "layers",
+    "models",
+    "plots",
+    "quickstart",
+    "tokenizer",
     "training",
-    *_IMPORTED_WHEN_USED,
+    "translation",
 ]
 
-
-def __getattr__(name: str):
-    if name not in _IMPORTED_WHEN_USED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+_HOMES = {name: name for name in __all__ if name not in ("__version__", "layers")} | {
+    "Transformer": "models.transformer",
+    "Translator": "translation.translator",
+}
+__getattr__ = lazy_names(__name__, _HOMES)
+register_lazily()
 
 
 def __dir__() -> list[str]:

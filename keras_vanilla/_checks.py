@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+BACKENDS = ("tensorflow", "jax", "torch")  # each is also an extra of setup.cfg
 LARGEST_INT32 = 2**31 - 1  # ids, sizes and lengths are int32 in every graph
 NAMES_ELSEWHERE = {  # in KerasHub, PyTorch and Hugging Face: (our names)
     "dim_feedforward": ("d_ff",),
@@ -244,10 +245,24 @@ def extra_missing(what: str, packages: str, extra: str) -> ImportError:
         packages: str. Their names.
         extra: str. The extra of setup.cfg.
     """
+    return ImportError(f"{what} need {packages}. {_installed_by(extra)}")
+
+
+def backend_missing(backend: str) -> ImportError:
+    """The error for a backend of Keras that is chosen and not installed.
+
+    Args:
+        backend: str. One of `BACKENDS`.
+    """
     return ImportError(
-        f'{what} need {packages}. Install with: pip install ".[{extra}]", in a '
-        "checkout of keras_vanilla."
+        f"Keras's backend {backend} is not installed. {_installed_by(backend)} To use "
+        "another one, set the environment variable KERAS_BACKEND to its name: "
+        f"{', '.join(name for name in BACKENDS if name != backend)}."
     )
+
+
+def _installed_by(extra):
+    return f'Install with: pip install ".[{extra}]", in a checkout of keras_vanilla.'
 
 
 def some_of(numbers: Sequence[int], most: int = 5) -> str:

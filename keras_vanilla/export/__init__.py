@@ -1,6 +1,7 @@
 """A trained translator as one file for a phone, or one folder for a server."""
 
-import importlib
+from keras_vanilla._checks import extra_missing
+from keras_vanilla._lazy_names import lazy_names
 
 _HOMES = {
     "Description": "metadata.description",
@@ -12,9 +13,14 @@ _HOMES = {
 
 __all__ = list(_HOMES)
 
+_imported = lazy_names(__name__, _HOMES)
+
 
 # What a file says of itself is read without TensorFlow, which takes seconds to load.
 def __getattr__(name):
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        return _imported(name)
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise extra_missing("Exports", "tensorflow", "tensorflow") from error

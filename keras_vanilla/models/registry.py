@@ -5,13 +5,15 @@ from typing import Any
 
 import keras
 
+from keras_vanilla._lazy_classes import registered
+
 REGISTER = "@keras.saving.register_keras_serializable()"
 
 
 def registered_name(thing: Any) -> str | None:
     """The name under which Keras finds a class or function; None if it does not."""
     name = keras.saving.get_registered_name(thing)
-    return name if keras.saving.get_registered_object(name) is thing else None
+    return name if registered(name) is thing else None
 
 
 def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
@@ -24,13 +26,13 @@ def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
         ValueError: if it is neither, or not registered with Keras.
     """
     if isinstance(maker, str):
-        registered = keras.saving.get_registered_object(maker)
-        if registered is None:
+        found = registered(maker)
+        if found is None:
             raise ValueError(
                 f"`{argument}` is registered nowhere: import the module that defines "
                 f"it. Received: {maker!r}"
             )
-        return registered
+        return found
     if isinstance(maker, keras.layers.Layer) or not (maker is None or callable(maker)):
         raise ValueError(
             f"`{argument}` must be a class or function that makes a layer. "

@@ -1,11 +1,10 @@
 """Training: schedule, loss, metrics, checkpoints, and `train_translator`.
 
-The loss, schedule and metrics load with the package, so that compiled models can be
-read; what needs more than Keras is loaded when it is asked for.
+The loss, the schedule and the metrics need Keras alone; everything else is imported
+when it is first used.
 """
 
-import importlib
-
+from keras_vanilla._lazy_names import lazy_names
 from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import (
@@ -40,8 +39,4 @@ __all__ = [
     *_LAZY,
 ]
 
-
-def __getattr__(name):
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__ = lazy_names(__name__, _LAZY)

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_vanilla._lazy_classes import registered
 from keras_vanilla.models.registry import REGISTER, registered_name
 from keras_vanilla.tokenizer import (
     CharacterTokenizer,
@@ -44,7 +45,7 @@ def class_named(name: str) -> type:
     Raises:
         ValueError: if no class of that name is registered.
     """
-    cls = keras.saving.get_registered_object(name)
+    cls = registered(name)
     if cls is None:
         raise ValueError(
             f"The class {name!r} is not registered with Keras: import the module that "

@@ -1,0 +1,101 @@
+"""Classes that Keras finds by name before their modules are imported."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+from architecture_page import ROOT
+
+import keras_vanilla
+from keras_vanilla import Translator
+from keras_vanilla._lazy_classes import HOMES, LazyClass
+
+SAVED = Path(__file__).parent / "saved_files" / "translator-0.1.0.keras"
+
+
+def registered_classes():
+    """The classes in the package that a decorator registers, and their modules."""
+    for path in ROOT.rglob("*.py"):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            decorators = getattr(node, "decorator_list", ())
+            if any("register_keras_serializable" in ast.unparse(d) for d in decorators):
+                yield node.name, module
+
+
+def test_every_class_that_is_registered_later_has_a_home():
+    later = {n: m for n, m in registered_classes() if not m.startswith("layers.")}
+    tokenizers = {n: m for n, m in HOMES.items() if m == "translation.saved_classes"}
+    assert later | tokenizers == HOMES
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_a_class_takes_the_place_of_its_stand_in(name):
+    cls = LazyClass(name).imported()
+    assert isinstance(cls, type) and cls.__name__ == name
+    assert keras.saving.get_registered_object(f"keras_vanilla>{name}") is cls
+
+
+def test_a_stand_in_makes_what_the_class_makes():
+    made = LazyClass("SmoothedCrossentropy")(label_smoothing=0.25)
+    again = LazyClass("SmoothedCrossentropy").from_config(made.get_config())
+    assert type(again) is keras_vanilla.training.SmoothedCrossentropy
+    assert again.label_smoothing == made.label_smoothing == 0.25
+
+
+FRESH = """
+import sys
+{first}
+ours = [m for m in sys.modules if m.startswith("keras_vanilla.")]
+print(sorted({{m.split(".")[1] for m in ours}}), "sentencepiece" in sys.modules)
+"""
+
+
+def printed(code, *arguments):
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip().splitlines()[-1]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "first", ["import keras_vanilla", "from keras_vanilla.layers import EncoderLayer"]
+)
+def test_the_layers_are_imported_alone(first):
+    parts = sorted(
+        ["_checks", "_lazy_classes", "_lazy_names", "_readable", "_types", "_version"]
+        + ["layers"]
+    )
+    assert printed(FRESH.format(first=first)) == f"{parts} False"
+
+
+LOADED = "import sys, keras, keras_vanilla; {}; print(type(loaded).__name__)"
+
+
+@pytest.mark.full
+def test_a_saved_translator_loads_after_the_package_alone():
+    code = LOADED.format("loaded = keras.saving.load_model(sys.argv[1])")
+    assert printed(code, str(SAVED)) == Translator.__name__
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_a_compiled_model_loads_after_the_package_alone(suffix, tmp_path):
+    path = tmp_path / f"model.{suffix}"
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras_vanilla.layers.TokenEmbedding(7, 4)(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(7)(x))
+    training = keras_vanilla.training
+    model.compile(
+        training.transformer_optimizer(4, 10),
+        training.SmoothedCrossentropy(),
+        metrics=[training.TokenAccuracy()],
+    )
+    model.save(path)
+    code = LOADED.format("loaded = keras.saving.load_model(sys.argv[1]).loss")
+    assert printed(code, str(path)) == "SmoothedCrossentropy"

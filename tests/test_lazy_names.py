@@ -1,0 +1,49 @@
+"""Names that are imported when they are used, and why one of them cannot be."""
+
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """The folder of a package `sky` whose names are imported when they are used."""
+    folder = tmp_path / "sky"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from keras_vanilla._lazy_names import lazy_names\n"
+        "__getattr__ = lazy_names(__name__, {'blue': 'colours', 'colours': 'colours'})"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sky"]:
+        del sys.modules[name]
+
+
+def test_a_name_is_imported_when_it_is_used(package):
+    (package / "colours.py").write_text("blue = 7")
+    import sky
+
+    assert "sky.colours" not in sys.modules
+    assert sky.blue == 7
+    assert sky.colours is sys.modules["sky.colours"]
+
+
+def test_an_unknown_name_is_no_attribute(package):
+    import sky
+
+    with pytest.raises(AttributeError, match="'sky' has no attribute 'green'"):
+        _ = sky.green
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("import keras\nkeras.callbacks.Later", "has no attribute 'Later'"),
+        ("import later", "No module named 'later'"),
+    ],
+)
+def test_why_a_name_cannot_be_imported_is_not_hidden(package, module, reason):
+    (package / "colours.py").write_text(module)
+    with pytest.raises(ImportError, match=reason):
+        from sky import blue  # noqa: F401

@@ -1,8 +1,9 @@
-"""Keras's private names: all that this package uses, written for Keras 3.15.
+"""Keras's private names: all that this package uses, as Keras 3.14 to 3.16 has them.
 
 Each has the place in Keras it relies on; `tests/distribution/test_keras_internals.py`
-fails when Keras changes one of them, and `require_known_keras` says so at run time.
-Nothing here changes Keras for other models, except inside `overrides`.
+fails when Keras changes one of them. Training on one device needs none of those that
+`require_known_keras` guards. Nothing here changes Keras for other models, except inside
+`overrides`.
 """
 
 import contextlib
@@ -12,9 +13,7 @@ from typing import Any
 
 import keras
 
-from keras_vanilla._types import Tensor
-
-KNOWN_VERSION = "3.15"
+KNOWN_VERSIONS = ("3.14", "3.15", "3.16")
 
 # What `keras.callbacks.ModelCheckpoint` keeps from one batch to the next.
 STATE_OF_MODEL_CHECKPOINT = (
@@ -34,54 +33,65 @@ def require_known_keras() -> None:
     """Refuses a version of Keras whose private names were not looked at.
 
     Raises:
-        RuntimeError: if this is another version than 3.15.
+        RuntimeError: if this is none of `KNOWN_VERSIONS`.
     """
     version = keras.__version__
-    if not version.startswith(f"{KNOWN_VERSION}."):
+    if not version.startswith(tuple(f"{known}." for known in KNOWN_VERSIONS)):
         raise RuntimeError(
-            "Training on several devices, in micro-batches or with exact resume needs "
-            f"Keras {KNOWN_VERSION}; this is {version}."
+            f"Training on several devices needs Keras {KNOWN_VERSIONS[0]} to "
+            f"{KNOWN_VERSIONS[-1]}, and this is {version}: train on one device, or "
+            "install one of these."
         )
+
+
+def trainer_of_tensorflow() -> type:
+    """The class by which `keras.Model` trains on TensorFlow.
+
+    `TensorFlowTrainer`, which Keras 3.16 calls `Trainer`, in
+    `keras.src.backend.tensorflow.trainer`.
+    """
+    from keras.src.backend.tensorflow import trainer
+
+    return getattr(trainer, "TensorFlowTrainer", None) or trainer.Trainer
+
+
+def trainer_of_every_backend() -> type:
+    """What all backends' trainers inherit: `Trainer`, in Keras 3.16 `BaseTrainer`."""
+    from keras.src.trainers import trainer
+
+    return getattr(trainer, "BaseTrainer", None) or trainer.Trainer
 
 
 def private_names() -> list:
     """What Keras defines under the names used here, on the TensorFlow backend."""
     from keras.src.backend.tensorflow import optimizer, trainer
-    from keras.src.trainers.trainer import Trainer
 
+    of_tensorflow, of_all = trainer_of_tensorflow(), trainer_of_every_backend()
     return [
-        trainer.TensorFlowTrainer._maybe_symbolic_build,
-        trainer.TensorFlowTrainer.train_step,
-        trainer.TensorFlowTrainer.test_step,
-        trainer.TensorFlowTrainer.fit,
-        trainer.TensorFlowTrainer.make_train_function,
+        of_tensorflow._maybe_symbolic_build,
+        of_tensorflow.train_step,
+        of_tensorflow.test_step,
+        of_tensorflow.fit,
+        of_tensorflow.make_train_function,
         trainer.reduce_per_replica,
         optimizer.TFOptimizer._all_reduce_sum_gradients,
         optimizer.TFOptimizer._backend_update_step,
-        Trainer._symbolic_build,
-        Trainer.compile,
+        of_all._symbolic_build,
+        of_all.compile,
     ]
 
 
-def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
-    """Adds a batch's loss to the mean that `fit` shows (`Trainer._loss_tracker`)."""
-    model._loss_tracker.update_state(loss, sample_weight=rows)
-
-
-def build_metrics_and_optimizer(model: keras.Model, data: Any) -> None:
+def build_on_replicas(model: keras.Model, batch: Any) -> None:
     """Makes the variables that TensorFlow would make in the first step.
 
-    `Trainer._compile_metrics` and `Trainer._symbolic_build`.
+    `Trainer._symbolic_build`, of the metrics, the loss and the optimizer.
 
     Args:
-        model: compiled keras.Model.
-        data: iterable of batches.
+        model: compiled keras.Model, on several replicas.
+        batch: of its data.
     """
     require_known_keras()
-    metrics = model._compile_metrics
-    built = model.optimizer.built and (metrics is None or metrics.built)
-    if keras.backend.backend() == "tensorflow" and not built:
-        model._symbolic_build(data_batch=next(iter(data)))
+    model._symbolic_build(data_batch=batch)
 
 
 def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
@@ -163,10 +173,11 @@ def overrides() -> Iterator[None]:
         yield
         return
     require_known_keras()
+    of_tensorflow = trainer_of_tensorflow()
     with contextlib.ExitStack() as originals:
         for owner, name, override in (
-            (trainer.TensorFlowTrainer, "make_train_function", _refusing),
-            (trainer.TensorFlowTrainer, "_maybe_symbolic_build", _built_on_one_replica),
+            (of_tensorflow, "make_train_function", _refusing),
+            (of_tensorflow, "_maybe_symbolic_build", _built_on_one_replica),
             (trainer, "reduce_per_replica", _scalars_reduced),
         ):
             original = vars(owner)[name]

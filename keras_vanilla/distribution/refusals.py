@@ -1,4 +1,4 @@
-"""What Keras 3.15 cannot train on TensorFlow, refused before the first step."""
+"""What Keras cannot train on TensorFlow, refused before the first step."""
 
 from typing import Any
 

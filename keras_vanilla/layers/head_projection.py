@@ -1,6 +1,7 @@
 """The projections of an attention: one matrix product for all heads."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -29,6 +30,26 @@ class HeadProjection(keras.layers.EinsumDense):
         )
         self.units = units
         self.supports_masking = True
+
+    def add_weight(
+        self,
+        shape: tuple[int, ...] | None = None,
+        initializer: str | Callable | None = None,
+        **kwargs,
+    ) -> keras.Variable:
+        scaled = isinstance(initializer, keras.initializers.VarianceScaling)
+        if scaled and len(shape) == 3 and not getattr(initializer, "input_axes", None):
+            # Keras 3.14 would take the heads of a kernel for a convolution's window.
+            initializer = self._of_matrix(initializer)
+        return super().add_weight(shape=shape, initializer=initializer, **kwargs)
+
+    def _of_matrix(self, initializer):
+        def draw(shape, dtype=None):
+            outputs = math.prod(self.units)
+            matrix = initializer((math.prod(shape) // outputs, outputs), dtype)
+            return ops.reshape(matrix, shape)
+
+        return draw
 
     def call(self, inputs, training=None):
         kernel, (batch, length) = self.kernel, ops.shape(inputs)[:2]

@@ -16,6 +16,7 @@ from checks import (
 from tiers import in_full
 
 from keras_vanilla.layers import MultiHeadAttention
+from keras_vanilla.layers.head_projection import HeadProjection
 
 B, T, S, N, H = 2, 7, 5, 3, 11  # batch, queries, keys, heads, size of each head
 D, DK, DV, HV = 13, 17, 19, 23  # widths of query, key and value; size of each value
@@ -163,6 +164,19 @@ def test_kernels_start_as_glorot_of_the_matrix():
         assert 0.99 * limit < np.abs(kernel).max() <= limit
         assert abs(kernel.std() * np.sqrt(3) / limit - 1) < 0.03
     assert all(not w.any() for p, w in weights_of(layer).items() if p.endswith("bias"))
+
+
+@pytest.mark.parametrize(
+    ("units", "shape"), [((7, 11), (97, 7, 11)), ((97,), (7, 11, 97))]
+)
+def test_kernels_whose_axes_keras_does_not_name_start_as_a_matrix(units, shape):
+    """As every kernel on Keras 3.14."""
+    kernel = HeadProjection(units, use_bias=False).add_weight(
+        shape=shape, initializer=keras.initializers.GlorotUniform(3)
+    )
+    limit = np.sqrt(6 / (97 + 77))
+    largest = np.abs(keras.ops.convert_to_numpy(kernel)).max()
+    assert 0.99 * limit < largest <= limit
 
 
 @pytest.mark.parametrize("symbolic", [False, True])

@@ -28,8 +28,6 @@ def train_step(model: keras.Model, micro_batches: int, *state_and_data) -> Any:
         ValueError: if layers have losses of their own and there are micro-batches.
     """
     *state, data = state_and_data
-    if micro_batches > 1:
-        keras_internals.require_known_keras()
     if micro_batches > 1 and model.losses:
         raise ValueError(
             "Losses of layers, such as regularizers, would be added once per "

@@ -4,9 +4,8 @@ import jax
 import keras
 from jax import numpy as jnp
 
-from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.jax_devices import refuse_another_scope
-from keras_vanilla.distribution.steps.loss_share import divisor, share
+from keras_vanilla.distribution.steps.loss_share import divisor, share, update_loss_mean
 
 
 def train_step(
@@ -59,7 +58,7 @@ def train_step(
         optimizer_variables, gradients, trainable
     )
     with _MetricsScope(model, metrics) as scope:
-        keras_internals.update_loss_mean(model, loss, labels.shape[0])
+        update_loss_mean(model, loss, labels.shape[0])
         logs = model.get_metrics_result()
     return logs, (trainable, non_trainable, optimizer_variables, scope.values())
 

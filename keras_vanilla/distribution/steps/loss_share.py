@@ -43,6 +43,12 @@ def share(part: Tensor | None, whole: Tensor | None) -> Tensor | float:
     return 1.0 if part is None else ops.divide_no_nan(part, whole)
 
 
+def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
+    """Adds a batch's loss to the mean that `fit` shows."""
+    shown = next(metric for metric in model.metrics if metric.name == "loss")
+    shown.update_state(loss, sample_weight=rows)
+
+
 _own_steps = []  # one entry per step of ours that is being traced
 
 

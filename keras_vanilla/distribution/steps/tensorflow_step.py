@@ -17,6 +17,7 @@ from keras_vanilla.distribution.steps.loss_share import (
     divisor,
     share,
     shares_taken_by_step,
+    update_loss_mean,
 )
 
 
@@ -50,9 +51,12 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
         )
     gradients = _as_clipping_takes(gradients, model.optimizer)
     loss, *gradients = _summed([loss, *gradients])
-    keras_internals.update_loss_mean(model, loss, _real_rows(*batch[1:]))
-    with keras_internals.gradients_already_summed(model.optimizer):
+    update_loss_mean(model, loss, _real_rows(*batch[1:]))
+    if _replicas() == 1:
         model.optimizer.apply(gradients, variables)
+    else:
+        with keras_internals.gradients_already_summed(model.optimizer):
+            model.optimizer.apply(gradients, variables)
     return model.get_metrics_result()
 
 
@@ -64,9 +68,7 @@ def test_step(model: keras.Model, data: tuple) -> dict:
     (whole,) = _summed([divisor(model, labels, weights)])
     outputs = model(inputs, training=False)
     loss = _shared_loss(model, inputs, labels, outputs, weights, whole, training=False)
-    keras_internals.update_loss_mean(
-        model, *_summed([loss]), _real_rows(labels, weights)
-    )
+    update_loss_mean(model, *_summed([loss]), _real_rows(labels, weights))
     return model.compute_metrics(inputs, labels, outputs, weights)
 
 

@@ -3,8 +3,7 @@
 import keras
 import torch
 
-from keras_vanilla.distribution import keras_internals
-from keras_vanilla.distribution.steps.loss_share import divisor, share
+from keras_vanilla.distribution.steps.loss_share import divisor, share, update_loss_mean
 
 
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
@@ -25,7 +24,7 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     weights = model.trainable_weights
     with torch.no_grad():
         model.optimizer.apply([weight.value.grad for weight in weights], weights)
-    keras_internals.update_loss_mean(model, total, height)
+    update_loss_mean(model, total, height)
     return model.get_metrics_result()
 
 

@@ -36,11 +36,12 @@ _STATELESS = (
     keras.callbacks.TerminateOnNaN,
 )
 
-# Keras's callbacks that cannot be part of an exact resume, and what to do instead.
+# Keras's callbacks that cannot be part of an exact resume, and what to do instead; by
+# name, because not every version of Keras has all of them.
 _REFUSED = {
-    keras.callbacks.BackupAndRestore: "`ExactResume` does its work",
-    keras.callbacks.OrbaxCheckpoint: "use `ModelCheckpoint`",
-    keras.callbacks.CallbackList: "give the callbacks in it",
+    "BackupAndRestore": "`ExactResume` does its work",
+    "OrbaxCheckpoint": "use `ModelCheckpoint`",
+    "CallbackList": "give the callbacks in it",
 }
 
 
@@ -51,8 +52,8 @@ def refuse_unsupported(callbacks: list[keras.callbacks.Callback]) -> None:
         ValueError: if there is one.
     """
     for each in callbacks:
-        for kind, remedy in _REFUSED.items():
-            if isinstance(each, kind):
+        for name, remedy in _REFUSED.items():
+            if isinstance(each, getattr(keras.callbacks, name, ())):
                 raise ValueError(
                     f"`ExactResume` cannot resume a {type(each).__name__}: {remedy}."
                 )

@@ -83,6 +83,7 @@ class ExactResume(keras.callbacks.CallbackList):
             none of them can be read, or processes see different ones.
         FolderInUse: in `fit`, if another process writes into the folder.
         Diverged: in `fit`, if the loss or a weight is not a number.
+        RuntimeError: in `fit`, if Keras does not begin at the snapshot's epoch.
         OSError: in `fit`, if a snapshot cannot be read, or the first one cannot be
             written. A later one that cannot be is reported in a warning, and the
             training continues.
@@ -144,6 +145,7 @@ class ExactResume(keras.callbacks.CallbackList):
         with self._ended_by_errors():
             self._signals.delayed = True
             if self._snapshot:
+                self._check_epoch(epoch)
                 self._restore_within_epoch()
                 self._snapshot = None
             elif self._writer.last_step is None:
@@ -205,7 +207,7 @@ class ExactResume(keras.callbacks.CallbackList):
         undo.callback(keras_internals.set_initial_epoch, self.model, None)
         keras_internals.set_initial_epoch(self.model, None)  # of a stopped `fit`
         self._data.check_epoch(self.params["steps"], self.model.steps_per_execution)
-        keras_internals.build_metrics_and_optimizer(self.model, self._data.batches())
+        model_state.build(self.model, self._data.batches())
         self._replicas = model_state.replicas_of(self.model)
         in_other_processes = self._replicas.in_other_processes
         self._writer = SnapshotWriter(self._snapshots, self._every, in_other_processes)
@@ -299,6 +301,15 @@ class ExactResume(keras.callbacks.CallbackList):
         before = snapshot["identity"]["learning_rate"]
         if self._identity["learning_rate"] != before:  # a new one, which was allowed
             self.model.optimizer.learning_rate = rate
+
+    def _check_epoch(self, epoch):
+        expected = self._snapshot["epoch"]
+        if epoch != expected:
+            raise RuntimeError(
+                f"Keras {keras.__version__} cannot begin in the middle of a training: "
+                f"`fit` is in epoch {epoch + 1} and the snapshot is of epoch "
+                f"{expected + 1}. Resume with the version of Keras that trained before."
+            )
 
     def _restore_within_epoch(self):
         model_state.set_history(self.model, **self._history)

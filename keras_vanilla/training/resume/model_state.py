@@ -1,9 +1,12 @@
 """All that a model's training continues from, wherever the backend keeps it."""
 
+from collections.abc import Iterable
+
 import keras
 import numpy as np
 from keras import ops
 
+from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.replicas import Replicas, replicas_in_force
 
 
@@ -13,6 +16,35 @@ def replicas_of(model: keras.Model) -> Replicas:
         return replicas_in_force()
     with model.distribute_strategy.scope():
         return replicas_in_force()
+
+
+def build(model: keras.Model, data: Iterable) -> None:
+    """Makes the variables that TensorFlow would make in the first step.
+
+    Those of the optimizer, of the metrics and of the losses of single outputs.
+
+    Args:
+        model: compiled keras.Model.
+        data: iterable of batches.
+    """
+    if keras.backend.backend() != "tensorflow" or _is_built(model):
+        return
+    batch = next(iter(data))
+    if replicas_of(model).count > 1:  # where metrics are updated inside a step only
+        keras_internals.build_on_replicas(model, batch)
+        return
+    inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(batch)
+    outputs = model(inputs, training=False)
+    model.compute_loss(inputs, labels, outputs, weights, training=False)
+    model.compute_metrics(inputs, labels, outputs, weights)
+    model.reset_metrics()
+    model.optimizer.build(model.trainable_variables)
+
+
+def _is_built(model):
+    # Metrics of the user's need not be Keras's.
+    built = [getattr(metric, "built", True) for metric in model.metrics]
+    return model.optimizer.built and all(built)
 
 
 def values(model: keras.Model) -> list[np.ndarray]:

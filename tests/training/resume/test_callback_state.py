@@ -17,7 +17,7 @@ def weights_of(model):
 
 def test_every_callback_of_keras_is_known():
     known = {
-        kind.__name__
+        kind if isinstance(kind, str) else kind.__name__
         for kinds in (
             callback_state._OF_KERAS,
             callback_state._STATELESS,
@@ -33,6 +33,13 @@ def test_backup_and_restore_is_refused(tmp_path):
     backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
     with pytest.raises(ValueError, match="cannot resume a BackupAndRestore: `Exact"):
         ExactResume(tmp_path, data(), [backup])
+
+
+def test_a_keras_without_a_callback_refuses_the_others(tmp_path, monkeypatch):
+    monkeypatch.delattr(keras.callbacks, "OrbaxCheckpoint")  # as Keras 3.13
+    callback_state.refuse_unsupported([keras.callbacks.History()])
+    with pytest.raises(ValueError, match="cannot resume a CallbackList"):
+        callback_state.refuse_unsupported([keras.callbacks.CallbackList()])
 
 
 def test_an_exact_resume_in_another_is_refused(tmp_path):

@@ -19,6 +19,7 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
 from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.distribution import keras_internals
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import (
     AverageCheckpoints,
@@ -361,6 +362,16 @@ def test_snapshots_of_epochs_of_another_length_are_refused(tmp_path):
     resume = ExactResume(tmp_path, data(3))
     with pytest.raises(ValueError, match="steps was 4 and is 3. .* anew"):
         compiled().fit(data(3), callbacks=[resume], verbose=0)
+
+
+def test_a_keras_that_begins_at_another_epoch_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(Crash):
+        fit(compiled(), tmp_path, crash=6)
+    monkeypatch.setattr(keras_internals, "set_initial_epoch", lambda *arguments: None)
+    with pytest.raises(
+        RuntimeError, match="is in epoch 1 and the snapshot is of epoch 2"
+    ):
+        fit(compiled(), tmp_path)
 
 
 def test_alone_instead_of_in_a_list_it_is_refused(tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_integer, extra_missing
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.line_command import LineCommand
 from keras_vanilla.bulk.line_translation import NO_END, LineTranslation
@@ -157,9 +157,8 @@ class CTranslate2Lines:
         try:
             import ctranslate2
         except ImportError as error:
-            raise ImportError(
-                f"{model} is run by CTranslate2, which is not installed: "
-                "pip install ctranslate2"
+            raise extra_missing(
+                f"Models of CTranslate2, such as {model},", "ctranslate2", "ctranslate2"
             ) from error
 
         self._text, self._max_length = CTranslate2Text(model), max_length

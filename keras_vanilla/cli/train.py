@@ -290,12 +290,15 @@ def _print_next_steps(folder, is_validated, quantize, about):
     exported = f"{folder}/translator.tflite"
     if quantize:
         exported += f" --quantize {quantize}"
+    logs = "history.csv       the numbers of each epoch"
+    if (folder / "logs").exists():
+        logs = "logs              for TensorBoard; history.csv has the same numbers"
     print(
         f"""
 {folder}/translator.keras  the translator to use
 {folder}/best.keras        the epoch with the {best}
 {folder}/last.keras        the last epoch, to train further
-{folder}/logs              for TensorBoard; history.csv has the same numbers
+{folder}/{logs}
 
 Next:
   keras-vanilla translate {folder}/translator.keras {example_of(about)}

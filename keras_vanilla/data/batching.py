@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_integer, extra_missing
 from keras_vanilla.data.bucketing import Plan, Survey, bucket_widths
 from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.filters import PairFilters
@@ -301,7 +301,12 @@ class Batches:
             yield inputs, labels, weights
 
     def _rows_of_this_process(self, first_step):
-        from keras_vanilla.data.tf_pipeline import batch_dataset
+        try:
+            from keras_vanilla.data.tf_pipeline import batch_dataset
+        except ModuleNotFoundError as error:
+            raise extra_missing(
+                "Training data", "tensorflow, on every backend", "tensorflow"
+            ) from error
 
         return batch_dataset(
             self._arrays,

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from keras_vanilla._checks import extra_missing
+
 BLOCK = 1 << 16
-_NO_ZSTD = (
-    "Files that end in .zst need Python 3.14 or the package zstandard. Install it "
-    "with: pip install zstandard"
-)
 
 
 @contextlib.contextmanager
@@ -74,7 +72,7 @@ def _zstd_writer(path):
         import zstandard
 
         return zstandard.open(path, "xb")
-    raise ImportError(_NO_ZSTD)
+    raise _no_zstd()
 
 
 _WRITERS = {".gz": _gzip_writer, ".xz": _xz_writer, ".zst": _zstd_writer}
@@ -115,7 +113,13 @@ def _zstd_decompressor() -> tuple[Callable, type[Exception]]:
 
         decompressor = zstandard.ZstdDecompressor()
         return decompressor.decompressobj, zstandard.ZstdError
-    raise ImportError(_NO_ZSTD)
+    raise _no_zstd()
+
+
+def _no_zstd():
+    return extra_missing(
+        "Files that end in .zst", "Python 3.14 or the package zstandard", "zstd"
+    )
 
 
 def _texts(file, new_decompressor):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from keras_vanilla._checks import extra_missing
 from keras_vanilla.tokenizer.special_ids import SpecialIds
 
 if TYPE_CHECKING:
@@ -87,6 +88,11 @@ def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
 def _tokenizer(model, out_type=None):
     """A new one per graph: TensorFlow drops a kept one when a random seed is set."""
     import tensorflow as tf
-    import tensorflow_text
 
+    try:
+        import tensorflow_text
+    except ModuleNotFoundError as error:
+        raise extra_missing(
+            "Tokenizers in TensorFlow graphs", "tensorflow-text", "tensorflow"
+        ) from error
     return tensorflow_text.SentencepieceTokenizer(model, out_type=out_type or tf.int32)

@@ -1,6 +1,7 @@
 """Callbacks of a training: averaged weights, saved translators, BLEU."""
 
 import collections
+import importlib.util
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,10 +171,10 @@ class TrainingCallbacks:
             by_chrf=run.config.quantize is not None,
         )
         self.progress = TrainingProgress(run.batches.tokens_per_epoch)
-        self._logs = [
-            keras.callbacks.CSVLogger(str(folder.output / "history.csv")),
-            keras.callbacks.TensorBoard(str(folder.output / "logs"), write_graph=False),
-        ]
+        self._logs = [keras.callbacks.CSVLogger(str(folder.output / "history.csv"))]
+        if importlib.util.find_spec("tensorboard"):
+            logs = str(folder.output / "logs")
+            self._logs.append(keras.callbacks.TensorBoard(logs, write_graph=False))
         self._scores = []
         if run.validation is not None:
             score = TranslationScore(run.validation, run.translator.tokenizer)

@@ -42,8 +42,9 @@ def train_translator(
     Writes into `output`: `translator.keras`, the one to use; `best.keras`, the epoch
     with the lowest cross-entropy on `validation`, or without it on the corpus (with
     `quantize`, the highest chrF on `validation`);
-    `last.keras`; `results.json`; `history.csv` and TensorBoard's `logs/`; `run.json`,
-    the settings and a list of these files; and, until it is finished, `snapshots/`.
+    `last.keras`; `results.json`; `history.csv` and, if TensorBoard is installed, its
+    `logs/`; `run.json`, the settings and a list of these files; and, until it is
+    finished, `snapshots/`.
 
     Args:
         corpus: ParallelCorpus or TokenCache to train on.

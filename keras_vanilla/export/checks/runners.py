@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_vanilla._checks import first_line
+from keras_vanilla._checks import extra_missing, first_line
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
@@ -61,9 +61,13 @@ class SavedModelFolder:
     milliseconds = ()
 
     def __init__(self, path: PathLike):
-        import tensorflow as tf
-        import tensorflow_text  # noqa: F401  registers the operators in the graph
-
+        try:
+            import tensorflow as tf
+            import tensorflow_text  # noqa: F401  registers the operators in the graph
+        except ModuleNotFoundError as error:
+            raise extra_missing(
+                "SavedModels", "tensorflow and tensorflow-text", "tensorflow"
+            ) from error
         self.path = path
         self.size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
         if not tf.saved_model.contains_saved_model(str(path)):

@@ -1,0 +1,109 @@
+"""The requirements in setup.cfg are the packages that the package imports."""
+
+import ast
+import configparser
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from architecture_page import ROOT
+
+CONFIG = configparser.ConfigParser()
+CONFIG.read(Path(__file__).resolve().parents[1] / "setup.cfg", encoding="utf-8")
+TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")]
+OF_DEVELOPMENT = {"test", "parity"}
+PROGRAMS = {"jupyterlab", "nbclient"}  # which no module imports
+BROUGHT_BY = {  # modules under another name than the package that has them
+    "PIL": "pillow",
+    "google": "sentencepiece[protobuf]",
+    "ray": "ray[data]",
+    "sentencepiece": "sentencepiece[protobuf]",
+}
+
+
+def requirements(text):
+    """The name of each package that is required, and its bounds."""
+    pattern = r"([\w-]+(?:\[[\w, -]+\])?)([^;]*)"
+    matches = (re.match(pattern, line) for line in text.split("\n") if line)
+    return {match[1].replace(", ", ","): match[2].strip() for match in matches}
+
+
+BASE = requirements(CONFIG["options"]["install_requires"])
+EXTRAS = {
+    extra: requirements(text)
+    for extra, text in CONFIG["options.extras_require"].items()
+}
+OF_USERS = {name: EXTRAS[name] for name in EXTRAS.keys() - OF_DEVELOPMENT}
+
+
+def brought_by(extra):
+    """The packages of an extra, and of those that it includes."""
+    packages = dict(EXTRAS[extra])
+    for name in EXTRAS[extra]:
+        if included := re.fullmatch(r"keras-vanilla\[(.+)\]", name):
+            del packages[name]
+            for other in included[1].split(","):
+                packages |= brought_by(other)
+    return packages
+
+
+def imported_packages(tree):
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules.add(node.module)
+    names = {module.partition(".")[0] for module in modules}
+    ours = {"keras_vanilla", "keras_vanilla_cli"}
+    known = {*sys.stdlib_module_names, "compression", *ours}  # from Python 3.14 on
+    return {BROUGHT_BY.get(n, n.replace("_", "-")) for n in names - known}
+
+
+def test_what_is_imported_is_required_and_nothing_else():
+    imported = set().union(*map(imported_packages, TREES))
+    own = {extra: brought_by(extra) for extra in OF_USERS}
+    optional = set().union(*own.values()) - PROGRAMS
+    bounds_alone = {"sentencepiece"}  # of the extra `beam`
+    assert imported == BASE.keys() | optional - bounds_alone
+    assert not BASE.keys() & optional
+
+
+def test_an_import_that_is_not_required_is_seen():
+    tree = ast.parse("import os, keras\ndef f():\n    from google.protobuf import x")
+    assert imported_packages(tree) == {"keras", "sentencepiece[protobuf]"}
+
+
+EVERYTHING = [("", *each) for each in BASE.items()] + [
+    (extra, *each) for extra, packages in OF_USERS.items() for each in packages.items()
+]
+
+
+@pytest.mark.parametrize(("extra", "package", "bounds"), EVERYTHING)
+def test_the_next_minor_version_is_accepted(extra, package, bounds):
+    if (extra, package) == ("beam", "sentencepiece"):
+        pytest.skip("later ones need another protobuf than Apache Beam")
+    lower = re.search(r">=(\d+)", bounds)
+    for bound in re.findall(r"<([\d.]+)", bounds):
+        assert int(bound) > int(lower[1])
+
+
+def calls_of(name):
+    for node in (node for tree in TREES for node in ast.walk(tree)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+            yield [getattr(argument, "value", None) for argument in node.args]
+
+
+@pytest.mark.parametrize(
+    ("packages", "extra"), sorted({tuple(c[1:]) for c in calls_of("extra_missing")})
+)
+def test_an_error_names_the_extra_that_brings_what_is_missing(packages, extra):
+    names = {name.partition("[")[0] for name in brought_by(extra)}
+    assert names & set(re.findall(r"[\w-]+", packages))
+
+
+def test_each_backend_has_an_extra_of_its_name():
+    from keras_vanilla._checks import BACKENDS
+
+    assert all(name in EXTRAS[name] for name in BACKENDS)

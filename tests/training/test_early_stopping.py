@@ -1,4 +1,5 @@
 import csv
+import importlib.util
 import types
 
 import keras
@@ -16,8 +17,8 @@ from keras_vanilla.training.config import TrainingConfig
 RISING_LOSS = -0.03  # a learning rate
 
 
-def early_stopping(tmp_path, validation, **settings):
-    """The `EarlyStopping` callbacks of a training with these settings."""
+def callbacks_of(tmp_path, validation=None, **settings):
+    """The callbacks of a training with these settings."""
     run = types.SimpleNamespace(
         config=TrainingConfig(**settings),
         folder=types.SimpleNamespace(
@@ -28,8 +29,21 @@ def early_stopping(tmp_path, validation, **settings):
         validation=validation,
         callbacks=(),
     )
-    every = TrainingCallbacks(run).in_order()
+    return TrainingCallbacks(run).in_order()
+
+
+def early_stopping(tmp_path, validation, **settings):
+    every = callbacks_of(tmp_path, validation, **settings)
     return [each for each in every if isinstance(each, keras.callbacks.EarlyStopping)]
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_tensorboard_has_a_log_where_it_is_installed(installed, tmp_path, monkeypatch):
+    found = {"tensorboard": installed}
+    monkeypatch.setattr(importlib.util, "find_spec", found.__getitem__)
+    kinds = [type(each) for each in callbacks_of(tmp_path)]
+    assert keras.callbacks.CSVLogger in kinds
+    assert (keras.callbacks.TensorBoard in kinds) == installed
 
 
 def test_nothing_ends_a_training_early_without_patience(tmp_path):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
@@ -21,8 +21,8 @@ class About:
         name: str or None. The model's name, such as "Captions".
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
-        examples: tuple of str or None. Sentences in the source language to try the
-            model with. None means that nobody has chosen any: a training then takes
+        examples: list or tuple of str, or None. Sentences in the source language to try
+            the model with. None means that nobody has chosen any: a training then takes
             short sentences of its validation text.
         model_license: str or None. Such as an SPDX identifier.
         data: str or None. What the model was trained on.
@@ -38,7 +38,7 @@ class About:
     name: str | None = None
     source_language: str | None = None
     target_language: str | None = None
-    examples: tuple[str, ...] | None = None
+    examples: Sequence[str] | None = None
     model_license: str | None = None
     data: str | None = None
     data_license: str | None = None
@@ -86,23 +86,22 @@ def check_language(name: str, tag: str | None) -> None:
         )
 
 
-def checked_examples(examples: Iterable[str]) -> tuple[str, ...]:
+def checked_examples(examples: Sequence[str]) -> tuple[str, ...]:
     """Examples as a tuple of texts.
 
     Raises:
-        TypeError: if they are one str, or one of them is not a str.
+        TypeError: if they are not a list or tuple of str.
         ValueError: if one is empty, or holds an unpaired surrogate.
     """
-    if isinstance(examples, str):
+    if not isinstance(examples, list | tuple) or not all(
+        isinstance(example, str) for example in examples
+    ):
         raise TypeError(f"`examples` must be a list of str. Received: {examples!r}")
-    examples = tuple(examples)
     for example in examples:
-        if example is None:
-            raise TypeError("`examples` must be a list of str. Received: None in it")
         check_text("examples", example)
         if not example.strip():
-            raise ValueError("An example must have text. Received: an empty one")
-    return examples
+            raise ValueError(f"`examples` must have text. Received: {example!r}")
+    return tuple(examples)
 
 
 def short_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
@@ -111,10 +110,18 @@ def short_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     Args:
         sentences: iterable of str.
     Returns:
-        Tuple of at most `MOST_EXAMPLES` different sentences of 12 to 60 characters; of
-        others if there are none.
+        Tuple of at most `MOST_EXAMPLES` different sentences of 12 to 60 characters; if
+        there are fewer, also of those whose length is nearest to that.
     """
-    different = list(dict.fromkeys(" ".join(s.split()) for s in sentences))
-    short = [s for s in different if len(s) in SHORT_EXAMPLE] or different
-    count = min(MOST_EXAMPLES, len(short))
-    return tuple(short[i * len(short) // count] for i in range(count))
+    different = dict.fromkeys(" ".join(sentence.split()) for sentence in sentences)
+    different.pop("", None)
+    short = [sentence for sentence in different if len(sentence) in SHORT_EXAMPLE]
+    if len(short) < MOST_EXAMPLES:
+        nearest = set(sorted(different, key=_characters_off)[:MOST_EXAMPLES])
+        return tuple(sentence for sentence in different if sentence in nearest)
+    return tuple(short[i * len(short) // MOST_EXAMPLES] for i in range(MOST_EXAMPLES))
+
+
+def _characters_off(sentence):
+    """How many characters a sentence has too few or too many."""
+    return max(SHORT_EXAMPLE.start - len(sentence), len(sentence) - SHORT_EXAMPLE.stop)

@@ -38,7 +38,7 @@ def atomic_path(
     try:
         with named_errors(path, temporary):
             if parents:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                _make_folder(path.parent)
             yield temporary
             _sync(temporary)
             if overwrite:
@@ -123,6 +123,15 @@ def sync_file(path: PathLike) -> None:
     """Makes what is in a file last through a power cut."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
+
+
+def _make_folder(path):
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:  # what "exists" is a file where a folder is needed
+        raise NotADirectoryError(
+            errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)
+        ) from error
 
 
 def _rename_new(temporary, path):

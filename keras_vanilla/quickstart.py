@@ -1,5 +1,6 @@
 """The whole road on a corpus that is generated here: a first run of a few minutes."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -153,6 +154,7 @@ def run(output: PathLike) -> dict[str, float]:
         print("", report, sep="\n")
         if not report.passed:
             raise RuntimeError(f"{path} does not translate as the translator does.")
-    print(f'\nNext: keras-vanilla translate {file} "{examples[0]}"')
-    print(f"      keras-vanilla serve-web {file}")
+    path = shlex.quote(str(file))
+    print(f"\nNext: keras-vanilla translate {path} {shlex.quote(examples[0])}")
+    print(f"      keras-vanilla serve-web {path}")
     return exact

@@ -34,8 +34,9 @@ def test_another_about_replaces_what_it_states():
         ({"target_language": ""}, ValueError, "`target_language` .*Received: ''"),
         ({"data": "\udcff"}, ValueError, "`data` must be Unicode text"),
         ({"examples": "Ein Hund."}, TypeError, "list of str. Received: 'Ein Hund.'"),
-        ({"examples": [None]}, TypeError, "Received: None in it"),
-        ({"examples": ["a", " "]}, ValueError, "An example must have text"),
+        ({"examples": [None]}, TypeError, r"list of str. Received: \[None\]"),
+        ({"examples": 5}, TypeError, "list of str. Received: 5"),
+        ({"examples": ["a", " "]}, ValueError, "`examples` must have text.*' '"),
         ({"examples": ["\udcff"]}, ValueError, "`examples` must be Unicode text"),
     ],
 )
@@ -50,7 +51,13 @@ def test_short_sentences_are_spread_over_the_text():
     text = [tiny, long, *short, short[0]]
     assert short_sentences(text) == tuple(short[::2])
     assert short_sentences([tiny, tiny, long]) == (tiny, long.strip())
-    assert short_sentences([]) == ()
+    longer = ["word " * count for count in range(40, 20, -1)]
+    nearest = [text.strip() for text in (longer[1], longer[-1])]
+    assert short_sentences([long, *longer, "One that is short."])[-2:] == (
+        nearest[1],
+        "One that is short.",
+    )
+    assert short_sentences(["", " "]) == ()
 
 
 def test_a_saved_translator_keeps_it(trained_translator, tmp_path):

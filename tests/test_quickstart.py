@@ -86,7 +86,7 @@ def test_its_hint_is_a_sentence_that_was_just_translated(run, corpora, capsys):
     assert "1,000 to 9,999: 299 of 300 unseen items are exact" in out
     examples = fake.about.examples
     assert longest not in examples and len(examples) == len(quickstart.KINDS)
-    assert f'translator.tflite "{examples[0]}"' in out
+    assert f"translator.tflite '{examples[0]}'" in out
     assert fake.saved and fake.about.updated(About(examples=[])) == (
         quickstart.ABOUT.updated(About(examples=[]))
     )

@@ -34,7 +34,7 @@ EXTRAS = {
     extra: requirements(text)
     for extra, text in CONFIG["options.extras_require"].items()
 }
-OF_USERS = {name: EXTRAS[name] for name in EXTRAS.keys() - OF_DEVELOPMENT}
+OF_USERS = {name: EXTRAS[name] for name in EXTRAS if name not in OF_DEVELOPMENT}
 
 
 def brought_by(extra):

@@ -11,6 +11,6 @@ const executablePath = process.env.KERAS_VANILLA_CHROMIUM ?? '/usr/bin/chromium'
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 const page = await browser.newPage({ viewport: { width: 1120, height: 1060 } });
 await page.goto(`${site}inside/index.html`);
-await page.waitForSelector('#hypotheses li'); // what is computed last
+await page.waitForSelector('#without li'); // what is computed last
 await page.screenshot({ path: file });
 await browser.close();

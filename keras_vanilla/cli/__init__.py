@@ -35,8 +35,8 @@ def main(
 
     Results go to standard output; progress, warnings and errors to standard error, all
     in UTF-8. A user's mistake is one sentence and status 1 (2 for the arguments
-    themselves); lines of a file that could not be translated are status 3; Ctrl-C is
-    status 130. A reader that wants no more (`| head`) ends the
+    themselves); lines of files that have no translation, or one without an end, are
+    status 3; Ctrl-C is status 130. A reader that wants no more (`| head`) ends the
     program with status 141, as it ends other programs.
 
     Args:

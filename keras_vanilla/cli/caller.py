@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_path
-from keras_vanilla.cli.console import add_command, refuse_existing
+from keras_vanilla.cli.console import add_command, refuse_unwritable
 
 NEXT_STEPS = {
     "python": """\
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     from keras_vanilla._version import __version__
 
     folder = Path(options.folder)
-    refuse_existing(folder)
+    refuse_unwritable(folder)
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         _copy(options.platform, temporary)
     names = sorted(path.name for path in folder.iterdir())

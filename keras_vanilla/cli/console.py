@@ -53,6 +53,12 @@ def json_text(value: object, indent: int | None = 2) -> str:
     return json.dumps(_finite(value), ensure_ascii=False, indent=indent)
 
 
+def given_options(options: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """The names of options that are given: neither None nor a flag that is not set."""
+    values = ((name, getattr(options, name)) for name in names)
+    return [name for name, value in values if value is not None and value is not False]
+
+
 def named_options(names: Sequence[str]) -> str:
     """Options as they are typed, by their names in Python."""
     return ", ".join("--" + name.replace("_", "-") for name in names)
@@ -63,14 +69,14 @@ def _finite(value):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
-    is_nan = isinstance(value, float) and not math.isfinite(value)
-    return None if is_nan else value
+    is_number = not isinstance(value, float) or math.isfinite(value)
+    return value if is_number else None
 
 
 def add_search_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of the search, for the commands that translate."""
     add = command.add_argument
-    add("--beam-size", type=int, default=1, metavar="K", help="1 is greedy search")
+    add("--beam-size", type=int, metavar="K", help="1 is greedy search, the default")
     add("--length-penalty", type=float, metavar="A", help="of the beams (0.6)")
     add(
         "--no-loops",
@@ -82,11 +88,10 @@ def add_search_options(command: argparse.ArgumentParser) -> None:
 def line_search_settings(options: argparse.Namespace) -> dict:
     """The values of `add_search_options`, as arguments of `open_line_translator`.
 
-    A model that has its search in it takes none: greedy search, the default, is not
-    mentioned.
+    A model that has its search in it takes none, so only those that are given.
     """
     settings = search_settings(options)
-    if options.beam_size == 1:
+    if options.beam_size is None:
         del settings["beam_size"]
     return settings
 
@@ -98,9 +103,9 @@ def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
         options: as parsed.
         scored: bool. Whether scores, which the penalty divides, are printed.
     """
-    settings = {"beam_size": options.beam_size}
+    settings = {"beam_size": 1 if options.beam_size is None else options.beam_size}
     if options.length_penalty is not None:
-        if options.beam_size == 1 and not scored:
+        if settings["beam_size"] == 1 and not scored:
             raise ValueError("--length-penalty is for --beam-size above 1.")
         settings["length_penalty"] = options.length_penalty
     if options.no_loops:
@@ -111,7 +116,7 @@ def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
 ABOUT = {
     "name": "the model's name",
     "source_language": 'such as "de"',
-    "target_language": 'such as "en" or "pt-BR"',
+    "target_language": 'such as "en" or "pt-BR"; of several, the one in the file',
     "model_license": "the model's license",
     "data": "what it was trained on",
     "data_license": "the data's license",
@@ -120,7 +125,7 @@ ABOUT = {
 
 def add_about_options(command: argparse.ArgumentParser) -> None:
     """Adds what a translator says of itself, for the commands that write one."""
-    add = command.add_argument_group("what the translator says of itself").add_argument
+    add = command.add_argument_group("description of the translator").add_argument
     for name, description in ABOUT.items():
         add(f"--{name.replace('_', '-')}", metavar="TEXT", help=description)
     add(

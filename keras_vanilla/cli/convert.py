@@ -7,7 +7,8 @@ from keras_vanilla.cli.console import (
     add_about_options,
     add_command,
     example_of,
-    refuse_existing,
+    named_options,
+    refuse_unwritable,
 )
 
 FORMATS = ("keras", "marian", "ctranslate2")
@@ -41,7 +42,7 @@ def _convert(options):
     from keras_vanilla._about import About
     from keras_vanilla.interop import read_translator, write_translator
 
-    refuse_existing(options.output)
+    refuse_unwritable(options.output)
     if options.format is None and not options.output.endswith(".keras"):
         raise ValueError(
             f"{options.output} does not end with .keras: give its --format, one of "
@@ -54,8 +55,10 @@ def _convert(options):
         settings["quantize"] = options.quantize
     about = About(**about_settings(options))
     if about != About() and not options.output.endswith(".keras"):
-        named = ", ".join(about.stated())
-        raise ValueError(f"Only a .keras file says {named} of itself.")
+        raise ValueError(
+            f"{named_options(about.stated())}: only a .keras file keeps it. Received: "
+            f"{options.output}"
+        )
     translator = read_translator(options.model)
     translator = translator.replace(about=translator.about.updated(about))
     write_translator(translator, options.output, options.format, **settings)

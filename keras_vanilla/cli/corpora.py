@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from keras_vanilla.cli.console import say
+from keras_vanilla.cli.console import about_settings, say
 
 if TYPE_CHECKING:
     from keras_vanilla.data import ParallelCorpus
@@ -84,13 +84,19 @@ class TrainingInput:
 
     Args:
         options: with the attributes of `add_corpus_options`, `add_cache_option` and
-            `add_validation_options`, and `start`, `tokenizer` and `output`.
+            `add_validation_options` and `add_about_options`, and `start`, `tokenizer`
+            and `output`.
+    Attributes:
+        about: About that the options state.
     Raises:
         ValueError: if options contradict each other; nothing was read.
     """
 
     def __init__(self, options: argparse.Namespace):
+        from keras_vanilla._about import About
+
         self._options = options
+        self.about = About(**about_settings(options))
         self._has_files = names_files(options, options.target)
         if options.cache and not self._has_files:
             raise ValueError("--cache is for --source and --target.")

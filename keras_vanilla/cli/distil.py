@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> None:
     with training[-1]:
         pass  # a folder that would be refused is, before anything is translated
     _translate(options, folder)
+    given = training[1]
+    given.about = _about_teacher(options).updated(given.about)
     train.start(training, options, load_teacher)
 
 
@@ -91,6 +93,21 @@ def _loader(options):
         return ensemble(translators) if len(translators) > 1 else translators[0]
 
     return load
+
+
+def _about_teacher(options):
+    """What a teacher says that is true of its student: its languages and examples."""
+    from keras_vanilla._about import About
+    from keras_vanilla.export.metadata.description import find_description
+    from keras_vanilla.translation import Translator
+
+    path = Path(options.teachers[0]) if options.teachers else None
+    if path is None or path.is_dir():
+        return About()
+    is_file = path.suffix == ".tflite"
+    told = find_description(path) if is_file else Translator.load(path).about
+    names = ("source_language", "target_language", "examples")
+    return About(**{name: getattr(told, name, None) or None for name in names})
 
 
 def _translate(options, folder):

@@ -10,7 +10,7 @@ from keras_vanilla.cli.console import (
     add_json_option,
     example_of,
     json_text,
-    refuse_existing,
+    refuse_unwritable,
     say,
 )
 
@@ -56,7 +56,7 @@ def _add_export(commands):
         "--no-loops",
         action="store_true",
         default=None,
-        help="nothing is said four times in a row, unless the text does",
+        help="no phrase more than three times in a row, unless the text repeats it",
     )
     add("--max-bytes", type=int, help="longest text (512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
@@ -111,7 +111,7 @@ def _export(options):
     from keras_vanilla.data.corpus import read_lines
     from keras_vanilla.translation.translator import Translator
 
-    refuse_existing(options.output)
+    refuse_unwritable(options.output)
     settings = _settings(options)
     write = _writer(options, settings)
     if "sample" in settings:

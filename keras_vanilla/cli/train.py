@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keras_vanilla.cli.console import (
-    about_settings,
     add_about_options,
     add_command,
     example_of,
@@ -246,18 +245,16 @@ def start(
         options: the same as there.
         load_teacher: makes the teacher's Translator, for `word_level`; or None.
     """
-    from keras_vanilla._about import About
     from keras_vanilla.distribution.strategies import strategy
 
     config, given, folder = training
-    about = About(**about_settings(options))
     with strategy(options.strategy), folder:
         teacher = load_teacher and load_teacher()
         given.read(config, folder, teacher)
-        _train(config, folder, given, about, options.allow_changed, teacher)
+        _train(config, folder, given, options.allow_changed, teacher)
 
 
-def _train(config, folder, given, about, allow_changed, teacher=None):
+def _train(config, folder, given, allow_changed, teacher=None):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(
@@ -268,7 +265,7 @@ def _train(config, folder, given, about, allow_changed, teacher=None):
         tokenizer=given.tokenizer,
         translator=given.translator,
         teacher=teacher,
-        about=about,
+        about=given.about,
         allow_changed=allow_changed,
     )
     say(f"{len(given.corpus):,} pairs: {run.config}")

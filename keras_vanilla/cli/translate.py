@@ -12,6 +12,7 @@ from keras_vanilla.cli.console import (
     add_command,
     add_json_option,
     add_search_options,
+    given_options,
     is_keras_file,
     json_text,
     line_search_settings,
@@ -168,7 +169,7 @@ class _OtherLines:
     @staticmethod
     def settings(options: argparse.Namespace) -> dict:
         """The arguments of `open_line_translator`."""
-        given = [name for name in OF_KERAS_FILES if getattr(options, name)]
+        given = given_options(options, OF_KERAS_FILES)
         given += ["on_too_long"] if options.on_too_long != "refuse" else []
         if given:
             raise ValueError(

@@ -5,10 +5,15 @@ import glob
 from pathlib import Path
 
 from keras_vanilla._progress import Progress
-from keras_vanilla.cli.console import line_search_settings, named_options, say
+from keras_vanilla.cli.console import (
+    given_options,
+    line_search_settings,
+    named_options,
+    say,
+)
 
 ENGINES = "local", "ray"
-PROBLEMS = 3  # the exit status where lines could not be translated
+PROBLEMS = 3  # the exit status where lines have no translation, or one without an end
 OF_FILES = ["engine", "workers", "threads", "keep_going"]
 OF_LINES = [
     "output",
@@ -35,9 +40,8 @@ def add_file_options(command: argparse.ArgumentParser) -> None:
     add(
         "--keep-going",
         action="store_true",
-        default=None,
         help="with --output-dir: exit with 0, not "
-        f"{PROBLEMS}, although lines could not be translated",
+        f"{PROBLEMS}, although lines have problems",
     )
 
 
@@ -47,12 +51,12 @@ def translates_files(options: argparse.Namespace) -> bool:
     Raises:
         ValueError: if they are of both, or of neither.
     """
-    of_files = [name for name in OF_FILES if getattr(options, name) is not None]
+    of_files = given_options(options, OF_FILES)
     if options.output_dir is None:
         if of_files:
             raise ValueError(f"{named_options(of_files)} is for --output-dir.")
         return False
-    others = [name for name in OF_LINES if getattr(options, name)]
+    others = given_options(options, OF_LINES)
     others += ["on_too_long"] if options.on_too_long != "refuse" else []
     if others or options.text:
         received = named_options(others) or "a text"

@@ -26,7 +26,8 @@ class DecodingConfig:
         no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
             a hypothesis. A target prefix is not a setting: it differs from row to row,
             and is an argument of the searches.
-        no_loops: bool. Nothing is said four times in a row, unless the source does.
+        no_loops: bool. No phrase is repeated more than three times in a row, unless
+            the source repeats it.
     Raises:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
             not an integer of at least 1, `beam_size` is above 1000, `max_length` is

@@ -68,6 +68,11 @@ class Limits:
         """The length L of every output, pads included."""
         return longest_output(self.max_source_length, self.max_length)
 
+    def take(self, sentence: str, source: Sequence[int]) -> bool:
+        """Whether a sentence with these source ids is short enough for the file."""
+        size = len(bytes(sentence, "utf-8"))
+        return size <= self.max_bytes and len(source) <= self.max_source_length
+
     def refuse_longer(
         self, sentences: Sequence[str], sources: Sequence[Sequence[int]]
     ) -> None:

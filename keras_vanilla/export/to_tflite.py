@@ -102,11 +102,12 @@ def tflite(
         shortlist: Shortlist or None. Compute each step for its candidates alone, which
             is quicker where the vocabulary is large; some translations differ from
             those of the whole vocabulary. For the forms "text" and "ids".
-        no_loops: bool. Nothing is said four times in a row, unless the text does: a
-            translation without loops stays what it is. Not for the forms without a
-            search.
+        no_loops: bool. No phrase is repeated more than three times in a row, unless the
+            text repeats it: a translation without loops stays what it is. Not for the
+            forms without a search.
         about: fields of `About`, instead of those that the translator keeps; without
-            any name, the file has that of its path. Where texts can
+            any name, the file has that of its path. Examples that the translator keeps
+            and the file does not take are left out. Where texts can
             begin with the codes of languages (`MarianTokenizer.languages`), the file
             translates every text into `target_language`, such as "fra"; without it, a
             text begins with the code, as in Python.
@@ -128,7 +129,7 @@ def tflite(
         beam_size=beam_size, length_penalty=length_penalty, no_loops=no_loops
     )
     stated = {"name": path.stem} | translator.about.updated(About(**about)).stated()
-    stated["examples"] = list(stated.get("examples", ()))
+    stated["examples"] = _examples(translator, about, limits, form)
     description = Description(
         **stated,
         form=form,
@@ -160,6 +161,19 @@ def tflite(
         description=description,
     )
     plan.write()
+
+
+def _examples(translator, about, limits, form):
+    """The examples in a file: those given, or the translator's own that it takes."""
+    given = About(**about).examples
+    examples = list((translator.about.examples if given is None else given) or ())
+    if form not in TAKING_TEXTS:
+        limits = dataclasses.replace(limits, max_bytes=math.inf)
+    sources = translator.tokenizer.encode(examples)
+    if given is not None:
+        limits.refuse_longer(examples, sources)
+    pairs = zip(examples, sources, strict=True)
+    return [example for example, source in pairs if limits.take(example, source)]
 
 
 def checked_outputs(outputs: Sequence[str], form: str) -> list[str]:

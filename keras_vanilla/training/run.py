@@ -265,8 +265,9 @@ class TrainingRun:
                 results[f"best_val_{name}"] = history[f"val_{name}"][best_epoch - 1]
             if results[f"best_val_{metric}"] > results[f"average_val_{metric}"]:
                 best = self.folder.load(self.folder.best_path)
-                if best:
-                    results["chosen"], chosen = "best", best
+                if best:  # an earlier process may have saved it, with another `about`
+                    results["chosen"] = "best"
+                    chosen = best.replace(about=self.translator.about)
         chosen.save(self.folder.translator_path)
         results["config"] = self.config.to_dict()
         text = json.dumps(results, indent=2) + "\n"

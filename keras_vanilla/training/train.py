@@ -61,9 +61,10 @@ def train_translator(
             Keras's own, continue where they were when a training is resumed.
         optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
             learning rate, clipping and weight decay.
-        about: About or None. The translator's name, languages, examples and licences,
-            which its file keeps and exported files show. Without `examples` they are
-            those of `translator`, or short sentences of `validation`.
+        about: About or None. The name, languages, examples and licences of the
+            translator that is returned, which its file keeps and exported files show.
+            What it does not state is that of `translator`; without examples they are
+            short sentences of `validation`.
         overwrite: bool. Replace another training in `output`. Only files that it lists
             as its own are deleted.
         allow_changed: names of what may differ from an unfinished training in `output`,

@@ -25,8 +25,8 @@ def check_archive(path: Path) -> None:
     except zipfile.BadZipFile as error:
         if _is_tflite(path):
             raise ValueError(
-                f"{path} is an exported .tflite file; needed is the .keras file it "
-                "was exported from; `keras-vanilla translate` and `evaluate` take both."
+                f"{path} is an exported .tflite file. Expected the .keras file it was "
+                "exported from; `keras-vanilla translate` and `evaluate` take both."
             ) from error
         raise ValueError(f"{path} is not a Keras archive, or is cut short.") from error
     if "config.json" not in sizes:

@@ -55,7 +55,7 @@ class Translator(keras.Model):
     model, and no optimizer; `keras.saving.load_model` reads it with nothing but
     `import keras_vanilla`, on every backend. It is a Keras model for that alone: what
     trains, evaluates or exports a Keras model raises `NotImplementedError`, which names
-    the function to use.
+    the function to use. The constructor of a subclass takes the same arguments.
 
     Args:
         tokenizer: Tokenizer, or any other `TokenizerProtocol`.
@@ -133,8 +133,8 @@ class Translator(keras.Model):
                 where it is free; best whole words.
             no_repeat_ngram_size: int or None. No sequence of so many pieces occurs
                 twice in a translation.
-            no_loops: bool. Nothing is said four times in a row, unless the text does:
-                a translation without loops stays what it is.
+            no_loops: bool. No phrase is repeated more than three times in a row, unless
+                the text repeats it: a translation without loops stays what it is.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "",
             unless it has a prefix.
@@ -413,18 +413,32 @@ class Translator(keras.Model):
         """
         return self.replace(model=self.model.copy(weights))
 
-    def replace(self, **parts: object) -> "Translator":
+    def replace(
+        self,
+        *,
+        tokenizer: TokenizerProtocol | None = None,
+        model: Transformer | None = None,
+        about: About | None = None,
+    ) -> "Translator":
         """A translator with the parts of this one, but for those that are given.
 
         Args:
-            **parts: `tokenizer`, `model` or `about`.
+            tokenizer: TokenizerProtocol, or None for that of this one.
+            model: Transformer, or None; then both translators share one.
+            about: About or None.
+        Returns:
+            Translator; this one stays as it is.
+        Raises:
+            TypeError, ValueError: as the constructor.
         Example:
             translator.replace(about=About(name="Captions", source_language="de"))
         """
-        parts = {"tokenizer": self.tokenizer, "model": self.model} | parts
-        if self.about != About():
-            parts.setdefault("about", self.about)
-        return type(self)(name=self.name, **parts)
+        return type(self)(
+            self.tokenizer if tokenizer is None else tokenizer,
+            self.model if model is None else model,
+            name=self.name,
+            about=self.about if about is None else about,
+        )
 
     def in_float32(self) -> "Translator":
         """This translator, or a copy that computes in float32, without LoRA.
@@ -476,9 +490,8 @@ class Translator(keras.Model):
                 raise ValueError(f"The configuration of a Translator has no {name!r}.")
         model_class = class_named(config.get("model_class", TRANSFORMER))
         model = model_class.from_config(config["model"])
-        arguments = {"name": config["name"]}
-        if config.get("about"):  # files of 0.6.0 have none
-            arguments["about"] = About(**config["about"])
+        about = About(**config.get("about", {}))  # files of 0.6.0 have none
+        arguments = {"name": config["name"], "about": about}
         if "tokenizer" in config:
             tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
             return cls(tokenizer, model, **arguments)

@@ -46,7 +46,7 @@ def write_site(
             not there and cannot be fetched, see `runtime_folder`.
     """
     litert = runtime_folder(runtime, say)
-    # Without a name of its own it has not that of a file or a folder.
+    # Otherwise `tflite` would name it after its file.
     settings = {"name": translator.about.name or "Translator", **settings}
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()

@@ -44,6 +44,8 @@ def test_texts_are_translated_with_the_search_that_was_asked_for(opened, capfd):
     out, err = capfd.readouterr()
     assert out == "ONE\nEND\nTWO\n"
     assert "1 of 3 translations reached their longest length" in err
+    assert main(["translate", "m.tflite", "one", "--beam-size", "1"]) == 0
+    assert opened.pop() == ("m.tflite", {"beam_size": 1})
     options = ["--beam-size", "4", "--max-length", "9", "--no-loops"]
     assert main(["translate", "m.tflite", "one", *options]) == 0
     search = {"beam_size": 4, "max_length": 9, "no_loops": True}
@@ -76,6 +78,8 @@ def test_a_text_that_is_too_long_is_refused_by_its_number(opened, tmp_path, capf
     "options",
     [
         ["--n-best", "2"],
+        ["--n-best", "0"],
+        ["--target-prefix", ""],
         ["--alignments"],
         ["--target-prefix", "a"],
         ["--no-repeat-ngram-size", "3"],

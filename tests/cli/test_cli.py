@@ -634,10 +634,19 @@ def test_folders_of_an_output_that_are_missing_are_made(loaded_model, tmp_path, 
     assert path.read_text().strip()
 
 
-def test_an_output_below_a_file_is_refused_before_the_work(model, tmp_path, capfd):
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["translate", "no.keras", "one", "--output"],
+        ["export", "no.keras"],
+        ["convert", "no.keras"],
+        ["caller", "python"],
+    ],
+)
+def test_an_output_below_a_file_is_refused_before_the_work(command, tmp_path, capfd):
     (tmp_path / "file").write_text("")
-    path = tmp_path / "file" / "out.txt"
-    error = fails(capfd, "translate", model, "one", "--output", path)
+    path = tmp_path / "file" / "out.keras"
+    error = fails(capfd, *command, path)
     assert f"{path} cannot be written: {tmp_path / 'file'} is not a folder." in error
 
 

@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from keras_vanilla.cli.console import add_about_options
 from keras_vanilla.cli.corpora import (
     TrainingInput,
     add_cache_option,
@@ -35,6 +36,7 @@ def training_input(*words, **options):
     add_corpus_options(parser, shards=True)
     add_cache_option(parser)
     add_validation_options(parser)
+    add_about_options(parser)
     parser.set_defaults(start=None, tokenizer=None, output="run")
     return TrainingInput(parser.parse_args(words, argparse.Namespace(**options)))
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 import keras_vanilla
+from keras_vanilla._about import About
 from keras_vanilla.cli import parser
 from keras_vanilla.cli.train import _train
 from keras_vanilla.training import TrainingConfig
@@ -24,7 +25,7 @@ class Run:
         pass
 
     def train(self):
-        pass
+        return types.SimpleNamespace(about=About())
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -33,7 +34,7 @@ def test_a_snapshot_is_announced_unless_it_may_be_overwritten(
 ):
     monkeypatch.setattr("keras_vanilla.training.run.TrainingRun", Run)
     given = types.SimpleNamespace(
-        corpus=[], validation=None, tokenizer=None, translator=None
+        corpus=[], validation=None, tokenizer=None, translator=None, about=About()
     )
     folder = RunFolder(tmp_path, overwrite)
     folder.snapshots.save(4, {})

@@ -1,13 +1,14 @@
 """`keras-vanilla convert`: other formats in and out, by their names alone."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
 
 from keras_vanilla.cli import convert, main
 from keras_vanilla.interop.formats import FORMATS
-from keras_vanilla.translation import Translator
+from keras_vanilla.translation import About, Translator
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +34,30 @@ def test_the_formats_are_those_of_the_library():
 def test_out_and_in_again(
     marian, trained_translator, unseen_sentences, tmp_path, capfd
 ):
-    converted = tmp_path / "again.keras"
-    assert main(["convert", str(marian), str(converted)]) == 0
+    converted = tmp_path / "new" / "again.keras"
+    about = ["--name", "Again", "--example", "it's red"]
+    assert main(["convert", str(marian), str(converted), *about]) == 0
     out = capfd.readouterr().out
     assert "again.keras is written" in out and "keras-vanilla export" in out
+    assert f"keras-vanilla translate {converted} {shlex.quote(about[-1])}" in out
     again = Translator.load(converted)
+    assert again.about == About(name="Again", examples=["it's red"])
     lines = unseen_sentences[:20]
     assert again.encode(lines) == trained_translator.encode(lines)
     np.testing.assert_array_equal(
         again.search(again.encode(lines)),
         trained_translator.search(trained_translator.encode(lines)),
     )
+
+
+def test_other_formats_keep_no_description(trained_file, tmp_path, capfd):
+    folder = tmp_path / "marian"
+    options = ["--format", "marian", "--source-language", "de"]
+    error = fails(capfd, trained_file, folder, *options)
+    assert (
+        f"--source-language: only a .keras file keeps it. Received: {folder}" in error
+    )
+    assert not folder.exists()
 
 
 def test_ctranslate2_and_back(trained_file, tmp_path, capfd):

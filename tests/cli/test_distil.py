@@ -1,13 +1,16 @@
 """`keras-vanilla distil`: from a teacher and lines to a trained student."""
 
+import argparse
+
 import numpy as np
 import pytest
 
 from keras_vanilla import bulk
+from keras_vanilla.cli import distil as distil_command
 from keras_vanilla.cli import main, train
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import train_translator
-from keras_vanilla.translation import Translator
+from keras_vanilla.translation import About, Translator
 
 
 @pytest.fixture
@@ -27,6 +30,7 @@ def called(monkeypatch, tmp_path):
         return 60, 0
 
     monkeypatch.setattr(bulk, "translate_shards", translate_shards)
+    monkeypatch.setattr(distil_command, "_about_teacher", lambda _: About())
     monkeypatch.setattr(train, "start", lambda _, options, __: calls.append(options))
     return calls
 
@@ -79,6 +83,19 @@ def test_the_teacher_is_asked_for_beams_where_it_takes_them(
     assert (model, sources, str(output)) == (teacher, [str(lines)], folder)
     assert received == settings
     assert trained.target == [str(tmp_path / "said/lines.txt")]
+
+
+def test_a_student_has_its_teachers_languages(
+    lines, called, trained_translator, tmp_path, monkeypatch
+):
+    monkeypatch.undo()
+    about = About(name="Teacher", source_language="en", target_language="nl")
+    path = tmp_path / "teacher.keras"
+    trained_translator.replace(about=about).save(path)
+    options = argparse.Namespace(teachers=[str(path)])
+    told = distil_command._about_teacher(options)
+    assert told == About(source_language="en", target_language="nl")
+    assert distil_command._about_teacher(argparse.Namespace(teachers=[])) == About()
 
 
 def test_several_teachers_translate_together(lines, called):
@@ -136,6 +153,8 @@ def test_there_is_one_kind_of_teacher(given, lines, called, capfd):
     [
         (["--preset", "huge"], "`preset` must be one of"),
         (["--validation-source", "a"], "go together"),
+        (["--source-language", "German"], "BCP-47 tag"),
+        (["--example", "a", "--no-examples"], "--example or --no-examples, not both"),
     ],
 )
 def test_what_cannot_be_trained_is_found_before_anything_is_translated(

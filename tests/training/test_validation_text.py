@@ -1,3 +1,4 @@
+import types
 import warnings
 
 import pytest
@@ -57,6 +58,29 @@ def test_a_translator_keeps_short_sentences_of_it(training_text, trained_transla
     chosen = trained_translator.replace(about=About(name="a", examples=["two trees"]))
     run, _ = run_with(validation, training_text, chosen)
     assert run._about() == chosen.about
+
+
+def test_the_best_epoch_of_an_earlier_process_has_todays_description(
+    training_text, trained_translator, tmp_path
+):
+    validation = corpus(*english_sentences(20, 1))
+    run, _ = run_with(validation, training_text, trained_translator)
+    run.about = About(name="today", examples=[])
+    run.translator = run.translator.replace(about=run._about())
+    earlier = trained_translator.replace(about=About(name="earlier"))
+    run.folder = types.SimpleNamespace(
+        best_path=None,
+        load=lambda _: earlier,
+        translator_path=tmp_path / "translator.keras",
+        results_path=tmp_path / "results.json",
+    )
+    weights = trained_translator.model.get_weights()
+    callbacks = types.SimpleNamespace(
+        average=types.SimpleNamespace(weights=lambda: weights),
+        save=types.SimpleNamespace(best_epoch=1),
+    )
+    chosen = run._choose(callbacks, {"val_bleu": [101.0]})  # so that it is the best
+    assert chosen.about == About(name="today", examples=[])
 
 
 def test_validation_of_which_nothing_is_left_is_refused_by_name(

@@ -80,5 +80,5 @@ def test_a_part_that_unpacks_to_far_more_is_not_read(
 def test_an_exported_file_is_called_by_its_name(tmp_path):
     path = tmp_path / "translator.tflite"
     path.write_bytes(b"\x1c\0\0\0TFL3 and more")
-    with pytest.raises(ValueError, match="an exported .tflite file; needed is"):
+    with pytest.raises(ValueError, match="an exported .tflite file. Expected"):
         Translator.load(path)

@@ -61,7 +61,8 @@ async function loadRuntime(url) {
 function reporting(fetch) {
   return async (...request) => {
     const response = await fetch(...request);
-    if (response.ok && response.url.endsWith('.wasm')) report(response.clone());
+    const isRuntime = response.ok && response.url.endsWith('.wasm');
+    if (isRuntime) report(response.clone()).catch(() => {}); // LiteRT.js says what failed
     return response;
   };
 }

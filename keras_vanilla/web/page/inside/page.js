@@ -26,6 +26,7 @@ const chosen = readAddress();
 let model, sentence, views;
 let written = []; // the ids of the translation
 let runs = 0; // an older computation ends when a newer one begins
+let requests = 0; // the same, of what the chosen piece depends on
 let timer, player;
 
 start();
@@ -115,6 +116,7 @@ async function readSentence({ isNew = false } = {}) {
   try {
     sentence = await model.encode(text);
   } catch (error) {
+    if (run !== runs) return; // another sentence is shown by now
     $('problem').textContent = error.message;
     return showNothing();
   }
@@ -167,6 +169,7 @@ async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false 
   $('greedy').hidden = isOwn;
   await show();
   if (run === runs) await search();
+  if (run === runs) await showDependence();
 }
 
 async function logProbsAfter(ids) {
@@ -179,13 +182,15 @@ function warmed(logProbs) {
 }
 
 /** Chooses a piece of the translation. */
-function choose(place) {
+async function choose(place) {
   if (!written[place]) return;
+  const run = runs;
   chosen.place = place;
-  show();
+  await show();
+  if (run === runs) await showDependence();
 }
 
-/** Shows the translation and everything about its chosen piece, what it depends on last. */
+/** Shows the translation and what one step says of its chosen piece. */
 async function show() {
   const run = runs;
   const steps = [];
@@ -207,8 +212,13 @@ async function show() {
   showTime(steps);
   keepAddress();
   document.body.classList.remove('empty');
-  const wanted = () => run === runs && place === chosen.place;
-  await showWithout(model, sentence, before, written[place], wanted);
+}
+
+/** Shows what the chosen piece depends on, which takes a translation for each word. */
+async function showDependence() {
+  const [run, request, { place }] = [runs, ++requests, chosen];
+  const wanted = () => run === runs && request === requests;
+  await showWithout(model, sentence, written.slice(0, place), written[place], wanted);
 }
 
 /** The decoder's attention: a row per step. */

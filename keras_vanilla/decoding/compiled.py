@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 
 from keras_vanilla._checks import check_ids
+from keras_vanilla._traced_once import trace_for_all_shapes
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.constraints import checked_prefix
+from keras_vanilla.decoding.constraints import check_prefix_shape, checked_prefix
 from keras_vanilla.decoding.sampling import checked_seed
 
 MOST_KEPT = 16  # compiled searches per model
@@ -21,7 +21,8 @@ class CompiledSearch:
 
     Keras's own `predict_on_batch` compiles, so the search needs no code per backend.
     The graphs of the last 16 searches and settings are kept; one graph serves all
-    seeds. The model's weights are read at each call: it may be trained in between.
+    seeds, and on TensorFlow all shapes. The model's weights are read at each call: it
+    may be trained in between.
 
     Args:
         model: a Keras model with what `greedy_search` needs. If it has a
@@ -54,7 +55,17 @@ class CompiledSearch:
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
         rounding = getattr(self._model, "fake_quantization", None)
-        key = (search, rounding, *sorted(settings.items()))
+        source_ids = keras.ops.convert_to_numpy(source_ids)
+        inputs = {"source_ids": source_ids}
+        if target_prefix is not None:
+            prefix = checked_prefix(self._model, target_prefix)
+            config = settings.get("config")
+            longest = config.max_length if config else settings.get("max_length")
+            # no graph of all shapes can check it
+            check_prefix_shape(self._model, prefix.shape, len(source_ids), longest)
+            inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
+        kinds = [(name, ids.dtype, ids.ndim) for name, ids in inputs.items()]
+        key = (search, rounding, *kinds, *sorted(settings.items()))
         if key not in self._searches:
             if len(self._searches) == MOST_KEPT:  # the oldest goes
                 del self._searches[next(iter(self._searches))]
@@ -64,10 +75,8 @@ class CompiledSearch:
             compiled.start_from(seed)
         if hasattr(self._model, "source_vocabulary_size"):  # no graph can check it
             size = self._model.source_vocabulary_size
-            check_ids("source id", np.asarray(source_ids), size)
-        inputs = {"source_ids": source_ids}
-        if target_prefix is not None:
-            inputs["target_prefix"] = checked_prefix(self._model, target_prefix)
+            check_ids("source id", source_ids, size)
+        trace_for_all_shapes(compiled, inputs)
         return compiled.predict_on_batch(inputs)
 
 

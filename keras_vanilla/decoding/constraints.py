@@ -1,5 +1,6 @@
 """What a hypothesis must begin with, and what it may not repeat."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,8 @@ class Constraints:
         length, limits = row_limits(self._model, memory_mask, max_length)
         if self._prefix is None:
             return length, limits
-        self._check_shape(memory_mask.shape[0], max_length)
+        rows = memory_mask.shape[0]
+        check_prefix_shape(self._model, self._prefix.shape, rows, max_length)
         real = ops.cast(ops.not_equal(self._prefix, self._model.pad_id), "int32")
         width = ops.shape(self._prefix)[1]
         known = isinstance(length, int) and isinstance(width, int)
@@ -102,20 +104,6 @@ class Constraints:
             allowed,
             ops.where(is_forced, scores, FORBIDDEN),
         )
-
-    def _check_shape(self, batch, max_length):
-        rows, width = self._prefix.shape  # None in a graph of unknown shapes
-        if None not in (rows, batch) and rows != batch:
-            raise ValueError(
-                f"`target_prefix` must have one row for each of the {batch} rows of "
-                f"`source_ids`. Received: {rows} rows"
-            )
-        longest = output_length(self._model, self._model.max_length, max_length)
-        if width is not None and width > longest:
-            raise ValueError(
-                f"`target_prefix` must have at most {longest} columns, the tokens of "
-                f"the longest output. Received: {width}"
-            )
 
 
 def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
@@ -142,6 +130,33 @@ def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
     if values is not None:
         _check_prefix_ids(model, values)
     return ids
+
+
+def check_prefix_shape(
+    model: Any, shape: Sequence[int | None], rows: int | None, max_length: int | None
+) -> None:
+    """Refuses a prefix of another size than the search that it is for.
+
+    Args:
+        model: as of `Constraints`.
+        shape: of the prefix; None where a graph does not know it.
+        rows: int. Rows of `source_ids`; None where a graph does not know them.
+        max_length: int or None, as for `greedy_search`.
+    Raises:
+        ValueError: if it has another number of rows, or is longer than any output.
+    """
+    prefix_rows, width = shape
+    if None not in (prefix_rows, rows) and prefix_rows != rows:
+        raise ValueError(
+            f"`target_prefix` must have one row for each of the {rows} rows of "
+            f"`source_ids`. Received: {prefix_rows} rows"
+        )
+    longest = output_length(model, model.max_length, max_length)
+    if width is not None and width > longest:
+        raise ValueError(
+            f"`target_prefix` must have at most {longest} columns, the tokens of the "
+            f"longest output. Received: {width}"
+        )
 
 
 def _check_prefix_ids(model, ids):

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from automaton import Automaton
 from checks import array
 from keras import ops
 from models import ids
@@ -209,3 +210,37 @@ def test_compiled_search_says_the_same_and_follows_the_weights(
         table = model.target_embedding.embeddings
         table.assign(keras.ops.roll(table.value, len(said) // 2, axis=0))
     assert (said[1] != said[2]).any()
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="others have a graph per shape"
+)
+def test_compiled_search_is_traced_once_for_all_shapes():
+    automaton = Automaton.random(13, seed=0, max_length=LENGTH)
+    compiled = CompiledSearch(automaton)
+    for prefix, traced in ((None, 1), (5, 2)):  # another input is another graph
+        for rows, width in ((1, 8), (1, 16), (4, 8), (3, 5)):
+            source = np.full((rows, width), 7)
+            arguments = {} if prefix is None else {"target_prefix": [[prefix]] * rows}
+            received = compiled(greedy_search, source, **arguments)
+            expected = greedy_search(automaton, source, **arguments)
+            np.testing.assert_array_equal(received, expected)
+            automaton.encoded -= 1  # of the search that is not compiled
+        assert automaton.encoded == traced
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TensorFlow's own setting"
+)
+def test_compiled_search_runs_eagerly_where_everything_does():
+    import tensorflow as tf
+
+    automaton = Automaton.random(13, seed=0, max_length=LENGTH)
+    source = np.full((2, 3), 7)
+    expected = greedy_search(automaton, source)
+    tf.config.run_functions_eagerly(True)
+    try:
+        received = CompiledSearch(automaton)(greedy_search, source)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    np.testing.assert_array_equal(received, expected)

@@ -100,6 +100,31 @@ def test_it_loads_in_a_fresh_process_with_one_import(trained_translator, tmp_pat
 
 
 @pytest.mark.full
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow"
+)
+def test_many_lengths_and_settings_cause_no_warning_of_retracing(trained_file):
+    """In a process of its own: TensorFlow counts over all models, and warns twice."""
+    script = (
+        "import sys\n"
+        "from keras_vanilla import Translator\n"
+        "translator = Translator.load(sys.argv[1])\n"
+        "for beam_size in range(1, 7):\n"
+        "    for count in (1, 5, 11):\n"
+        "        translator.translate(count * ['one ' * count], beam_size=beam_size)\n"
+        "print('done')\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, str(trained_file)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout == "done\n"
+    assert "retracing" not in result.stderr
+
+
+@pytest.mark.full
 def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
     trained_translator, tmp_path
 ):

@@ -1,0 +1,32 @@
+"""Models whose compiled prediction is traced once for all shapes of its inputs."""
+
+import keras
+import numpy as np
+
+
+def trace_for_all_shapes(model: keras.Model, inputs: dict[str, np.ndarray]) -> None:
+    """Makes the graph of `predict_on_batch` at once for inputs of every size.
+
+    Keras has it traced for the first shape, again for one that differs, and again when
+    another dimension does. Each tracing of a search takes seconds, and TensorFlow,
+    which counts them over all models of a process, warns of the fifth.
+
+    Only TensorFlow traces in this way; on other backends nothing is done.
+
+    Args:
+        model: compiled keras.Model.
+        inputs: arrays as for `predict_on_batch`; later ones have the same names, dtypes
+            and numbers of dimensions.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return
+    import tensorflow as tf
+
+    model.make_predict_function()  # unless there is one
+    if isinstance(model.predict_function, tf.types.experimental.PolymorphicFunction):
+        specs = {
+            name: tf.TensorSpec([None] * array.ndim, array.dtype)
+            for name, array in inputs.items()
+        }
+        traced = model.predict_function.get_concrete_function([(specs,)])
+        model.predict_function = traced

@@ -29,8 +29,22 @@ def add_corpus_options(
     several = "; several files are read one after the other" if shards else ""
     add("--source", **files, help=f"one sentence per line, or .gz, .xz, .zst{several}")
     add(f"--{target}", **files, help="its translation, line by line")
+    add("--pairs", **files, help="instead: both in one table, .csv or tab-separated")
+    add_columns_option(command)
     add("--corpus", metavar="tfds:NAME", help="a public corpus instead of files")
     add("--reverse", action="store_true", help="from its second language to its first")
+
+
+def add_columns_option(command: argparse.ArgumentParser) -> None:
+    """`--columns`, of tables; their values are numbers or names."""
+    command.add_argument(
+        "--columns",
+        nargs=2,
+        type=lambda column: int(column) if column.isdecimal() else column,
+        metavar=("SOURCE", "TARGET"),
+        help="of tables with more than two: numbers, such as 1 2, or names in the "
+        "first row",
+    )
 
 
 def add_cache_option(command: argparse.ArgumentParser) -> None:
@@ -43,10 +57,11 @@ def add_cache_option(command: argparse.ArgumentParser) -> None:
 
 
 def add_validation_options(command: argparse.ArgumentParser) -> None:
-    """`--validation-source` and `--validation-target`."""
+    """`--validation-source`, `--validation-target` and `--validation-pairs`."""
     add = command.add_argument
     add("--validation-source", metavar="FILE", help="sentences to validate on")
     add("--validation-target", metavar="FILE", help="their translations")
+    add("--validation-pairs", metavar="FILE", help="instead: both in one table")
 
 
 def read_corpus(
@@ -60,23 +75,28 @@ def read_corpus(
         split: str, of a public corpus.
     """
     if names_files(options, target):
-        return _read_files(options.source, target)
+        return _read_files(options.source, target, options.pairs, options.columns)
     return _read_public(options.corpus, split, options.reverse)
 
 
 def names_files(options: argparse.Namespace, target: str | list[str] | None) -> bool:
     """Whether the options name files; they must name those or a public corpus."""
-    if (options.corpus is None) == (options.source is None):
-        raise ValueError("Give either --source with its translation, or --corpus.")
-    if options.corpus is None:
-        if target is None:
-            raise ValueError("--source needs the file of its translation.")
-        if options.reverse:
-            raise ValueError("--reverse is for --corpus; swap the two files.")
-        return True
-    if target is not None:
-        raise ValueError("--corpus has its translations: give no file of them.")
-    return False
+    given = [options.source, options.pairs, options.corpus]
+    if sum(each is not None for each in given) != 1:
+        raise ValueError(
+            "Give either --source with its translation, --pairs or --corpus."
+        )
+    if options.source is not None and target is None:
+        raise ValueError("--source needs the file of its translation.")
+    if options.source is None and target is not None:
+        name = "--pairs" if options.pairs else "--corpus"
+        raise ValueError(f"{name} has its translations: give no file of them.")
+    if options.corpus is None and options.reverse:
+        raise ValueError("--reverse is for --corpus; swap the two files or columns.")
+    validation = getattr(options, "validation_pairs", None)  # of what trains
+    if options.columns and not (options.pairs or validation):
+        raise ValueError("--columns is for tables, such as --pairs.")
+    return options.corpus is None
 
 
 class TrainingInput:
@@ -98,7 +118,7 @@ class TrainingInput:
         self._options = options
         self.about = About(**about_settings(options))
         self._has_files = names_files(options, options.target)
-        if options.cache and not self._has_files:
+        if options.cache and options.source is None:
             raise ValueError("--cache is for --source and --target.")
         if options.cache and _same_path(options.cache, options.output):
             raise ValueError(
@@ -107,6 +127,10 @@ class TrainingInput:
             )
         if (options.validation_source is None) != (options.validation_target is None):
             raise ValueError("--validation-source and --validation-target go together.")
+        if options.validation_pairs and options.validation_source:
+            raise ValueError(
+                "--validation-pairs has its translations: give no --validation-source."
+            )
         if options.tokenizer and len(options.tokenizer) > 2:
             raise ValueError(
                 "--tokenizer takes one file or two. Received: "
@@ -183,8 +207,10 @@ class TrainingInput:
 
     def _read_validation(self):
         options = self._options
-        if options.validation_source:
-            return _read_files(options.validation_source, options.validation_target)
+        source, pairs = options.validation_source, options.validation_pairs
+        if source or pairs:
+            target = options.validation_target
+            return _read_files(source, target, pairs, options.columns)
         if self._has_files:
             return None
         from keras_vanilla.data.tfds import split_names
@@ -198,10 +224,13 @@ def _same_path(one, other):
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _read_files(source, target):
+def _read_files(source, target, pairs, columns):
     from keras_vanilla.data import ParallelCorpus
 
-    corpus = ParallelCorpus.from_files(source, target)
+    if pairs:
+        corpus = ParallelCorpus.from_table(pairs, columns)
+    else:
+        corpus = ParallelCorpus.from_files(source, target)
     _report(corpus, corpus.origin)
     return corpus
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli import train
 from keras_vanilla.cli.console import ANY_MODEL, add_command, say
-from keras_vanilla.cli.corpora import add_validation_options
+from keras_vanilla.cli.corpora import add_columns_option, add_validation_options
 
 BEAM_SIZE = 5
 
@@ -57,8 +57,9 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         ".keras files, whose tokenizer the student then has",
     )
     add_validation_options(command)
+    add_columns_option(command)
     train.add_training_options(command)
-    command.set_defaults(corpus=None, reverse=False, cache=None)
+    command.set_defaults(corpus=None, pairs=None, reverse=False, cache=None)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -200,20 +200,25 @@ def _say_what_comes_next(options, about):
 
 def _shortlist(options, tokenizer):
     from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.data.shards import refuse_copies
     from keras_vanilla.translation import Shortlist
 
     size = options.shortlist_size
     settings = {} if size is None else {"size": size}
-    return Shortlist.learn(tokenizer, *map(read_lines, options.shortlist), **settings)
+    sides = [read_lines(path) for path in options.shortlist]
+    refuse_copies(*options.shortlist, sides[0] == sides[1])
+    return Shortlist.learn(tokenizer, *sides, **settings)
 
 
 def _verify(options):
     from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.data.shards import refuse_copies
     from keras_vanilla.translation.translator import Translator
 
     lines = read_lines(options.source)
     references = options.reference and read_lines(options.reference)
+    refuse_copies(options.source, options.reference, lines == references)
     translator = Translator.load(options.model)
     report = export.verify(translator, options.exported, lines, references)
     print(json_text(report.to_dict()) if options.json else report)

@@ -14,6 +14,11 @@ from keras_vanilla._checks import extra_missing
 BLOCK = 1 << 16
 
 
+def is_compressed(path: str | os.PathLike) -> bool:
+    """Whether a file's name ends in ".gz", ".xz" or ".zst"."""
+    return Path(path).suffix in _FORMATS
+
+
 @contextlib.contextmanager
 def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
     """The text of a file, decompressed if it ends in ".gz", ".xz" or ".zst".

@@ -3,11 +3,13 @@
 import hashlib
 import itertools
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 
+from keras_vanilla._checks import some_of
 from keras_vanilla.data import tfds
 from keras_vanilla.data.id_store import IdStore, encode_corpus
 from keras_vanilla.data.lines import Lines, Packing
@@ -17,8 +19,11 @@ from keras_vanilla.data.shards import (
     check_line_counts,
     names_of,
     paired_paths,
+    paths_of,
+    refuse_copies,
 )
 from keras_vanilla.data.splitting import fill_splits, shared_sentences
+from keras_vanilla.data.table import Columns, check_columns, table_rows
 from keras_vanilla.tokenizer import TokenizerProtocol
 
 
@@ -96,9 +101,10 @@ class ParallelCorpus:
             target: path of its translation, line by line; or a list of as many.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            ValueError: if there is no file, or not as many of both, the line counts of
-                two files differ, a line is not UTF-8, a compressed file is damaged, or
-                no pair is left.
+            ValueError: if there is no file, or not as many of both, source and target
+                are the same text (for a model that copies: `ParallelCorpus(lines,
+                lines)`), the line counts of two files differ, a line is not UTF-8, a
+                compressed file is damaged, or no pair is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         Example:
             corpus = ParallelCorpus.from_files("train.en", "train.fr")
@@ -112,29 +118,51 @@ class ParallelCorpus:
             after = [len(packing) for packing in packings]
             check_line_counts(*pair, *np.subtract(after, before).tolist())
         lines = (packing.lines() for packing in packings)
-        return cls(*lines, origin=names_of(paths))
+        corpus = cls(*lines, origin=names_of(paths))
+        refuse_copies(*paths[0], corpus.sources.is_same_as(corpus.targets))
+        return corpus
 
     @classmethod
-    def from_tsv(cls, path: str | os.PathLike) -> "ParallelCorpus":
-        """Reads one text file of exactly two tab-separated columns.
+    def from_table(
+        cls, path: Paths, columns: Columns | None = None
+    ) -> "ParallelCorpus":
+        """Reads two columns of one text file: a pair in each row.
+
+        A file whose name ends in ".csv" is comma-separated and quoted as Python's `csv`
+        writes it: a field with a comma, a quote or a line end is in double quotes, and
+        a quote in it is doubled. Any other file is tab-separated, without quoting: a
+        quote is a character like any other.
+
+        A pair has the number of its row's first line.
 
         Args:
-            path: path of UTF-8 text, decompressed if it ends in ".gz", ".xz" or ".zst".
+            path: path of UTF-8 text, decompressed if it ends in ".gz", ".xz" or ".zst"
+                (as "pairs.csv.gz"). Or a list of paths; line numbers continue from file
+                to file.
+            columns: the column of the source and that of its translation, each a number
+                from 1, or a name in the first row, which then is not a pair. None is
+                for a table of exactly two columns without names.
         Raises:
-            FileNotFoundError, IsADirectoryError: if the path is not a file.
-            ValueError: if a line does not have two columns or is not UTF-8, a
-                compressed file is damaged, or no pair is left.
-            ImportError: if it ends in ".zst" and Python cannot read that.
+            FileNotFoundError, IsADirectoryError: if a path is not a file.
+            ValueError: if there is no file, `columns` are not two different ones, a row
+                has too few of them, or without `columns` more than two, the first row
+                has not just one of a name, a line is not UTF-8 or has a NUL, CSV is not
+                quoted as above, a compressed file is damaged, or no pair is left.
+            ImportError: if a path ends in ".zst" and Python cannot read that.
+        Example:
+            corpus = ParallelCorpus.from_table("pairs.tsv", columns=("en", "de"))
         """
-        rows = [line.split("\t") for line in Lines.read(path)]
-        for number, row in enumerate(rows, start=1):
-            if len(row) != 2:
-                raise ValueError(
-                    f"{path}, line {number}: expected 2 tab-separated columns. "
-                    f"Received: {len(row)}"
-                )
-        sources, targets = ([row[column] for row in rows] for column in (0, 1))
-        return cls(sources, targets, origin=str(path))
+        check_columns(columns)
+        paths, numbers = paths_of(path), array("q")
+        if not paths:
+            raise ValueError("`path` must be a file, or several. Received: none")
+        packings = Packing(), Packing()
+        for number, *texts in table_rows(paths, columns):
+            numbers.append(number)
+            for packing, text in zip(packings, texts, strict=True):
+                packing.add(text.encode())
+        sides = (packing.lines() for packing in packings)
+        return cls(*sides, numbers, origin=some_of(paths, 3))
 
     @classmethod
     def from_tfds(

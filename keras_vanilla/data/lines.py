@@ -70,6 +70,11 @@ class Lines(Sequence):
         digest.update(self._offsets.tobytes())
         digest.update(self._block)
 
+    def is_same_as(self, other: "Lines") -> bool:
+        """Whether both have the same lines."""
+        same_ends = np.array_equal(self._offsets, other._offsets)
+        return same_ends and self._block == other._block
+
     def __len__(self) -> int:
         return len(self._offsets) - 1
 

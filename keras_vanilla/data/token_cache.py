@@ -14,7 +14,13 @@ from keras_vanilla.data import cache_manifest as manifests
 from keras_vanilla.data.cache_making import make_cache
 from keras_vanilla.data.id_file import ShardFile
 from keras_vanilla.data.id_store import IdStore
-from keras_vanilla.data.shards import Paths, check_line_counts, names_of, paired_paths
+from keras_vanilla.data.shards import (
+    Paths,
+    check_line_counts,
+    names_of,
+    paired_paths,
+    refuse_copies,
+)
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import OF_BATCHES, check_tokenizer
 
@@ -114,10 +120,10 @@ class TokenCache:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             FolderInUse: if another process makes a cache in the folder.
             ValueError: if a number is out of its range, there is no file, a path is a
-                pipe, there are not as many files of both, the line counts of two files
-                differ, a line is not UTF-8, a compressed file is damaged, a file
-                changes while it is read, the folder has a cache of another version, or
-                no pair is left.
+                pipe, there are not as many files of both, source and target are the
+                same text, the line counts of two files differ, a line is not UTF-8, a
+                compressed file is damaged, a file changes while it is read, the folder
+                has a cache of another version, or no pair is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         """
         check_tokenizer(tokenizer, OF_BATCHES)
@@ -237,6 +243,8 @@ def _up_to_date(folder, paths, tokenizer, max_tokens, known=()):
         paths, files[::2], files[1::2], strict=True
     ):
         check_line_counts(source, target, one["lines"], other["lines"])
+        are_one = bool(one["lines"]) and one["sha256"] == other["sha256"]
+        refuse_copies(source, target, are_one)
     if before is None:
         return files, "there is none"
     if before["max_tokens"] != max_tokens:

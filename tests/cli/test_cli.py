@@ -370,6 +370,35 @@ def test_evaluate_prints_scores_and_signature(loaded_model, files, capfd):
     assert out.count("worst, line ") == out.count("best, line ") == 3
 
 
+def test_evaluate_reads_a_table(loaded_model, files, tmp_path, capfd):
+    sides = [Path(path).read_text().splitlines() for path in files]
+    rows = "".join(f"{s}\t{t}\n" for s, t in zip(*sides, strict=True))
+    (tmp_path / "pairs.tsv").write_text(rows)
+    outputs = []
+    for corpus in (
+        ["--source", files[0], "--reference", files[1]],
+        ["--pairs", str(tmp_path / "pairs.tsv")],
+        ["--pairs", str(tmp_path / "pairs.tsv"), "--columns", "1", "2"],
+    ):
+        assert main(["evaluate", loaded_model, *corpus]) == 0
+        outputs.append(capfd.readouterr().out)
+    assert len(set(outputs)) == 1 and "(60 lines)" in outputs[0]
+
+
+def test_one_text_on_both_sides_is_refused(loaded_model, files, tmp_path, capfd):
+    sides = [files[0], files[0]]
+    for command in (
+        ["evaluate", loaded_model, "--source", sides[0], "--reference", sides[1]],
+        ["verify", loaded_model, "no.tflite", "--source", files[0], "--reference"]
+        + [files[0]],
+        ["export", loaded_model, tmp_path / "out.tflite", "--shortlist", *sides],
+        ["train", "--source", files[0], "--target", files[0], "--output"]
+        + [tmp_path / "out"],
+    ):
+        assert "must be a text and its translation" in fails(capfd, *command)
+    assert not list(tmp_path.glob("out*"))
+
+
 @pytest.mark.full
 def test_evaluate_for_a_program(loaded_model, files, trained_translator, capfd):
     command = ["evaluate", loaded_model, "--source", files[0], "--reference", files[1]]
@@ -749,7 +778,7 @@ def test_a_reference_file_of_another_length(loaded_model, files, tmp_path, capfd
 @pytest.mark.parametrize(
     "options, message",
     [
-        ((), "either --source with its translation, or --corpus"),
+        ((), "either --source with its translation, --pairs or --corpus"),
         (("--source", "x"), "--source needs the file of its translation"),
         (("--corpus", "ted"), "--corpus expects tfds: and a name"),
         (("--corpus", "tfds:x", "--target", "y"), "give no file"),

@@ -74,6 +74,43 @@ def test_pipes_are_read_into_memory_but_not_into_a_cache(tmp_path):
         os.close(reader)
 
 
+@pytest.fixture
+def table(tmp_path):
+    """A tab-separated table with names, and a CSV without."""
+    (tmp_path / "t.tsv").write_text("id\ten\tnl\n1\tone\teen\n2\ttwo\ttwee\n")
+    (tmp_path / "t.csv").write_text('1,"one, two","een, twee"\n')
+    return str(tmp_path / "t.tsv"), str(tmp_path / "t.csv")
+
+
+def test_tables_are_read_by_names_or_numbers_for_training_and_validation(
+    table, tmp_path
+):
+    words = ["--pairs", table[0], "--columns", "en", "nl"]
+    named = read(training_input(*words, "--validation-pairs", table[0]), tmp_path)
+    pairs = [("one", "een"), ("two", "twee")]
+    assert list(named.corpus) == list(named.validation) == pairs
+    words = ["--pairs", table[1], table[1], "--columns", "3", "2"]
+    numbered = read(training_input(*words), tmp_path)
+    assert list(numbered.corpus) == [("een, twee", "one, two")] * 2
+    assert numbered.validation is None
+
+
+def test_files_are_validated_on_tables_and_the_other_way_round(files, table, tmp_path):
+    words = ["--validation-pairs", table[0], "--columns", "en", "nl"]
+    assert len(read(training_input(*files, *words), tmp_path).validation) == 2
+    words = ["--pairs", table[0], "--columns", "en", "nl"]
+    sides = ["--validation-source", files[1], "--validation-target", files[4]]
+    assert len(read(training_input(*words, *sides), tmp_path).validation) == 7
+
+
+def test_one_file_on_both_sides_is_refused_in_memory_and_for_a_cache(files, tmp_path):
+    words = ["--source", *files[1:3], "--target", files[4], files[2]]
+    cache = ["--cache", str(tmp_path / "ids")]
+    for given in (training_input(*words), training_input(*words, *cache)):
+        with pytest.raises(ValueError, match="source1 and .*source1 must be a text"):
+            read(given, tmp_path)
+
+
 @pytest.mark.parametrize("separate", [False, True])
 def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separate):
     settings = {"separate_vocabularies": separate}
@@ -105,6 +142,17 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
             "--validation-source and --validation-target go together",
         ),
         (["--corpus", "tfds:any"], {"tokenizer": ["a"] * 3}, "one file or two"),
+        (["--pairs", "x", "--cache", "x"], {}, "--cache is for --source and"),
+        (["--pairs", "x", "--source", "x"], {}, "Give either --source with its"),
+        (["--pairs", "x", "--target", "x"], {}, "^--pairs has its translations: give"),
+        (["--pairs", "x", "--reverse"], {}, "swap the two files or columns"),
+        (["--corpus", "tfds:any", "--columns", "1", "2"], {}, "is for tables, such as"),
+        (
+            ["--pairs", "x", "--validation-pairs", "x", "--validation-source", "x"]
+            + ["--validation-target", "x"],
+            {},
+            "--validation-pairs has its translations: give no --validation-source",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

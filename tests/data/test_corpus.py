@@ -100,22 +100,29 @@ def test_an_index_past_the_end_is_refused():
         ParallelCorpus(["a"], ["b"]).sources[1]
 
 
-def test_tsv_has_two_columns(tmp_path):
-    corpus = ParallelCorpus.from_tsv(write(tmp_path / "t.tsv", "a\tb\n\tc\nd e\tf"))
-    assert list(corpus) == [("a", "b"), ("d e", "f")]
-    assert corpus.report == {"empty": [2]}
-
-
-@pytest.mark.parametrize("line, columns", [("alone", 1), ("a\tb\tc", 3), ("", 1)])
-def test_other_column_counts_are_refused_with_file_and_line(tmp_path, line, columns):
-    path = write(tmp_path / "t.tsv", f"a\tb\n{line}\n")
-    with pytest.raises(ValueError, match=rf"t\.tsv, line 2: .* Received: {columns}"):
-        ParallelCorpus.from_tsv(path)
-
-
 def test_unequal_line_counts_are_refused_with_both(tmp_path):
     with pytest.raises(ValueError, match="text.en and .*text.fr: 3 source lines, 2 "):
         ParallelCorpus.from_files(*files(tmp_path, "a\nb\nc\n", "d\ne\n"))
+
+
+@pytest.mark.parametrize("kind", ["path", "link", "copy"])
+def test_a_text_beside_itself_is_refused(tmp_path, kind):
+    source, target = files(tmp_path, "a\nb\n", "a\nb\n")
+    if kind == "path":
+        target = str(source)
+    elif kind == "link":
+        target = tmp_path / "link"
+        target.hardlink_to(source)
+    message = r"text.en and .* must be a text and its translation. .* learns to copy"
+    with pytest.raises(ValueError, match=message):
+        ParallelCorpus.from_files([source], [target])
+    lines = read_lines(source)
+    assert len(ParallelCorpus(lines, lines)) == 2  # where copying is what is wanted
+
+
+def test_texts_that_share_all_bytes_but_not_the_lines_are_read(tmp_path):
+    corpus = ParallelCorpus.from_files(*files(tmp_path, "a\nbc\n", "ab\nc\n"))
+    assert list(corpus) == [("a", "ab"), ("bc", "c")]
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_file_and_line(tmp_path):

@@ -34,9 +34,10 @@ def test_files_are_named_one_by_one(files):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_refused_where_text_is_read_twice(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
+    paths = [tmp_path / "pipe", tmp_path / "other-pipe"]
+    for path in paths:
+        os.mkfifo(path)
     tokenizer = Tokenizer.train(["some words"], vocabulary_size=270)
-    paths = [tmp_path / "pipe"] * 2
     for read in (
         lambda: FileLines(*paths),
         lambda: TokenCache.make(*paths, tokenizer, tmp_path / "cache"),

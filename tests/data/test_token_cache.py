@@ -588,3 +588,12 @@ def test_ids_above_65535_fit(tokenizer, files, tmp_path, monkeypatch):
     corpus = ParallelCorpus.from_files(*files)
     found = [batches_of(each, tokenizer, 20)[1] for each in (cache, corpus)]
     assert_same_batches(*found)
+
+
+def test_a_text_beside_a_copy_of_it_is_refused(files, tokenizer, tmp_path):
+    copy = tmp_path / "copy"
+    copy.write_bytes(Path(files[0][0]).read_bytes())
+    for target in (copy, files[0][0]):
+        with pytest.raises(ValueError, match="must be a text and its translation"):
+            TokenCache.make(files[0][0], target, tokenizer, tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()

@@ -28,10 +28,12 @@ PAGES = sorted(
         *CHECKOUT.glob("tests/benchmarks/*.md"),
     ]
 )
+LAYERS_GUIDE = CHECKOUT / "keras_vanilla/layers/README.md"
 LAYERS = [
     example
-    for example in re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    if "keras_vanilla.layers" in example
+    for page in (README, LAYERS_GUIDE.read_text(encoding="utf-8"))
+    for example in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    if re.search(r"\.save\(\"\w+\.keras\"\)", example)
 ]
 
 
@@ -123,7 +125,7 @@ def test_the_unknown_address_stands_in_one_place():
 @pytest.mark.full
 @pytest.mark.parametrize("index", range(len(LAYERS)))
 def test_each_layer_example_runs_as_it_stands(index, tmp_path):
-    assert len(LAYERS) >= 2
+    assert len(LAYERS) >= 3
     subprocess.run(
         [sys.executable, "-c", LAYERS[index]], check=True, cwd=tmp_path, timeout=600
     )

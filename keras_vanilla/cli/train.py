@@ -268,7 +268,7 @@ def _train(config, folder, given, allow_changed, teacher=None):
         about=given.about,
         allow_changed=allow_changed,
     )
-    say(f"{len(given.corpus):,} pairs: {run.config}")
+    say(f"{len(given.corpus):,} pairs: {run.description}")
     step = None if folder.overwrite else folder.snapshots.last_step()
     if step is not None:
         say(f"{folder.path} has a snapshot after step {step:,} to resume from")

@@ -36,6 +36,9 @@ RECIPES = (
     (float("inf"), {"tokens_per_batch": 8192, "warmup_steps": 4000, "epochs": 10}),
 )
 
+# The recipe's warm-up takes at most one of so many parts of a training.
+MOST_WARMUP = 5
+
 # A training with `quantize` only fits weights to their roundings.
 QUANTIZED = {"epochs": 5, "learning_rate": 2e-4, "patience": 2}
 
@@ -102,6 +105,9 @@ class TrainingConfig:
     | below 1,000,000 | the preset's | 4,096 | 2,000 | 15 |
     | more | the preset's | 8,192 | 4,000 | 10 |
     | "paper" | the preset's | 25,000 | 4,000 | 20 |
+
+    A warm-up that the recipe "auto" chooses takes at most a fifth of all steps, which a
+    short training would spend with a learning rate near 0.
 
     Args:
         preset: name of the Transformer's size; None means "small".
@@ -296,6 +302,19 @@ class TrainingConfig:
             del chosen["warmup_steps"]
         missing = {name for name in chosen if getattr(self, name) is None}
         return dataclasses.replace(self, **{name: chosen[name] for name in missing})
+
+    def with_short_warmup(self, total_steps: int) -> "TrainingConfig":
+        """This config with a warm-up of at most a fifth of all steps.
+
+        Its learning rate is that of `schedule.decay_after_short_warmup`.
+
+        Args:
+            total_steps: int. Number of steps of the training.
+        """
+        if self.warmup_steps is None:
+            return self
+        most = max(1, total_steps // MOST_WARMUP)
+        return dataclasses.replace(self, warmup_steps=min(self.warmup_steps, most))
 
     def longest_pair(self, model: Transformer | None = None) -> int:
         """The most tokens that a side of a pair has; longer pairs are left out.

@@ -27,8 +27,11 @@ from keras_vanilla.training.resume.identity import (
     check_changeable,
     optimizer_settings,
 )
-from keras_vanilla.training.run_folder import RunFolder
-from keras_vanilla.training.schedule import transformer_optimizer
+from keras_vanilla.training.run_folder import SHORT_WARMUP, RunFolder
+from keras_vanilla.training.schedule import (
+    decay_after_short_warmup,
+    transformer_optimizer,
+)
 from keras_vanilla.training.untrained import untrained
 from keras_vanilla.training.word_level import weights_digest
 from keras_vanilla.translation.evaluation import score
@@ -88,7 +91,12 @@ class TrainingRun:
     ):
         if translator is not None and config.quantize is not None:
             translator = translator.in_float32()  # as the files compute
+        is_open = config.recipe == "auto" and config.warmup_steps is None
         self.config = config.resolve(len(corpus), translator and translator.model)
+        has_warmup = self.config.warmup_steps is not None and optimizer is None
+        self._may_shorten_warmup = is_open and has_warmup
+        self._has_fixed_warmup = has_warmup and not is_open
+        self._decay_from = None
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
         self.teacher = teacher
@@ -96,8 +104,16 @@ class TrainingRun:
         self.about = about or About()
         self.allow_changed = check_changeable(allow_changed)
 
+    @property
+    def description(self) -> str:
+        """The numbers of this training, for a person; its steps are not counted yet."""
+        note = " (the warm-up takes at most a fifth of all steps)"
+        return f"{self.config}{note if self._may_shorten_warmup else ''}"
+
     def train(self) -> Translator:
         """Trains from the beginning or the last snapshot; the translator to use.
+
+        A warm-up that is longer than the training is reported by a warning.
 
         Raises:
             FileExistsError: if the folder holds a training with other settings.
@@ -110,6 +126,7 @@ class TrainingRun:
         resumes = self.folder.resumes(settings, self.allow_changed)
         self.translator = self._start(resumes)
         self._make_batches()
+        self._set_warmup(settings, resumes)
         self.translator = self.translator.replace(about=self._about())
         with frozen(self.translator.model, self.config.freeze):
             try:
@@ -146,7 +163,35 @@ class TrainingRun:
             config.learning_rate,
             total_steps=config.epochs * steps_per_epoch,
             cooldown_steps=config.cooldown_epochs * steps_per_epoch,
+            decay_from=self._decay_from,
         )
+
+    def _set_warmup(self, settings, resumes):
+        """Shortens the recipe's warm-up for a short training; reports any other.
+
+        A training that has begun keeps its warm-up, also with more epochs, and one of
+        an earlier version, which did not shorten it.
+        """
+        config, steps = self.config, self.config.warmup_steps
+        total_steps = config.epochs * self.batches.steps_per_epoch
+        if self._may_shorten_warmup:
+            if resumes:
+                begun = self.folder.settings().get(SHORT_WARMUP, steps)
+                short = dataclasses.replace(config, warmup_steps=begun)
+            else:
+                short = config.with_short_warmup(total_steps)
+            if short.warmup_steps < steps:
+                settings[SHORT_WARMUP] = short.warmup_steps
+                self.config = short
+                self._decay_from = decay_after_short_warmup(
+                    self.translator.model.d_model, steps, short.warmup_steps
+                )
+        elif self._has_fixed_warmup and steps > total_steps:
+            warnings.warn(
+                f"The warm-up of {steps:,} steps is longer than the training, of "
+                f"{total_steps:,} steps: its highest learning rate is never reached.",
+                stacklevel=2,
+            )
 
     def _settings(self):
         """All that decides the result, for the folder's record."""

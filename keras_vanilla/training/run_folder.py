@@ -48,6 +48,9 @@ SETTINGS_OF = {
         "weight_decay",
     ),
 }
+# The steps of a warm-up that was shortened: they follow from the other settings when a
+# training begins, and stay.
+SHORT_WARMUP = "short_warmup_steps"
 WRITTEN_WHOLE = re.compile(r"(last|best|translator)\.keras|(run|results)\.json")
 ON_WINDOWS = os.name == "nt"
 
@@ -170,7 +173,8 @@ class RunFolder:
         if record is None or record["finished"]:
             return False
         before, now = _complete(record["settings"]), _complete(settings)
-        changed = {n for n in {*before, *now} if before.get(n) != now.get(n)}
+        names = {*before, *now} - {SHORT_WARMUP}
+        changed = {n for n in names if before.get(n) != now.get(n)}
         for name in allow_changed:
             changed -= set(SETTINGS_OF.get(name, ()))
         if changed and not self.overwrite:
@@ -181,6 +185,10 @@ class RunFolder:
                 f"{_remedy(changed, allow_changed)}"
             )
         return not changed and bool(self.snapshots.paths())
+
+    def settings(self) -> dict:
+        """The settings in the record of the training that is there."""
+        return self._read()["settings"]
 
     def begin(self, settings: dict, translator: Translator) -> None:
         """Starts a training: deletes the previous one, then writes record and model.

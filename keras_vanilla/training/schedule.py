@@ -7,6 +7,7 @@ from keras_vanilla._checks import check_integer, check_number
 from keras_vanilla._types import Tensor
 
 _PAPER_STEPS = 4000
+_WIDTH_OF_SMALL = 256
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -15,17 +16,21 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
         rate = d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)
 
-    The paper counts steps from 1, Keras from 0: the first update is step 1 here.
+    The paper counts steps from 1, Keras from 0: the first update is step 1 here. A
+    shorter warm-up has a higher peak, unless there is `decay_from`: the rate then rises
+    to that of step `decay_from`, stays there until that step, and falls as before.
 
     Args:
         d_model: int. The model's width.
         warmup_steps: int. Steps until the highest rate.
+        decay_from: int. Step from which the rate falls, at least `warmup_steps`; None,
+            as in the paper, means the end of the warm-up.
     Call arguments:
         step: int scalar. Number of updates made so far.
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if an argument is below 1.
+        ValueError: if an argument is below 1, or `decay_from` below `warmup_steps`.
     Example:
         >>> schedule = TransformerSchedule(d_model=512)
         >>> round(float(schedule(3999)), 6)
@@ -34,18 +39,33 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
     Source: Vaswani et al. 2017, section 5.3.
     """
 
-    def __init__(self, d_model: int, warmup_steps: int = _PAPER_STEPS):
+    def __init__(
+        self,
+        d_model: int,
+        warmup_steps: int = _PAPER_STEPS,
+        decay_from: int | None = None,
+    ):
         super().__init__()
         self.d_model = check_integer("d_model", d_model, 1)
         self.warmup_steps = check_integer("warmup_steps", warmup_steps, 1)
+        if decay_from is not None:
+            decay_from = check_integer("decay_from", decay_from, self.warmup_steps)
+        self.decay_from = decay_from
 
     def __call__(self, step: Tensor | int) -> Tensor:
         step = ops.cast(step, "float32") + 1.0
-        rising = step * self.warmup_steps**-1.5
+        if self.decay_from is None:
+            rising = step * self.warmup_steps**-1.5
+        else:
+            share = ops.minimum(step / self.warmup_steps, 1.0)
+            rising = share * self.decay_from**-0.5
         return self.d_model**-0.5 * ops.minimum(step**-0.5, rising)
 
     def get_config(self) -> dict:
-        return {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
+        config = {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
+        if self.decay_from is not None:  # snapshots from before compare without it
+            config["decay_from"] = self.decay_from
+        return config
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -117,6 +137,7 @@ def transformer_optimizer(
     learning_rate: float | None = None,
     total_steps: int | None = None,
     cooldown_steps: int = 0,
+    decay_from: int | None = None,
 ) -> keras.optimizers.Optimizer:
     """The paper's optimizer: Adam(0.9, 0.98, 1e-9) under `TransformerSchedule`.
 
@@ -133,6 +154,7 @@ def transformer_optimizer(
         total_steps: int. Number of steps of the training, for `cooldown_steps`.
         cooldown_steps: int. Number of last steps in which the learning rate falls to 0,
             see `Cooldown`; 0 means none.
+        decay_from: int. Step from which the rate falls, see `TransformerSchedule`.
     Raises:
         ValueError: if a number is out of its range, `warmup_steps` is given beside
             `learning_rate`, or `cooldown_steps` without `total_steps`.
@@ -141,7 +163,7 @@ def transformer_optimizer(
     refuse_warmup_of_constant(learning_rate, warmup_steps)
     if learning_rate is None:
         steps = _PAPER_STEPS if warmup_steps is None else warmup_steps
-        rate = TransformerSchedule(d_model, steps)
+        rate = TransformerSchedule(d_model, steps, decay_from)
     else:
         rate = check_number("learning_rate", learning_rate, 0)
     if check_integer("cooldown_steps", cooldown_steps, 0):
@@ -156,6 +178,23 @@ def transformer_optimizer(
         weight_decay=check_number("weight_decay", weight_decay, 0) or None,
         global_clipnorm=check_number("clip_norm", clip_norm, 0) or None,
     )
+
+
+def decay_after_short_warmup(d_model: int, warmup_steps: int, short_steps: int) -> int:
+    """The `decay_from` of a warm-up that is shortened for a short training.
+
+    The paper's formula would give it a higher peak, with which a model learns nothing.
+    This one is lower than that of the whole warm-up, by the root of the share that is
+    left. Models narrower than preset small learn more with a higher one, of which a
+    wider one, which normalizes after each sublayer, may not learn to use its source.
+
+    Args:
+        d_model: int. The model's width.
+        warmup_steps: int. The steps of the whole warm-up.
+        short_steps: int. Those that are left.
+    """
+    decay_from = warmup_steps**2 / short_steps * min(1, d_model / _WIDTH_OF_SMALL)
+    return max(warmup_steps, round(decay_from))
 
 
 def refuse_warmup_of_constant(

@@ -20,6 +20,7 @@ class Run:
     """Stands for a training that is already done."""
 
     config = TrainingConfig().resolve(9)
+    description = "9 epochs"
 
     def __init__(self, *arguments, **named):
         pass

@@ -473,8 +473,8 @@ def make_in_shards_of_700(files, tokenizer, folder):
 
 def write_whole(folder, lines):
     paths = [folder / "source", folder / "target"]
-    for path in paths:
-        path.write_text("\n".join(lines))
+    for path, write in zip(paths, (str, str.upper), strict=True):
+        path.write_text("\n".join(map(write, lines)))
     return paths
 
 

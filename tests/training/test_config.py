@@ -140,6 +140,17 @@ def test_numpy_integers_and_policy_objects_become_plain_values():
     assert kinds == {int, float, str, bool, tuple, type(None)}
 
 
+@pytest.mark.parametrize(
+    "total_steps, warmup_steps",
+    [(376, 75), (4999, 999), (5000, 1000), (10**6, 1000), (3, 1)],
+)
+def test_a_short_warmup_is_at_most_a_fifth_of_all_steps(total_steps, warmup_steps):
+    config = TrainingConfig().resolve(3_000).with_short_warmup(total_steps)
+    assert config.warmup_steps == warmup_steps
+    constant = TrainingConfig(learning_rate=1e-4).resolve(3_000)
+    assert constant.with_short_warmup(total_steps) == constant
+
+
 def test_a_constant_learning_rate_has_no_warmup_steps():
     config = TrainingConfig(learning_rate=1e-4).resolve(pairs=50_000)
     assert config.warmup_steps is None and config.epochs == 20

@@ -9,6 +9,7 @@ from keras_vanilla.training import (
     TransformerSchedule,
     transformer_optimizer,
 )
+from keras_vanilla.training.schedule import decay_after_short_warmup
 
 
 def paper_rate(step, d_model, warmup_steps):
@@ -25,6 +26,33 @@ def test_rate_is_highest_at_the_end_of_the_warm_up():
     schedule = TransformerSchedule(d_model=64, warmup_steps=37)
     rates = [float(schedule(step)) for step in range(120)]
     assert int(np.argmax(rates)) + 1 == 37
+
+
+def test_a_warm_up_that_keeps_its_peak_joins_the_papers_rate():
+    """It rises to the rate of step 100 in 20 steps, and is the paper's from there."""
+    schedule = TransformerSchedule(d_model=320, warmup_steps=20, decay_from=100)
+    peak = paper_rate(100, 320, 100)
+    for step in range(1, 300):
+        rate = float(schedule(step - 1))
+        expected = (
+            min(step / 20, 1) * peak if step < 100 else paper_rate(step, 320, 100)
+        )
+        assert rate == pytest.approx(expected, rel=1e-6)
+    again = TransformerSchedule.from_config(schedule.get_config())
+    assert float(again(49)) == float(schedule(49))
+    with pytest.raises(ValueError, match="`decay_from` must be .* 20. Received: 19"):
+        TransformerSchedule(d_model=320, warmup_steps=20, decay_from=19)
+
+
+@pytest.mark.parametrize("short", [1, 70, 999, 1000])
+@pytest.mark.parametrize("d_model", [64, 256, 512])
+def test_the_peak_of_a_short_warm_up_is_lower_by_the_root_of_its_share(d_model, short):
+    """But twice as high in a quarter of the width of preset small."""
+    decay_from = decay_after_short_warmup(d_model, 1000, short)
+    peak = float(TransformerSchedule(d_model, short, decay_from)(short - 1))
+    factor = (short / 1000) ** 0.5 * (2 if d_model == 64 else 1)
+    expected = paper_rate(1000, d_model, 1000) * min(factor, 1)
+    assert peak == pytest.approx(expected, rel=1e-3)
 
 
 def test_adam_has_the_papers_constants_and_survives_its_config():

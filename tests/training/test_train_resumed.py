@@ -14,7 +14,7 @@ from stopping import Crash
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
-from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.training import Interrupted, callbacks, run, train_translator
 from keras_vanilla.training.resume import identity
@@ -163,6 +163,78 @@ def test_a_cooldown_moves_with_the_epochs_that_are_allowed(tmp_path):
     more = {"epochs": EPOCHS + 1, **cooldown}
     longer = train_more(folder, allow_changed=["epochs"], **more)
     assert_same_weights(longer, train_more(tmp_path / "whole", **more))
+
+
+OPEN_WARMUP = {"warmup_steps": None, "tokens_per_batch": 64}
+
+
+def steps_of(folder):
+    """Its warm-up steps, and those of the whole training."""
+    results = json.loads((folder / "results.json").read_text())
+    rows = (folder / "history.csv").read_text().splitlines()[1:]
+    data = batches(corpus(40, 0), Translator.load(folder / "last.keras").tokenizer, 64)
+    return results["config"]["warmup_steps"], len(rows) * data.steps_per_epoch
+
+
+def test_the_recipes_warmup_of_a_short_training_is_a_fifth_and_resumes_exactly(
+    tmp_path, recwarn
+):
+    with pytest.raises(Crash):
+        train(tmp_path / "run", stop=True, **OPEN_WARMUP)
+    resumed = train(tmp_path / "run", **OPEN_WARMUP)
+    assert_same_weights(resumed, train(tmp_path / "whole", **OPEN_WARMUP))
+    for folder in (tmp_path / "run", tmp_path / "whole"):
+        warmup_steps, all_steps = steps_of(folder)
+        assert warmup_steps == all_steps // 5 > 1
+        record = json.loads((folder / "run.json").read_text())["settings"]
+        assert record["short_warmup_steps"] == warmup_steps
+        assert record["warmup_steps"] == 1000  # the recipe's
+    assert not any("warm-up" in str(each.message) for each in recwarn)
+
+
+def test_a_training_keeps_its_short_warmup_with_more_epochs(tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(Crash):
+        train(folder, stop=True, **OPEN_WARMUP)
+    more = {"epochs": EPOCHS + 2, **OPEN_WARMUP, "allow_changed": ["epochs"]}
+    train_more(folder, **more)
+    warmup_steps, all_steps = steps_of(folder)
+    assert warmup_steps == all_steps * EPOCHS // (EPOCHS + 2) // 5 < all_steps // 5
+
+
+def test_a_training_of_an_earlier_version_keeps_its_long_warmup(tmp_path):
+    folder, long = tmp_path / "run", {**OPEN_WARMUP, "warmup_steps": 1000}
+    with pytest.raises(Crash):
+        train(folder, stop=True, **long)  # as they recorded it
+    resumed = train(folder, **OPEN_WARMUP)
+    assert_same_weights(resumed, train(tmp_path / "whole", **long))
+    assert steps_of(folder)[0] == 1000
+
+
+def test_another_warmup_than_that_of_the_snapshots_is_refused(tmp_path):
+    with pytest.raises(Crash):
+        train(tmp_path / "run", stop=True, **OPEN_WARMUP)
+    message = r"warmup_steps was \d+ and is 1000.*allow_changed=\['optimizer'\]"
+    long = {**OPEN_WARMUP, "warmup_steps": 1000}
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "run", **long)
+    train(tmp_path / "run", **long, allow_changed=["optimizer"])
+    assert steps_of(tmp_path / "run")[0] == 1000
+
+
+@pytest.mark.parametrize("settings", [{"warmup_steps": 9999}, {"recipe": "paper"}])
+def test_a_warmup_that_is_longer_than_the_training_is_reported(tmp_path, settings):
+    given = {**OPEN_WARMUP, **settings}
+    warmup = f"{settings.get('warmup_steps', 4000):,}"
+    message = rf"The warm-up of {warmup} steps is longer than .*, of [\d,]+ steps: its "
+    with pytest.warns(UserWarning, match=message):
+        train(tmp_path / "run", **given)
+    assert f"{steps_of(tmp_path / 'run')[0]:,}" == warmup  # and it is not changed
+
+
+def test_an_optimizer_of_ones_own_has_no_warmup_to_report(tmp_path, recwarn):
+    train(tmp_path / "run", **OPEN_WARMUP, optimizer=keras.optimizers.Adam(1e-3))
+    assert not any("warm-up" in str(each.message) for each in recwarn)
 
 
 def test_what_the_snapshots_refuse_is_not_recorded(stopped, tmp_path, monkeypatch):

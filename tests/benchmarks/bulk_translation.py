@@ -124,6 +124,7 @@ def survive(folder, options):
 def started(folder, model, out, workers, threads):
     command = [sys.executable, "-m", "keras_vanilla", "translate", str(model)]
     command += ["--input", str(folder / "part-*.txt"), "--output-dir", str(out)]
+    command += ["--keep-going"]
     command += ["--engine", "ray", "--workers", str(workers)]
     return subprocess.Popen([*command, "--threads", str(threads)])
 

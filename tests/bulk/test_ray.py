@@ -38,6 +38,7 @@ def started(model, sources, out):
     command = [sys.executable, "-m", "keras_vanilla", "translate", str(model)]
     command += ["--input", str(sources[0].parent / "part-*.txt")]
     command += ["--output-dir", str(out), "--engine", "ray", "--workers", "2"]
+    command += ["--keep-going"]  # a few translations have no end
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 

@@ -11,7 +11,6 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import train_translator
 
-SMALLEST = "0 to 99"
 LEAST_EXACT = 0.95  # of each kind
 SHOWN = 3  # of each kind
 SETTINGS = {
@@ -51,7 +50,7 @@ class Kind(NamedTuple):
 # "zero" is in no other number, so nobody could know it without having seen it.
 ZERO = Kind(slice(0, 1), 0, 0, 20)
 KINDS = {
-    SMALLEST: Kind(slice(1, 100), 10, 0, 20),
+    "0 to 99": Kind(slice(1, 100), 10, 0, 20),
     "100 to 999": Kind(slice(100, 1_000), 100, 100, 6),
     "1,000 to 9,999": Kind(slice(1_000, 10_000), 300, 100, 1),
     "dates": Kind(slice(10_000, None, 6), 300, 100, 1),

@@ -70,8 +70,7 @@ class Limits:
 
     def take(self, sentence: str, source: Sequence[int]) -> bool:
         """Whether a sentence with these source ids is short enough for the file."""
-        size = len(bytes(sentence, "utf-8"))
-        return size <= self.max_bytes and len(source) <= self.max_source_length
+        return self._excess(sentence, source) is None
 
     def refuse_longer(
         self, sentences: Sequence[str], sources: Sequence[Sequence[int]]
@@ -86,12 +85,15 @@ class Limits:
         """
         pairs = zip(sentences, sources, strict=True)
         for number, (sentence, source) in enumerate(pairs, start=1):
-            for size, limit, unit in (
-                (len(bytes(sentence, "utf-8")), self.max_bytes, "bytes"),
-                (len(source), self.max_source_length, "tokens"),
-            ):
-                if size > limit:
-                    raise ValueError(
-                        f"Sentence {number} has {size} {unit}, but the file takes at "
-                        f"most {limit}."
-                    )
+            if excess := self._excess(sentence, source):
+                raise ValueError(f"Sentence {number} has {excess}.")
+
+    def _excess(self, sentence, source):
+        """What a sentence has too much of, in words, or None."""
+        for size, limit, unit in (
+            (len(bytes(sentence, "utf-8")), self.max_bytes, "bytes"),
+            (len(source), self.max_source_length, "tokens"),
+        ):
+            if size > limit:
+                return f"{size} {unit}, but the file takes at most {limit}"
+        return None

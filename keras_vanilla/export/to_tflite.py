@@ -128,8 +128,9 @@ def tflite(
     decoding = DecodingConfig(
         beam_size=beam_size, length_penalty=length_penalty, no_loops=no_loops
     )
-    stated = {"name": path.stem} | translator.about.updated(About(**about)).stated()
-    stated["examples"] = _examples(translator, about, limits, form)
+    given = About(**about)
+    stated = {"name": path.stem} | translator.about.updated(given).stated()
+    stated["examples"] = _examples(translator, given.examples, limits, form)
     description = Description(
         **stated,
         form=form,
@@ -163,9 +164,8 @@ def tflite(
     plan.write()
 
 
-def _examples(translator, about, limits, form):
+def _examples(translator, given, limits, form):
     """The examples in a file: those given, or the translator's own that it takes."""
-    given = About(**about).examples
     examples = list((translator.about.examples if given is None else given) or ())
     if form not in TAKING_TEXTS:
         limits = dataclasses.replace(limits, max_bytes=math.inf)

@@ -13,8 +13,10 @@ from tiers import in_full
 
 from keras_vanilla import _atomic_write, export
 from keras_vanilla.decoding import greedy, greedy_search
+from keras_vanilla.export import to_tflite
+from keras_vanilla.export.limits import Limits
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.translation.translator import Translator
+from keras_vanilla.translation import About, Translator
 
 UNTRAINED = {"form": "ids", "check": "structure"}
 
@@ -305,6 +307,7 @@ def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypat
         ("a.tflite", {"target_prefix": ["een"]}, TypeError, "no argument 'target_pre"),
         ("a.tflite", {"no_repeat_ngram_size": 2}, TypeError, "no argument 'no_rep"),
         ("a.keras", {}, ValueError, "ends with .tflite. Received: .*a.keras"),
+        ("a.tflite", {"examples": ["two " * 200]}, ValueError, "Sentence 1 has 800 b"),
     ],
 )
 def test_wrong_arguments_are_refused(
@@ -319,3 +322,14 @@ def test_another_backend_is_refused(trained_translator, tmp_path, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow .*'torch'"):
         export.tflite(trained_translator, tmp_path / "model.tflite")
+
+
+def test_examples_of_the_translator_that_the_file_does_not_take_are_left_out(
+    trained_translator,
+):
+    about = About(examples=["two trees", "two " * 200])
+    translator = trained_translator.replace(about=about)
+    limits = Limits.of_model(translator.model, max_bytes=64)
+    kept = to_tflite._examples(translator, None, limits, "text")
+    assert kept == ["two trees"]
+    assert to_tflite._examples(trained_translator, None, limits, "text") == []

@@ -3,13 +3,15 @@
 import os
 import re
 import shutil
+import sys
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.description import read_description
-from keras_vanilla.web.connections import BoundedHandler, BoundedServer
 from keras_vanilla.web.runtime import PAGE
 
 # Not `mimetypes`, which asks the system: a wrong answer there keeps WASM from loading.
@@ -39,7 +41,7 @@ MODEL = "translator.tflite"
 OUR_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
-class PageServer(BoundedServer):
+class PageServer(ThreadingHTTPServer):
     """A server of the page and one model, or of a site; `serve_forever` runs it.
 
     It is at 127.0.0.1 only.
@@ -57,6 +59,9 @@ class PageServer(BoundedServer):
         ValueError: if the port cannot be used.
     """
 
+    # On Windows this would let two programs share a port.
+    allow_reuse_address = os.name == "posix"
+
     def __init__(self, model: PathLike, runtime: PathLike | None = None, port: int = 0):
         check_model(model)
         is_site = Path(model).is_dir()
@@ -73,6 +78,11 @@ class PageServer(BoundedServer):
     def url(self) -> str:
         """The address of the page."""
         return f"http://127.0.0.1:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignores the error of a browser that closes its connection early."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def check_model(path: PathLike) -> None:
@@ -121,7 +131,10 @@ def _files(folder, suffixes):
     return files | {url.removesuffix("index.html"): files[url] for url in indexes}
 
 
-class _Handler(BoundedHandler):
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # of lines without one: 0.9 has no headers
+
     def do_GET(self):
         self._answer(with_body=True)
 

@@ -1,6 +1,5 @@
 """The page's server: what it serves and refuses, how it starts and ends."""
 
-import contextlib
 import http.client
 import os
 import re
@@ -9,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from threading import Thread
@@ -19,7 +17,6 @@ import pytest
 from web_setting import LOCK, VERSION, make_runtime
 
 from keras_vanilla.cli import main
-from keras_vanilla.web import connections
 from keras_vanilla.web import runtime as runtime_module
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import PageServer
@@ -191,58 +188,6 @@ def raw_answer(server, request):
         connection.shutdown(socket.SHUT_WR)
         with connection.makefile("rb") as answer:
             return answer.read()
-
-
-def half_open(server, stack, count):
-    """Connections on which half a request was sent."""
-    address = ("127.0.0.1", server.server_port)
-    for _ in range(count):
-        connection = stack.enter_context(socket.create_connection(address, timeout=120))
-        connection.sendall(b"GET / HT")
-        yield connection
-
-
-def test_half_open_requests_hold_few_threads_and_keep_nobody_out(server, monkeypatch):
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 8)
-    before = threading.active_count()
-    with contextlib.ExitStack() as stack:
-        first, *_ = half_open(server, stack, 40)
-        assert ask(server, "/")[0].status == 200
-        with contextlib.suppress(ConnectionError):
-            first.recv(1000)  # it has made room for another
-        wait_until(lambda: threading.active_count() - before <= 8)
-    wait_until(lambda: threading.active_count() <= before)
-
-
-def test_a_request_that_comes_too_slowly_is_cut(server, monkeypatch):
-    monkeypatch.setattr(connections, "LONGEST_WAIT", 0.3)
-    with contextlib.ExitStack() as stack:
-        (slow,) = half_open(server, stack, 1)
-        began = time.monotonic()
-        slow.settimeout(0.1)  # a byte now and then does not help
-        while time.monotonic() - began < 20:
-            with contextlib.suppress(TimeoutError, BrokenPipeError):
-                slow.sendall(b"T")
-                if slow.recv(1) == b"":
-                    break
-        assert 0.2 < time.monotonic() - began < 10
-
-
-def test_a_connection_may_wait_between_two_requests(server, monkeypatch):
-    monkeypatch.setattr(connections, "LONGEST_WAIT", 0.5)
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
-    with contextlib.closing(connection):
-        for _ in range(4):
-            connection.request("GET", "/")
-            assert connection.getresponse().read()
-            time.sleep(0.2)
-
-
-def wait_until(is_so, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_model_is_sent_once_and_again_when_it_is_another(server, model):

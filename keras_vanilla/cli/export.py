@@ -24,7 +24,6 @@ SETTINGS = (
     "max_bytes",
     "max_source_length",
     "max_length",
-    "oldest_runtime",
     "outputs",
     "shortlist",
     "shortlist_size",
@@ -61,7 +60,6 @@ def _add_export(commands):
     add("--max-bytes", type=int, help="longest text (512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side}, in tokens (128)")
-    add("--oldest-runtime", choices=["2.13", "2.17"], help="of int8 files (2.17)")
     add(
         "--outputs",
         nargs="+",

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_vanilla._checks import first_line
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.int4_weights import with_int4_weights
-from keras_vanilla.export.older_runtimes import for_older_runtimes
+from keras_vanilla.export.older_runtimes import with_lookups_for_2_17
 from keras_vanilla.export.phone_layers import phone_layers
 from keras_vanilla.models.transformer import Transformer
 
@@ -30,10 +30,7 @@ def require_tensorflow() -> None:
 
 
 def convert(
-    module: tf.Module,
-    model: Transformer,
-    quantize: str | None = None,
-    oldest_runtime: str = "2.17",
+    module: tf.Module, model: Transformer, quantize: str | None = None
 ) -> bytes:
     """The bytes of a `.tflite` file of builtin operators.
 
@@ -41,7 +38,6 @@ def convert(
         module: tf.Module with `signatures()`, functions by name.
         model: Transformer that the module runs.
         quantize: "int8", "int4", or None for float32.
-        oldest_runtime: "2.17" or "2.13": the TensorFlow Lite that runs an int8 file.
     Raises:
         RuntimeError: if the graph needs other than builtin operators, or TensorFlow
             Lite cannot convert it for another reason.
@@ -50,7 +46,7 @@ def convert(
         # Of the converter's inputs only a SavedModel keeps the names.
         content = _convert(folder, save_graph(module, folder), quantize)
     if quantize == "int8":
-        return for_older_runtimes(content, oldest_runtime)
+        return with_lookups_for_2_17(content)
     return with_int4_weights(content) if quantize == "int4" else content
 
 

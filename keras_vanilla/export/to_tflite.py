@@ -25,7 +25,7 @@ from keras_vanilla.export.metadata.description import (
     with_description,
 )
 from keras_vanilla.export.metadata.model_card import model_card_text
-from keras_vanilla.export.older_runtimes import RUNTIMES, oldest_runtime
+from keras_vanilla.export.older_runtimes import oldest_runtime
 from keras_vanilla.export.signatures import IdsForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.export.to_saved_model import check_target
@@ -51,7 +51,6 @@ def tflite(
     sample: Sequence[str] | None = None,
     max_source_length: int | None = None,
     length_penalty: float = 0.6,
-    oldest_runtime: str = "2.17",
     outputs: Sequence[str] = (),
     shortlist: Shortlist | None = None,
     no_loops: bool = False,
@@ -94,9 +93,6 @@ def tflite(
             language; None makes some up of frequent words.
         max_source_length: int or None. Longest source, as `max_length`.
         length_penalty: float. Of beam search.
-        oldest_runtime: "2.17" or "2.13". The oldest TensorFlow Lite that runs an int8
-            file; for "2.13" its products take two or three operators instead of one.
-            A float32 file runs on 2.13.
         outputs: "alignment", "confidence" or both: what the text form says of each
             token besides, see `TextForm`.
         shortlist: Shortlist or None. Compute each step for its candidates alone, which
@@ -155,7 +151,6 @@ def tflite(
         quantize=quantize,
         check=check,
         sample=sample,
-        oldest_runtime=oldest_runtime,
         limits=limits,
         decoding=decoding,
         shortlist=shortlist,
@@ -220,7 +215,7 @@ class TfliteExport:
 
     Args:
         translator: Translator that computes in float32.
-        path, form, quantize, check, sample, oldest_runtime: as of `tflite`.
+        path, form, quantize, check, sample: as of `tflite`.
         limits: Limits.
         decoding: DecodingConfig.
         shortlist: as of `tflite`.
@@ -235,7 +230,6 @@ class TfliteExport:
     quantize: str | None
     check: str
     sample: Sequence[str] | None
-    oldest_runtime: str
     limits: Limits
     decoding: DecodingConfig
     shortlist: Shortlist | None
@@ -245,7 +239,6 @@ class TfliteExport:
         check_choice("quantize", self.quantize, QUANTIZATIONS)
         check_choice("form", self.form, tuple(FORMS))
         check_choice("check", self.check, CHECKS)
-        check_choice("oldest_runtime", self.oldest_runtime, RUNTIMES)
         require_tensorflow()
         if self.path.suffix != ".tflite":
             raise ValueError(
@@ -256,11 +249,6 @@ class TfliteExport:
                 f"A file of the form {self.form!r} leaves the search to the app and "
                 "takes no `beam_size` or `no_loops`. Received: "
                 f"{self.decoding.beam_size} and {self.decoding.no_loops}"
-            )
-        if self.quantize == "int4" and self.oldest_runtime == "2.13":
-            raise ValueError(
-                "`oldest_runtime` 2.13 is for files of int8 or float32. Received: "
-                "quantize='int4'"
             )
         check_target(self.path)
         if self.has_texts:
@@ -293,9 +281,7 @@ class TfliteExport:
         graph = FORMS[self.form](
             self.translator, self.limits, self.decoding, **settings
         )
-        content = convert(
-            graph, self.translator.model, self.quantize, self.oldest_runtime
-        )
+        content = convert(graph, self.translator.model, self.quantize)
         description = dataclasses.replace(
             self.description, oldest_runtime=oldest_runtime(content)
         )

@@ -28,7 +28,6 @@ RUNTIMES = [
 FILES = {
     "float32": {"quantize": None},
     "int8": {},
-    "int8, --oldest-runtime 2.13": {"oldest_runtime": "2.13"},
     "int4": {"quantize": "int4"},
 }
 LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}

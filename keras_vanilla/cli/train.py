@@ -203,8 +203,7 @@ def _add_devices(command):
         "--strategy",
         default="auto",
         metavar="S",
-        help="auto, single, mirrored (several GPUs), multi-worker, tpu; on JAX "
-        "also model-parallel",
+        help="auto, single, mirrored (several GPUs), multi-worker or tpu",
     )
     add(
         "--micro-batches",

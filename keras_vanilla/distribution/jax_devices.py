@@ -1,24 +1,27 @@
 """Strategies on JAX: `keras.distribution` under the names of `strategy`."""
 
 import contextlib
+import os
 
 import keras
 
-from keras_vanilla.distribution import jax_processes, keras_internals
+from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.replicas import replicas_in_force
 
+ADDRESSES = "KERAS_DISTRIBUTION_JOB_ADDRESSES"
+COUNT = "KERAS_DISTRIBUTION_NUM_PROCESSES"
+NUMBER = "KERAS_DISTRIBUTION_PROCESS_ID"
+NAMES = (ADDRESSES, COUNT, NUMBER)
 
-def distribution(
-    name: str = "auto", shards: int | None = None
-) -> contextlib.AbstractContextManager:
-    """A scope in which batches, or also the weights, are split over JAX's devices.
+
+def distribution(name: str = "auto") -> contextlib.AbstractContextManager:
+    """A scope in which batches are split over JAX's devices.
 
     | name | weights | rows of a batch |
     | --- | --- | --- |
     | "single" | on one device | on one device |
     | "mirrored" | on each device of this process | split over them |
     | "multi-worker" | on each device of all processes | split over them |
-    | "model-parallel" | each split over `shards` devices | split over the groups |
     | "tpu" | on each TPU core of this host | split over them |
 
     "auto" is "multi-worker" where the three `KERAS_DISTRIBUTION_` variables are set,
@@ -31,14 +34,12 @@ def distribution(
 
     Args:
         name: str, from the table, or "auto".
-        shards: int. For "model-parallel": number of devices that share one copy of the
-            weights; None means all of this process.
     Returns:
         Context manager of the `keras.distribution.Distribution`, or None.
     Raises:
-        ValueError: if the backend is not JAX, there is no such name, the devices or
-            the variables for it are not there, or `shards` does not fit; in the scope,
-            if weights or rows cannot be split evenly.
+        ValueError: if the backend is not JAX, there is no such name, or the devices or
+            the variables for it are not there; in the scope, if rows cannot be split
+            evenly.
     Example:
         with distribution("mirrored"):
             train = batches(corpus, tokenizer)
@@ -56,7 +57,6 @@ def distribution(
         "single": lambda: None,
         "mirrored": _mirrored,
         "multi-worker": _multi_worker,
-        "model-parallel": lambda: _model_parallel(shards),
         "tpu": _tpu,
     }
     if name not in ("auto", *makers):
@@ -64,40 +64,7 @@ def distribution(
             f"Unknown strategy {name!r}. On JAX choose one of: auto, "
             f"{', '.join(makers)}"
         )
-    if shards is not None and name != "model-parallel":
-        raise ValueError(
-            "`shards` goes with 'model-parallel' alone. Received: "
-            f"shards={shards}, name={name!r}"
-        )
     return _in_force(makers[_best() if name == "auto" else name]())
-
-
-def layout_map(
-    device_mesh: keras.distribution.DeviceMesh,
-) -> keras.distribution.LayoutMap:
-    """How a Transformer's weights are split over the axis "model" of a mesh.
-
-    Embeddings are split by vocabulary, attention by heads, feed-forward networks by
-    inner width: each device computes its part of the logits, heads and inner units,
-    and the parts are summed once after each. All other weights are on every device.
-
-    Args:
-        device_mesh: keras.distribution.DeviceMesh with an axis "model".
-    Returns:
-        keras.distribution.LayoutMap.
-    Source: Shoeybi et al. 2019, section 3.
-    """
-    layouts = keras.distribution.LayoutMap(device_mesh)
-    layouts[".*embedding/embeddings"] = ("model", None)  # (V, D)
-    layouts[".*output_projection/embeddings"] = ("model", None)  # (V, D)
-    layouts[".*attention/(query|key|value)/kernel"] = (None, "model", None)  # (D, N, H)
-    layouts[".*attention/(query|key|value)/bias"] = ("model", None)  # (N, H)
-    layouts[".*attention/attention_output/kernel"] = ("model", None, None)  # (N, H, D)
-    layouts[".*feed_forward/inner/kernel"] = (None, "model")  # (D, F)
-    layouts[".*feed_forward/inner/bias"] = ("model",)  # (F,)
-    layouts[".*feed_forward/outer/kernel"] = ("model", None)  # (F, D)
-    layouts[".*logits_bias/bias"] = ("model",)  # (V,)
-    return layouts
 
 
 def refuse_another_scope(model: keras.Model) -> None:
@@ -135,8 +102,12 @@ def _in_force(new):
         keras.distribution.set_distribution(before)
 
 
-class _EvenRows:
+class _DataParallel(keras.distribution.DataParallel):
     """Refuses rows that JAX cannot split evenly, with what to do."""
+
+    def __init__(self, devices):
+        # `batches` gives each process its own rows: Keras must not split them again
+        super().__init__(devices=devices, auto_shard_dataset=False)
 
     def get_data_layout(self, data_shape):
         here = replicas_in_force().here
@@ -149,30 +120,10 @@ class _EvenRows:
         return super().get_data_layout(data_shape)
 
 
-class _DataParallel(_EvenRows, keras.distribution.DataParallel):
-    def __init__(self, devices):
-        # `batches` gives each process its own rows: Keras must not split them again
-        super().__init__(devices=devices, auto_shard_dataset=False)
-
-
-class _ModelParallel(_EvenRows, keras.distribution.ModelParallel):
-    def get_variable_layout(self, variable):
-        layout = super().get_variable_layout(variable)
-        shards = self.device_mesh.shape[1]
-        for size, axis in zip(variable.shape, layout.axes, strict=True):
-            if axis == "model" and size % shards:
-                raise ValueError(
-                    "The vocabulary's size, `num_heads` and `d_ff` must be divisible "
-                    f"by `shards`. Received: shards={shards}, and {variable.path} of "
-                    f"shape {tuple(variable.shape)}"
-                )
-        return layout
-
-
 def _best():
     import jax
 
-    if jax_processes.are_several():
+    if _are_several_processes():
         return "multi-worker"
     if jax.default_backend() == "tpu":
         return "tpu"
@@ -181,38 +132,15 @@ def _best():
 
 
 def _mirrored():
-    return _DataParallel(_two_or_more_devices("mirrored"))
-
-
-def _model_parallel(shards):
-    if jax_processes.are_several():
-        raise ValueError(
-            "The strategy 'model-parallel' needs a single process: with several, none "
-            "could read all weights to save them. Use 'multi-worker', where every "
-            "process has all weights."
-        )
-    devices = _two_or_more_devices("model-parallel")
-    shards = len(devices) if shards is None else shards
-    if shards < 2 or len(devices) % shards:
-        raise ValueError(
-            f"`shards` must be at least 2 and divide the number of devices, "
-            f"{len(devices)}. Received: {shards}"
-        )
-    shape = (len(devices) // shards, shards)
-    mesh = keras.distribution.DeviceMesh(shape, ("batch", "model"), devices)
-    return _ModelParallel(layout_map=layout_map(mesh), auto_shard_dataset=False)
-
-
-def _two_or_more_devices(name):
     import jax
 
     devices = jax.local_devices()
     if len(devices) < 2:
         raise ValueError(
-            f"The strategy {name!r} needs two devices or more in this process; use "
+            "The strategy 'mirrored' needs two devices or more in this process; use "
             f"'single'. Received: {', '.join(map(str, devices))}"
         )
-    return devices
+    return _DataParallel(devices)
 
 
 def _tpu():
@@ -229,5 +157,54 @@ def _tpu():
 def _multi_worker():
     import jax
 
-    jax_processes.join()
+    _join_other_processes()
     return _DataParallel(jax.devices())
+
+
+def _are_several_processes():
+    """Whether several processes train together, or environment variables name them."""
+    import jax
+
+    if jax.distributed.is_initialized():
+        return jax.process_count() > 1
+    return any(os.environ.get(name) for name in NAMES) and os.environ.get(COUNT) != "1"
+
+
+def _join_other_processes():
+    """Connects to them, unless that was done before."""
+    import jax
+
+    if jax.distributed.is_initialized():
+        return
+    _check_environment()
+    try:
+        keras.distribution.initialize()
+    except RuntimeError as error:
+        if "before any JAX calls" not in str(error):
+            raise
+        raise ValueError(
+            "The strategy 'multi-worker' must be entered before JAX computes anything: "
+            "before models and tensors."
+        ) from error
+
+
+def _check_environment():
+    if missing := [name for name in NAMES if not os.environ.get(name)]:
+        raise ValueError(
+            "The strategy 'multi-worker' on JAX needs the environment variables "
+            f"{', '.join(NAMES)}; with one process use 'mirrored' or 'single'. "
+            f"Received: no {', '.join(missing)}"
+        )
+    addresses, count, number = (os.environ[name] for name in NAMES)
+    numbers = count.isdecimal() and number.isdecimal()
+    if not (numbers and 0 <= int(number) < int(count) and int(count) > 1):
+        raise ValueError(
+            f"{COUNT} must be at least 2 and {NUMBER} from 0 to one less. "
+            f"Received: {count!r} and {number!r}"
+        )
+    for address in addresses.split(","):
+        if not address.rpartition(":")[2].isdecimal():
+            raise ValueError(
+                f"{ADDRESSES} must be host:port, of process 0 or of all with commas "
+                f"between. Received: {address!r}"
+            )

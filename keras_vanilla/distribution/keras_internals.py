@@ -15,19 +15,6 @@ import keras
 
 KNOWN_VERSIONS = ("3.14", "3.15", "3.16")
 
-# What `keras.callbacks.ModelCheckpoint` keeps from one batch to the next.
-STATE_OF_MODEL_CHECKPOINT = (
-    "best",
-    "_batches_seen_since_last_saving",
-    "_last_batch_seen",
-)
-
-# What `keras.callbacks.SwapEMAWeights` keeps: where the averages are.
-STATE_OF_SWAP_EMA_WEIGHTS = ("_ema_weights_in_model",)
-
-# What `keras.callbacks.TensorBoard` counts batches with.
-STATE_OF_TENSORBOARD = ("_global_train_batch", "_global_test_batch")
-
 
 def require_known_keras() -> None:
     """Refuses a version of Keras whose private names were not looked at.
@@ -81,30 +68,12 @@ def private_names() -> list:
     ]
 
 
-def build_on_replicas(model: keras.Model, batch: Any) -> None:
-    """Makes the variables that TensorFlow would make in the first step.
-
-    `Trainer._symbolic_build`, of the metrics, the loss and the optimizer.
-
-    Args:
-        model: compiled keras.Model, on several replicas.
-        batch: of its data.
-    """
-    require_known_keras()
-    model._symbolic_build(data_batch=batch)
-
-
 def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
     """Says whether a metric gets better "up" or "down" (`Metric._direction`).
 
     Without it, callbacks that monitor the metric by its name alone fail after an epoch.
     """
     metric._direction = direction
-
-
-def set_initial_epoch(model: keras.Model, epoch: int | None) -> None:
-    """The epoch at which the running `fit` begins (`Trainer._initial_epoch`)."""
-    model._initial_epoch = epoch
 
 
 @contextlib.contextmanager
@@ -126,11 +95,6 @@ def deterministic_operations() -> Iterator[None]:
     finally:
         if not before:
             config.disable_op_determinism()
-
-
-def model_of(callback: keras.callbacks.Callback) -> keras.Model | None:
-    """The model that `fit` has given a callback (`Callback._model`), or None."""
-    return getattr(callback, "_model", None)
 
 
 def layout_of(variable: keras.Variable) -> Any:

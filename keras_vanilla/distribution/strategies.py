@@ -31,8 +31,8 @@ def strategy(name: str = "auto") -> contextlib.AbstractContextManager:
     a value per example: with one that returns a scalar, gradients are too large by a
     factor of the number of devices, without an error.
 
-    On JAX the strategies are those of `jax_devices.distribution`, which also has
-    "model-parallel". PyTorch has "single" only.
+    On JAX the strategies are those of `jax_devices.distribution`. PyTorch has "single"
+    only.
 
     "tpu" is written to TensorFlow's rules but has never been run. It needs batches of
     one shape, as `batches` makes them inside its scope.

@@ -146,7 +146,7 @@ def _takes_probabilities(loss):
 
 
 def _flat(callbacks) -> Iterator[keras.callbacks.Callback]:
-    """Each callback, also those that a list of callbacks such as `ExactResume` has."""
+    """Each callback, also those that a `CallbackList` has."""
     for each in keras.tree.flatten(callbacks):
         yield each
         yield from _flat(getattr(each, "callbacks", []))

@@ -293,11 +293,7 @@ class Transformer(CheckedArguments, keras.Model):
             refuse_probabilities(self.loss)
             refuse_fixed_learning_rate(callbacks, self.optimizer)
             warn_of_many_shapes(x, self.jit_compile)
-        with contextlib.ExitStack() as stack:
-            for callback in keras.tree.flatten(callbacks):
-                if hasattr(callback, "during_fit"):  # `ExactResume`
-                    stack.enter_context(callback.during_fit(x))
-            stack.enter_context(steps.replica_overrides(self))
+        with steps.replica_overrides(self):
             return super().fit(**given)
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:

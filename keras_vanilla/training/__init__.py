@@ -16,7 +16,7 @@ from keras_vanilla.training.word_level import WordLevelCrossentropy
 
 _LAZY = {
     "AverageCheckpoints": "callbacks",
-    "Diverged": "resume.diverged",
+    "Diverged": "resume.exact_resume",
     "ExactResume": "resume.exact_resume",
     "Interrupted": "run",
     "TrainingConfig": "config",

@@ -14,7 +14,7 @@ from keras_vanilla._checks import check_integer
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.progress import TrainingProgress
-from keras_vanilla.training.resume.separate_arrays import SeparateArrays
+from keras_vanilla.training.resume.snapshots import SeparateArrays
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Collection, Iterable
 
 import keras
+import numpy as np
 
 from keras_vanilla._about import About, short_sentences
 from keras_vanilla._atomic_write import atomic_write_text
@@ -99,6 +100,7 @@ class TrainingRun:
         self._decay_from = None
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
+        self._is_given = translator is not None
         self.teacher = teacher
         self.callbacks, self.optimizer = tuple(callbacks), optimizer
         self.about = about or About()
@@ -272,24 +274,24 @@ class TrainingRun:
         callbacks, allowed = TrainingCallbacks(self), self.allow_changed
         if self.config.cooldown_epochs and "epochs" in allowed:
             allowed |= {"optimizer"}  # whose schedule has another end
-        resume = ExactResume(
-            self.folder.snapshots.folder,
-            self.batches,
-            callbacks.in_order(),
-            allow_changed=allowed,
-        )
         # After the snapshots have accepted them.
         record = keras.callbacks.LambdaCallback(
             on_train_begin=lambda logs: self.folder.resume(settings)
         )
+        resume = ExactResume(
+            self.folder.snapshots.folder,
+            [record, *callbacks.in_order()],
+            allow_changed=allowed,
+        )
         keras.utils.set_random_seed(self.config.seed)
+        if self._is_given:
+            _seed_dropout(self.translator.model, self.config.seed)
         try:
-            history = self.translator.model.fit(
+            history = resume.fit(
+                self.translator.model,
                 self.batches,
                 epochs=self.config.epochs,
                 validation_data=self.validation_batches,
-                shuffle=False,  # `batches` has shuffled
-                callbacks=[resume, record],
                 verbose=0,
             ).history
             return self._choose(callbacks, history)
@@ -339,6 +341,14 @@ class TrainingRun:
             )
         self.translator.save(self.folder.last_path)
         return Interrupted(self.folder.last_path)
+
+
+def _seed_dropout(model, seed):
+    """Seeds the dropout of a loaded model, which drew its seeds when it was loaded."""
+    draw = np.random.default_rng(seed)
+    for variable in model.non_trainable_variables:
+        if variable.name == "seed_generator_state":
+            variable.assign(np.array([draw.integers(2**32), 0], variable.dtype))
 
 
 def _digest(translator):

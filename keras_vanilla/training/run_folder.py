@@ -18,7 +18,7 @@ from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.resume.identity import differences
 from keras_vanilla.training.resume.snapshots import FILES as SNAPSHOT_FILES
-from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla.training.resume.snapshots import Snapshots, folder_is_gone
 from keras_vanilla.translation.translator import Translator
 
 RECORD = "run.json"
@@ -70,7 +70,8 @@ class RunFolder:
         FileExistsError: on entering, if the folder is refused, also if its training is
             of an earlier version.
         FolderInUse: on entering, if another process trains there.
-        OSError: on entering, if it cannot be written.
+        OSError: on entering, if it cannot be written; on leaving, if an error of the
+            disk comes from the folder having been renamed or removed.
         ValueError: on entering, if its record is damaged.
     """
 
@@ -92,15 +93,16 @@ class RunFolder:
                     stack.callback(self._remove_if_unused, new)
                 self._refuse_other_contents()  # another process may have been faster
                 remove_unfinished(self.path, WRITTEN_WHOLE)
-                stack.callback(self.snapshots.release)
             else:
                 temporary = stack.enter_context(tempfile.TemporaryDirectory())
                 self.output = Path(temporary)
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, kind, error, traceback):
         self._stack.close()
+        if isinstance(error, OSError) and not self.path.is_dir():
+            raise folder_is_gone(self.path) from error
 
     @property
     def last_path(self) -> Path:

@@ -38,7 +38,8 @@ def test_a_snapshot_is_announced_unless_it_may_be_overwritten(
         corpus=[], validation=None, tokenizer=None, translator=None, about=About()
     )
     folder = RunFolder(tmp_path, overwrite)
-    folder.snapshots.save(4, {})
+    with folder.snapshots.writing():
+        folder.snapshots.save(4, {})
     folder.results_path.write_text("{}")
     _train(None, folder, given, allow_changed=[])
     said = "has a snapshot after step 4" in capfd.readouterr().err

@@ -20,8 +20,7 @@ from keras_vanilla.distribution.jax_devices import distribution
 pytestmark = pytest.mark.full
 
 HERE = Path(__file__).parents[1] / "support"
-IN_ONE = ("single", "mirrored", "model-parallel")
-IN_ONE += ("mirrored+per-replica-mean", "single+dropout")
+IN_ONE = ("single", "mirrored", "mirrored+per-replica-mean", "single+dropout")
 IN_TWO = ("multi-worker", "multi-worker+dropout")
 DEADLINE = 900  # seconds; far more than it takes
 
@@ -99,9 +98,7 @@ def difference(run, reference):
     return max(np.abs(run[name] - reference[name]).max() for name in names) / moved
 
 
-@pytest.mark.parametrize(
-    "name", ["mirrored-0", "model-parallel-0", "multi-worker-0", "multi-worker-1"]
-)
+@pytest.mark.parametrize("name", ["mirrored-0", "multi-worker-0", "multi-worker-1"])
 def test_fifty_steps_end_where_one_device_ends(name, runs):
     run, reference = runs[0][name], runs[0]["single-0"]
     assert difference(run, reference) < 1e-3
@@ -137,7 +134,7 @@ def test_the_weights_of_both_processes_are_masks_of_uneven_halves(runs):
     assert np.abs(totals[0] - totals[1]).max() > 0.1  # the halves' tokens differ
 
 
-@pytest.mark.parametrize("name", ["mirrored", "model-parallel", "multi-worker"])
+@pytest.mark.parametrize("name", ["mirrored", "multi-worker"])
 def test_what_process_0_saves_is_the_whole_model(name, runs):
     found, folder = runs
     model = keras.models.load_model(folder / f"{name}.keras", compile=False)

@@ -13,7 +13,7 @@ from models import inputs, make_model
 from tiers import in_full
 
 from keras_vanilla.distribution import keras_internals, strategy
-from keras_vanilla.training import ExactResume, SmoothedCrossentropy
+from keras_vanilla.training import SmoothedCrossentropy
 
 VERSION = ".".join(keras.__version__.split(".")[:2])
 DIGESTS = {
@@ -58,22 +58,6 @@ def test_keras_is_the_one_this_was_written_for(function):
         "keras_vanilla/distribution/keras_internals.py, run test_strategies.py and "
         "test_multi_worker.py, and then put the new digest here."
     )
-
-
-def test_callbacks_have_the_private_names_that_a_resume_reads(tmp_path):
-    checkpoint = keras.callbacks.ModelCheckpoint(tmp_path / "model.keras")
-    swap = keras.callbacks.SwapEMAWeights()
-    board = keras.callbacks.TensorBoard(tmp_path)
-    for callback, names in (
-        (checkpoint, keras_internals.STATE_OF_MODEL_CHECKPOINT),
-        (swap, keras_internals.STATE_OF_SWAP_EMA_WEIGHTS),
-        (board, keras_internals.STATE_OF_TENSORBOARD),
-    ):
-        assert all(hasattr(callback, name) for name in names)
-    model = keras.Sequential()
-    checkpoint.set_model(model)
-    assert keras_internals.model_of(checkpoint) is model
-    assert keras_internals.model_of(keras.callbacks.CallbackList()) is None
 
 
 def test_operations_are_deterministic_only_while_asked():
@@ -129,8 +113,6 @@ def test_another_keras_is_refused(version, monkeypatch):
     with pytest.raises(RuntimeError, match=message):
         with keras_internals.gradients_already_summed(keras.optimizers.SGD()):
             pass
-    with pytest.raises(RuntimeError, match=message):
-        keras_internals.build_on_replicas(keras.Sequential(), None)
 
 
 @pytest.mark.parametrize("version", ["3.14.0", "3.16.0.dev2026102704"])
@@ -150,15 +132,14 @@ def test_both_names_of_the_trainer_are_known(name, monkeypatch):
     assert keras_internals.trainer_of_every_backend() in keras.Model.__mro__
 
 
-def test_training_on_one_device_works_on_every_keras(monkeypatch, tmp_path):
+def test_training_on_one_device_works_on_every_keras(monkeypatch):
     monkeypatch.setattr(keras, "__version__", "3.99.0")
     model = make_model(num_encoder_layers=1, num_decoder_layers=1)
     optimizer = keras.optimizers.Adam(global_clipnorm=1.0)
     model.compile(optimizer, SmoothedCrossentropy(), micro_batches=2)
     feed = inputs()
     data = tf.data.Dataset.from_tensors((feed, feed["target_ids"]))
-    resume = ExactResume(tmp_path, data)
-    model.fit(data, callbacks=[resume], shuffle=False, verbose=0)
+    model.fit(data, verbose=0)
     assert optimizer.iterations == 1
 
 

@@ -101,10 +101,12 @@ def test_a_callback_cannot_set_the_rate_of_a_schedule(
 ):
     callback = make()
     model = compiled(transformer_optimizer(10))
-    given = [ExactResume(tmp_path / "run", data, [callback])] if inside else [callback]
     message = f"{type(callback).__name__} sets the learning rate, which .*a schedule"
     with pytest.raises(ValueError, match=message):
-        model.fit(data, callbacks=given)
+        if inside:
+            ExactResume(tmp_path / "run", [callback]).fit(model, data)
+        else:
+            model.fit(data, callbacks=[callback])
     assert int(model.optimizer.iterations) == 0 and not (tmp_path / "run").exists()
 
 

@@ -1,7 +1,5 @@
 """What holds in one process with four JAX devices; `test_jax_devices` runs it."""
 
-import math
-
 import jax
 import keras
 import numpy as np
@@ -11,7 +9,7 @@ from models import inputs, make_model
 from keras_vanilla.distribution import jax_devices
 from keras_vanilla.distribution.jax_devices import distribution
 from keras_vanilla.distribution.replicas import Replicas, replicas_in_force
-from keras_vanilla.training import SmoothedCrossentropy, transformer_optimizer
+from keras_vanilla.training import SmoothedCrossentropy
 
 EVEN = {"source_vocabulary_size": 38, "num_heads": 2, "d_model": 10, "d_ff": 14}
 EVEN |= {"num_encoder_layers": 1, "num_decoder_layers": 1}
@@ -30,17 +28,10 @@ def fit(model, rows=4, sizes=(5, 3, 7, 2), scale=1.0):
 
 
 @pytest.mark.parametrize(
-    ("name", "shards", "replicas"),
-    [
-        ("single", None, 1),
-        ("auto", None, 1),
-        ("mirrored", None, 4),
-        ("model-parallel", None, 1),
-        ("model-parallel", 2, 2),
-    ],
+    ("name", "replicas"), [("single", 1), ("auto", 1), ("mirrored", 4)]
 )
-def test_batches_are_told_how_many_share_them(name, shards, replicas):
-    with distribution(name, shards):
+def test_batches_are_told_how_many_share_them(name, replicas):
+    with distribution(name):
         assert replicas_in_force() == Replicas(replicas, 0, replicas)
     assert keras.distribution.distribution() is None
 
@@ -89,32 +80,6 @@ def test_a_tpu_host_shares_batches_over_its_cores(monkeypatch):
         assert replicas_in_force() == Replicas(4, 0, 4)
 
 
-def test_two_shards_hold_half_of_each_matrix_and_of_its_adam():
-    with distribution("model-parallel", shards=2):
-        model = make_model(**EVEN, output_bias=True, share_embeddings=False)
-        model.compile(transformer_optimizer(10), SmoothedCrossentropy())
-        model.optimizer.build(model.trainable_variables)
-    matrices = [
-        variable
-        for variable in (*model.trainable_variables, *model.optimizer.variables)
-        if len(variable.shape) > 1
-    ]
-    for variable in matrices:
-        held = variable.value.sharding.shard_shape(variable.value.shape)
-        assert 2 * math.prod(held) == math.prod(variable.shape), variable.path
-    slots = len(matrices) / sum(len(w.shape) > 1 for w in model.trainable_variables)
-    assert slots == 3  # the weight itself and Adam's two means of it
-
-
-def test_split_weights_are_saved_whole(tmp_path):
-    with distribution("model-parallel", shards=2):
-        model = make_model(**EVEN)
-        model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    for ours, theirs in zip(make_model(**EVEN).weights, loaded.weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 def test_rows_that_cannot_be_split_evenly_are_refused():
     with distribution("mirrored"):
         model = make_model()
@@ -123,36 +88,10 @@ def test_rows_that_cannot_be_split_evenly_are_refused():
             fit(model, rows=3)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "path"),
-    [
-        ({"source_vocabulary_size": 37}, "embedding/embeddings of shape .37, 10"),
-        ({"num_heads": 5}, "query/kernel of shape .10, 5, 2"),
-        ({"d_ff": 7}, "inner/kernel of shape .10, 7"),
-    ],
-)
-def test_weights_that_cannot_be_split_evenly_are_refused(sizes, path):
-    with distribution("model-parallel", shards=2):
-        with pytest.raises(ValueError, match=f"by `shards`.* shards=2, and .*{path}"):
-            make_model(**{**EVEN, **sizes})
-
-
-@pytest.mark.parametrize("shards", [0, 1, 3])
-def test_shards_that_do_not_fit_the_devices_are_refused(shards):
-    with pytest.raises(ValueError, match=f"number of devices, 4. Received: {shards}"):
-        distribution("model-parallel", shards=shards)
-
-
-def test_shards_of_anything_else_are_refused():
-    with pytest.raises(ValueError, match="alone. Received: shards=2, name='mirrored'"):
-        distribution("mirrored", shards=2)
-
-
-@pytest.mark.parametrize("name", ["mirrored", "model-parallel"])
-def test_one_device_is_refused_where_two_are_needed(name, monkeypatch):
+def test_one_device_is_refused_where_two_are_needed(monkeypatch):
     monkeypatch.setattr(jax, "local_devices", lambda: ["cpu:0"])
-    with pytest.raises(ValueError, match=f"'{name}' needs two .* Received: cpu:0"):
-        distribution(name)
+    with pytest.raises(ValueError, match="'mirrored' needs two .* Received: cpu:0"):
+        distribution("mirrored")
 
 
 def test_no_tpu_is_refused():
@@ -163,12 +102,6 @@ def test_no_tpu_is_refused():
 def test_an_unknown_name_is_refused_with_the_choices():
     with pytest.raises(ValueError, match="'horovod'. .*: auto, single, .*tpu"):
         distribution("horovod")
-
-
-def test_split_weights_in_several_processes_are_refused(monkeypatch):
-    monkeypatch.setenv(PROCESSES, "2")
-    with pytest.raises(ValueError, match="a single process.* Use 'multi-worker'"):
-        distribution("model-parallel")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
     python killed_training.py FOLDER [plain|whole] [step|later|bytes|replace N]
 
-"plain" is `model.fit` with `ExactResume`, "whole" is `train_translator` with validation
+"plain" is `ExactResume`, "whole" is `train_translator` with validation
 and BLEU. The last two choose the instant of SIGKILL, from step N of the whole training
 on: at that step, up to a second later, half-way through the bytes of the next file in
 the folder of snapshots, or before that file gets its name. At its end the program
@@ -35,7 +35,7 @@ from keras_vanilla.training import (  # noqa: E402
     new_translator,
     train_translator,
 )
-from keras_vanilla.training.resume import snapshot_writer  # noqa: E402
+from keras_vanilla.training.resume import exact_resume  # noqa: E402
 
 
 def die():
@@ -103,7 +103,7 @@ def corpus(count, seed):
 
 
 def plain(folder, kill, epochs=3):
-    """`fit` in a notebook: 3 epochs of some ten steps, a snapshot every third step."""
+    """`ExactResume` alone: 3 epochs of some ten steps, a snapshot every third step."""
     pairs = corpus(200, 0)
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     translator = new_translator(pairs, preset="tiny", vocabulary_size=320, **layers)
@@ -120,14 +120,8 @@ def plain(folder, kill, epochs=3):
         ),
         kill,
     ]
-    exact = ExactResume(folder / "snapshots", train, others, every=3)
-    history = model.fit(
-        train,
-        epochs=epochs,
-        callbacks=[exact],
-        shuffle=False,
-        verbose=0,
-    )
+    exact = ExactResume(folder / "snapshots", others, every=3)
+    history = exact.fit(model, train, epochs, verbose=0)
     return {
         "steps": int(model.optimizer.iterations),
         "weights": digest(model.get_weights()),
@@ -141,7 +135,7 @@ def plain(folder, kill, epochs=3):
 
 def whole(folder, kill, epochs=40):
     """`train_translator`, of about a minute."""
-    snapshot_writer.SECONDS_BETWEEN = 0.2
+    exact_resume.SECONDS_BETWEEN = 0.2
     pairs, validation = corpus(600, 0), corpus(20, 1)
     translator = train_translator(
         pairs,

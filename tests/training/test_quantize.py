@@ -6,6 +6,7 @@ import json
 import keras
 import numpy as np
 import pytest
+from small_fit import Stop
 from stopping import AfterBatches, Crash
 from word_reversal import dutch, english_sentences
 
@@ -115,15 +116,13 @@ def test_it_computes_in_float32_with_the_rate_of_an_optimizer(
 
 
 def test_fit_resumes_with_the_same_roundings_alone(start, tmp_path):
-    def fit(quantize, crash=None):
+    def fit(quantize, crash=0):
         translator = start.copy()
         data = batches(PAIRS, translator.tokenizer, tokens_per_batch=512)
         compile_for_training(translator.model, learning_rate=1e-3, quantize=quantize)
         keras.utils.set_random_seed(0)
-        resume = ExactResume(tmp_path / "run", data, every=1)
-        crashes = [AfterBatches(crash)] if crash else []
-        translator.model.fit(data, epochs=2, callbacks=[resume, *crashes], verbose=0)
-        return translator
+        resume = ExactResume(tmp_path / "run", [Stop(crash)], every=1)
+        resume.fit(translator.model, data, epochs=2, verbose=0)
 
     with pytest.raises(Crash):
         fit("int8", crash=3)

@@ -11,7 +11,7 @@ import pytest
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
 from keras_vanilla.training import run_folder
-from keras_vanilla.training.resume.separate_arrays import SeparateArrays
+from keras_vanilla.training.resume.snapshots import SeparateArrays
 from keras_vanilla.training.run_folder import RunFolder
 
 WRONG_TYPE = '{"finished": false, "settings": [], "files": []}'
@@ -30,7 +30,8 @@ def begun(path, settings=SETTINGS, step=4):
     with RunFolder(path) as folder:
         assert not folder.resumes(settings)
         folder.begin(settings, Model())
-        folder.snapshots.save(step, {})
+        with folder.snapshots.writing():
+            folder.snapshots.save(step, {})
 
 
 def finished(path):
@@ -73,7 +74,7 @@ def test_a_setting_that_a_record_does_not_have_yet_was_its_default(tmp_path):
 def test_a_training_killed_before_its_first_snapshot_begins_again(tmp_path):
     begun(tmp_path)
     with RunFolder(tmp_path) as folder:
-        folder.snapshots.drop()
+        shutil.rmtree(folder.snapshots.folder)
         assert not folder.resumes(SETTINGS)
 
 
@@ -232,9 +233,8 @@ def test_a_lost_translator_is_replaced_by_the_next_one(tmp_path, trained_file, l
 def test_a_finished_run_leaves_nothing_of_its_snapshots(tmp_path):
     begun(tmp_path)
     with RunFolder(tmp_path) as folder:
-        folder.snapshots.save(9, {"kept": SeparateArrays([np.zeros(3)])})
-        folder.snapshots.hold()
-        folder.snapshots.release()
+        with folder.snapshots.writing():
+            folder.snapshots.save(9, {"kept": SeparateArrays([np.zeros(3)])})
         folder.finish()
     assert not (tmp_path / "snapshots").exists()
 

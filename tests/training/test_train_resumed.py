@@ -285,3 +285,43 @@ def train_more(folder, epochs, **settings):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{__name__}.EPOCHS", epochs)
         return train(folder, **settings)
+
+
+def test_a_folder_that_is_renamed_meanwhile_is_named_and_not_made_again(
+    whole, tmp_path, monkeypatch
+):
+    path, other = tmp_path / "run", tmp_path / "other"
+
+    class Rename(Stop):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                path.rename(other)
+
+    Rename.__name__ = Stop.__name__  # a resumed training has the same callbacks
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{__name__}.Stop", Rename)
+        with pytest.raises(FileNotFoundError, match=r"run is gone: .* Rename it back"):
+            train(path)
+    assert not path.exists()
+    other.rename(path)
+    assert_same_weights(train(path), whole)
+
+
+@pytest.mark.parametrize("quantize", [None, "int8"])
+def test_a_loaded_translator_trains_to_the_same_end_again(whole, tmp_path, quantize):
+    file = tmp_path / "start.keras"
+    whole.save(file)
+
+    def further(folder, stop=False):
+        keras.utils.set_random_seed(len(folder))  # what it draws when it is loaded
+        translator = Translator.load(file)
+        sizes = dict.fromkeys(["preset", "vocabulary_size"])
+        settings = {**sizes, "quantize": quantize, "dropout": None}
+        return train(tmp_path / folder, stop, translator=translator, **settings)
+
+    first = further("a")
+    with pytest.raises(Crash):
+        further("other", stop=True)
+    assert_same_weights(further("other"), first)
+    changed = zip(first.model.get_weights(), whole.model.get_weights(), strict=True)
+    assert any(not np.array_equal(one, other) for one, other in changed)

@@ -8,10 +8,9 @@ from pathlib import Path
 import keras
 
 from keras_vanilla._atomic_write import sync_file
-from keras_vanilla.distribution import keras_internals
 
-# What Keras's own callbacks keep from one batch or epoch to the next.
-_OF_KERAS = {
+# What Keras's callbacks keep in public attributes from one epoch to the next.
+_STATE = {
     keras.callbacks.EarlyStopping: (
         "wait",
         "best",
@@ -19,13 +18,11 @@ _OF_KERAS = {
         "best_weights",
         "stopped_epoch",
     ),
-    keras.callbacks.ModelCheckpoint: keras_internals.STATE_OF_MODEL_CHECKPOINT,
+    keras.callbacks.ModelCheckpoint: ("best",),
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
-    keras.callbacks.SwapEMAWeights: keras_internals.STATE_OF_SWAP_EMA_WEIGHTS,
-    keras.callbacks.TensorBoard: keras_internals.STATE_OF_TENSORBOARD,
 }
 
-# Keras's callbacks that need nothing from the epochs before.
+# Those that need nothing from the epochs before.
 _STATELESS = (
     keras.callbacks.CSVLogger,  # see `get_state`
     keras.callbacks.History,
@@ -33,14 +30,16 @@ _STATELESS = (
     keras.callbacks.LearningRateScheduler,
     keras.callbacks.ProgbarLogger,
     keras.callbacks.RemoteMonitor,
+    keras.callbacks.TensorBoard,
     keras.callbacks.TerminateOnNaN,
 )
 
-# Keras's callbacks that cannot be part of an exact resume, and what to do instead; by
-# name, because not every version of Keras has all of them.
+# Those that cannot be part of an exact resume, and what to do instead; by name, because
+# not every version of Keras has all of them.
 _REFUSED = {
     "BackupAndRestore": "`ExactResume` does its work",
     "OrbaxCheckpoint": "use `ModelCheckpoint`",
+    "SwapEMAWeights": "use `AverageCheckpoints`",
     "CallbackList": "give the callbacks in it",
 }
 
@@ -57,14 +56,15 @@ def refuse_unsupported(callbacks: list[keras.callbacks.Callback]) -> None:
                 raise ValueError(
                     f"`ExactResume` cannot resume a {type(each).__name__}: {remedy}."
                 )
+        for name in ("save_freq", "update_freq"):  # they count batches in private
+            if getattr(each, name, "epoch") != "epoch" and type(each) in _COUNTING:
+                raise ValueError(
+                    f"`ExactResume` cannot resume a {type(each).__name__} unless "
+                    f"`{name}` is 'epoch'. Received: {name}={getattr(each, name)!r}"
+                )
 
 
-def cannot_train_on(callbacks: list[keras.callbacks.Callback]) -> str | None:
-    """Why a finished training cannot train more epochs exactly; None if it can."""
-    for each in callbacks:
-        if isinstance(each, keras.callbacks.SwapEMAWeights) and each.swap_on_epoch:
-            return "SwapEMAWeights(swap_on_epoch=True) has replaced its last weights"
-    return None
+_COUNTING = (keras.callbacks.ModelCheckpoint, keras.callbacks.TensorBoard)
 
 
 def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
@@ -74,7 +74,7 @@ def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
         type(each).__name__
         for each in callbacks
         if not hasattr(each, "get_state")
-        and not isinstance(each, (*_OF_KERAS, *_STATELESS))
+        and not isinstance(each, (*_STATE, *_STATELESS))
         and set(vars(each)) - plain
     ]
     if names:
@@ -98,7 +98,7 @@ def get_state(callback: keras.callbacks.Callback) -> dict:
         return {"size": _size_on_disk(callback)}
     return {
         name: copy.deepcopy(getattr(callback, name))
-        for kind, names in _OF_KERAS.items()
+        for kind, names in _STATE.items()
         if isinstance(callback, kind)
         for name in names
     }

@@ -2,73 +2,87 @@
 
 import contextlib
 import copy
-import sys
-from collections.abc import Collection, Iterable, Iterator
+import itertools
+import time
+import warnings
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_integer, some_of
 from keras_vanilla._types import PathLike
+from keras_vanilla.data.batching import Batches
 from keras_vanilla.distribution import keras_internals
-from keras_vanilla.training.resume import (
-    callback_state,
-    last_snapshot,
-    model_state,
-)
-from keras_vanilla.training.resume.diverged import Diverged
+from keras_vanilla.distribution.agreement import mean_over_processes
+from keras_vanilla.distribution.replicas import replicas_in_force
+from keras_vanilla.models.fit_arguments import refuse_fixed_learning_rate
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.training.resume import callback_state
 from keras_vanilla.training.resume.identity import (
     check_changeable,
     identity_of,
     learning_rates,
+    refuse_other_training,
 )
-from keras_vanilla.training.resume.rewindable_data import RewindableData
-from keras_vanilla.training.resume.running_fit import RunningFit
-from keras_vanilla.training.resume.skipped_batches import SkippedBatches
-from keras_vanilla.training.resume.snapshot_writer import SnapshotWriter
 from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.training.resume.stop_signals import StopSignals
 
+SECONDS_BETWEEN = 300
+STEPS_BETWEEN = 500  # of several processes, whose clocks do not agree
 
-class ExactResume(keras.callbacks.CallbackList):
-    """Takes snapshots of a training, and resumes it from the last one.
+
+class Diverged(ValueError):
+    """The loss or a weight is not a finite number.
+
+    Args:
+        what: str. What is not finite.
+        step: int. The step, counted from 1, after which it is not.
+        line_numbers: list of int. The lines of that step's batch; empty if not known.
+        snapshot: path of the last good snapshot; None if there is none.
+    """
+
+    def __init__(
+        self, what: str, step: int, line_numbers: list[int], snapshot: Path | None
+    ):
+        numbers = some_of(line_numbers, 20)
+        batch = f", whose batch is lines {numbers} of the corpus" if numbers else ""
+        super().__init__(
+            f"{what} is not a number after step {step:,}{batch}. The last good "
+            f"snapshot is {snapshot or 'not there yet'}; more warm-up steps lower the "
+            "learning rate."
+        )
+        self.step, self.line_numbers, self.snapshot = step, line_numbers, snapshot
+
+
+class ExactResume:
+    """Trains a model with snapshots, and resumes from the last one.
 
     A run that was killed at any instant and is started again with the same code ends
     with the same weights, logs and history, bit for bit, as a run that was not killed.
     A snapshot holds the weights, the optimizer, the seeds of dropout, the metrics, the
     history, the position in the data and the state of `callbacks`. One is taken before
     the first step, then at intervals, after each epoch, and on Ctrl-C or SIGTERM before
-    they end the training. Batches of an epoch that were trained on before are passed
-    over. What is resumed is printed in one line, unless `fit` has `verbose=0`.
-
-    `batches` and their `map` give the same batches again; other data must have one
-    order for every epoch, and are refused if their first batch changes. Give `fit`
-    `shuffle=False`. If several processes train one model, the first one writes, into a
-    folder that all of them can read, and signals have their usual effect. On another
-    number of devices a training is resumed too, but its result is equal only up to
-    rounding.
+    they end the training.
 
     Snapshots of a training with anything else than this one's are refused by the name
     of what differs. A finished training is restored, and nothing is trained; more
-    `epochs` continue it if `allow_changed` has them, and `SwapEMAWeights` has not
-    replaced its last weights. One that a callback has stopped early stays stopped, as
-    it would have been with more epochs from the beginning.
+    `epochs` continue it if `allow_changed` has them. One that a callback has stopped
+    early stays stopped, as it would have been with more epochs from the beginning.
 
-    While `fit` runs, no other process can write into the folder, and TensorFlow's
-    operations are deterministic. When it ends, all is as before, and the data begin
-    where they began; of an error of which Keras tells no callback, and of a model that
-    is not a `Transformer`, when the next `fit` begins.
+    If several processes train one model, the first one writes, into a folder that all
+    of them can read, and signals have their usual effect. On another number of devices
+    a training is resumed too, but its result is equal only up to rounding.
 
     Args:
         folder: path of the snapshots.
-        data: what `fit` is given: `Batches`, or data that give the same batches in each
-            epoch.
-        callbacks: those to resume too: all of Keras's but `BackupAndRestore` and
-            `OrbaxCheckpoint`, `AverageCheckpoints`, and any that has the methods
-            `get_state()` and `set_state(state)`; a warning names others that remember
-            something. They are called from here, before a snapshot is taken: do not
-            give them to `fit` as well.
+        callbacks: those of the training: Keras's own but for those that remember what
+            they do not show, such as `BackupAndRestore` and `SwapEMAWeights`;
+            `AverageCheckpoints`; and any that has the methods `get_state()` and
+            `set_state(state)`. A warning names others that remember something.
         every: int. Steps between snapshots; None means five minutes, and 500 steps
             where several processes train one model.
         allow_changed: names of what may differ from the snapshots, from which the
@@ -76,268 +90,504 @@ class ExactResume(keras.callbacks.CallbackList):
             the running epoch begin anew), "micro_batches", "model", "optimizer" (also
             its learning rate), "versions".
     Raises:
-        ValueError: if `every` is below 1, `allow_changed` has another name, a callback
-            cannot be resumed, or the data cannot be rewound; in `fit`, if it is not in
-            a list, `fit` has other `Batches`, an epoch is not one pass over the data in
-            whole calls of `steps_per_execution`, the snapshots are of another training,
-            none of them can be read, or processes see different ones.
-        FolderInUse: in `fit`, if another process writes into the folder.
-        Diverged: in `fit`, if the loss or a weight is not a number.
-        RuntimeError: in `fit`, if Keras does not begin at the snapshot's epoch.
-        OSError: in `fit`, if a snapshot cannot be read, or the first one cannot be
-            written. A later one that cannot be is reported in a warning, and the
-            training continues.
+        ValueError: if `every` is below 1, `allow_changed` has another name, or a
+            callback cannot be resumed.
     Example:
-        resume = ExactResume("run", train, callbacks=[AverageCheckpoints()])
-        model.fit(train, epochs=10, callbacks=[resume], shuffle=False)
+        resume = ExactResume("run", callbacks=[AverageCheckpoints()])
+        resume.fit(model, batches(corpus, tokenizer), epochs=10)
     """
 
     def __init__(
         self,
         folder: PathLike,
-        data: Any,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         every: int | None = None,
         allow_changed: Collection[str] = (),
     ):
-        super().__init__(list(callbacks))
-        self._every = None if every is None else check_integer("every", every, 1)
-        self._allowed = check_changeable(allow_changed)
+        self.folder, self.callbacks = Path(folder), list(callbacks)
+        self.every = None if every is None else check_integer("every", every, 1)
+        self.allow_changed = check_changeable(allow_changed)
         callback_state.refuse_unsupported(self.callbacks)
-        self._snapshots = Snapshots(folder)
-        self._data = RewindableData(data)
-        self._fit = None
         callback_state.warn_of_unreadable(self.callbacks)
 
-    @contextlib.contextmanager
-    def during_fit(self, data: Any) -> Iterator[None]:
-        """Ends what a `fit` has changed however it ends; `Transformer.fit` calls it.
+    def fit(
+        self,
+        model: keras.Model,
+        data: Batches,
+        epochs: int = 1,
+        validation_data: Any = None,
+        verbose: str | int = "auto",
+    ) -> keras.callbacks.History:
+        """Trains a model, from the beginning or from the last snapshot.
+
+        While it runs, no other process can write into the folder, and TensorFlow's
+        operations are deterministic. What is resumed is printed in one line, unless
+        `verbose` is 0.
 
         Args:
-            data: what `fit` is given.
+            model: compiled keras.Model.
+            data: shuffled `Batches`; what `Batches.map` does with a batch must depend
+                on the batch alone.
+            epochs: int. Number of epochs, those before the snapshot included.
+            validation_data: as of `model.fit`.
+            verbose: as of `model.fit`.
+        Returns:
+            The history of all epochs, also those before the snapshot.
         Raises:
-            ValueError: if these are `Batches`, and not those that this one resumes.
+            FolderInUse: if another process writes into the folder.
+            Diverged: if the loss or a weight is not a number.
+            OSError: if a snapshot cannot be read, or the first one cannot be written. A
+                later one that cannot be is reported in a warning, and the training
+                continues.
+            TypeError: if `data` are not `Batches`.
+            ValueError: if they are not shuffled, `map` is random, `steps_per_execution`
+                does not divide an epoch, the snapshots are of another training, none of
+                them can be read, or processes see different ones.
         """
-        self._data.refuse_other_batches(data)
-        try:
-            yield
-        finally:
-            self._end()
+        _check_data(data, model.steps_per_execution)
+        refuse_fixed_learning_rate(self.callbacks, model.optimizer)
+        snapshots = Snapshots(self.folder)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(keras_internals.deterministic_operations())
+            replicas = _replicas_of(model)
+            if replicas.first == 0:
+                stack.enter_context(snapshots.writing())
+            training = _Training(
+                self, snapshots, replicas, model, data, epochs, validation_data, verbose
+            )
+            return training.run()
+
+
+class _Training(keras.callbacks.Callback):
+    """One training: the only callback that Keras calls, which calls the others."""
+
+    def __init__(
+        self, resume, snapshots, replicas, model, data, epochs, validation_data, verbose
+    ):
+        super().__init__()
+        self.set_model(model)
+        self._snapshots, self._replicas, self._data = snapshots, replicas, data
+        self._epochs, self._steps = epochs, data.steps_per_epoch
+        self._validation_data, self._verbose = validation_data, verbose
+        self._every = resume.every
+        if self._every is None and replicas.in_other_processes:
+            self._every = STEPS_BETWEEN
+        self._allow_changed = resume.allow_changed
+        self._callbacks = keras.callbacks.CallbackList(
+            resume.callbacks,
+            model=model,
+            epochs=epochs,
+            steps=self._steps,
+            verbose=0 if verbose == "auto" else verbose,
+        )
+        self._signals = StopSignals(self._finish_writing)
+        self._state = None  # what the next call of Keras's `fit` begins with
+        self._begun = False  # whether the callbacks have
+        self._step = self._trained_before = 0  # of all epochs; of the first one
+        self._history, self._logs = keras.callbacks.History(), None
+        self._history.set_model(model)
+        self._history.on_train_begin()
+        self._offset = data.first_step()
+        self._random = None  # the random state of the next step, if not the present one
+        self._saved_step = self._saved_at = self._kept = None
+
+    def run(self):
+        """Calls Keras's `fit` for the rest of an epoch, then for all others."""
+        _build(self.model, self._data)
+        self._identity = identity_of(
+            self.model,
+            self._data.digest,
+            self._callbacks.callbacks,
+            self._steps,
+            self._epochs,
+        )
+        self._state = state = self._snapshot_to_resume()
+        epoch, ended = (state["epoch"], state["stopped"]) if state else (0, False)
+        with contextlib.nullcontext() if self._is_one_of_several else self._signals:
+            if state and state["batch"]:
+                self._trained_before = state["batch"]
+                if self._trained_before < self._steps:
+                    self._fit(epoch, epoch + 1)
+                else:
+                    self._end_epoch(epoch)
+                epoch, ended = epoch + 1, self.model.stop_training
+                self._trained_before = 0
+            # Where nothing is left, Keras restores the weights, and finishes averages.
+            self._fit(self._epochs if ended else epoch, self._epochs)
+            self._signals.delayed = True
+            self._finish_writing()
+            self._signals.let_through()
+        self._callbacks.on_train_end(self._logs)
+        self.model.history = self._history
+        return self._history
+
+    def _fit(self, epoch, epochs):
+        data = copy.copy(self._data)
+        data.start_at(self._place(epoch, self._trained_before))
+        is_ours = isinstance(self.model, Transformer)
+        self.model.fit(
+            data if is_ours else data.dataset(),
+            initial_epoch=epoch,
+            epochs=epochs,
+            steps_per_epoch=self._steps - self._trained_before or self._steps,
+            validation_data=self._validation_data,
+            shuffle=False,
+            callbacks=[self],
+            verbose=self._verbose,
+        )
+
+    def _end_epoch(self, epoch):
+        """What Keras does after an epoch's last step, of a snapshot taken after it."""
+        state = self._state
+        self._fit(epoch, epoch)  # makes the variables
+        self._state = state
+        self._restore()
+        self.on_epoch_begin(epoch)
+        results = self.model.get_metrics_result()
+        logs = {name: float(value) for name, value in results.items()}
+        if self._validation_data is not None:
+            arguments = {"return_dict": True, "verbose": 0, "callbacks": [self]}
+            results = self.model.evaluate(self._validation_data, **arguments)
+            logs |= {f"val_{name}": value for name, value in results.items()}
+        self.on_epoch_end(epoch, logs)
 
     def on_train_begin(self, logs=None):
-        if keras_internals.model_of(self) is None:
-            raise ValueError("`fit` takes a list of callbacks: callbacks=[resume].")
-        self._fit = RunningFit(self.model, sys._getframe())
-        with self._ended_by_errors():
-            self._prepare(self._fit.undo)
-            if self._snapshot:
-                for callback, state in self._states():
-                    callback_state.rewind(callback, state)
-            super().on_train_begin(logs)
-            if self._snapshot:
-                self._restore()
-            if not self._replicas.in_other_processes:
-                self._fit.undo.callback(self._signals.remove)
-                self._signals.install()
+        states = self._state["callbacks"] if self._state else []
+        if self._state:
+            self._restore()
+        if not self._begun:
+            callbacks = self._callbacks.callbacks
+            for callback, state in zip(callbacks, states, strict=False):
+                callback_state.rewind(callback, state)
+            self._callbacks.on_train_begin(logs)
+            for callback, state in zip(callbacks, states, strict=False):
+                callback_state.set_state(callback, state)
+            self._begun = True
 
     def on_epoch_begin(self, epoch, logs=None):
-        keras_internals.set_initial_epoch(self.model, None)  # Keras has read it
-        with self._ended_by_errors():
-            self._signals.delayed = True
-            if self._snapshot:
-                self._check_epoch(epoch)
-                self._restore_within_epoch()
-                self._snapshot = None
-            elif self._writer.last_step is None:
-                self._offset = self._data.first_step() - self._place(epoch, 0, offset=0)
-                self._save(epoch, 0)
-            self._epoch = epoch
-            super().on_epoch_begin(epoch, logs)
-            self._signals.let_through()
+        self._signals.delayed = True
+        self._epoch = epoch
+        if self._state:
+            same_metrics = self._state["identity"]["metrics"] == self._metrics
+            if self._trained_before and same_metrics:
+                _assign(self.model.metrics_variables, self._state["metrics"])
+            self._state = None
+        elif self._saved_step is None:
+            self._save(epoch, 0)
+        self._callbacks.on_epoch_begin(epoch, logs)
+        self._signals.let_through()
 
     def on_train_batch_begin(self, batch, logs=None):
-        if not self._skipped:
-            super().on_train_batch_begin(batch, logs)
+        if self._random is not None:
+            _set_random_state(self._random)
+            self._random = None
+        self._callbacks.on_train_batch_begin(self._trained_before + batch, logs)
 
     def on_train_batch_end(self, batch, logs=None):
-        if self._skipped:
-            self._skipped.count_call()
-            return
-        with self._ended_by_errors():
-            self._signals.delayed = True
-            self._step += self.model.steps_per_execution
-            super().on_train_batch_end(batch, logs)
-            if not np.isfinite(logs["loss"]):
-                raise self._diverged("The loss", self._epoch, batch)
-            if self._writer.is_time(self._step) or self._signals.arrived:
-                self._save(self._epoch, batch + 1, logs)
-            elif batch + 1 == self.params["steps"] and self._signals.installed:
+        self._signals.delayed = True
+        self._step += self.model.steps_per_execution
+        batch += self._trained_before
+        self._callbacks.on_train_batch_end(batch, logs)
+        if not np.isfinite(logs["loss"]):
+            raise self._diverged("The loss", self._epoch, batch)
+        is_last = batch + 1 == self._steps
+        if is_last:  # what comes before the next step may draw random numbers
+            self._random = _random_state()
+        if not self.model.stop_training:  # else the epoch ends here
+            if self._is_time() or self._signals.arrived:
+                self._save(self._epoch, batch + 1)
+            elif is_last and not self._is_one_of_several:
                 # For a stop in the validation, which changes metrics and callbacks.
-                self._writer.keep(self._state(self._epoch, batch + 1, logs))
-            if self._writer.has(self._step):
-                self._signals.let_through()
+                self._kept = self._state_of(self._epoch, batch + 1)
+        if self._kept or self._saved_step == self._step:
+            self._signals.let_through()
 
     def on_epoch_end(self, epoch, logs=None):
-        with self._ended_by_errors():
-            for callback in self.callbacks:  # Keras's list would give each one a copy
-                callback.on_epoch_end(epoch, logs)
-            self._signals.delayed = True
-            self._history["epochs"].append(epoch)
-            for name, value in logs.items():
-                self._history["values"].setdefault(name, []).append(value)
-            self._save(epoch + 1, 0)
-            self._signals.let_through()
+        for callback in self._callbacks.callbacks:  # which add to the logs
+            callback.on_epoch_end(epoch, logs)
+        self._signals.delayed = True
+        self._history.on_epoch_end(epoch, logs)
+        self._logs = logs
+        state = self._save(epoch + 1, 0)
+        # Keras ends each `fit` with `finalize_variable_values`, which may change them.
+        self._state = state if self._trained_before else None
+        self._signals.let_through()
 
-    def on_train_end(self, logs=None):
-        with self._ended_by_errors():
-            if self._snapshot:  # there was nothing left to train
-                model_state.set_history(self.model, **self._history)
-            elif self.model.stop_training and not self._stopped:  # since the snapshot
-                self._save(self._epoch + 1, 0)
-            self._signals.delayed = True
-            self._writer.finish()
-            self._signals.let_through()
-            super().on_train_end(logs)
-        self._end()
+    def on_test_begin(self, logs=None):
+        self._callbacks.on_test_begin(logs)
 
-    def _prepare(self, undo):
-        """Everything before the first callback; `undo` gets how to undo it."""
-        undo.enter_context(keras_internals.deterministic_operations())
-        undo.callback(self._data.start_at, self._data.first_step())
-        undo.callback(keras_internals.set_initial_epoch, self.model, None)
-        keras_internals.set_initial_epoch(self.model, None)  # of a stopped `fit`
-        self._data.check_epoch(self.params["steps"], self.model.steps_per_execution)
-        model_state.build(self.model, self._data.batches())
-        self._replicas = model_state.replicas_of(self.model)
-        in_other_processes = self._replicas.in_other_processes
-        self._writer = SnapshotWriter(self._snapshots, self._every, in_other_processes)
-        self._signals = StopSignals(self._writer.finish, self._fit)
-        if self._replicas.first == 0:
-            self._snapshots.hold()
-            undo.callback(self._snapshots.release)
-            undo.callback(self._writer.wait)
-        self._identity = identity_of(
-            self.model, self._data, self.callbacks, self.params
-        )
-        self._snapshot = self._snapshot_to_resume()
-        self._step, self._skipped = 0, SkippedBatches()
-        self._stopped, self._history = False, {"epochs": [], "values": {}}
+    def on_test_batch_begin(self, batch, logs=None):
+        self._callbacks.on_test_batch_begin(batch, logs)
+
+    def on_test_batch_end(self, batch, logs=None):
+        self._callbacks.on_test_batch_end(batch, logs)
+
+    def on_test_end(self, logs=None):
+        self._callbacks.on_test_end(logs)
+
+    @property
+    def _is_one_of_several(self):
+        """Whether other processes train the same model."""
+        return self._replicas.in_other_processes
+
+    @property
+    def _metrics(self):
+        return self._identity["metrics"]
 
     def _snapshot_to_resume(self):
-        snapshots = self._snapshots
-        snapshot = last_snapshot.agreed_snapshot(snapshots, self.model, self._replicas)
-        if snapshot:
-            path = snapshots.path(snapshot["step"])
-            last_snapshot.refuse_unfit(
-                snapshot,
-                path,
-                self.model,
-                self.callbacks,
-                self._identity,
-                self._allowed,
+        """The newest snapshot, which every process must find; None if there is none."""
+        state = self._snapshots.newest()
+        if state is not None:
+            _refuse_other_parts(state, self._snapshots.folder)
+        step = state["step"] if state else -1
+        if self._is_one_of_several and mean_over_processes(self.model, step) != step:
+            raise ValueError(
+                f"This process would resume after step {step}, others after another: "
+                f"{self._snapshots.folder} must be a folder that all of them can read."
             )
-            if self.params.get("verbose") and self._replicas.first == 0:
-                epochs = self.params["epochs"]
-                print(last_snapshot.description(snapshot, path, epochs), flush=True)
-        return snapshot
+        if state is None:
+            return None
+        path, identity = self._snapshots.path(step), self._identity
+        rates = state["learning_rate"]
+        refuse_other_training(
+            state["identity"], identity, rates, self._allow_changed, path
+        )
+        if identity["learning_rate"] == rates:  # callbacks have changed it since
+            identity["learning_rate"] = state["identity"]["learning_rate"]
+        if self._epochs < state["epoch"] + bool(state["batch"]):
+            raise ValueError(
+                f"{path} has trained more epochs than that, {state['epoch']}. "
+                f"Received: epochs={self._epochs}"
+            )
+        if self._verbose and self._replicas.first == 0:
+            print(_description(state, path, self._epochs), flush=True)
+        self._step, self._offset = step, state["offset"]
+        self._history.epoch = list(state["history"]["epochs"])
+        self._history.history = copy.deepcopy(state["history"]["values"])
+        self._saved_step, self._saved_at = step, time.monotonic()
+        return state
 
-    def _save(self, epoch, batch, logs=None):
-        """Takes a snapshot: `batch` batches of `epoch` are trained on."""
-        snapshot = self._state(epoch, batch, logs)
-        self._writer.write(self._step, snapshot if self._replicas.first == 0 else None)
-        self._stopped = self.model.stop_training
+    def _restore(self):
+        """Everything but the metrics, which Keras resets when an epoch begins."""
+        variables, values = _variables(self.model), self._state["variables"]
+        if [tuple(each.shape) for each in variables] != [v.shape for v in values]:
+            raise ValueError(
+                f"{self._snapshots.path(self._step)} is of another model or optimizer: "
+                f"its {len(values)} variables have other shapes than the "
+                f"{len(variables)} of this one."
+            )
+        rate = self.model.optimizer.learning_rate
+        rate = float(rate) if self._identity["learning_rate"] else None
+        _assign(variables, values)
+        before = self._state["identity"]["learning_rate"]
+        if self._identity["learning_rate"] != before:  # a new one, which was allowed
+            self.model.optimizer.learning_rate = rate
+        self._random = self._state["random"]
 
-    def _state(self, epoch, batch, logs):
+    def _save(self, epoch, batch):
+        """Takes a snapshot, `batch` batches of `epoch` are trained on; its state."""
+        state = self._state_of(epoch, batch)
+        self._write(state)
+        return state
+
+    def _write(self, state):
+        """Writes the first snapshot, and begins to write a later one."""
+        self._wait()
+        if self._replicas.first == 0:
+            if self._saved_step is None:
+                self._snapshots.save(state["step"], state)
+            else:
+                self._snapshots.save_in_background(state["step"], state)
+        self._kept = None
+        self._saved_step, self._saved_at = state["step"], time.monotonic()
+
+    def _finish_writing(self):
+        if self._kept is not None:
+            self._write(self._kept)
+        self._wait()
+
+    def _wait(self):
+        if error := self._snapshots.wait():
+            warnings.warn(
+                f"No snapshot after step {self._saved_step:,} in "
+                f"{self._snapshots.folder}: {error}. The training continues; if it is "
+                "killed, it resumes from the last snapshot.",
+                stacklevel=2,
+            )
+            self._saved_step = -1  # not that one
+
+    def _is_time(self):
+        if self._every is None:
+            return time.monotonic() - self._saved_at > SECONDS_BETWEEN
+        return self._step % self._every == 0
+
+    def _state_of(self, epoch, batch):
         """All that a resumed training needs, copied."""
-        values = model_state.values(self.model)
-        for value in values:
+        variables = _copies(self.model, _variables(self.model))
+        for value in variables:
             if value.dtype.kind not in "iub" and not np.isfinite(value).all():
                 raise self._diverged("A weight", epoch, batch - 1)
         return {
             "identity": self._identity,
             "learning_rate": learning_rates(self.model.optimizer),
-            "variables": values,
-            "metrics": model_state.metric_values(self.model),
+            "variables": variables,
+            "metrics": _copies(self.model, self.model.metrics_variables),
             "epoch": epoch,
             "batch": batch,
             "step": self._step,
-            "random": model_state.random_state(),
+            "random": _random_state() if self._random is None else self._random,
             "offset": self._offset,
-            "logs": logs,
             "stopped": self.model.stop_training,
-            "history": copy.deepcopy(self._history),
-            "states": [callback_state.get_state(each) for each in self.callbacks],
+            "history": {
+                "epochs": list(self._history.epoch),
+                "values": copy.deepcopy(self._history.history),
+            },
+            "callbacks": [
+                callback_state.get_state(each) for each in self._callbacks.callbacks
+            ],
         }
 
-    def _states(self):
-        return zip(self.callbacks, self._snapshot["states"], strict=True)
-
-    def _restore(self):
-        """Everything but what Keras resets when an epoch begins."""
-        snapshot = self._snapshot
-        self._restore_variables(snapshot)
-        for callback, state in self._states():
-            callback_state.set_state(callback, state)
-        self._step, self._history = snapshot["step"], snapshot["history"]
-        self._offset, self._stopped = snapshot["offset"], snapshot["stopped"]
-        self._writer.continue_after(self._step)
-        # A training that `EarlyStopping` has stopped stays so.
-        ended = self._stopped and not snapshot["batch"]
-        epoch = self.params["epochs"] if ended else snapshot["epoch"]
-        keras_internals.set_initial_epoch(self.model, epoch)
-        self._skipped = SkippedBatches(
-            snapshot["batch"], self.model.steps_per_execution, snapshot["random"]
-        )
-        read = not self._data.seekable
-        self._skipped.skip_in(self.model, snapshot["logs"], read)
-        # PyTorch's `fit` has read a batch before it is passed over.
-        batch = 0 if keras.backend.backend() == "torch" else snapshot["batch"]
-        self._data.start_at(self._place(snapshot["epoch"], batch, self._offset))
-
-    def _restore_variables(self, snapshot):
-        rate = self.model.optimizer.learning_rate
-        rate = float(rate) if self._identity["learning_rate"] else None
-        model_state.restore(self.model, snapshot["variables"])
-        before = snapshot["identity"]["learning_rate"]
-        if self._identity["learning_rate"] != before:  # a new one, which was allowed
-            self.model.optimizer.learning_rate = rate
-
-    def _check_epoch(self, epoch):
-        expected = self._snapshot["epoch"]
-        if epoch != expected:
-            raise RuntimeError(
-                f"Keras {keras.__version__} cannot begin in the middle of a training: "
-                f"`fit` is in epoch {epoch + 1} and the snapshot is of epoch "
-                f"{expected + 1}. Resume with the version of Keras that trained before."
-            )
-
-    def _restore_within_epoch(self):
-        model_state.set_history(self.model, **self._history)
-        if not self._snapshot["batch"]:
-            model_state.restore_random_state(self._snapshot["random"])
-            return  # metrics in the snapshot are of the epoch before
-        if self._snapshot["identity"]["metrics"] == self._identity["metrics"]:
-            model_state.restore_metrics(self.model, self._snapshot["metrics"])
-        self.model.stop_training = self._stopped  # in the middle of the epoch
-
-    def _place(self, epoch, batch, offset):
+    def _place(self, epoch, batch):
         """The step of the data, which may have begun anywhere."""
-        return offset + epoch * (self.params["steps"] or 0) + batch
+        return self._offset + epoch * self._steps + batch
 
     def _diverged(self, what, epoch, batch):
-        place = self._place(epoch, batch, self._offset)
-        lines = self._data.line_numbers(place) if batch >= 0 else []
+        lines = []
+        if batch >= 0:
+            lines = sorted(self._data.line_numbers(self._place(epoch, batch)))
+        self._snapshots.wait()
         paths = self._snapshots.paths()
         return Diverged(what, self._step, lines, paths[-1] if paths else None)
 
-    @contextlib.contextmanager
-    def _ended_by_errors(self):
-        try:
-            yield
-        except BaseException:
-            self._end()
-            raise
 
-    def _end(self):
-        if self._fit:
-            self._fit.end()
+def _check_data(data, steps_per_execution):
+    """Refuses data that do not give the same batches again from any step on."""
+    if not isinstance(data, Batches):
+        raise TypeError(
+            "`ExactResume` needs `Batches`, which can be read again from any step on: "
+            f"use `batches(...)` and its `map`. Received: a {type(data).__name__}"
+        )
+    if not data.endless:
+        raise ValueError(
+            "`ExactResume` needs shuffled `Batches`, which begin at any step. "
+            "Received: batches(..., shuffle=False)"
+        )
+    if data.steps_per_epoch % steps_per_execution:
+        raise ValueError(
+            "`ExactResume` needs `steps_per_execution` that divides the number of "
+            f"batches of an epoch. Received: steps_per_execution={steps_per_execution},"
+            f" {data.steps_per_epoch} batches"
+        )
+    _, in_order = itertools.islice(data, 2)
+    second = copy.copy(data)
+    second.start_at(data.first_step() + 1)
+    alone = next(iter(second))
+    same = map(np.array_equal, keras.tree.flatten(in_order), keras.tree.flatten(alone))
+    if not all(same):
+        raise ValueError(
+            "The function given to `Batches.map` changes the same batch in another "
+            "way each time, so that a training cannot be resumed exactly. Random "
+            "numbers must depend on the batch: see `tf.random.stateless_uniform`."
+        )
+
+
+def _replicas_of(model):
+    """The replicas that train a model, also after its strategy's scope was left."""
+    if keras.backend.backend() != "tensorflow":
+        return replicas_in_force()
+    with model.distribute_strategy.scope():
+        return replicas_in_force()
+
+
+def _build(model, data):
+    """Makes the variables that TensorFlow would make in the first step on one device.
+
+    Those of the optimizer, of the metrics and of the losses of single outputs.
+    """
+    if keras.backend.backend() != "tensorflow" or _replicas_of(model).count > 1:
+        return  # there Keras makes them before the first step
+    # Metrics of the user's need not be Keras's.
+    built = [getattr(metric, "built", True) for metric in model.metrics]
+    if model.optimizer.built and all(built):
+        return
+    batch = next(iter(data.dataset()))
+    inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(batch)
+    outputs = model(inputs, training=False)
+    model.compute_loss(inputs, labels, outputs, weights, training=False)
+    model.compute_metrics(inputs, labels, outputs, weights)
+    model.reset_metrics()
+    model.optimizer.build(model.trainable_variables)
+
+
+def _variables(model):
+    """Every variable but the metrics': weights, seeds and optimizer."""
+    return [*model.variables, *model.optimizer.variables]
+
+
+def _copies(model, variables):
+    """Their values. Each process must ask: a value may be spread over all of them."""
+    if keras.backend.backend() == "jax":
+        model.jax_state_sync()  # during a step the values are not in the variables
+    values = [ops.convert_to_numpy(each) for each in variables]
+    # PyTorch's are the variables themselves.
+    return [value if value.flags.owndata else value.copy() for value in values]
+
+
+def _assign(variables, values):
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+
+
+def _random_state():
+    """The state of PyTorch's generators, which its dropout draws from; else None."""
+    if keras.backend.backend() != "torch":
+        return None
+    import torch
+
+    states = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+    return [state.cpu().numpy() for state in states]
+
+
+def _set_random_state(states):
+    import torch
+
+    first, *of_gpus = (torch.from_numpy(state.copy()) for state in states)
+    torch.set_rng_state(first)
+    torch.cuda.set_rng_state_all(of_gpus)
+
+
+def _description(state, path, epochs):
+    """One line about what is resumed."""
+    epoch, step = state["epoch"], f"step {state['step']:,}"
+    if state["stopped"]:
+        return f"{path}: a callback stopped this training after epoch {epoch}, {step}."
+    if epoch >= epochs:
+        return f"{path}: this training is finished, after epoch {epoch}, {step}."
+    return f"Resumed from {path}: epoch {epoch + 1} of {epochs}, {step}."
+
+
+_PARTS = {
+    "identity": dict,
+    "learning_rate": list,
+    "variables": list,
+    "metrics": list,
+    "epoch": int,
+    "batch": int,
+    "step": int,
+    "offset": int,
+    "stopped": bool,
+    "history": dict,
+    "callbacks": list,
+}
+
+
+def _refuse_other_parts(state, folder):
+    try:
+        complete = all(isinstance(state[name], kind) for name, kind in _PARTS.items())
+    except (KeyError, TypeError):
+        complete = False
+    if not complete:
+        raise ValueError(
+            f"The last snapshot in {folder} was taken by an earlier version of "
+            "keras_vanilla, or by another program: delete the folder to start again."
+        )

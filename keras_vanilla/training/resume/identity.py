@@ -10,7 +10,6 @@ import keras
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla._version import __version__
-from keras_vanilla.training.resume.rewindable_data import RewindableData
 
 # What `ExactResume(allow_changed=...)` lets differ from the snapshots.
 CHANGEABLE = (
@@ -38,24 +37,26 @@ def check_changeable(names: str | Collection[str]) -> frozenset[str]:
 
 def identity_of(
     model: keras.Model,
-    data: RewindableData,
+    data: str,
     callbacks: list[keras.callbacks.Callback],
-    params: dict,
+    steps: int,
+    epochs: int,
 ) -> dict[str, Any]:
     """All that decides the result of a training, as JSON can hold it.
 
     Args:
         model: compiled keras.Model.
-        data: RewindableData.
+        data: str. `Batches.digest`.
         callbacks: those that are resumed.
-        params: dict of the steps and epochs of `fit`.
+        steps: int. Number of batches of an epoch.
+        epochs: int.
     """
     optimizer, compiled = optimizer_settings(model.optimizer), _compiled(model)
     return {
         "callbacks": [type(each).__name__ for each in callbacks],
-        "steps": params["steps"],
-        "epochs": params["epochs"],
-        "data": data.digest,
+        "steps": steps,
+        "epochs": epochs,
+        "data": data,
         "model": _settings_of(model),
         "loss": {name: compiled.get(name) for name in ("loss", "loss_weights")},
         "metrics": {n: compiled.get(n) for n in ("metrics", "weighted_metrics")},

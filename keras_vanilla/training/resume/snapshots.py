@@ -1,23 +1,30 @@
-"""Snapshots of a training on disk: each one file, whole or not there at all."""
+"""Snapshots of a training on disk: each one file, complete or not there at all.
+
+A snapshot is an `.npz` file, whose parts carry checksums: arrays, and "state", JSON in
+UTF-8 that refers to them.
+"""
 
 import contextlib
+import errno
+import functools
+import hashlib
+import json
 import re
 import threading
 import warnings
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from keras_vanilla._atomic_write import remove_unfinished
+import numpy as np
+
+from keras_vanilla._atomic_write import atomic_write, remove_unfinished
+from keras_vanilla._checks import first_line
 from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
-from keras_vanilla.training.resume.separate_arrays import SeparateArrays
-from keras_vanilla.training.resume.snapshot_file import (
-    Damaged,
-    files_referred_to,
-    read_file,
-    write_file,
-)
 
 KEPT = 2  # should the last be damaged, there is the one before
 NAME = re.compile(r"step-(\d+)\.npz")
@@ -31,47 +38,75 @@ FILES = (
     LOCK,
 )
 
-_held = {}  # the locks of this process, by folder
-_writes = {}  # its last write in the background, by folder
+
+class Damaged(ValueError):
+    """A file was cut short or changed."""
+
+
+def folder_is_gone(folder: PathLike) -> FileNotFoundError:
+    """The error to raise where a folder was renamed or removed during a training."""
+    return FileNotFoundError(
+        f"{folder} is gone: it was renamed or removed while its training ran. Rename "
+        "it back and start the same training again, which resumes from its last "
+        "snapshot."
+    )
+
+
+class SeparateArrays(tuple):
+    """Arrays that do not change, such as the weights after an epoch.
+
+    A callback that returns them from `get_state` has them written to a file of their
+    own once, instead of into every snapshot.
+
+    Args:
+        arrays: iterable of NumPy arrays. Nobody may change them from now on.
+    """
+
+    def __new__(cls, arrays: Iterable[np.ndarray]):
+        return super().__new__(cls, arrays)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of types, shapes and values."""
+        digest = hashlib.sha256()
+        for array in self:
+            digest.update(f"{array.dtype.name} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return digest.hexdigest()
+
+    def __deepcopy__(self, memo: Any) -> "SeparateArrays":
+        return self
 
 
 class Snapshots:
     """The snapshots in a folder, by the step each was taken after.
 
-    A snapshot is a file of `snapshot_file`. `SeparateArrays` in it are in files of
-    their own, `weights-*.npz`, which stay as long as a snapshot refers to them. The
-    last two snapshots are kept.
+    The last two are kept. `SeparateArrays` in them are in files of their own,
+    `weights-*.npz`, which stay as long as a snapshot refers to them.
 
     Args:
-        folder: path; it is made with the first snapshot.
+        folder: path; `writing` makes it.
     """
 
     def __init__(self, folder: PathLike):
         self.folder = Path(folder)
+        self._thread, self._error = None, None
 
-    def hold(self) -> None:
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
         """Keeps other processes out, and removes what killed writes have left.
 
-        A lock that this process holds already, such as that of a `fit` that raised an
-        error, is taken anew.
-
         Raises:
-            FolderInUse: if another process holds the folder.
+            FolderInUse: if another process writes there.
             OSError: if the lock cannot be written.
         """
-        self.release()
-        lock = contextlib.ExitStack()
-        lock.enter_context(folder_lock(self.folder))
-        _held[self.folder.resolve()] = lock
-        for names in (NAME, WEIGHTS_NAME):
-            remove_unfinished(self.folder, names)
-
-    def release(self) -> None:
-        """Lets other processes in again; without `hold` it does nothing."""
-        self.wait()
-        lock = _held.pop(self.folder.resolve(), None)
-        if lock:
-            lock.close()
+        with folder_lock(self.folder):
+            for names in (NAME, WEIGHTS_NAME):
+                remove_unfinished(self.folder, names)
+            try:
+                yield
+            finally:
+                self.wait()
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Writes a snapshot, then drops all but the last two.
@@ -82,9 +117,8 @@ class Snapshots:
         Raises:
             OSError: if it cannot be written; those before it are as they were.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_file(self.path(step), state, self._file_of)
-        for path in self._files(NAME)[:-KEPT]:
+        _write(self.path(step), state)
+        for path in self.paths()[:-KEPT]:
             path.unlink(missing_ok=True)
         self._delete_unused_weights()
 
@@ -95,15 +129,30 @@ class Snapshots:
             step: int. Number of updates made.
             state: as for `save`; nobody may change it until it is written.
         """
-        self.wait()
-        _writes[self.folder.resolve()] = _Write(self.save, step, state)
+
+        def save():
+            try:
+                self.save(step, state)
+            except Exception as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=save, name="snapshot")
+        self._thread.start()
 
     def wait(self) -> OSError | None:
-        """Waits for the write in the background; the error that has stopped it."""
-        folder = self.folder.resolve()
-        write = _writes.get(folder)
-        error = write.end() if write else None  # a signal may wait for it as well
-        _writes.pop(folder, None)
+        """Waits for the write in the background; the error of the disk that ended it.
+
+        Raises:
+            FileNotFoundError: if the folder is gone.
+            Exception: if it ended in another error.
+        """
+        if self._thread is not None:
+            self._thread.join()
+        error, self._thread, self._error = self._error, None, None
+        if error is not None and not self.folder.is_dir():
+            raise folder_is_gone(self.folder) from error
+        if error is not None and not isinstance(error, OSError):
+            raise error
         return error
 
     def newest(self) -> Any:
@@ -119,7 +168,7 @@ class Snapshots:
         paths, damaged = self.paths(), []
         for path in reversed(paths):
             try:
-                state = read_file(path)
+                state = _read(path)
             except Damaged as error:
                 warnings.warn(f"{path} cannot be read ({error}).", stacklevel=2)
                 damaged.append(path)
@@ -135,20 +184,8 @@ class Snapshots:
             )
         return None
 
-    def drop(self) -> None:
-        """Deletes all of them, and the folder if nothing else is in it."""
-        self.release()
-        for pattern in FILES:
-            for path in self.folder.glob(pattern):
-                path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # not there, or not empty
-            self.folder.rmdir()
-
     def paths(self) -> list[Path]:
         """The files, in the order of their steps."""
-        write = _writes.get(self.folder.resolve())
-        if write:
-            write.join()
         return self._files(NAME)
 
     def last_step(self) -> int | None:
@@ -165,40 +202,112 @@ class Snapshots:
             return []
         return sorted(p for p in self.folder.iterdir() if names.fullmatch(p.name))
 
-    def _file_of(self, arrays: SeparateArrays):
-        """The name of their file, which is written unless it is there."""
-        path = self.folder / f"weights-{arrays.digest[:16]}.npz"
-        if not path.exists():
-            write_file(path, list(arrays))
-        return path.name
-
     def _delete_unused_weights(self):
-        try:
-            used = set().union(*map(files_referred_to, self._files(NAME)))
-        except (OSError, Damaged):
-            return  # nobody knows what a damaged one refers to
+        used = set()
+        for path in self.paths():
+            try:
+                with _opened(path) as file:
+                    used |= set(json.loads(file["state"].tobytes())["files"])
+            except (OSError, Damaged):
+                return  # nobody knows what a damaged one refers to
         for path in self._files(WEIGHTS_NAME):
             if path.name not in used:
                 path.unlink(missing_ok=True)
 
 
-class _Write(threading.Thread):
-    """A write in the background."""
+def _write(path, value):
+    """Writes a file, whose bytes are on disk before it gets its name."""
+    arrays, files = {}, []
+    packed = _packed(value, arrays, files, path.parent)
+    state = json.dumps({"value": packed, "files": files}).encode()
+    with atomic_write(path) as file:
+        np.savez(file, state=np.frombuffer(state, np.uint8), **arrays)
 
-    def __init__(self, save, *arguments):
-        super().__init__(name="snapshot")
-        self._save, self._arguments, self._error = save, arguments, None
-        self.start()
 
-    def run(self):
-        try:
-            self._save(*self._arguments)
-        except Exception as error:
-            self._error = error
+def _read(path):
+    """What `_write` has written; `SeparateArrays` from their files beside it.
 
-    def end(self):
-        """Waits for the end; an error of the disk is returned, another one raised."""
-        self.join()
-        if self._error and not isinstance(self._error, OSError):
-            raise self._error
-        return self._error
+    The checksums are compared first: later, a lack of memory is one, and not a wrong
+    shape.
+    """
+    with _opened(path) as file:
+        if damaged := file.zip.testzip():
+            raise Damaged(f"{damaged} does not have its checksum")
+        arrays = {name: file[name] for name in file.files}
+        value = json.loads(arrays["state"].tobytes())["value"]
+        return _unpacked(value, arrays, path.parent)
+
+
+@contextlib.contextmanager
+def _opened(path):
+    """The file as NumPy reads it; what it raises for bytes is `Damaged`."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            yield file
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise Damaged("its index points to before the file") from error
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        RuntimeError,  # "encrypted"
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise Damaged(first_line(error)) from error
+
+
+def _packed(value, arrays, files, folder):
+    """The value with every array, and what JSON would change, put among `arrays`."""
+    if isinstance(value, dict):
+        items = value.items()
+        return {"dict": {k: _packed(v, arrays, files, folder) for k, v in items}}
+    if isinstance(value, SeparateArrays):
+        path = folder / f"weights-{value.digest[:16]}.npz"
+        if not path.exists():
+            _write(path, list(value))
+        files.append(path.name)
+        return {"file": path.name, "digest": value.digest}
+    if isinstance(value, (list, tuple)):
+        return [_packed(each, arrays, files, folder) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        name = f"array-{len(arrays)}"
+        kept = value.dtype.kind in "biufc"
+        # NumPy cannot write bfloat16: its bytes are kept, the type by name.
+        bytes_type = value.dtype if kept else np.dtype(f"u{value.dtype.itemsize}")
+        arrays[name] = np.ascontiguousarray(value).view(bytes_type)
+        return {"array": name, "dtype": value.dtype.name, "shape": value.shape}
+    return value
+
+
+def _unpacked(value, arrays, folder):
+    if isinstance(value, list):
+        return [_unpacked(each, arrays, folder) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "dict" in value:
+        items = value["dict"].items()
+        return {name: _unpacked(each, arrays, folder) for name, each in items}
+    if "file" in value:
+        return _separate_arrays(folder / value["file"], value["digest"])
+    import ml_dtypes  # Keras brings it; it names bfloat16 for NumPy
+
+    dtype = np.dtype(getattr(ml_dtypes, value["dtype"], value["dtype"]))
+    array = arrays[value["array"]].view(dtype)
+    return array.reshape(value["shape"])[()]  # a scalar, if it was one
+
+
+def _separate_arrays(path, digest):
+    try:
+        arrays = SeparateArrays(_read(path))
+    except FileNotFoundError as error:
+        raise Damaged(f"{path.name} is missing") from error
+    except Damaged as error:
+        raise Damaged(f"{path.name} is damaged: {error}") from error
+    if arrays.digest != digest:
+        raise Damaged(f"{path.name} holds other values")
+    return arrays

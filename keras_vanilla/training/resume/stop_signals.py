@@ -1,17 +1,14 @@
 """Ctrl-C and SIGTERM during a training: first a snapshot, then what they did before."""
 
-import inspect
 import signal
 import threading
 from collections.abc import Callable
-
-from keras_vanilla.training.resume.running_fit import RunningFit
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
-    """Handlers of SIGINT and SIGTERM that take a snapshot before a training ends.
+    """While open, SIGINT and SIGTERM take a snapshot before they end a training.
 
     After the snapshot the handler from before is called: by default, SIGINT raises
     KeyboardInterrupt and SIGTERM ends the process. If it returns, the training
@@ -20,75 +17,48 @@ class StopSignals:
 
     Args:
         take_snapshot: function without arguments, called before the handler.
-        fit: RunningFit; it is ended when the handler raises an error.
     Attributes:
         delayed: bool. Whether a signal waits for `let_through`.
         arrived: number of the signal that waits, or None.
     """
 
-    def __init__(self, take_snapshot: Callable[[], None], fit: RunningFit):
-        self._take_snapshot, self._fit = take_snapshot, fit
-        self._previous = {}
+    def __init__(self, take_snapshot: Callable[[], None]):
+        self._take_snapshot, self._previous = take_snapshot, {}
         self.delayed, self.arrived = False, None
 
-    @property
-    def installed(self) -> bool:
-        """Whether a signal would be noticed."""
-        return bool(self._previous)
+    def __enter__(self) -> "StopSignals":
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                previous = signal.getsignal(number)
+                if previous not in (signal.SIG_IGN, None):  # None: not set by Python
+                    self._previous[number] = previous
+                    signal.signal(number, self._handle)
+        return self
 
-    def install(self) -> None:
-        """Replaces the handlers of this process."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for number in SIGNALS:
-            previous = signal.getsignal(number)
-            if previous not in (signal.SIG_IGN, None):  # None: not set by Python
-                self._previous[number] = previous
-                signal.signal(number, self._handle)
-
-    def remove(self) -> None:
-        """Puts the handlers from before back, unless somebody has replaced ours."""
+    def __exit__(self, *error):
         for number, previous in self._previous.items():
-            if signal.getsignal(number) == self._handle:
+            if signal.getsignal(number) == self._handle:  # nobody has replaced ours
                 signal.signal(number, previous)
-        self._previous = {}
 
     def let_through(self) -> None:
         """Ends the delay; a signal that has waited takes effect."""
         self.delayed = False
         if self.arrived is not None:
-            self._stop(self.arrived, inspect.currentframe())
+            self._stop()
 
     def _handle(self, number, frame):
-        if not self._fit.is_running(frame):  # it has ended in an error
-            previous = self._previous[number]
-            self._fit.end()
-            _call(previous, number, frame)
-        elif self.arrived is not None:
-            self._pass_on(number, frame)
-        else:
-            self.arrived = number
-            if not self.delayed:
-                self._stop(number, frame)
+        is_second, self.arrived = self.arrived is not None, number
+        if is_second:
+            self._call_previous()
+        elif not self.delayed:
+            self._stop()
 
-    def _stop(self, number, frame):
+    def _stop(self):
         self._take_snapshot()
-        self._pass_on(number, frame)
+        self._call_previous()
 
-    def _pass_on(self, number, frame):
-        previous = self._previous[number]
-        self.remove()
-        self.arrived = None
-        try:
-            _call(previous, number, frame)
-        except BaseException:
-            self._fit.end()
-            raise
-        self.install()
-
-
-def _call(handler, number, frame):
-    if callable(handler):
-        handler(number, frame)
-    else:  # the system's own, which is in force again
+    def _call_previous(self):
+        number, self.arrived = self.arrived, None
+        signal.signal(number, self._previous[number])
         signal.raise_signal(number)
+        signal.signal(number, self._handle)

@@ -12,24 +12,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small_fit import compiled, data, fit
+from small_fit import compiled, data, features, fit, validation
 from stopping import AfterBatches, Crash
 from tiers import in_full
-from word_reversal import dutch, english_sentences
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla.data import ParallelCorpus, batches
-from keras_vanilla.distribution import keras_internals
-from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import (
     AverageCheckpoints,
     Diverged,
     ExactResume,
-    SmoothedCrossentropy,
-    compile_for_training,
-    new_translator,
 )
-from keras_vanilla.training.resume.rewindable_data import RewindableData
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 PROGRAM = Path(__file__).parents[2] / "support" / "killed_training.py"
@@ -102,11 +94,11 @@ def kill_all_along(folder, capsys, kills):
 )
 def test_it_resumes_exactly_wherever_it_stopped(tmp_path, crash, metrics):
     whole, again = compiled(metrics=metrics), compiled(seed=2, metrics=metrics)
-    expected = fit(whole, tmp_path / "whole", validation_data=data())
+    expected = fit(whole, tmp_path / "whole", validation_data=validation())
     with pytest.raises(Crash):
         start = compiled(metrics=metrics)
-        fit(start, tmp_path / "run", crash=crash, validation_data=data())
-    history = fit(again, tmp_path / "run", validation_data=data())
+        fit(start, tmp_path / "run", crash=crash, validation_data=validation())
+    history = fit(again, tmp_path / "run", validation_data=validation())
     assert history.history == expected.history
     assert history.epoch == expected.epoch == [0, 1, 2, 3]
     for one, other in zip(whole.get_weights(), again.get_weights(), strict=True):
@@ -131,13 +123,12 @@ def test_it_would_not_without_the_seeds_of_dropout(tmp_path):
     assert not np.array_equal(whole.get_weights()[0], again.get_weights()[0])
 
 
-def test_a_stop_while_batches_are_passed_over_loses_nothing(tmp_path):
+def test_several_stops_in_one_epoch_lose_nothing(tmp_path):
     whole, again = compiled(), compiled()
     fit(whole, tmp_path / "whole")
-    with pytest.raises(Crash):
-        fit(again, tmp_path / "run", crash=7)
-    with pytest.raises(Crash):
-        fit(again, tmp_path / "run", crash=1)  # the first of three it passes over
+    for crash in (6, 1, 2):
+        with pytest.raises(Crash):
+            fit(again, tmp_path / "run", crash=crash)
     fit(again, tmp_path / "run")
     assert int(again.optimizer.iterations) == 16
     np.testing.assert_array_equal(whole.get_weights()[0], again.get_weights()[0])
@@ -148,56 +139,18 @@ def test_another_fit_after_a_crash_begins_at_the_beginning(tmp_path):
     for crash in (6, 1):
         with pytest.raises(Crash):
             fit(model, tmp_path / "run", crash=crash)
-    history = model.fit(data(), epochs=2, shuffle=False, verbose=0)
+    history = model.fit(validation(), epochs=2, verbose=0)
     assert history.epoch == [0, 1]
     iterations = int(model.optimizer.iterations)
-    model.fit(data(), shuffle=False, verbose=0)
+    model.fit(validation(), verbose=0)
     assert int(model.optimizer.iterations) == iterations + 4
 
 
-def model_of_ids(vocabulary_size):
-    """A model that takes batches of ids and is compiled sooner than a Transformer."""
-    keras.utils.set_random_seed(1)
-    inputs = {
-        name: keras.Input((None,), dtype="int32", name=name)
-        for name in ("source_ids", "target_ids")
-    }
-    x = keras.layers.Embedding(vocabulary_size, 4)(inputs["target_ids"])
-    x = keras.layers.Dropout(0.4)(x)
-    model = keras.Model(inputs, keras.layers.Dense(vocabulary_size)(x))
-    model.compile(keras.optimizers.Adam(0.05), SmoothedCrossentropy())
-    return model
-
-
-def toy_pairs(count=60):
-    sources = english_sentences(count, 0)
-    return ParallelCorpus(sources, map(dutch, sources))
-
-
-@pytest.mark.parametrize(
-    ("first_step", "initial_epoch", "shuffle"),
-    [(3, 1, True), *in_full((0, 0, False), (0, 0, True), (5, 0, True), (0, 2, True))],
-)
-def test_batches_resume_wherever_they_began(
-    tmp_path, first_step, initial_epoch, shuffle
-):
-    pairs = toy_pairs()
-    tokenizer = Tokenizer.train(pairs.sources, vocabulary_size=300)
-
-    def train(folder, crash=None):
-        settings = {"tokens_per_batch": 256, "shuffle": shuffle}
-        data = batches(pairs, tokenizer, first_step=first_step, **settings)
-        model = model_of_ids(tokenizer.vocabulary_size)
-        resume = ExactResume(tmp_path / folder, data, every=2)
-        model.fit(
-            data.dataset(),
-            steps_per_epoch=data.steps_per_epoch,
-            initial_epoch=initial_epoch,
-            epochs=initial_epoch + 2,
-            callbacks=[resume, *([AfterBatches(crash)] if crash else [])],
-            shuffle=False,
-            verbose=0,
-        )
+def test_batches_resume_wherever_they_began(tmp_path):
+    def train(folder, crash=0, first_step=7):
+        model, begins = compiled(seed=1), data(first_step=first_step)
+        fit(model, tmp_path / folder, batches=begins, crash=crash, epochs=2)
+        assert begins.first_step() == first_step
         return model.get_weights()
 
     whole = train("whole")
@@ -205,6 +158,7 @@ def test_batches_resume_wherever_they_began(
         train("run", crash=3)
     for one, other in zip(whole, train("run"), strict=True):
         np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(train("other", first_step=0)[0], whole[0])
 
 
 @pytest.mark.full
@@ -253,7 +207,7 @@ def test_averages_logs_and_keras_callbacks_continue(tmp_path):
 def test_callbacks_do_not_see_a_batch_twice(tmp_path):
     seen = []
     record = keras.callbacks.LambdaCallback(
-        on_train_batch_begin=lambda batch, logs: seen.append(batch)
+        on_train_batch_end=lambda batch, logs: seen.append(batch)
     )
     with pytest.raises(Crash):
         fit(compiled(), tmp_path, [record], crash=6)
@@ -353,30 +307,16 @@ def test_snapshots_of_another_model_are_refused(tmp_path):
 
 def test_snapshots_of_other_callbacks_are_refused(tmp_path):
     fit(compiled(), tmp_path, epochs=1)
-    with pytest.raises(ValueError, match=r"callbacks was \[\] and is \['Av.* anew"):
+    with pytest.raises(
+        ValueError, match=r"callbacks was \['Stop'\] and is \['Av.* anew"
+    ):
         fit(compiled(), tmp_path, [AverageCheckpoints()], epochs=1)
 
 
 def test_snapshots_of_epochs_of_another_length_are_refused(tmp_path):
     fit(compiled(), tmp_path, epochs=1)
-    resume = ExactResume(tmp_path, data(3))
-    with pytest.raises(ValueError, match="steps was 4 and is 3. .* anew"):
-        compiled().fit(data(3), callbacks=[resume], verbose=0)
-
-
-def test_a_keras_that_begins_at_another_epoch_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(Crash):
-        fit(compiled(), tmp_path, crash=6)
-    monkeypatch.setattr(keras_internals, "set_initial_epoch", lambda *arguments: None)
-    with pytest.raises(
-        RuntimeError, match="is in epoch 1 and the snapshot is of epoch 2"
-    ):
-        fit(compiled(), tmp_path)
-
-
-def test_alone_instead_of_in_a_list_it_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="takes a list of callbacks"):
-        compiled().fit(data(), callbacks=ExactResume(tmp_path, data()), verbose=0)
+    with pytest.raises(ValueError, match="data was .*; steps was 4 and is 3. .* anew"):
+        fit(compiled(), tmp_path, epochs=1, batches=data(3))
 
 
 def test_a_log_that_is_shorter_than_it_was_is_reported(tmp_path):
@@ -391,134 +331,45 @@ def test_a_log_that_is_shorter_than_it_was_is_reported(tmp_path):
 
 def test_no_step_between_snapshots_is_refused(tmp_path):
     with pytest.raises(ValueError, match="`every` must be .* at least 1. Received: 0"):
-        ExactResume(tmp_path, data(), every=0)
+        ExactResume(tmp_path, every=0)
 
 
-def shifted(inputs, labels, weights):
-    """A change that batches without `map` do not have."""
-    return inputs, labels, weights * tf.cast(labels > 9, tf.float32)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("crash", [3, 7])
-def test_mapped_batches_resume_exactly(tmp_path, crash):
-    pairs = toy_pairs()
-    tokenizer = Tokenizer.train(pairs.sources, vocabulary_size=300)
-
-    def train(folder, crash=None, change=shifted):
-        data = batches(pairs, tokenizer, tokens_per_batch=256)
-        data = data.map(change) if change else data
-        model = model_of_ids(tokenizer.vocabulary_size)
-        callbacks = [ExactResume(tmp_path / folder, data, every=2)]
-        callbacks += [AfterBatches(crash)] if crash else []
-        model.fit(
-            data.dataset(),
-            steps_per_epoch=data.steps_per_epoch,
-            epochs=2,
-            callbacks=callbacks,
-            shuffle=False,
-            verbose=0,
-        )
-        return model.get_weights()
-
-    whole = train("whole")
+def test_another_map_is_refused(tmp_path):
     with pytest.raises(Crash):
-        train("run", crash)
+        fit(compiled(), tmp_path, crash=3)
+    others = data(change=lambda *batch: features(*batch))
     with pytest.raises(ValueError, match="of another training: data was "):
-        train("run", change=None)
-    for one, other in zip(whole, train("run"), strict=True):
-        np.testing.assert_array_equal(one, other)
+        fit(compiled(), tmp_path, batches=others)
 
 
-@pytest.mark.parametrize("shuffle", [True, False])
-def test_batches_with_a_random_map_are_refused(tmp_path, shuffle):
+def test_a_random_map_is_refused(tmp_path):
     tf.random.set_seed(None)  # a seed gives each pass the same numbers
-    pairs = toy_pairs()
-    tokenizer = Tokenizer.train(pairs.sources, vocabulary_size=300)
-    data = batches(pairs, tokenizer, shuffle=shuffle)
-    data = data.map(lambda x, y, w: (x, y, w * tf.random.uniform([])))
+
+    def noisy(*batch):
+        x, y = features(*batch)
+        return x, y * tf.random.uniform([])
+
     with pytest.raises(ValueError, match="changes the same batch in another way"):
-        ExactResume(tmp_path, data)
-    assert data.first_step() == 0
-
-
-@pytest.mark.full
-def test_other_batches_than_those_of_fit_are_refused(tmp_path):
-    pairs = toy_pairs()
-    translator = new_translator(pairs, preset="tiny", vocabulary_size=300)
-    data = batches(pairs, translator.tokenizer, tokens_per_batch=256)
-    model = translator.model
-    compile_for_training(model)
-    resume = ExactResume(tmp_path / "run", data)
-    mapped = data.map(shifted)
-    with pytest.raises(ValueError, match="`fit` has other `Batches` than `ExactRes"):
-        model.fit(mapped, callbacks=[resume])
-    with pytest.raises(ValueError, match="`fit` has other `Batches` than `ExactRes"):
-        model.fit(mapped, None, None, 1, 0, [resume])
+        fit(compiled(), tmp_path / "run", batches=data(change=noisy))
     assert not (tmp_path / "run").exists()
-    for same in (data, mapped.dataset()):  # of which nobody can tell
-        with resume.during_fit(same):
-            pass
-
-
-def test_a_pydataset_is_refused_with_a_pointer_to_batches(tmp_path):
-    class Data(keras.utils.PyDataset):
-        def __getitem__(self, index):
-            return one_batch()
-
-        def __len__(self):
-            return 4
-
-    with pytest.raises(ValueError, match=r"`fit` shuffles it.* use `batches\("):
-        ExactResume(tmp_path, Data())
-
-
-def test_the_number_of_batches_may_be_a_property():
-    class Distributed(list):
-        cardinality = 4
-
-    data = RewindableData(Distributed([one_batch()] * 4))
-    data.check_epoch(4)
-    with pytest.raises(ValueError, match="3 steps per epoch, 4 batches"):
-        data.check_epoch(3)
-
-
-def one_batch():
-    return np.ones((5, 3), "float32"), np.ones((5, 2), "float32")
 
 
 @pytest.mark.parametrize(
-    ("rewound", "message"),
+    ("others", "error", "message"),
     [
-        (lambda: (one_batch() for _ in range(4)), "generator can be read only once"),
-        (lambda: iter(data()), "can be read only once"),
-        (lambda: data().unbatch().shuffle(20).batch(5), "another first batch"),
-        (lambda: data().repeat(), "endless dataset does not say where an epoch"),
+        (validation, TypeError, "use `batches.*Received: a _BatchDataset"),
+        (lambda: [np.ones(3)], TypeError, "use `batches.*Received: a list"),
+        (lambda: data().dataset(), TypeError, "use `batches.*its `map`"),
+        (lambda: data(shuffle=False), ValueError, "needs shuffled .*shuffle=False"),
     ],
-    ids=["generator", "iterator", "shuffled", "endless"],
+    ids=["dataset", "list", "of batches", "not shuffled"],
 )
-def test_data_that_cannot_be_rewound_are_refused(tmp_path, rewound, message):
-    with pytest.raises(ValueError, match=message):
-        ExactResume(tmp_path, rewound())
-
-
-def test_the_dataset_of_endless_batches_is_refused_with_a_pointer_to_map(tmp_path):
-    pairs = toy_pairs()
-    data = batches(pairs, Tokenizer.train(pairs.sources, vocabulary_size=300))
-    with pytest.raises(
-        ValueError, match=r"Give `Batches` themselves \(with `Batches.map"
-    ):
-        ExactResume(tmp_path, data.dataset().prefetch(2))
-
-
-def test_a_shuffle_that_is_the_same_in_each_epoch_is_accepted(tmp_path):
-    shuffled = data().shuffle(9, seed=1, reshuffle_each_iteration=False)
-    ExactResume(tmp_path, shuffled)
-
-
-def test_epochs_that_are_not_one_pass_over_the_data_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="Received: 3 steps per epoch, 4 batches"):
-        fit(compiled(), tmp_path, steps_per_epoch=3)
+def test_data_that_cannot_begin_at_any_step_are_refused(
+    tmp_path, others, error, message
+):
+    with pytest.raises(error, match=message):
+        fit(compiled(), tmp_path / "run", batches=others())
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("other", [{}, {"identity": 5}, [], None])
@@ -532,23 +383,15 @@ def test_snapshots_of_an_earlier_version_are_refused(tmp_path, other):
 
 def test_the_folder_is_locked_while_fit_runs(tmp_path):
     def refused():
-        with pytest.raises(FolderInUse), folder_lock(tmp_path / "run"):
+        with pytest.raises(FolderInUse), folder_lock(tmp_path):
             pass
         raise Crash
 
-    def stopped(folder):
-        crash = AfterBatches(2, refused)
-        resume = ExactResume(folder, data(), every=1)
-        callbacks = [resume, crash]
-        settings = {"epochs": 4, "shuffle": False, "verbose": 0}
-        with pytest.raises(Crash):
-            compiled().fit(data(), callbacks=callbacks, **settings)
-        return resume
-
-    kept = stopped(tmp_path / "run"), stopped(tmp_path / "run")  # again after an error
-    fit(compiled(), tmp_path / "run")
-    with folder_lock(tmp_path / "run"):
-        assert len(kept) == 2
+    for _ in range(2):
+        with pytest.raises(Crash), pytest.warns(UserWarning, match="AfterBatches"):
+            fit(compiled(), tmp_path, [AfterBatches(2, refused)])
+        with folder_lock(tmp_path):
+            pass
 
 
 def test_callbacks_whose_state_cannot_be_read_are_reported(tmp_path):
@@ -558,10 +401,10 @@ def test_callbacks_whose_state_cannot_be_read_are_reported(tmp_path):
             self.count = 0
 
     with pytest.warns(UserWarning, match="What Counter remembers is not in the snap"):
-        ExactResume(tmp_path, data(), [Counter(), AverageCheckpoints()])
+        ExactResume(tmp_path, [Counter(), AverageCheckpoints()])
 
 
 def test_callbacks_that_remember_nothing_are_not_reported(tmp_path, recwarn):
     stateless = keras.callbacks.LambdaCallback(), keras.callbacks.Callback()
-    ExactResume(tmp_path, data(), stateless)
+    ExactResume(tmp_path, stateless)
     assert not recwarn

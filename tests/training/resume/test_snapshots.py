@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla.training.resume import snapshot_file
-from keras_vanilla.training.resume.separate_arrays import SeparateArrays
-from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla.training.resume.snapshots import SeparateArrays, Snapshots
 
 
 def state(step):
@@ -41,36 +39,30 @@ def assert_same(one, other):
         assert one == other
 
 
-def test_a_held_folder_refuses_others_and_can_be_held_again(tmp_path):
-    snapshots = Snapshots(tmp_path / "run")
-    snapshots.hold()
-    with pytest.raises(FolderInUse), folder_lock(tmp_path / "run"):
-        pass
-    again = Snapshots(tmp_path / "run")  # as after a `fit` that raised an error
-    again.hold()
-    again.release()
+def test_a_folder_is_held_while_it_is_written(tmp_path):
+    with Snapshots(tmp_path / "run").writing():
+        with pytest.raises(FolderInUse), folder_lock(tmp_path / "run"):
+            pass
     with folder_lock(tmp_path / "run"):
         pass
-    snapshots.drop()
-    assert not (tmp_path / "run").exists()
 
 
-def test_holding_removes_only_what_killed_writes_have_left(tmp_path):
+def test_only_what_killed_writes_have_left_is_removed(tmp_path):
     ours = ".step-000000000003.0123456789ab.npz"
     weights = ".weights-0123456789abcdef.0123456789ab.npz"
     theirs = [".step-3.npz", ".step-x.0123456789ab.npz", ".mine.0123456789ab.npz"]
     for name in [ours, weights, *theirs]:
         (tmp_path / name).write_text("x")
-    snapshots = Snapshots(tmp_path)
-    snapshots.hold()
-    snapshots.release()
+    with Snapshots(tmp_path).writing():
+        pass
     assert {path.name for path in tmp_path.iterdir()} == {*theirs, ".lock"}
 
 
 def test_what_is_read_is_what_was_written(tmp_path):
     snapshots = Snapshots(tmp_path / "of" / "a run")
     assert snapshots.newest() is None
-    snapshots.save(7, state(7))
+    with snapshots.writing():
+        snapshots.save(7, state(7))
     assert_same(snapshots.newest(), state(7))
 
 
@@ -151,7 +143,7 @@ def test_what_cannot_be_read_is_not_taken_for_damage(tmp_path, monkeypatch, erro
     def refuse(path, *arguments, **named):
         raise error
 
-    monkeypatch.setattr(snapshot_file.zipfile, "ZipFile", refuse)
+    monkeypatch.setattr(np, "load", refuse)
     with pytest.raises(type(error)):
         snapshots.newest()
     monkeypatch.undo()
@@ -165,7 +157,7 @@ def test_a_lack_of_memory_is_not_taken_for_damage(tmp_path, monkeypatch):
     def too_large(*arguments, **named):
         raise MemoryError
 
-    monkeypatch.setattr(snapshot_file.np, "load", too_large)
+    monkeypatch.setattr(np, "load", too_large)
     with pytest.raises(MemoryError):
         snapshots.newest()
     monkeypatch.undo()
@@ -198,8 +190,6 @@ def test_separate_arrays_are_written_once_and_deleted_with_the_last_reference(tm
         assert weights_files(tmp_path) == second
         snapshots.save(step, {"kept": epochs[1:]})
     assert weights_files(tmp_path).items() == second.items() - first.items()
-    snapshots.drop()
-    assert not tmp_path.exists()
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "others"])
@@ -234,17 +224,26 @@ def test_a_write_in_the_background_is_waited_for(tmp_path, monkeypatch):
         save(self, *arguments)
 
     monkeypatch.setattr(Snapshots, "save", slow)
-    snapshots.save_in_background(3, state(3))
+    with snapshots.writing():
+        snapshots.save_in_background(3, state(3))
     assert Snapshots(tmp_path).last_step() == 3
     assert snapshots.wait() is None
 
 
 def test_an_error_in_the_background_is_returned(tmp_path):
-    (tmp_path / "mine").write_text("kept")
-    snapshots = Snapshots(tmp_path / "mine")
+    snapshots = Snapshots(tmp_path)
+    snapshots.path(3).mkdir()
     snapshots.save_in_background(3, state(3))
-    assert isinstance(snapshots.wait(), FileExistsError)
+    assert isinstance(snapshots.wait(), IsADirectoryError)
     assert snapshots.wait() is None
+
+
+def test_a_folder_that_is_gone_is_not_made_again(tmp_path):
+    snapshots = Snapshots(tmp_path / "run")
+    snapshots.save_in_background(3, state(3))
+    with pytest.raises(FileNotFoundError, match="run is gone: .* Rename it back"):
+        snapshots.wait()
+    assert not (tmp_path / "run").exists()
 
 
 def test_when_none_can_be_read_that_is_said(tmp_path):

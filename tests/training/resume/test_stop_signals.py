@@ -9,14 +9,14 @@ from pathlib import Path
 
 import keras
 import pytest
-from small_fit import compiled, data, fit
-from stopping import AfterBatches, Crash, crash
+from small_fit import compiled, fit, validation
+from stopping import Crash, crash
 
 from keras_vanilla.training.resume.snapshots import Snapshots
 
 PROGRAM = Path(__file__).parents[2] / "support" / "stopped_by_a_signal.py"
 # A snapshot only when it has to be: before the first step, after epochs, and on a stop.
-RARELY = {"every": 10**9, "validation_data": data()}
+RARELY = {"every": 10**9, "validation_data": validation()}
 
 
 def weights_of(model):
@@ -138,20 +138,18 @@ def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
         signal.signal(signal.SIGTERM, before)
 
 
-@pytest.mark.parametrize("where", [1, pytest.param(None, marks=pytest.mark.full)])
+@pytest.mark.parametrize("where", [1, pytest.param(0, marks=pytest.mark.full)])
 def test_handlers_are_put_back_when_fit_ends(tmp_path, where):
     handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
-    inside = [AfterBatches(where)] if where else []
     try:
-        fit(compiled(), tmp_path, inside, epochs=1)
+        fit(compiled(), tmp_path, crash=where, epochs=1)
     except Crash:
         pass
     after = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     assert after == handlers
 
 
-def test_a_signal_after_an_error_that_no_callback_sees_acts_at_once(tmp_path):
-    """Keras does not tell a callback in the list of the error of another one."""
+def test_a_signal_after_an_error_acts_at_once(tmp_path):
     with pytest.raises(Crash):
         fit(compiled(), tmp_path, crash=2, **RARELY)
     with pytest.raises(KeyboardInterrupt):

@@ -170,6 +170,38 @@ def check_ids(what: str, ids: Any, size: int) -> None:
         )
 
 
+def refuse_ragged(owner: str, values: Iterable[Any]) -> None:
+    """Refuses TensorFlow's ragged tensors, and the symbols of such.
+
+    Args:
+        owner: str. What does not take them, for the error.
+        values: what it was given.
+    Raises:
+        ValueError: if one is ragged.
+    """
+    for each in values:
+        if getattr(each, "ragged", False) or hasattr(each, "row_splits"):
+            raise ValueError(
+                f"{owner} takes no ragged tensors: pad them, ids by `ids.to_tensor("
+                "pad_id)`, vectors by `x.to_tensor()` and a mask of what is real. "
+                f"Received: a ragged tensor of shape {tuple(each.shape)}"
+            )
+
+
+def refuse_h5(path: Any) -> None:
+    """Refuses Keras's older files, which cannot hold models of this package.
+
+    Raises:
+        ValueError: if the path ends with ".h5" or ".hdf5".
+    """
+    if str(path).endswith((".h5", ".hdf5")):
+        raise ValueError(
+            "Keras could not load this model from an HDF5 file: give the path an end "
+            'of .keras, or save the weights alone with `save_weights("model.weights.'
+            f'h5")`. Received: {str(path)!r}'
+        )
+
+
 def check_line(number: int, line: Any, name: str = "Line") -> bytes:
     """The UTF-8 form of a line of text.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from keras_vanilla._checks import CheckedArguments
+from keras_vanilla._checks import CheckedArguments, refuse_ragged
 from keras_vanilla._types import Tensor
 
 
@@ -20,13 +20,7 @@ class Layer(CheckedArguments, keras.layers.Layer):
     """
 
     def __call__(self, *args, **kwargs):
-        for each in (*args, *kwargs.values()):
-            if getattr(each, "ragged", False) or hasattr(each, "row_splits"):
-                raise ValueError(
-                    f"{type(self).__name__} takes no ragged tensors: pad them, ids by "
-                    "`ids.to_tensor(pad_id)`, vectors by `x.to_tensor()` and a mask "
-                    f"of what is real. Received: a ragged tensor {each.shape}"
-                )
+        refuse_ragged(type(self).__name__, (*args, *kwargs.values()))
         return super().__call__(*args, **kwargs)
 
     def compute_output_shape(self, input_shape: tuple, *other_shapes: tuple) -> tuple:

@@ -17,6 +17,7 @@ from keras_vanilla.layers import (
     PositionalEncoding,
     TokenEmbedding,
 )
+from keras_vanilla.training import SmoothedCrossentropy
 
 B, T, S, D = 2, 3, 5, 8
 
@@ -35,6 +36,11 @@ def attention():
 
 def decoder_layer():
     return DecoderLayer(num_heads=2, d_ff=7)
+
+
+def small_transformer():
+    sizes = {"d_model": D, "num_heads": 2, "d_ff": 7, "max_length": 16}
+    return Transformer(11, num_encoder_layers=1, num_decoder_layers=1, **sizes)
 
 
 def in_a_graph(layer):
@@ -102,8 +108,7 @@ def test_batches_that_a_graph_does_not_know_are_not_compared():
 
 
 def test_a_model_refuses_a_source_of_another_batch_than_the_target():
-    sizes = {"d_model": D, "num_heads": 2, "d_ff": 7, "max_length": 16}
-    model = Transformer(11, num_encoder_layers=1, num_decoder_layers=1, **sizes)
+    model = small_transformer()
     ids = {"source_ids": np.ones((1, S), "int32"), "target_ids": np.ones((B, T))}
     with pytest.raises(ValueError) as error:
         model(ids)
@@ -187,6 +192,31 @@ def test_models_refuse_ragged_batches_by_saying_what_to_do():
     model.compile("sgd", "mse")
     with pytest.raises(ValueError, match="TokenEmbedding takes no ragged tensors"):
         model.fit(ragged_ids(), floats(B, 3, D), verbose=0)
+
+
+@pytest.mark.parametrize("part", ["inputs", "labels", "weights"])
+@pytest.mark.parametrize("method", ["fit", "evaluate", "train_on_batch"])
+def test_a_transformer_refuses_ragged_batches(method, part):
+    tf = pytest.importorskip("tensorflow", reason="ragged tensors are TensorFlow's")
+    ragged = ragged_ids()
+    ids = ragged.to_tensor()
+    x = {"source_ids": ids, "target_ids": ids}
+    data = {"x": x, "y": ids, "sample_weight": tf.cast(ids != 0, "float32")}
+    data |= {
+        "inputs": {"x": {**x, "source_ids": ragged}},
+        "labels": {"y": ragged},
+        "weights": {"sample_weight": tf.cast(ragged, "float32")},
+    }[part]
+    model = small_transformer()
+    model.compile("sgd", SmoothedCrossentropy(), micro_batches=2)
+    quiet = {} if method == "train_on_batch" else {"verbose": 0}
+    with pytest.raises(ValueError, match="A Transformer takes no ragged tensors: pad"):
+        getattr(model, method)(**data, **quiet)
+
+
+def test_a_search_refuses_ragged_sources():
+    with pytest.raises(ValueError, match="TokenEmbedding takes no ragged tensors"):
+        small_transformer().encode(ragged_ids())
 
 
 LENGTHS = """

@@ -19,7 +19,7 @@ class Layer(CheckedArguments, keras.layers.Layer):
         ValueError: if a call is given a ragged tensor.
     """
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args, **kwargs) -> Any:
         refuse_ragged(type(self).__name__, (*args, *kwargs.values()))
         return super().__call__(*args, **kwargs)
 

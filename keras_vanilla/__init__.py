@@ -22,16 +22,21 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from keras_vanilla import (
+        bulk,
+        cli,
         data,
         decoding,
         distribution,
         export,
+        interop,
         models,
         plots,
+        probing,
         quickstart,
         tokenizer,
         training,
         translation,
+        web,
     )
     from keras_vanilla.models.transformer import Transformer
     from keras_vanilla.translation.translator import Translator
@@ -40,17 +45,22 @@ __all__ = [
     "Transformer",
     "Translator",
     "__version__",
+    "bulk",
+    "cli",
     "data",
     "decoding",
     "distribution",
     "export",
+    "interop",
     "layers",
     "models",
     "plots",
+    "probing",
     "quickstart",
     "tokenizer",
     "training",
     "translation",
+    "web",
 ]
 
 _HOMES = {name: name for name in __all__ if name not in ("__version__", "layers")} | {

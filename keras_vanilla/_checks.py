@@ -1,15 +1,17 @@
 """Checks of arguments, and how errors name what they received."""
 
-import difflib
 import inspect
 import math
 import operator
+import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 BACKENDS = ("tensorflow", "jax", "torch")  # each is also an extra of setup.cfg
 LARGEST_INT32 = 2**31 - 1  # ids, sizes and lengths are int32 in every graph
-NAMES_ELSEWHERE = {  # in KerasHub, PyTorch and Hugging Face: (our names)
+NAMES_ELSEWHERE = {  # in Keras, KerasHub, PyTorch and Hugging Face: (our names)
+    "bias": ("use_bias",),
     "dim_feedforward": ("d_ff",),
     "dropout_rate": ("dropout",),
     "embed_dim": ("d_model",),
@@ -25,11 +27,20 @@ NAMES_ELSEWHERE = {  # in KerasHub, PyTorch and Hugging Face: (our names)
     "nhead": ("num_heads",),
     "norm_first": ("normalize_first",),
     "num_decoder_blocks": ("num_decoder_layers",),
-    "num_layers": ("num_encoder_layers",),
+    "num_embeddings": ("vocabulary_size",),
+    "num_layers": ("num_encoder_layers", "num_decoder_layers"),
     "output_dim": ("d_model",),
-    "rate": ("dropout",),
+    "padding_idx": ("pad_id",),
+    "rate": ("dropout", "learning_rate"),
     "sequence_length": ("max_length",),
     "vocab_size": ("vocabulary_size", "source_vocabulary_size"),
+    **dict.fromkeys(
+        "attention_axes batch_first bias_constraint bias_initializer bias_regularizer "
+        "embeddings_constraint embeddings_initializer embeddings_regularizer "
+        "flash_attention kernel_constraint output_shape sliding_window "
+        "use_gate".split(),
+        (),
+    ),
 }
 
 
@@ -130,13 +141,13 @@ def check_choice(name: str, value: Any, choices: Sequence) -> Any:
         value: what was received.
         choices: sequence of what is allowed.
     Raises:
-        ValueError: if it is none of them; the error names the nearest one.
+        ValueError: if it is none of them; the error names one that is spelled alike.
     """
     if value not in choices:
         names = ", ".join(map(repr, choices))
         raise ValueError(
             f"`{name}` must be one of {names}. Received: {value!r}"
-            f"{_nearest(value, choices)}"
+            f"{_did_you_mean(_spelled_alike(str(value), choices))}"
         )
     return value
 
@@ -156,6 +167,38 @@ def check_ids(what: str, ids: Any, size: int) -> None:
         raise ValueError(
             f"Each {what} must be a whole number of at least 0 and below the "
             f"vocabulary's size, {size}. Received: {outside[0]}"
+        )
+
+
+def refuse_ragged(owner: str, values: Iterable[Any]) -> None:
+    """Refuses TensorFlow's ragged tensors, and the symbols of such.
+
+    Args:
+        owner: str. What does not take them, for the error.
+        values: what it was given.
+    Raises:
+        ValueError: if one is ragged.
+    """
+    for each in values:
+        if getattr(each, "ragged", False) or hasattr(each, "row_splits"):
+            raise ValueError(
+                f"{owner} takes no ragged tensors: pad them, ids by `ids.to_tensor("
+                "pad_id)`, vectors by `x.to_tensor()` and a mask of what is real. "
+                f"Received: a ragged tensor of shape {tuple(each.shape)}"
+            )
+
+
+def refuse_h5(path: Any) -> None:
+    """Refuses Keras's older files, which cannot hold models of this package.
+
+    Raises:
+        ValueError: if the path ends with ".h5" or ".hdf5".
+    """
+    if str(path).endswith((".h5", ".hdf5")):
+        raise ValueError(
+            "Keras could not load this model from an HDF5 file: give the path an end "
+            'of .keras, or save the weights alone with `save_weights("model.weights.'
+            f'h5")`. Received: {str(path)!r}'
         )
 
 
@@ -229,12 +272,19 @@ def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> No
         names: the names received.
         known: the names allowed.
     Raises:
-        TypeError: if one is not known; the error names the nearest one.
+        TypeError: if one is not known; the error names what it is called here, or one
+            that is spelled alike.
     """
     known = list(known)
     for name in names:
         if name not in known:
-            raise TypeError(f"{owner} has no argument {name!r}.{_nearest(name, known)}")
+            if name in NAMES_ELSEWHERE:
+                meant = [each for each in NAMES_ELSEWHERE[name] if each in known]
+                nothing = f" Other libraries have it; {owner} has no counterpart."
+            else:
+                meant, nothing = _spelled_alike(name, known), ""
+            hint = _did_you_mean(meant) or nothing
+            raise TypeError(f"{owner} has no argument {name!r}.{hint}")
 
 
 def extra_missing(what: str, packages: str, extra: str) -> ImportError:
@@ -281,8 +331,39 @@ def first_line(error: BaseException) -> str:
     return " ".join(with_reason) or type(error).__name__
 
 
-def _nearest(value, choices):
-    texts = [choice for choice in choices if isinstance(choice, str)]
-    near = [name for name in NAMES_ELSEWHERE.get(str(value), ()) if name in texts]
-    near = near or difflib.get_close_matches(str(value), texts, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+def _did_you_mean(names):
+    return f" Did you mean {' or '.join(map(repr, names))}?" if names else ""
+
+
+def _spelled_alike(name, choices):
+    """The choices of which a name is a misspelling: the same words but for a slip."""
+    words = _words(name)
+    return [
+        choice
+        for choice in choices
+        if isinstance(choice, str)
+        and ("".join(words) == "".join(_words(choice)) or _are_slips(words, choice))
+    ][:1]
+
+
+def _words(name):
+    return re.findall(r"[^\W_]+", name.lower())
+
+
+def _are_slips(words, choice):
+    others = _words(choice)
+    pairs = zip(words, others, strict=False)
+    return len(words) == len(others) and all(_is_slip(*pair) for pair in pairs)
+
+
+def _is_slip(word, other):
+    """Whether two words are equal, or long and one letter or one swap apart."""
+    if word == other:
+        return True
+    word, other = sorted((word, other), key=len)
+    if len(other) < 4 or re.search(r"\d", word + other):  # as "max" and "min" are
+        return False
+    same = len(os.path.commonprefix((word, other)))
+    word, other = word[same:], other[same:]
+    swapped = word[:2] == other[1::-1] and word[2:] == other[2:]
+    return word[1:] == other[1:] or word == other[1:] or swapped

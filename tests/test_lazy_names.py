@@ -3,6 +3,11 @@
 import sys
 
 import pytest
+from architecture_page import ROOT
+
+import keras_vanilla
+
+PARTS = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
 
 
 @pytest.fixture
@@ -47,3 +52,16 @@ def test_why_a_name_cannot_be_imported_is_not_hidden(package, module, reason):
     (package / "colours.py").write_text(module)
     with pytest.raises(ImportError, match=reason):
         from sky import blue  # noqa: F401
+
+
+def test_every_folder_of_the_package_is_one_of_its_names():
+    assert set(PARTS) <= set(keras_vanilla.__all__) <= set(dir(keras_vanilla))
+    assert len(PARTS) > 9
+
+
+@pytest.mark.parametrize("name", [name for name in PARTS if name != "layers"])
+def test_a_folder_is_imported_when_it_is_used(name):
+    if name == "plots":
+        pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    module = keras_vanilla.__getattr__(name)  # as where nothing has imported it yet
+    assert module.__name__ == f"keras_vanilla.{name}"

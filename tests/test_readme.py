@@ -132,6 +132,35 @@ def test_each_layer_example_runs_as_it_stands(index, tmp_path):
     assert len(list(tmp_path.glob("*.keras"))) == 1
 
 
+ALL_PADDING = """
+import numpy as np
+model = keras.saving.load_model("classifier.keras")
+rows = np.array([[5, 3, 0], [0, 0, 0]])
+assert np.isfinite(model.predict(rows, verbose=0)).all()
+model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(rows, np.array([1, 2]), verbose=0)
+assert all(np.isfinite(weight).all() for weight in model.get_weights())
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "example", [each for each in LAYERS if "classifier.keras" in each], ids=["1", "2"]
+)
+def test_a_classifier_learns_from_a_text_that_is_all_padding(example, tmp_path):
+    subprocess.run(
+        [sys.executable, "-c", example + ALL_PADDING],
+        check=True,
+        cwd=tmp_path,
+        timeout=600,
+    )
+
+
+@pytest.mark.parametrize(("page", "example"), matches(r"^```python\n(.*?)^```"))
+def test_no_example_takes_a_mean_that_may_be_of_nothing(page, example):
+    assert "AveragePooling" not in example
+
+
 @pytest.mark.parametrize("command", ["quickstart", "test"])
 def test_each_of_the_two_commands_is_one_line(command):
     marked = rf"<!-- command: {command} -->\n```\n(.*?)\n```"

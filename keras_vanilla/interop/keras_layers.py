@@ -2,7 +2,12 @@
 
 import keras
 
-from keras_vanilla.interop.layer_weights import check_setting, load_layer, read_weights
+from keras_vanilla.interop.layer_weights import (
+    check_setting,
+    load_layer,
+    read_weights,
+    refuse_overrides,
+)
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -34,8 +39,9 @@ SETTINGS = {
     TokenEmbedding: {"vocabulary_size": "input_dim", "d_model": "output_dim"},
 }
 COUNTERPARTS = {
-    "Embedding": TokenEmbedding,  # also ReversibleEmbedding, which is one
+    "Embedding": TokenEmbedding,
     "MultiHeadAttention": MultiHeadAttention,
+    "ReversibleEmbedding": TokenEmbedding,
     "TransformerDecoder": DecoderLayer,
     "TransformerEncoder": EncoderLayer,
 }
@@ -69,7 +75,8 @@ def load_keras_layer(
             not built yet.
         theirs: Keras layer that is built.
     Raises:
-        TypeError: if `theirs` is another layer, or `layer` not its counterpart.
+        TypeError: if `theirs` is another layer, also one that computes otherwise than
+            the class it extends, or `layer` is not its counterpart.
         ValueError: if `theirs` is not built, or has settings or weights that `layer`
             does not have.
     Example:
@@ -94,14 +101,15 @@ def load_keras_layer(
 
 def _counterpart(theirs):
     """The class of ours that computes the same."""
-    names = {
-        each.__name__
-        for each in type(theirs).__mro__
-        if each.__module__.split(".")[0] in ("keras", "keras_hub")
-    }
-    for name in names & WITHOUT_COUNTERPART.keys():
-        raise TypeError(f"{name} {WITHOUT_COUNTERPART[name]}")
-    for name in names & COUNTERPARTS.keys():
+    for each in type(theirs).__mro__:
+        name = each.__name__
+        if each.__module__.split(".")[0] not in ("keras", "keras_hub"):
+            continue
+        if name in WITHOUT_COUNTERPART:
+            raise TypeError(f"{name} {WITHOUT_COUNTERPART[name]}")
+        if name not in COUNTERPARTS:
+            continue
+        refuse_overrides(theirs, each)
         if not theirs.weights:
             raise ValueError(f"The {name} has no weights yet: call or build it first.")
         has_memory = any("/cross_attention/" in w.path for w in theirs.weights)

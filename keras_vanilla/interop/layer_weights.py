@@ -141,6 +141,26 @@ def check_setting(name: str, received: Any, expected: Any, theirs: Any) -> None:
         )
 
 
+def refuse_overrides(theirs: Any, base: type) -> None:
+    """Refuses a layer that computes otherwise than the class whose weights it has.
+
+    Args:
+        theirs: a layer of another library, or of a class that extends one.
+        base: that library's class.
+    Raises:
+        TypeError: if a subclass overrides more than its constructor and its config.
+    """
+    classes = type(theirs).__mro__
+    for each in classes[: classes.index(base)]:
+        for name, value in vars(each).items():
+            is_own = callable(value) and hasattr(base, name)
+            if is_own and name not in ("__init__", "get_config"):
+                raise TypeError(
+                    f"`theirs` must compute what a {base.__name__} does. Received: a "
+                    f"{type(theirs).__name__}, which overrides `{name}`"
+                )
+
+
 def read_weights(variables: Mapping[str, keras.Variable]) -> dict[str, np.ndarray]:
     """The values of variables as float32 arrays, kernels as matrices.
 

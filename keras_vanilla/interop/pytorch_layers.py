@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from keras_vanilla._checks import some_of
-from keras_vanilla.interop.layer_weights import check_setting, load_layer
+from keras_vanilla.interop.layer_weights import (
+    check_setting,
+    load_layer,
+    refuse_overrides,
+)
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
 ATTENTION = {  # their modules: the names of `layer_weights`
@@ -58,7 +62,8 @@ def load_pytorch_layer(
             number of heads, the activation and the normalisation are then as `layer`
             has them.
     Raises:
-        TypeError: if `layer` or `theirs` is another layer.
+        TypeError: if `layer` or `theirs` is another layer, also one that computes
+            otherwise than the class of `torch.nn` it extends.
         ValueError: if `theirs` has settings or weights that `layer` does not have.
     Example:
         load_pytorch_layer(EncoderLayer(num_heads=8, d_ff=2048), their_layer)
@@ -76,6 +81,10 @@ def load_pytorch_layer(
                 "or a MultiheadAttention of torch.nn, or its state_dict(). Received: a "
                 f"{type(theirs).__name__}"
             )
+        for each in type(theirs).__mro__:
+            if each.__module__.startswith("torch."):
+                refuse_overrides(theirs, each)
+                break
         _check_settings(layer, theirs)
         theirs = theirs.state_dict()
     _check_biases(layer, theirs)

@@ -31,7 +31,7 @@ def padding_mask(
     if mask is None:
         return None
     mask = _as_bool(name, mask)
-    _check_shape(name, mask, "(B, L)", [shape])
+    _check_shape(name, mask, "(B, L)", [shape], broadcast=())
     for axis in axes:
         mask = ops.expand_dims(mask, axis)
     return mask
@@ -64,6 +64,7 @@ def checked_mask(
             (batch, rows, columns),
             (batch, num_heads, rows, columns),
         ],
+        broadcast=(1,),
     )
     for _ in range(4 - len(mask.shape)):
         mask = ops.expand_dims(mask, -3)
@@ -144,11 +145,11 @@ def _as_bool(name, mask):
     return ops.cast(mask, "bool")
 
 
-def _check_shape(name, mask, expected, shapes):
-    """Refuses a shape that none of the allowed ones broadcasts to."""
+def _check_shape(name, mask, expected, shapes, broadcast):
+    """Refuses a shape that is none of the allowed ones; `broadcast` sizes are free."""
     for shape in shapes:
         if len(mask.shape) == len(shape) and all(
-            size in (None, 1) or whole is None or size == whole
+            size in (None, whole, *broadcast) or whole is None
             for size, whole in zip(mask.shape, shape, strict=True)
         ):
             return

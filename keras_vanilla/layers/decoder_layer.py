@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.attention_masks import padding_mask
+from keras_vanilla.layers.layer import check_same_sizes
 from keras_vanilla.layers.transformer_layer import (
     TransformerLayer,
     is_padding_mask,
@@ -52,7 +53,8 @@ class DecoderLayer(TransformerLayer):
         `return_attention_scores` also the weights (B, N, T, T) and (B, N, T, S).
     Raises:
         TypeError: if there is no such argument, or `d_ff` is missing.
-        ValueError: if a size is not positive, or there is no memory; when built, if
+        ValueError: if a size is not positive, there is no memory, or its batch is
+            another than that of the inputs where a graph knows both; when built, if
             `key_dim` is None and d_model is not divisible by `num_heads`; if a step has
             more than one position, or an index past the cache.
     Example:
@@ -69,12 +71,7 @@ class DecoderLayer(TransformerLayer):
     past_grows = False  # True: a cache of length 0, to which each step appends
 
     def build(self, inputs_shape, memory_shape=None):
-        if memory_shape is None:
-            raise ValueError(
-                "DecoderLayer attends to an encoder's output: call it as "
-                "layer(inputs, memory). Without an encoder use "
-                "EncoderLayer(...)(inputs, use_causal_mask=True)."
-            )
+        _check_memory(memory_shape)
         self._width, self._memory_width = inputs_shape[-1], memory_shape[-1]
         self.self_attention, self.self_attention_residual = self._build_attention(
             "self_attention", inputs_shape, inputs_shape
@@ -114,6 +111,8 @@ class DecoderLayer(TransformerLayer):
         return_attention_scores=False,
         training=None,
     ):
+        _check_memory(memory)
+        check_same_sizes(("batch",), inputs=inputs, memory=memory)
         settings = {"query_mask": inputs_mask, "training": training}
         query = self.self_attention_residual.before(inputs)
         outputs, self_weights = self._attend(
@@ -150,7 +149,10 @@ class DecoderLayer(TransformerLayer):
         Returns:
             Dict of tensors: "self_key", "self_value" (B, N, L, H), all zeros, and
             "cross_key", "cross_value" (B, N, S, H).
+        Raises:
+            ValueError: if the layer is not built.
         """
+        self._check_built()
         past = self.self_attention.start_cache(ops.shape(memory)[0], max_length)
         return {
             "self_key": past["key"],
@@ -186,9 +188,11 @@ class DecoderLayer(TransformerLayer):
             `return_attention_scores` also the weights (B, N, 1 or K, L or L K) and
             (B, N, 1 or K, S).
         Raises:
-            ValueError: if there is more than one position, or `index` is an int, of
-                Python or NumPy, past the end of the cache.
+            ValueError: if there is more than one position, the cache is of another
+                number of rows, or `index` is an int, of Python or NumPy, past the end
+                of the cache.
         """
+        check_same_sizes(("batch",), inputs=inputs, self_key=cache["self_key"])
         beams = 1 if past_mask is None else past_mask.shape[1]
         length = None if self.past_grows else cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
@@ -245,6 +249,16 @@ def _step_attention(attention, heads, index, with_weights):
     if with_weights:
         return attention.attend_with_weights(*heads, **settings)
     return attention.attend(*heads, **settings), None
+
+
+def _check_memory(memory):
+    """Of `memory` or its shape, whether there is one."""
+    if memory is None:
+        raise ValueError(
+            "DecoderLayer attends to an encoder's output: call it as "
+            "layer(inputs, memory). Without an encoder use "
+            "EncoderLayer(...)(inputs, use_causal_mask=True)."
+        )
 
 
 def _check_step(inputs, index, beams, length):

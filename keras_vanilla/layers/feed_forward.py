@@ -8,6 +8,7 @@ import keras
 from keras_vanilla._checks import check_integer, check_probability, check_seed
 from keras_vanilla.layers.layer import (
     Layer,
+    check_initializer,
     kernel_settings,
     policy_for,
     serialized_kernel_settings,
@@ -57,7 +58,7 @@ class FeedForward(Layer):
         self.d_ff = check_integer("d_ff", d_ff, 1)
         self.activation = keras.activations.get(activation)
         self.dropout = check_probability("dropout", dropout)
-        self.kernel_initializer = kernel_initializer
+        self.kernel_initializer = check_initializer(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.seed = check_seed(seed)
         self.supports_masking = True

@@ -6,27 +6,86 @@ from typing import Any
 
 import keras
 
-from keras_vanilla._checks import CheckedArguments
+from keras_vanilla._checks import CheckedArguments, refuse_ragged
+from keras_vanilla._types import Tensor
 
 
 class Layer(CheckedArguments, keras.layers.Layer):
     """A Keras layer whose errors name the class that was called.
 
     Outputs have the shape of the first input unless a layer says otherwise.
+
+    Raises:
+        ValueError: if a call is given a ragged tensor.
     """
+
+    def __call__(self, *args, **kwargs) -> Any:
+        refuse_ragged(type(self).__name__, (*args, *kwargs.values()))
+        return super().__call__(*args, **kwargs)
 
     def compute_output_shape(self, input_shape: tuple, *other_shapes: tuple) -> tuple:
         """The shape of the outputs, without returned attention weights."""
         return tuple(input_shape)
 
     def compute_output_spec(self, *args, **kwargs):
+        if not self.built:  # a symbolic call builds it, and asks again
+            args, kwargs = keras.tree.map_structure(_symbolic, (args, kwargs))
+            return self(*args, **kwargs)
+
+        def cast(x):  # as a call does
+            return self.dtype_policy.convert_input(x, self.autocast, self.input_dtype)
+
+        args, kwargs = keras.tree.map_structure(cast, (args, kwargs))
         # From `call` itself: with returned weights there is more than one output.
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
+    def _check_built(self):
+        if not self.built:
+            raise ValueError(
+                f"The {type(self).__name__} has no weights yet: call or build it first."
+            )
 
     def get_config(self) -> dict:
         config = super().get_config()
         policy = keras.dtype_policies.serialize(saved_policy(self, self.path))
         return {**config, "dtype": policy}
+
+
+def _symbolic(x):
+    """An array as a KerasTensor."""
+    if not hasattr(x, "shape") or isinstance(x, keras.KerasTensor):
+        return x
+    return keras.KerasTensor(x.shape, keras.backend.standardize_dtype(x.dtype))
+
+
+def check_same_sizes(axes: tuple[str, ...], **tensors: Tensor) -> None:
+    """Refuses two tensors whose first axes differ, which backends may broadcast.
+
+    A size that a graph does not know before it runs is not compared.
+
+    Args:
+        axes: names of the first axes, for the error.
+        tensors: the two, by the names of the arguments.
+    Raises:
+        ValueError: if a size of the one is another than that of the other.
+    """
+    (name, x), (other_name, other) = tensors.items()
+    for axis, *sizes in zip(axes, x.shape, other.shape, strict=False):
+        if all(isinstance(size, int) for size in sizes) and sizes[0] != sizes[1]:
+            raise ValueError(
+                f"`{name}` and `{other_name}` must have the same {axis}. Received: "
+                f"shapes {tuple(x.shape)} and {tuple(other.shape)}"
+            )
+
+
+def check_initializer(initializer: str | Callable | None) -> str | Callable | None:
+    """The `kernel_initializer` as it is, which sub-layers read when they are built.
+
+    Raises:
+        ValueError: if Keras does not know it.
+    """
+    keras.initializers.get(initializer)
+    return initializer
 
 
 def policy_for(owner: keras.layers.Layer, name: str) -> keras.DTypePolicy:

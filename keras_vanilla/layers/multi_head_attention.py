@@ -18,6 +18,8 @@ from keras_vanilla.layers.attention_masks import (
 from keras_vanilla.layers.head_projection import HeadProjection
 from keras_vanilla.layers.layer import (
     Layer,
+    check_initializer,
+    check_same_sizes,
     kernel_settings,
     policy_for,
     serialized_kernel_settings,
@@ -71,8 +73,9 @@ class MultiHeadAttention(Layer):
         Float tensor (B, T, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, T, S), before dropout.
     Raises:
-        ValueError: if a size is not positive, an input is not of rank 3, or a mask has
-            another shape or other values than the above.
+        ValueError: if a size is not positive, an input is not of rank 3, inputs differ
+            in B or S where a graph knows both, or a mask has another shape or other
+            values than the above.
     Example:
         >>> attention = MultiHeadAttention(num_heads=2, key_dim=3)
         >>> query, value = np.ones((1, 4, 6), "float32"), np.ones((1, 5, 6), "float32")
@@ -103,7 +106,7 @@ class MultiHeadAttention(Layer):
         self.value_dim = check_integer("value_dim", value_dim, 1)
         self.dropout = check_probability("dropout", dropout)
         self.use_bias = use_bias
-        self.kernel_initializer = kernel_initializer
+        self.kernel_initializer = check_initializer(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.seed = check_seed(seed)
         self.supports_masking = True
@@ -160,6 +163,8 @@ class MultiHeadAttention(Layer):
         use_causal_mask=False,
     ):
         key = value if key is None else key
+        check_same_sizes(("batch",), query=query, value=value)
+        check_same_sizes(("batch", "length"), key=key, value=value)
         mask = joined(
             padding_mask("query_mask", query_mask, query.shape[:2], axes=(1, 3)),
             padding_mask("value_mask", value_mask, value.shape[:2], axes=(1, 2)),
@@ -205,7 +210,10 @@ class MultiHeadAttention(Layer):
             length: int or int32 scalar. Number of positions (L).
         Returns:
             Dict of zeros "key" and "value", (B, N, L, H).
+        Raises:
+            ValueError: if the layer is not built.
         """
+        self._check_built()
         return {
             name: ops.zeros((batch, heads, length, size), dtype=self.compute_dtype)
             for name, (heads, size) in {

@@ -42,7 +42,7 @@ class PositionalEncoding(Layer):
         Float tensor (B, T, D) in the layer's compute dtype.
     Raises:
         ValueError: if the layout is unknown, `max_wavelength` is not above 0, D is odd,
-            or the inputs are not of rank 3.
+            the inputs are not of rank 3, or `start_index` is not a scalar.
     Example:
         >>> outputs = PositionalEncoding()(np.zeros((1, 2, 4), "float32"))
         >>> [round(float(number), 2) for number in outputs[0, 0]]
@@ -84,6 +84,11 @@ class PositionalEncoding(Layer):
             )
 
     def call(self, inputs, start_index=0, training=None):
+        if np.ndim(start_index):
+            raise ValueError(
+                "`start_index` must be one number for all rows, an int or an int32 "
+                f"scalar. Received: shape {np.shape(start_index)}"
+            )
         dtype = keras.backend.result_type(self.compute_dtype, "float32")
         length, width = ops.shape(inputs)[1], inputs.shape[-1]
         positions = ops.cast(ops.arange(length) + start_index, dtype)  # (T,)

@@ -14,6 +14,7 @@ from keras_vanilla._checks import (
 from keras_vanilla.layers.feed_forward import FeedForward
 from keras_vanilla.layers.layer import (
     Layer,
+    check_initializer,
     kernel_settings,
     serialized_kernel_settings,
 )
@@ -97,7 +98,7 @@ class TransformerLayer(Layer):
         self.layer_norm_epsilon = check_number(
             "layer_norm_epsilon", layer_norm_epsilon, least=0.0
         )
-        self.kernel_initializer = kernel_initializer
+        self.kernel_initializer = check_initializer(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.seed = check_seed(seed)
         self._dropouts = 0
@@ -141,7 +142,7 @@ class TransformerLayer(Layer):
 
     def compute_output_spec(self, inputs, *args, **kwargs):
         # Keras would trace `call`, which takes most of the time a model is built in.
-        if self._is_usual_call(inputs, *args, **kwargs):
+        if self.built and self._is_usual_call(inputs, *args, **kwargs):
             return keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
         return super().compute_output_spec(inputs, *args, **kwargs)
 

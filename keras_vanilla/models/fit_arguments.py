@@ -42,13 +42,14 @@ def cardinality(data: Any) -> int | None:
     return None if count is None else int(count)
 
 
-def refuse_probabilities(loss: Any) -> None:
+def refuse_probabilities(loss: Any, pad_id: int) -> None:
     """Refuses a loss that expects probabilities, for a model that returns logits.
 
     Keras computes such a loss without an error: it clips logits to [0, 1].
 
     Args:
         loss: what the model was compiled with.
+        pad_id: int. The model's.
     Raises:
         ValueError: if it does.
     """
@@ -56,8 +57,9 @@ def refuse_probabilities(loss: Any) -> None:
         if _takes_probabilities(keras.losses.get(each)):
             raise ValueError(
                 "A Transformer returns logits, and this loss expects probabilities: "
-                "compile with `keras.losses.SparseCategoricalCrossentropy("
-                "from_logits=True)` or `SmoothedCrossentropy()`. Received: "
+                "compile with `SmoothedCrossentropy()`, or with "
+                "`keras.losses.SparseCategoricalCrossentropy(from_logits=True, "
+                f"ignore_class={pad_id})`, without which padding counts. Received: "
                 f"loss={each!r}"
             )
 

@@ -9,9 +9,15 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vanilla._checks import CheckedArguments, check_ids, check_integer
+from keras_vanilla._checks import (
+    CheckedArguments,
+    check_ids,
+    check_integer,
+    refuse_h5,
+    refuse_ragged,
+)
 from keras_vanilla._readable import readable
-from keras_vanilla._types import Tensor
+from keras_vanilla._types import PathLike, Tensor
 from keras_vanilla.distribution import steps
 from keras_vanilla.layers import (
     DecoderLayer,
@@ -290,7 +296,7 @@ class Transformer(CheckedArguments, keras.Model):
         given = fit_arguments(x, *args, **kwargs)
         callbacks = given.get("callbacks")
         if self.compiled:
-            refuse_probabilities(self.loss)
+            refuse_probabilities(self.loss, self.pad_id)
             refuse_fixed_learning_rate(callbacks, self.optimizer)
             warn_of_many_shapes(x, self.jit_compile)
         with steps.replica_overrides(self):
@@ -310,12 +316,27 @@ class Transformer(CheckedArguments, keras.Model):
         with steps.replica_overrides(self):
             return super().evaluate(**evaluate_arguments(x, *args, **kwargs))
 
+    def save(self, filepath: PathLike, *args, **kwargs) -> None:
+        """Writes the model to a file, as `keras.Model.save` does.
+
+        Args:
+            filepath: path that ends with ".keras".
+            args: as for `keras.Model.save`.
+            kwargs: as for `keras.Model.save`.
+        Raises:
+            ValueError: if the path ends with ".h5" or ".hdf5".
+        """
+        refuse_h5(filepath)
+        super().save(filepath, *args, **kwargs)
+
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one in micro-batches or on several devices."""
+        refuse_ragged("A Transformer", keras.tree.flatten(state_and_data[-1]))
         return steps.train_step(self, self.micro_batches, *state_and_data)
 
     def test_step(self, *state_and_data) -> Any:
         """Keras's step, or one on several devices."""
+        refuse_ragged("A Transformer", keras.tree.flatten(state_and_data[-1]))
         return steps.test_step(self, *state_and_data)
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:

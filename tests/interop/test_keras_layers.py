@@ -1,8 +1,11 @@
 """Layers of Keras and KerasHub, replaced by ours: the same outputs."""
 
+import inspect
+
 import keras
 import numpy as np
 import pytest
+from architecture_page import ROOT
 from checks import array, assert_close, randomize
 from gated_layers import GatedEncoderLayer
 
@@ -259,3 +262,126 @@ def test_quantised_weights_and_lora_are_refused():
         change(layer.self_attention)
         with pytest.raises(ValueError, match="attention/key/kernel.*LoRA or is quanti"):
             load_keras_layer(layer, theirs)
+
+
+def arguments(function):
+    return {*inspect.signature(function).parameters} - {"self", "kwargs", "args"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "names_here"),
+    [
+        (keras.layers.MultiHeadAttention, MultiHeadAttention, {"activity_regularizer"}),
+        (
+            keras.layers.ReversibleEmbedding,
+            TokenEmbedding,
+            {"input_dim", "output_dim", "mask_zero"},
+        ),
+        (hub.layers.SinePositionEncoding, PositionalEncoding, set()),
+        (
+            hub.layers.TransformerDecoder,
+            DecoderLayer,
+            {
+                *("intermediate_dim", "bias_initializer"),
+                *("decoder_sequence", "encoder_sequence"),
+                *("decoder_padding_mask", "encoder_padding_mask"),
+                *("self_attention_cache", "self_attention_cache_update_index"),
+                *("cross_attention_cache", "cross_attention_cache_update_index"),
+            },
+        ),
+    ],
+)
+def test_the_guide_names_every_argument_that_is_not_here(theirs, ours, names_here):
+    guide = (ROOT / "layers" / "README.md").read_text(encoding="utf-8")
+    listed = guide.partition("### What is not here")[2]
+    for function in ("__init__", "call"):
+        names = arguments(getattr(theirs, function)) - names_here
+        for name in names - arguments(getattr(ours, function)):
+            assert f"`{name}" in listed, name
+
+
+def block_of_keras_io(embed_dim, num_heads, ff_dim):
+    """A block as the examples of keras.io write it, as layers and as a function."""
+    norms = [keras.layers.LayerNormalization(epsilon=1e-6) for _ in range(2)]
+    attention = keras.layers.MultiHeadAttention(num_heads, embed_dim)
+    network = keras.Sequential(
+        [keras.layers.Dense(ff_dim, "relu"), keras.layers.Dense(embed_dim)]
+    )
+
+    def block(x):
+        x = norms[0](x + attention(x, x))
+        return norms[1](x + network(x))
+
+    return attention, network, norms, block
+
+
+def test_a_block_of_keras_io():
+    attention, network, norms, block = block_of_keras_io(D, N, F)
+    block(INPUTS)
+    for part in (attention, network, *norms):
+        randomize(part)
+    layer = EncoderLayer(N, d_ff=F, key_dim=D, layer_norm_epsilon=1e-6)
+    layer(INPUTS)
+    load_keras_layer(layer.self_attention, attention)
+    layer.feed_forward.set_weights(network.get_weights())
+    layer.self_attention_residual.set_weights(norms[0].get_weights())
+    layer.feed_forward_residual.set_weights(norms[1].get_weights())
+    assert_close(layer(INPUTS), block(INPUTS), TOLERANCE)
+
+
+def test_a_self_attention_of_matrices():
+    """As it is written by hand: four `Dense`, whose columns are the heads'."""
+    projections = [keras.layers.Dense(D) for _ in range(4)]
+    for each in projections:
+        each.build((None, None, D))
+        randomize(each)
+
+    def heads(x):
+        return keras.ops.transpose(
+            keras.ops.reshape(x, (B, T, N, D // N)), (0, 2, 1, 3)
+        )
+
+    query, key, value = (heads(each(INPUTS)) for each in projections[:3])
+    scores = query @ keras.ops.swapaxes(key, -1, -2) / np.sqrt(D // N)
+    mixed = keras.ops.transpose(keras.ops.softmax(scores) @ value, (0, 2, 1, 3))
+    expected = projections[3](keras.ops.reshape(mixed, (B, T, D)))
+
+    layer = MultiHeadAttention(N, D // N)
+    layer(INPUTS, INPUTS)
+    weights = [w for each in projections for w in each.get_weights()]
+    shaped = [
+        np.reshape(w, s.shape) for w, s in zip(weights, layer.weights, strict=True)
+    ]
+    layer.set_weights(shaped)
+    assert_close(layer(INPUTS, INPUTS), expected, TOLERANCE)
+
+
+def test_a_class_that_computes_otherwise_is_refused():
+    class Shifted(keras.layers.MultiHeadAttention):
+        def call(self, query, value, key=None, **kwargs):
+            return super().call(query, value, key, **kwargs) + 2
+
+    class Doubled(keras.layers.ReversibleEmbedding):
+        def call(self, inputs, reverse=False):
+            return 2 * super().call(inputs, reverse)
+
+    attention, table = Shifted(N, 5), Doubled(V, D)
+    attention(INPUTS, INPUTS)
+    table(IDS)
+    message = "what a MultiHeadAttention does. Received: a Shifted, .* `call`"
+    with pytest.raises(TypeError, match=message):
+        load_keras_layer(MultiHeadAttention(N, 5), attention)
+    message = "what a ReversibleEmbedding does. Received: a Doubled, .* `call`"
+    with pytest.raises(TypeError, match=message):
+        load_keras_layer(TokenEmbedding(V, D, scale=False), table)
+
+
+def test_a_class_with_other_defaults_is_welcome():
+    class Narrow(keras.layers.MultiHeadAttention):
+        def __init__(self, **kwargs):
+            super().__init__(N, 5, **kwargs)
+
+    theirs, layer = Narrow(), MultiHeadAttention(N, 5)
+    theirs(INPUTS, INPUTS)
+    load_keras_layer(layer, randomize(theirs))
+    assert_close(layer(INPUTS, INPUTS), theirs(INPUTS, INPUTS), TOLERANCE)

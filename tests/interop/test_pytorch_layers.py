@@ -206,3 +206,18 @@ def test_other_layers_are_refused():
         load_pytorch_layer(EncoderLayer(N, d_ff=F), theirs)
     with pytest.raises(TypeError, match="`layer` must be.*Received: a FeedForward"):
         load_pytorch_layer(FeedForward(F), theirs)
+
+
+def test_a_class_that_computes_otherwise_is_refused():
+    class Shifted(torch.nn.TransformerEncoderLayer):
+        def forward(self, *args, **kwargs):
+            return super().forward(*args, **kwargs) + 2
+
+    class Named(torch.nn.TransformerEncoderLayer):
+        def __init__(self):
+            super().__init__(D, N, F, batch_first=True)
+
+    message = "what a TransformerEncoderLayer does. Received: a Shifted, .* `forward`"
+    with pytest.raises(TypeError, match=message):
+        load_pytorch_layer(EncoderLayer(N, d_ff=F), Shifted(D, N, F))
+    load_pytorch_layer(EncoderLayer(N, d_ff=F), Named())

@@ -8,6 +8,7 @@ import pytest
 from checks import array, weights_of
 
 from keras_vanilla import Transformer
+from keras_vanilla._checks import check_choice, refuse_unknown
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -46,7 +47,6 @@ def test_an_unknown_argument_is_refused_by_the_class_that_was_called(layer):
         (TokenEmbedding, "vocab_size", "vocabulary_size"),
         (TokenEmbedding, "embedding_dim", "d_model"),
         (Transformer, "nhead", "num_heads"),
-        (Transformer, "num_layers", "num_encoder_layers"),
         (Transformer, "droput", "dropout"),
         (MultiHeadAttention, "num_head", "num_heads"),
     ],
@@ -54,6 +54,73 @@ def test_an_unknown_argument_is_refused_by_the_class_that_was_called(layer):
 def test_the_error_names_what_it_is_called_here(layer, given, meant):
     with pytest.raises(TypeError, match=f"{given!r}. Did you mean {meant!r}?"):
         layer(**{given: 4})
+
+
+@pytest.mark.parametrize(
+    ("layer", "given", "meant"),
+    [
+        (MultiHeadAttention, "embed_dim", []),
+        (MultiHeadAttention, "output_shape", []),
+        (MultiHeadAttention, "bias_regularizer", []),
+        (MultiHeadAttention, "bias_initializer", []),
+        (MultiHeadAttention, "kernel_constraint", []),
+        (TokenEmbedding, "embeddings_initializer", []),
+        (TokenEmbedding, "embeddings_regularizer", []),
+        (EncoderLayer, "hidden_size", []),
+        (EncoderLayer, "bias", []),
+        (FeedForward, "output_dim", []),
+        (Transformer, "num_layers", ["num_encoder_layers", "num_decoder_layers"]),
+        (Transformer, "hidden_dim", ["d_model", "d_ff"]),
+        (MultiHeadAttention, "bias", ["use_bias"]),
+        (TokenEmbedding, "padding_idx", ["pad_id"]),
+    ],
+)
+def test_a_name_of_other_libraries_never_leads_to_another_meaning(layer, given, meant):
+    with pytest.raises(TypeError) as error:
+        layer(**ARGUMENTS[layer], **{given: 4})
+    _, question, names = str(error.value).partition("Did you mean ")
+    assert re.findall(r"\w+", names.replace(" or ", " ")) == meant
+    assert question or "Other libraries have it; " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ("encoder_layer", "decoder_layer"),
+        ("source_id", "pad_id"),
+        ("min_length", "max_length"),
+        ("top_p", "top_k"),
+        ("output_mask", "input_mask"),
+        ("embeddings_initializer", "embeddings"),
+        ("kernel_size", "kernel_initializer"),
+        ("int4", "int8"),
+        (">>est<<", ">>ess<<"),
+    ],
+)
+def test_another_word_is_no_misspelling(given, known):
+    with pytest.raises(TypeError) as error:
+        refuse_unknown("It", [given], [known])
+    assert "Did you mean" not in str(error.value)
+    with pytest.raises(ValueError) as error:
+        check_choice("it", given, [known])
+    assert "Did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ("attenton_dropout", "attention_dropout"),  # one letter less
+        ("attention_dropoutt", "attention_dropout"),  # one more
+        ("kernel_initialiser", "kernel_initializer"),  # another one
+        ("kernel_initilaizer", "kernel_initializer"),  # two swapped
+        ("kernal_initialiser", "kernel_initializer"),  # a slip in each word
+        ("numHeads", "num_heads"),
+        ("vocabularysize", "vocabulary_size"),
+    ],
+)
+def test_a_misspelling_is_recognised(given, known):
+    with pytest.raises(TypeError, match=f"{given}'. Did you mean '{known}'"):
+        refuse_unknown("It", [given], ["name", "dtype", known])
 
 
 def test_a_preset_refuses_what_a_transformer_has_not():
@@ -108,6 +175,24 @@ def test_an_epsilon_that_is_negative_or_not_a_number_is_refused(epsilon):
     for layer in (EncoderLayer, DecoderLayer, Transformer):
         with pytest.raises(ValueError, match="`layer_norm_epsilon` must be a finite"):
             layer(**ARGUMENTS[layer], layer_norm_epsilon=epsilon)
+
+
+@pytest.mark.parametrize("layer", WITH_KERNELS)
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("kernel_initializer", "glorot"),
+        ("kernel_initializer", 5),
+        ("kernel_regularizer", "l3"),
+        ("activation", "rely"),
+        ("dtype", "float33"),
+    ],
+)
+def test_what_keras_does_not_know_is_refused_by_the_constructor(layer, name, wrong):
+    if layer is MultiHeadAttention and name == "activation":
+        return
+    with pytest.raises(ValueError, match=str(wrong)):
+        layer(**ARGUMENTS[layer], **{name: wrong})
 
 
 def built(layer, **arguments):

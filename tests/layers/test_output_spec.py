@@ -1,9 +1,17 @@
 """What a layer says of its outputs before it computes them is what it computes."""
 
 import keras
+import numpy as np
 import pytest
 
-from keras_vanilla.layers import DecoderLayer, EncoderLayer
+from keras_vanilla.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TokenEmbedding,
+)
 
 
 def symbol(*shape, dtype="float32"):
@@ -90,3 +98,44 @@ def test_a_subclass_is_asked_itself():
             return keras.ops.concatenate([x, x], axis=-1)
 
     assert make(Twice).compute_output_spec(symbol(3, 5, 8)).shape == (3, 5, 16)
+
+
+ARRAYS = {
+    "TokenEmbedding": (lambda **kw: TokenEmbedding(11, 8, **kw), [(2, 5)]),
+    "PositionalEncoding": (PositionalEncoding, [(2, 5, 8)]),
+    "FeedForward": (lambda **kw: FeedForward(16, **kw), [(2, 5, 8)]),
+    "MultiHeadAttention": (
+        lambda **kw: MultiHeadAttention(2, 4, **kw),
+        [(2, 5, 8), (2, 7, 8)],
+    ),
+    "EncoderLayer": (lambda **kw: EncoderLayer(2, d_ff=16, **kw), [(2, 5, 8)]),
+    "DecoderLayer": (
+        lambda **kw: DecoderLayer(2, d_ff=16, **kw),
+        [(2, 5, 8), (2, 7, 12)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_float16"])
+@pytest.mark.parametrize("is_built", [False, True])
+@pytest.mark.parametrize("as_array", [False, True])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_it_is_known_of_arrays_and_before_a_layer_is_built(
+    name, as_array, is_built, dtype
+):
+    make, shapes = ARRAYS[name]
+    given = "int32" if name == "TokenEmbedding" else "float32"
+    arrays = [np.ones(shape, given) for shape in shapes]
+    outputs = make(dtype=dtype)(*arrays)
+    layer = make(dtype=dtype)
+    if is_built:
+        layer(*arrays)
+    args = arrays if as_array else [symbol(*x.shape, dtype=given) for x in arrays]
+    spec = layer.compute_output_spec(*args)
+    assert spec.shape == (2, 5, 8) == tuple(outputs.shape)
+    assert spec.dtype == keras.backend.standardize_dtype(outputs.dtype)
+    if name in ("MultiHeadAttention", "EncoderLayer", "DecoderLayer"):
+        spec, *weights = layer.compute_output_spec(*args, return_attention_scores=True)
+        spec = [*spec, *weights] if isinstance(spec, tuple) else [spec, *weights]
+        assert {each.dtype for each in spec} == {layer.compute_dtype}
+        assert spec[-1].shape == (2, 2, 5, shapes[-1][1])

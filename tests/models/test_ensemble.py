@@ -161,3 +161,12 @@ def test_what_is_no_list_of_models_is_refused():
         Ensemble([keras.layers.Dense(3)])
     with pytest.raises(NotImplementedError, match="one of its `models`"):
         Ensemble(models()).attention_weights(IDS)
+
+
+@pytest.mark.parametrize("name", ["model.h5", "model.hdf5"])
+def test_files_that_keras_could_not_load_are_refused(name, tmp_path):
+    model, _ = models()
+    for each in (model, Ensemble([model])):
+        with pytest.raises(ValueError, match=r"an end of .keras.*Received: '.*\.h"):
+            each.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())

@@ -128,6 +128,29 @@ def deterministic_operations() -> Iterator[None]:
             config.disable_op_determinism()
 
 
+@contextlib.contextmanager
+def weights_kept(model: keras.Model) -> Iterator[None]:
+    """While open, a batch that cannot be read leaves a model its weights on JAX.
+
+    JAX's trainer takes the values out of the variables (`Variable._value`) before it
+    reads the first batch, and `evaluate` does not put them back after an error.
+    """
+    if keras.backend.backend() != "jax":
+        yield
+        return
+    optimizer = getattr(model, "optimizer", None)
+    variables = [*model.variables, *(optimizer.variables if optimizer else ())]
+    before = [(variable, variable.value) for variable in variables]
+    try:
+        yield
+    except BaseException:
+        model.jax_state_sync()
+        for variable, value in before:
+            if variable._value is None and not value.is_deleted():
+                variable.assign(value)
+        raise
+
+
 def model_of(callback: keras.callbacks.Callback) -> keras.Model | None:
     """The model that `fit` has given a callback (`Callback._model`), or None."""
     return getattr(callback, "_model", None)

@@ -118,7 +118,7 @@ class CheckedData:
 
     def _tensors(self, *batch):
         """As `batch`, inside the graph of a dataset, which runs on the host."""
-        import tensorflow as tf
+        tf = sys.modules["tensorflow"]  # whose dataset it is
 
         def number(tensor):  # comparisons with a size must not overflow
             is_whole = tensor is not None and tensor.dtype.is_integer

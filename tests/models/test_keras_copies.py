@@ -1,4 +1,4 @@
-"""Pickle, `copy.deepcopy`, `from_config` and `clone_model`, as of Keras's own objects."""
+"""Pickle, `copy.deepcopy`, `from_config` and `clone_model`, as of Keras's objects."""
 
 import copy
 import pickle

@@ -162,12 +162,30 @@ def check_ids(what: str, ids: Any, size: int) -> None:
     Raises:
         ValueError: if one is not a whole number, negative, or at least `size`.
     """
-    outside = ids[(ids < 0) | (ids >= size) | (ids % 1 != 0)]
-    if len(outside):
-        raise ValueError(
-            f"Each {what} must be a whole number of at least 0 and below the "
-            f"vocabulary's size, {size}. Received: {outside[0]}"
-        )
+    outside, sentence = outside_vocabulary(what, ids, size)
+    if outside.any():
+        raise ValueError(f"{sentence} {ids[outside][0]}")
+
+
+def outside_vocabulary(what: str, ids: Any, size: int) -> tuple[Any, str]:
+    """Which ids a vocabulary does not have, and the sentence that refuses them.
+
+    What is received comes after it.
+
+    Args:
+        what: str. What an id is, for the sentence.
+        ids: array of numbers, or a tensor, also of a graph.
+        size: int. The vocabulary's size.
+    Returns:
+        Bool array or tensor of the shape of `ids`, and str.
+    """
+    outside = (ids < 0) | (ids >= size)
+    if "int" not in str(ids.dtype):
+        outside = outside | (ids % 1 != 0)
+    return outside, (
+        f"Each {what} must be a whole number of at least 0 and below the vocabulary's "
+        f"size, {size}. Received:"
+    )
 
 
 def refuse_ragged(owner: str, values: Iterable[Any]) -> None:

@@ -17,7 +17,7 @@ from keras_vanilla.data.filters import PairFilters
 from keras_vanilla.data.id_store import IdStore
 from keras_vanilla.data.mixture import BatchMixture
 from keras_vanilla.data.noise import BESIDE, IN_ALL, Noise
-from keras_vanilla.data.padding import BatchPadder, TwicePadder
+from keras_vanilla.data.padding import BatchPadder
 from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.sampled_ids import SampledIds
 from keras_vanilla.data.token_cache import TokenCache
@@ -184,7 +184,7 @@ class Batches:
 
     def __init__(
         self,
-        padder: BatchPadder | BatchMixture | TwicePadder,
+        padder: BatchPadder | BatchMixture,
         *,
         seed: int | None,
         first_step: int,
@@ -232,17 +232,6 @@ class Batches:
         mapped.digest = _digest(self.digest, name)
         mapped._functions = (*self._functions, function)
         return mapped
-
-    def twice(self) -> "Batches":
-        """These batches with every pair twice, one after the other.
-
-        Returns:
-            Batches of twice as many rows, which begin at the same step.
-        """
-        twice = copy.copy(self)
-        twice.digest = _digest(self.digest, "twice")
-        twice._padder = TwicePadder(self._padder)
-        return twice
 
     def start_at(self, step: int) -> None:
         """Makes iterators that are opened from now on begin at another step.

@@ -1,6 +1,6 @@
 """Pairs of ids to the padded arrays of a batch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -104,36 +104,3 @@ class BatchPadder:
         ids[:, 1:][mask[:, 1:]] = labels[:, :-1][mask[:, 1:]]
         ids[mask[:, 0], 0] = self._start_id
         return ids
-
-
-class TwicePadder:
-    """The batches of another padder with every row twice, one after the other.
-
-    Args:
-        padder: BatchPadder, or a mixture of some.
-    """
-
-    def __init__(self, padder: Any):
-        self._padder = padder
-        self.store, self.pad_id = padder.store, padder.pad_id
-        self.static_shapes = padder.static_shapes
-        self.steps_per_epoch = padder.steps_per_epoch
-
-    def arrays(
-        self, step: int, seed: int | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As of `BatchPadder`, of twice as many rows."""
-        source_ids, target_ids, labels = (
-            np.repeat(rows, 2, axis=0) for rows in self._padder.arrays(step, seed)
-        )
-        return source_ids, target_ids, labels
-
-    def line_numbers(self, step: int, seed: int | None) -> list[int]:
-        """As of `BatchPadder`, each once."""
-        return self._padder.line_numbers(step, seed)
-
-    @property
-    def shape(self) -> tuple[int | None, int | None]:
-        """As of `BatchPadder`."""
-        rows, width = self._padder.shape
-        return None if rows is None else 2 * rows, width

@@ -97,6 +97,29 @@ def deterministic_operations() -> Iterator[None]:
             config.disable_op_determinism()
 
 
+@contextlib.contextmanager
+def weights_kept(model: keras.Model) -> Iterator[None]:
+    """While open, a batch that cannot be read leaves a model its weights on JAX.
+
+    JAX's trainer takes the values out of the variables (`Variable._value`) before it
+    reads the first batch, and `evaluate` does not put them back after an error.
+    """
+    if keras.backend.backend() != "jax":
+        yield
+        return
+    optimizer = getattr(model, "optimizer", None)
+    variables = [*model.variables, *(optimizer.variables if optimizer else ())]
+    before = [(variable, variable.value) for variable in variables]
+    try:
+        yield
+    except BaseException:
+        model.jax_state_sync()
+        for variable, value in before:
+            if variable._value is None and not value.is_deleted():
+                variable.assign(value)
+        raise
+
+
 def layout_of(variable: keras.Variable) -> Any:
     """The `TensorLayout` of a variable made under `keras.distribution`, or None."""
     return getattr(variable, "_layout", None)

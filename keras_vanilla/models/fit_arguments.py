@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
@@ -17,9 +17,11 @@ def fit_arguments(*args, **kwargs) -> dict[str, Any]:
         args: as for `keras.Model.fit`.
         kwargs: as for `keras.Model.fit`.
     Raises:
-        ValueError: if data never end, and no number of steps says where an epoch does.
+        ValueError: if data never end, and no number of steps says where an epoch does,
+            or there are weights of classes.
     """
-    given = _by_name(keras.Model.fit, args, kwargs)
+    given = by_name(keras.Model.fit, args, kwargs)
+    refuse_class_weight(given)
     if _is_batches(given.get("x")):
         given.setdefault("shuffle", False)  # else Keras warns that it cannot
     _use_dataset(given, "x", "steps_per_epoch")
@@ -29,9 +31,25 @@ def fit_arguments(*args, **kwargs) -> dict[str, Any]:
 
 def evaluate_arguments(*args, **kwargs) -> dict[str, Any]:
     """As `fit_arguments`, of an `evaluate`."""
-    given = _by_name(keras.Model.evaluate, args, kwargs)
+    given = by_name(keras.Model.evaluate, args, kwargs)
     _use_dataset(given, "x", "steps")
     return given
+
+
+def refuse_class_weight(given: dict[str, Any]) -> None:
+    """Refuses weights of classes: Keras takes the class of a sentence by an argmax.
+
+    Args:
+        given: dict of arguments by name.
+    Raises:
+        ValueError: if `class_weight` is among them.
+    """
+    if given.get("class_weight") is not None:
+        raise ValueError(
+            "`class_weight` is for samples with one label, and a Transformer has one "
+            "per token: give `sample_weight`, one per label (B, T) or one per pair "
+            f"(B,). Received: class_weight={given['class_weight']!r:.80}"
+        )
 
 
 def cardinality(data: Any) -> int | None:
@@ -114,7 +132,8 @@ _SET_THE_LEARNING_RATE = (
 )
 
 
-def _by_name(method, args, kwargs):
+def by_name(method: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """The arguments of a method of Keras by their names."""
     given = inspect.signature(method).bind(None, *args, **kwargs).arguments
     del given["self"]
     others = given.pop("kwargs", {})  # `fit` gives `evaluate` one of Keras's own

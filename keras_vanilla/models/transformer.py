@@ -19,6 +19,7 @@ from keras_vanilla._checks import (
 from keras_vanilla._readable import readable
 from keras_vanilla._types import PathLike, Tensor
 from keras_vanilla.distribution import steps
+from keras_vanilla.distribution.steps.loss_share import token_weights
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -28,10 +29,13 @@ from keras_vanilla.layers import (
 )
 from keras_vanilla.layers.layer import saved_policy
 from keras_vanilla.models.assembly import MAKERS, checked, encoder_and_decoder
+from keras_vanilla.models.checked_data import CheckedData, in_one_sentence
 from keras_vanilla.models.copies import copy_of, is_plain
 from keras_vanilla.models.fit_arguments import (
+    by_name,
     evaluate_arguments,
     fit_arguments,
+    refuse_class_weight,
     refuse_fixed_learning_rate,
     refuse_probabilities,
     warn_of_many_shapes,
@@ -100,8 +104,8 @@ class Transformer(CheckedArguments, keras.Model):
         Float32 logits (B, T, V).
     Raises:
         ValueError: if d_model is not divisible by `num_heads` or is odd, a size is not
-            positive, shared tables would differ in size, or an id that can be read is
-            outside its vocabulary.
+            positive, shared tables would differ in size, or ids that can be read are
+            outside their vocabulary or more than `max_length` tokens in a row.
     Example:
         >>> model = Transformer.from_preset("tiny", source_vocabulary_size=11)
         >>> source, target = np.array([[5, 3]]), np.array([[2, 7, 9]])
@@ -240,8 +244,8 @@ class Transformer(CheckedArguments, keras.Model):
                 'A Transformer takes a dict {"source_ids": ..., "target_ids": ...}. '
                 f"Received: a {type(inputs).__name__}"
             )
-        self._check_ids(inputs["source_ids"], "source")
-        self._check_ids(inputs["target_ids"], "target")
+        self._check_rows(inputs["source_ids"], "source")
+        self._check_rows(inputs["target_ids"], "target")
         return super().call(inputs, training=training, mask=mask)
 
     def compile(self, *args, micro_batches: int = 1, **kwargs) -> None:
@@ -251,7 +255,8 @@ class Transformer(CheckedArguments, keras.Model):
             args: as for `keras.Model.compile`.
             micro_batches: int. Number of parts of each batch that are computed one
                 after the other before the weights are updated once: the same gradient
-                in less memory.
+                in less memory. `keras.models.clone_model`, which makes a plain Keras
+                model, fails with more than 1; `copy` makes a Transformer.
             kwargs: as for `keras.Model.compile`.
         Raises:
             ValueError: if `micro_batches` is below 1.
@@ -274,7 +279,9 @@ class Transformer(CheckedArguments, keras.Model):
 
     def get_compile_config(self) -> dict | None:
         config = super().get_compile_config()
-        return config and {**config, "micro_batches": self.micro_batches}
+        if config and self.micro_batches > 1:  # `clone_model` makes a Keras model of it
+            config["micro_batches"] = self.micro_batches
+        return config
 
     def compile_from_config(self, config: dict) -> None:
         self.compile(**keras.saving.deserialize_keras_object(config))
@@ -287,9 +294,12 @@ class Transformer(CheckedArguments, keras.Model):
             x: what `keras.Model.fit` takes, or the `Batches` of `batches`.
             args: as for `keras.Model.fit`.
             kwargs: as for `keras.Model.fit`. `validation_data` may be `Batches`;
-                `steps_per_epoch` and `validation_steps` follow from endless `Batches`.
+                `steps_per_epoch` and `validation_steps` follow from endless `Batches`;
+                `sample_weight` is (B, T), one per label, or (B,), one per pair, which
+                each of its labels but padding has.
         Raises:
-            ValueError: if another dataset never ends and no number of steps is given,
+            ValueError: if the data are wrong, as `CheckedData` says, another dataset
+                never ends and no number of steps is given, there is a `class_weight`,
                 the loss expects probabilities, or a callback sets a learning rate that
                 follows a schedule.
         """
@@ -299,8 +309,8 @@ class Transformer(CheckedArguments, keras.Model):
             refuse_probabilities(self.loss, self.pad_id)
             refuse_fixed_learning_rate(callbacks, self.optimizer)
             warn_of_many_shapes(x, self.jit_compile)
-        with steps.replica_overrides(self):
-            return super().fit(**given)
+        with steps.replica_overrides(self), in_one_sentence(self):
+            return super().fit(**CheckedData.of(self).of_arguments(given))
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
         """The loss and metrics, as `keras.Model.evaluate` gives them.
@@ -309,12 +319,50 @@ class Transformer(CheckedArguments, keras.Model):
             x: what `keras.Model.evaluate` takes, or the `Batches` of `batches`.
             args: as for `keras.Model.evaluate`.
             kwargs: as for `keras.Model.evaluate`; `steps` follows from endless
-                `Batches`.
+                `Batches`, and `sample_weight` is as for `fit`.
         Raises:
-            ValueError: if another dataset never ends and no number of steps is given.
+            ValueError: if the data are wrong, as `CheckedData` says, or another dataset
+                never ends and no number of steps is given.
         """
-        with steps.replica_overrides(self):
-            return super().evaluate(**evaluate_arguments(x, *args, **kwargs))
+        given = evaluate_arguments(x, *args, **kwargs)
+        with steps.replica_overrides(self), in_one_sentence(self):
+            if not given.get("_use_cached_eval_dataset"):  # of `fit`, which has checked
+                given = CheckedData.of(self).of_arguments(given)
+            return super().evaluate(**given)
+
+    def predict(self, x: Any, *args, **kwargs) -> Any:
+        """The logits, as `keras.Model.predict` gives them.
+
+        Args:
+            x: as for `keras.Model.predict`.
+            args: as for `keras.Model.predict`.
+            kwargs: as for `keras.Model.predict`.
+        Raises:
+            ValueError: if the ids are wrong, as `CheckedData` says.
+        """
+        given = by_name(keras.Model.predict, (x, *args), kwargs)
+        with in_one_sentence(self):
+            return super().predict(**CheckedData.of(self).of_arguments(given))
+
+    def train_on_batch(self, *args, **kwargs) -> Any:
+        """One step, as `keras.Model.train_on_batch` makes it.
+
+        Args:
+            args: as for `keras.Model.train_on_batch`.
+            kwargs: as for `keras.Model.train_on_batch`; `sample_weight` is as for
+                `fit`.
+        Raises:
+            ValueError: if the data are wrong, as `CheckedData` says, or there is a
+                `class_weight`.
+        """
+        given = by_name(keras.Model.train_on_batch, args, kwargs)
+        refuse_class_weight(given)
+        return super().train_on_batch(**CheckedData.of(self).of_arguments(given))
+
+    def test_on_batch(self, *args, **kwargs) -> Any:
+        """As `evaluate`, of one batch, as `keras.Model.test_on_batch` gives it."""
+        given = by_name(keras.Model.test_on_batch, args, kwargs)
+        return super().test_on_batch(**CheckedData.of(self).of_arguments(given))
 
     def save(self, filepath: PathLike, *args, **kwargs) -> None:
         """Writes the model to a file, as `keras.Model.save` does.
@@ -331,13 +379,15 @@ class Transformer(CheckedArguments, keras.Model):
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one in micro-batches or on several devices."""
-        refuse_ragged("A Transformer", keras.tree.flatten(state_and_data[-1]))
-        return steps.train_step(self, self.micro_batches, *state_and_data)
+        *state, data = state_and_data
+        return steps.train_step(
+            self, self.micro_batches, *state, self._with_token_weights(data)
+        )
 
     def test_step(self, *state_and_data) -> Any:
         """Keras's step, or one on several devices."""
-        refuse_ragged("A Transformer", keras.tree.flatten(state_and_data[-1]))
-        return steps.test_step(self, *state_and_data)
+        *state, data = state_and_data
+        return steps.test_step(self, *state, self._with_token_weights(data))
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """The encoder alone, without dropout.
@@ -347,9 +397,10 @@ class Transformer(CheckedArguments, keras.Model):
         Returns:
             memory (B, S, D), and its mask: bool (B, S), True = a real token.
         Raises:
-            ValueError: if an id that can be read is outside the vocabulary.
+            ValueError: if ids that can be read are outside the vocabulary, or more than
+                `max_length` tokens in a row.
         """
-        self._check_ids(source_ids, "source")
+        self._check_rows(source_ids, "source")
         return self.encoder(ops.convert_to_tensor(source_ids, dtype="int32"))
 
     def enable_lora(self, rank: int) -> None:
@@ -429,7 +480,9 @@ class Transformer(CheckedArguments, keras.Model):
             ValueError: if an id that can be read is outside the vocabulary, or `index`
                 is a Python int past the end of the cache.
         """
-        self._check_ids(ids, "target")
+        values = readable(ids)
+        if values is not None:
+            check_ids("target id", values, self.target_vocabulary_size)
         logits, cache = self.decoder.step(ids, index, cache, attention_weights)
         if self.forbidden_ids:
             logits = ops.where(self._is_forbidden, -np.inf, logits)  # (V,), (B, V)
@@ -444,7 +497,7 @@ class Transformer(CheckedArguments, keras.Model):
             Dict of NumPy arrays: "encoder/0" (B, N, S, S), "decoder/0/self"
             (B, N, T, T), "decoder/0/cross" (B, N, T, S), and so on.
         Raises:
-            ValueError: if an id is outside its vocabulary.
+            ValueError: if an id is outside its vocabulary, or a row is too long.
         """
         weights = {}
         ids = {
@@ -452,7 +505,7 @@ class Transformer(CheckedArguments, keras.Model):
             for side in ("source", "target")
         }
         for side, values in ids.items():
-            self._check_ids(values, side)
+            self._check_rows(values, side)
         memory, memory_mask = self.encoder(ids["source"], weights)
         self.decoder(ids["target"], memory, memory_mask, weights)
         return {
@@ -472,10 +525,18 @@ class Transformer(CheckedArguments, keras.Model):
             "dtype": keras.dtype_policies.serialize(saved_policy(self, None)),
         }
 
-    def _check_ids(self, ids, side):
+    def _with_token_weights(self, data):
+        """A batch whose weights are (B, T), for any loss and metrics."""
+        refuse_ragged("A Transformer", keras.tree.flatten(data))
+        inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+        if weights is None or len(getattr(labels, "shape", ())) != 2:
+            return data
+        return inputs, labels, token_weights(labels, weights, self.pad_id)
+
+    def _check_rows(self, ids, side):
         values = readable(ids)
         if values is not None:
-            check_ids(f"{side} id", values, getattr(self, f"{side}_vocabulary_size"))
+            CheckedData.of(self).batch({f"{side}_ids": values})
 
 
 CONFIG = tuple(

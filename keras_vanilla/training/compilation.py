@@ -42,8 +42,7 @@ def compile_for_training(
         weight_decay: float. See `transformer_optimizer`.
         learning_rate: float. A constant rate instead of the paper's schedule.
         quantize: "int8", "int4" or None.
-        r_drop: float. Above 0, the loss is `RDropCrossentropy` with this `alpha`, which
-            needs batches with every pair twice.
+        r_drop: float. Above 0, the loss is `RDropCrossentropy` with this `alpha`.
         teacher: Transformer or Ensemble of the same vocabularies, from which the model
             learns as `WordLevelCrossentropy` says, with the weight `word_level`; the
             two go together.

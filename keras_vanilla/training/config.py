@@ -164,8 +164,8 @@ class TrainingConfig:
     Raises:
         TypeError: if there is no such value.
         ValueError: if a value is out of its range, `warmup_steps` is given beside
-            `learning_rate`, `r_drop` beside `micro_batches`, there are more epochs of
-            cooldown than epochs, or everything is frozen.
+            `learning_rate`, there are more epochs of cooldown than epochs, or
+            everything is frozen.
     Example:
         >>> config = TrainingConfig(epochs=3).resolve(pairs=50_000)
         >>> config.epochs, config.warmup_steps, config.preset
@@ -216,12 +216,6 @@ class TrainingConfig:
                 checked[field.name] = _checked(field.name, value)
         vars(self).update(checked)  # frozen for everybody else
         refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
-        if self.r_drop and self.micro_batches > 1:
-            raise ValueError(
-                "`r_drop` compares the two passes of a pair, which `micro_batches` may "
-                f"separate. Received: r_drop={self.r_drop} and "
-                f"micro_batches={self.micro_batches}"
-            )
         if self.epochs is not None and self.cooldown_epochs > self.epochs:
             raise ValueError(
                 "`cooldown_epochs` must be at most the number of epochs, "

@@ -8,7 +8,7 @@ from keras import ops
 from keras_vanilla._checks import check_integer, check_number, check_probability
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
-from keras_vanilla.distribution.steps.loss_share import replica_share
+from keras_vanilla.distribution.steps.loss_share import replica_share, token_weights
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -22,8 +22,9 @@ class SmoothedCrossentropy(keras.losses.Loss):
     averaged over tokens by their weights: the sum of the weighted losses divided by the
     sum of the weights (Keras's `reduction="mean_with_sample_weight"`). Weights are
     usually a 0/1 mask, as `batches` makes them; without weights, each label other than
-    `pad_id` has weight 1. On any number of devices, and in a `Transformer`'s
-    micro-batches, the mean is that of the whole batch.
+    `pad_id` has weight 1. A weight per pair is that of each of its labels other than
+    `pad_id`. On any number of devices, and in a `Transformer`'s micro-batches, the mean
+    is that of the whole batch.
 
     Args:
         label_smoothing: float in [0, 1). e; the paper's is 0.1.
@@ -32,12 +33,13 @@ class SmoothedCrossentropy(keras.losses.Loss):
     Call arguments:
         y_true: int tensor (B, T) of labels.
         y_pred: float tensor (B, T, V) of logits.
-        sample_weight: non-negative tensor (B, T), or None.
+        sample_weight: non-negative tensor (B, T), or (B,) per pair, or None.
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if an argument is out of range, or a label that counts is not an id;
-            where labels cannot be read, as in `fit`, the loss is then NaN.
+        ValueError: if an argument is out of range, weights have another shape, or a
+            label that counts is not an id; where labels cannot be read, as in a graph,
+            the loss is then NaN.
     Example:
         >>> loss = SmoothedCrossentropy(label_smoothing=0.0)
         >>> logits, labels = np.zeros((1, 2, 4), "float32"), np.array([[3, 0]])
@@ -63,7 +65,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         weights = self.token_weights(y_true, sample_weight)
-        weights = _nan_at_wrong_labels(weights, y_true, y_pred.shape[-1])
+        weights = nan_at_wrong_labels(weights, y_true, y_pred.shape[-1])
         loss = super().__call__(y_true, y_pred, weights)
         return loss * replica_share(weights)
 
@@ -76,9 +78,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
         self, labels: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         """The weight of each token: float32 (B, T), of labels (B, T)."""
-        if sample_weight is None:
-            sample_weight = ops.not_equal(ops.cast(labels, "int32"), self.pad_id)
-        return ops.cast(sample_weight, "float32")
+        return token_weights(labels, sample_weight, self.pad_id)
 
     def get_config(self) -> dict:
         return {
@@ -107,8 +107,9 @@ class RDropCrossentropy(SmoothedCrossentropy):
 
         loss = (CE_1 + CE_2) / 2 + alpha / 4 (KL(p_1 || p_2) + KL(p_2 || p_1))
 
-    per token: half of the formula of the source. The batch has every pair twice, one
-    after the other, as `Batches.twice` gives it; dropout makes two passes of them.
+    per token: half of the formula of the source. A `Transformer` computes each pair of
+    a batch twice in a training step, with different dropout. Anywhere else, such as in
+    `evaluate`, there is one pass, and it is the smoothed cross-entropy alone.
 
     Args:
         alpha: float, at least 0. Weight of the divergence; the source's is 5.
@@ -116,15 +117,18 @@ class RDropCrossentropy(SmoothedCrossentropy):
         pad_id: int. The same.
         name: str.
     Call arguments:
-        y_true: int tensor (2 B, T) of labels.
-        y_pred: float tensor (2 B, T, V) of logits.
-        sample_weight: non-negative tensor (2 B, T), or None.
+        y_true: int tensor (B, T) of labels.
+        y_pred: float tensor (2 B, T, V) of logits, the two passes of a pair one after
+            the other; or (B, T, V), one pass.
+        sample_weight: as of `SmoothedCrossentropy`.
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: as `SmoothedCrossentropy`.
+        ValueError: as `SmoothedCrossentropy`, or for another number of rows.
     Source: Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks".
     """
+
+    passes = 2  # of each row in a training step of a `Transformer`
 
     def __init__(
         self,
@@ -137,18 +141,33 @@ class RDropCrossentropy(SmoothedCrossentropy):
         self.alpha = check_number("alpha", alpha, 0)
 
     def call(self, y_true, y_pred):
-        losses = super().call(y_true, y_pred)
-        divergence = ops.repeat(symmetric_divergence(y_pred), 2, axis=0)
-        return losses + self.alpha / 4 * divergence
+        rows, width = ops.shape(y_true)
+        passes = ops.shape(y_pred)[0] // rows  # known inside a graph alone
+        if y_true.shape[0] and y_pred.shape[0] not in (None, rows, 2 * rows):
+            raise ValueError(
+                "Logits must have as many rows as the labels, or twice as many. "
+                f"Received: {y_pred.shape[0]} and {rows} rows"
+            )
+        labels = ops.broadcast_to(ops.expand_dims(y_true, 1), (rows, passes, width))
+        losses = super().call(ops.reshape(labels, (-1, width)), y_pred)
+        losses = ops.mean(ops.reshape(losses, (rows, passes, width)), axis=1)
+        return losses + self.alpha / 4 * symmetric_divergence(y_pred, passes)
 
     def get_config(self) -> dict:
         return {**super().get_config(), "alpha": self.alpha}
 
 
-def _nan_at_wrong_labels(weights, labels, size):
+def nan_at_wrong_labels(weights: Tensor, labels: Tensor, size: int) -> Tensor:
     """The weights; a label that counts must be an id, or the loss is NaN.
 
     Without this, -1 would be the last id.
+
+    Args:
+        weights: float32 tensor (B, T).
+        labels: int tensor (B, T).
+        size: int. Number of ids.
+    Raises:
+        ValueError: if it is not an id, and can be read.
     """
     labels = ops.cast(labels, "int32")
     wrong = ((labels < 0) | (labels >= size)) & (weights > 0)
@@ -205,20 +224,22 @@ def smoothed_crossentropy(
     return ops.reshape(losses, shape[:2])
 
 
-def symmetric_divergence(logits: Tensor) -> Tensor:
+def symmetric_divergence(logits: Tensor, passes: int = 2) -> Tensor:
     """KL(p || q) + KL(q || p) of each token, with its gradient written out.
 
         d = log p - log q        gradient by p's logits: p (d - KL(p || q) + 1) - q
 
-    Both passes are computed at once: `flip` puts the other one beside each.
+    Both passes are computed at once: `flip` puts the other one beside each. Of one pass
+    alone, which is put beside itself, it is 0.
 
     Args:
         logits: float32 tensor (2 B, T, V). Those of p and q, one after the other.
+        passes: int or int scalar. 2, or 1 for logits (B, T, V) of one pass.
     Returns:
         Float32 tensor (B, T).
     """
     size = logits.shape[-1]
-    pairs = (-1, 2, ops.shape(logits)[1], size)
+    pairs = (-1, passes, ops.shape(logits)[1], size)
 
     @ops.custom_gradient
     def per_token(z):  # (2 P, V) -> (B, T), P = B * T

@@ -5,13 +5,15 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import keras_internals
-from keras_vanilla.training.loss import exponentials, logits_of
+from keras_vanilla.distribution.steps.loss_share import token_weights
+from keras_vanilla.training.loss import exponentials, logits_of, nan_at_wrong_labels
 
 
 class _TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens seen, kept as a sum and a count.
 
-    Tokens are real where the label is not `pad_id`; sample weights are ignored.
+    Tokens are real where the label is not `pad_id`. Sample weights, which Keras gives
+    to `weighted_metrics` alone, weigh them: (B, T), or (B,) per pair.
     """
 
     direction = "down"
@@ -28,12 +30,16 @@ class _TokenMean(keras.metrics.Metric):
         raise NotImplementedError
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        labels = ops.reshape(ops.cast(y_true, "int32"), (-1,))
-        logits = ops.reshape(ops.cast(y_pred, "float32"), (-1, y_pred.shape[-1]))
-        real = ops.cast(ops.not_equal(labels, self.pad_id), "float32")
+        labels, size = ops.cast(y_true, "int32"), y_pred.shape[-1]
+        weights = token_weights(labels, None, self.pad_id)
+        if sample_weight is not None:
+            weights *= token_weights(labels, sample_weight, self.pad_id)
+        weights = ops.reshape(nan_at_wrong_labels(weights, labels, size), (-1,))
+        labels = ops.reshape(ops.clip(labels, 0, size - 1), (-1,))
+        logits = ops.reshape(ops.cast(y_pred, "float32"), (-1, size))
         values = self.values(labels, logits)
-        self.total.assign_add(ops.sum(values * real))
-        self.count.assign_add(ops.sum(real))
+        self.total.assign_add(ops.sum(values * weights))
+        self.count.assign_add(ops.sum(weights))
 
     def result(self):
         return ops.divide_no_nan(self.total, self.count)
@@ -46,8 +52,10 @@ class _TokenMean(keras.metrics.Metric):
 class TokenCrossentropy(_TokenMean):
     """The mean of -log p(label) over real tokens, in nats, without smoothing.
 
+    Among `weighted_metrics`, as all metrics here, it is the mean by the sample weights.
+
     Args:
-        pad_id: int. Labels that do not count.
+        pad_id: int. Labels that do not count, such as -100.
     Source: the perplexity's exponent of Vaswani et al. 2017, table 3.
     """
 
@@ -64,7 +72,7 @@ class Perplexity(TokenCrossentropy):
     """exp(`TokenCrossentropy`): perplexity per piece.
 
     Args:
-        pad_id: int. Labels that do not count.
+        pad_id: int. Labels that do not count, such as -100.
     Source: Vaswani et al. 2017, table 3.
     """
 
@@ -82,7 +90,7 @@ class TokenAccuracy(_TokenMean):
     Where two pieces have the highest, as in bfloat16, either is right.
 
     Args:
-        pad_id: int. Labels that do not count.
+        pad_id: int. Labels that do not count, such as -100.
     """
 
     direction = "up"

@@ -248,13 +248,6 @@ class TrainingRun:
         self.validation_batches = None
         if self.validation is not None:
             self._make_validation_batches(sizes)
-        if config.r_drop:
-            self._take_every_pair_twice()
-
-    def _take_every_pair_twice(self):
-        self.batches = self.batches.twice()
-        if self.validation_batches is not None:  # without dropout they are the same
-            self.validation_batches = self.validation_batches.twice()
 
     def _make_validation_batches(self, sizes):
         """Pairs that they leave out, such as those too long, are not translated."""

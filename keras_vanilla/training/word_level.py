@@ -35,7 +35,7 @@ class WordLevelCrossentropy(SmoothedCrossentropy):
     Call arguments:
         y_true: int tensor (B, T) of labels.
         y_pred: float tensor (B, T, V) of logits.
-        sample_weight: non-negative tensor (B, T), or None.
+        sample_weight: as of `SmoothedCrossentropy`.
     Returns:
         Float32 scalar.
     Raises:

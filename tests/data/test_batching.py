@@ -560,17 +560,3 @@ def test_fit_takes_one_step_a_batch_and_no_phantom_ones(
     )
     assert int(model.optimizer.iterations) == 3 * train.steps_per_epoch
     assert np.isfinite(history.history["val_loss"]).all()
-
-
-@pytest.mark.parametrize("static", [False, True])
-def test_batches_with_every_pair_twice(corpus, tokenizer, static):
-    data = batches(corpus, tokenizer, 331, static_shapes=static)
-    twice = data.twice()
-    assert twice.digest != data.digest and len(twice) == len(data)
-    assert twice.line_numbers(3) == data.line_numbers(3)
-    for once, both in zip(itertools.islice(data, 9), twice, strict=False):
-        pairs = zip(keras.tree.flatten(once), keras.tree.flatten(both), strict=True)
-        for rows, rows_twice in pairs:
-            np.testing.assert_array_equal(np.repeat(rows, 2, axis=0), rows_twice)
-    (_, labels, _), *_ = twice.dataset().take(1)
-    assert len(labels) % 2 == 0

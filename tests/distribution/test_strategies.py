@@ -20,6 +20,13 @@ TRAINED = {
     },
     "weights of 0.9": {"weights_times": 0.9, "validated": False},
     "no weights": {"weights_times": None, "validated": False},
+    "weights per pair": {"weights_times": "pairs", "validated": False},
+    "weights per pair, step of Keras": {
+        "weights_times": "pairs",
+        "stock_step": True,
+        "validated": False,
+    },
+    "R-Drop": {"r_drop": True},
     "loss of Keras": {"reduction": "mean_with_sample_weight", "validated": False},
     "taught": {"taught": True},
     "clipped": {**CLIPPED, "micro_batches": 3, "outside": ["data"]},
@@ -102,10 +109,26 @@ def test_two_devices_train_what_one_trains(two_devices, one_device):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("run", ["weights of 0.9", "no weights", "step of Keras"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        "weights of 0.9",
+        "no weights",
+        "weights per pair",
+        "weights per pair, step of Keras",
+        "step of Keras",
+    ],
+)
 def test_two_devices_train_the_same_by_any_weights_and_step(run, two_devices):
     expected = two_devices["mirrored"]
     assert distance(two_devices[run], expected) <= 1e-6
+
+
+@pytest.mark.full
+def test_r_drop_without_dropout_is_the_plain_loss_on_two_devices(two_devices):
+    found, expected = two_devices["R-Drop"], two_devices["mirrored"]
+    assert distance(found, expected) <= 1e-3
+    assert_same_shown(found, expected)
 
 
 @pytest.mark.full

@@ -37,10 +37,11 @@ DEFAULTS = {
     "own_share": True,
     "reduction": None,  # of a loss of Keras instead of ours
     "stock": None,
+    "r_drop": False,
     "taught": False,  # by another model's probabilities
     "plain_model": False,
     "validated": True,
-    "weights_times": 1.0,  # None: no weights at all
+    "weights_times": 1.0,  # None: no weights at all; "pairs": one per pair
 }
 
 
@@ -96,6 +97,8 @@ def data(options):
     times = options["weights_times"]
     if times is None:
         train = train.map(lambda x, y, weights: (x, y))
+    elif times == "pairs":
+        train = train.map(lambda x, y, weights: (x, y, tf.reduce_max(weights, axis=1)))
     elif times != 1.0:
         train = train.map(lambda x, y, weights: (x, y, weights * times))
     valid = ParallelCorpus(sources[83:], targets[83:])
@@ -121,6 +124,8 @@ def optimizer(options):
 def loss(options):
     if options["taught"]:
         return training.WordLevelCrossentropy(teacher(), 0.5)
+    if options["r_drop"]:
+        return training.RDropCrossentropy(5.0, 0.1)
     if options["reduction"] is None:
         return training.SmoothedCrossentropy(0.1)
     return keras.losses.SparseCategoricalCrossentropy(

@@ -232,8 +232,3 @@ def test_the_length_given_to_a_new_translator_is_what_counts():
     assert new_translator(pairs, max_length=60, **sizes).model.max_length == 60
     with pytest.raises(ValueError, match="`max_length`, 60. Received: 70"):
         new_translator(pairs, max_length=60, max_tokens=70, **sizes)
-
-
-def test_the_passes_of_a_pair_may_not_be_separated():
-    with pytest.raises(ValueError, match="r_drop=5.0 and micro_batches=2"):
-        TrainingConfig(r_drop=5, micro_batches=2)

@@ -165,20 +165,21 @@ def test_labels_that_are_no_ids_are_refused_where_they_count(batch, wrong):
 
 
 def r_drop_reference(labels, logits, smoothing, alpha):
-    """Per-token loss in float64, of rows that are pairs twice."""
-    losses = reference(labels, logits, smoothing)[0]
+    """Per-token loss in float64, of logits that have two rows for each of labels."""
+    losses = reference(np.repeat(labels, 2, axis=0), logits, smoothing)[0]
     exact = logits.astype("float64")
     log_p = exact - np.log(np.exp(exact).sum(-1, keepdims=True))
     one, other = log_p[::2], log_p[1::2]
     forward = (np.exp(one) * (one - other)).sum(-1)
     backward = (np.exp(other) * (other - one)).sum(-1)
-    return losses + np.repeat(alpha / 4 * (forward + backward), 2, axis=0)
+    return (losses[::2] + losses[1::2]) / 2 + alpha / 4 * (forward + backward)
 
 
 @pytest.fixture
 def twice(batch):
-    """Labels and weights twice, and logits of two passes."""
-    labels, logits, weights = (np.repeat(rows, 2, axis=0) for rows in batch)
+    """Labels, logits of two passes, and weights."""
+    labels, logits, weights = batch
+    logits = np.repeat(logits, 2, axis=0)
     noise = np.random.default_rng(7).normal(size=logits.shape)
     return labels, (logits + 0.5 * noise).astype("float32"), weights
 
@@ -194,10 +195,18 @@ def test_r_drop_adds_how_far_the_two_passes_are_apart(twice, alpha):
 
 
 def test_two_passes_that_are_the_same_cost_nothing(batch):
-    labels, logits, weights = (np.repeat(rows, 2, axis=0) for rows in batch)
+    labels, logits, weights = batch
     expected = float(SmoothedCrossentropy()(labels, logits, weights))
-    loss = float(RDropCrossentropy()(labels, logits, weights))
-    assert loss == pytest.approx(expected, rel=1e-6)
+    for passes in (1, 2):
+        twice = np.repeat(logits, passes, axis=0)
+        loss = float(RDropCrossentropy()(labels, twice, weights))
+        assert loss == pytest.approx(expected, rel=1e-6)
+
+
+def test_other_numbers_of_passes_are_refused(batch):
+    labels, logits, weights = batch
+    with pytest.raises(ValueError, match="or twice as many. Received: 9 and 3 rows"):
+        RDropCrossentropy()(labels, np.repeat(logits, 3, axis=0), weights)
 
 
 def test_the_gradient_of_r_drop_is_its_slope(twice):

@@ -5,7 +5,13 @@ import keras
 from jax import numpy as jnp
 
 from keras_vanilla.distribution.jax_devices import refuse_another_scope
-from keras_vanilla.distribution.steps.loss_share import divisor, share, update_loss_mean
+from keras_vanilla.distribution.steps.loss_share import (
+    divisor,
+    in_passes,
+    passes,
+    share,
+    update_loss_mean,
+)
 
 
 def train_step(
@@ -16,7 +22,7 @@ def train_step(
     XLA needs parts of one size: rows of padding, with weight 0, are added to get them.
     """
     refuse_another_scope(model)
-    if micro_batches == 1:
+    if micro_batches == 1 and passes(model) == 1:
         return keras.Model.train_step(model, state, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
     whole = divisor(model, labels, weights)
@@ -30,7 +36,8 @@ def train_step(
                 trainable,
                 non_trainable,
                 metrics,
-                *part,
+                in_passes(model, part[0]),
+                *part[1:],
                 training=True,
                 optimizer_variables=optimizer_variables,
             )
@@ -46,7 +53,7 @@ def train_step(
             trainable, non_trainable, metrics, part
         )
         with _MetricsScope(model, metrics) as scope:
-            model.compute_metrics(part[0], part[1], outputs, part[2])
+            model.compute_metrics(part[0], part[1], outputs[:: passes(model)], part[2])
         gradients = jax.tree.map(jnp.add, gradients, more)
         return (loss + more_loss, gradients, non_trainable, scope.values()), None
 

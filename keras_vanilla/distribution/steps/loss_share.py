@@ -1,7 +1,8 @@
 """The share that a part of a batch has in the loss of the whole batch."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import keras
 from keras import ops
@@ -9,6 +10,78 @@ from keras import ops
 from keras_vanilla._types import Tensor
 
 SUMMED = ("sum", "none", None)  # reductions that divide by nothing
+
+
+def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> Tensor:
+    """The weight of each token.
+
+    Weights (B, T) are taken as they are. A weight per pair is that of each of its
+    labels but padding, and without weights each label but padding has weight 1.
+
+    Args:
+        labels: int tensor (B, T).
+        sample_weight: tensor (B, T), one weight per label; (B,) or (B, 1), one per
+            pair; or None.
+        pad_id: int. The label that is padding.
+    Returns:
+        Float32 tensor (B, T).
+    Raises:
+        ValueError: if `sample_weight` has another shape.
+    """
+    labels = ops.cast(labels, "int32")
+    if sample_weight is None:
+        return ops.cast(ops.not_equal(labels, pad_id), "float32")
+    weights = ops.cast(sample_weight, "float32")
+    real = ops.cast(ops.not_equal(labels, pad_id), "float32")
+    if getattr(weights.shape, "rank", 2) is None:  # TensorFlow has seen both shapes
+        weights = ops.reshape(weights, (ops.shape(labels)[0], -1))
+        return ops.where(ops.shape(weights)[1] == 1, weights * real, weights)
+    if not are_per_pair(weights.shape, labels.shape):
+        return weights
+    return ops.reshape(weights, (-1, 1)) * real
+
+
+def are_per_pair(shape: Sequence[int | None], labels: Sequence[int | None]) -> bool:
+    """Whether weights are one per pair: (B,) or (B, 1) instead of the labels' (B, T).
+
+    Args:
+        shape: that of the weights, None where a size is not known.
+        labels: that of the labels.
+    Raises:
+        ValueError: if they are neither.
+    """
+    shape, labels = tuple(shape), tuple(labels)
+
+    def is_like(expected):
+        pairs = zip(shape, expected, strict=False)
+        return len(shape) == len(expected) and all(
+            None in (one, other) or one == other for one, other in pairs
+        )
+
+    if len(labels) == 2 and (is_like(labels[:1]) or is_like((labels[0], 1))):
+        return shape != labels
+    if is_like(labels):
+        return False
+    raise ValueError(
+        "`sample_weight` must have the shape of the labels, (B, T), or a weight per "
+        f"pair, (B,). Received: shape {shape}, and labels of shape {labels}"
+    )
+
+
+def passes(model: keras.Model) -> int:
+    """Number of times that a training step computes each row, for `RDropCrossentropy`.
+
+    The labels and weights of a row are those of all its passes.
+    """
+    return getattr(model.loss, "passes", 1)
+
+
+def in_passes(model: keras.Model, inputs: Any) -> Any:
+    """The inputs of a training step: each row `passes` times, one after the other."""
+    count = passes(model)
+    if count == 1:
+        return inputs
+    return keras.tree.map_structure(lambda ids: ops.repeat(ids, count, axis=0), inputs)
 
 
 def divisor(

@@ -15,6 +15,8 @@ from keras_vanilla.distribution.refusals import (
 )
 from keras_vanilla.distribution.steps.loss_share import (
     divisor,
+    in_passes,
+    passes,
     share,
     shares_taken_by_step,
     update_loss_mean,
@@ -24,7 +26,7 @@ from keras_vanilla.distribution.steps.loss_share import (
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     """One update of a model by a batch, or by one replica's rows of it.
 
-    On one device, without micro-batches, it is Keras's own step.
+    On one device, without micro-batches and second passes, it is Keras's own step.
 
     Args:
         model: compiled keras.Model.
@@ -38,7 +40,8 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     refuse_what_cannot_work(model)
     refuse_micro_batches_where_they_fail(model, micro_batches)
     refuse_unknown_shapes_on_tpu(model, data)
-    if micro_batches == 1 and _replicas() == 1 and not _clips(model.optimizer):
+    is_keras_step = micro_batches == 1 and passes(model) == 1 and _replicas() == 1
+    if is_keras_step and not _clips(model.optimizer):
         return keras.Model.train_step(model, data)
     variables = model.trainable_weights
     batch = keras.utils.unpack_x_y_sample_weight(data)
@@ -75,10 +78,10 @@ def test_step(model: keras.Model, data: tuple) -> dict:
 def _loss_and_gradients(model, variables, part, whole):
     inputs, labels, weights = part
     with tf.GradientTape() as tape:
-        outputs = model(inputs, training=True)
+        outputs = model(in_passes(model, inputs), training=True)
         loss = _shared_loss(model, inputs, labels, outputs, weights, whole, True)
         scaled = model.optimizer.scale_loss(loss)
-    model.compute_metrics(inputs, labels, outputs, weights)
+    model.compute_metrics(inputs, labels, outputs[:: passes(model)], weights)
     return loss, tape.gradient(scaled, variables)
 
 

@@ -3,12 +3,18 @@
 import keras
 import torch
 
-from keras_vanilla.distribution.steps.loss_share import divisor, share, update_loss_mean
+from keras_vanilla.distribution.steps.loss_share import (
+    divisor,
+    in_passes,
+    passes,
+    share,
+    update_loss_mean,
+)
 
 
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     """As `tensorflow_step.train_step`."""
-    if micro_batches == 1:
+    if micro_batches == 1 and passes(model) == 1:
         return keras.Model.train_step(model, data)
     batch = keras.utils.unpack_x_y_sample_weight(data)
     height = batch[1].shape[0]
@@ -30,9 +36,10 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
 
 def _add_gradients(model, inputs, labels, weights, whole):
     """Adds a part's gradients to the weights'; returns its share of the loss."""
-    outputs = model(inputs, training=True)
+    outputs = model(in_passes(model, inputs), training=True)
     loss = model.compute_loss(inputs, labels, outputs, weights, training=True)
     loss = loss * share(divisor(model, labels, weights), whole)
     model.optimizer.scale_loss(loss).backward()
-    model.compute_metrics(inputs, labels, outputs.detach(), weights)
+    first = outputs.detach()[:: passes(model)]
+    model.compute_metrics(inputs, labels, first, weights)
     return loss.detach()

@@ -1,0 +1,92 @@
+"""Pickle, `copy.deepcopy`, `from_config` and `clone_model`, as of Keras's objects."""
+
+import copy
+import pickle
+
+import keras
+import numpy as np
+import pytest
+from micro_batch_worker import ONE_LAYER
+from models import inputs, make_model
+
+from keras_vanilla import layers, training
+from keras_vanilla.models import Ensemble
+
+COPIES = {
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+    "deepcopy": copy.deepcopy,
+    "from_config": lambda one: type(one).from_config(one.get_config()),
+}
+PARTS = {
+    "loss": training.SmoothedCrossentropy(0.2, pad_id=5),
+    "R-Drop": training.RDropCrossentropy(3.0, 0.2),
+    "accuracy": training.TokenAccuracy(pad_id=5),
+    "crossentropy": training.TokenCrossentropy(),
+    "perplexity": training.Perplexity(),
+    "schedule": training.TransformerSchedule(10, 7),
+    "cooldown": training.Cooldown(training.TransformerSchedule(10), 9, 3),
+    "optimizer": training.transformer_optimizer(10, 7),
+    "attention": layers.MultiHeadAttention(2, 3),
+    "encoder layer": layers.EncoderLayer(2, d_ff=3),
+    "decoder layer": layers.DecoderLayer(2, d_ff=3),
+    "feed-forward": layers.FeedForward(3),
+    "positions": layers.PositionalEncoding(),
+    "embedding": layers.TokenEmbedding(5, 4),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_is_copied(name, way):
+    made = COPIES[way](PARTS[name])
+    assert made is not PARTS[name] and type(made) is type(PARTS[name])
+    assert made.get_config() == PARTS[name].get_config()
+
+
+def compiled(micro_batches=1):
+    model = make_model(**ONE_LAYER)
+    model.compile(
+        training.transformer_optimizer(model.d_model),
+        training.SmoothedCrossentropy(),
+        metrics=[training.TokenAccuracy()],
+        micro_batches=micro_batches,
+    )
+    return model
+
+
+@pytest.mark.parametrize("way", ["pickle", "deepcopy"])
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_a_compiled_transformer_is_copied_with_its_weights(way, micro_batches):
+    model = compiled(micro_batches)
+    made = COPIES[way](model)
+    assert type(made) is type(model) and made.compiled
+    assert made.micro_batches == micro_batches
+    np.testing.assert_array_equal(made(inputs()), model(inputs()))
+
+
+def test_clone_model_makes_the_same_function_and_compiles_it():
+    model = compiled()
+    clone = keras.models.clone_model(model)
+    assert clone.compiled and type(clone.loss) is type(model.loss)
+    clone.set_weights(model.get_weights())
+    np.testing.assert_allclose(clone(inputs()), model(inputs()), atol=1e-6)
+
+
+def test_clone_model_does_not_leave_micro_batches_out():
+    with pytest.raises(TypeError, match="micro_batches"):
+        keras.models.clone_model(compiled(2))
+
+
+@pytest.mark.parametrize("way", ["pickle", "deepcopy", "clone_model"])
+def test_an_ensemble_is_copied(way):
+    model = Ensemble([make_model(seed, **ONE_LAYER) for seed in range(2)])
+    made = {**COPIES, "clone_model": keras.models.clone_model}[way](model)
+    made.set_weights(model.get_weights())
+    np.testing.assert_allclose(made(inputs()), model(inputs()), atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["pickle", "deepcopy"])
+def test_a_translator_is_copied(way, trained_translator, unseen_sentences):
+    made = COPIES[way](trained_translator)
+    texts = unseen_sentences[:3]
+    assert made.translate(texts) == trained_translator.translate(texts)

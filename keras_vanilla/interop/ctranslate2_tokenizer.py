@@ -13,6 +13,7 @@ from keras_vanilla.interop.vocabularies import (
     PAD,
     UNKNOWN,
     check_tokens,
+    filled_up,
     vocabularies,
 )
 from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
@@ -92,8 +93,7 @@ def _with_pad(sides: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
         if len(ids) == 1 and None not in ids:
             return [list(side) for side in sides], pad
     size = max(map(len, sides))
-    unused = [f"<unused_{id_}>" for id_ in range(size)]
-    return [[*side, *unused[len(side) :], PAD] for side in sides], PAD
+    return [[*filled_up(side, size), PAD] for side in sides], PAD
 
 
 def _id_of(folder: Path, sides: Sequence[Sequence[str]], token: Any) -> int:

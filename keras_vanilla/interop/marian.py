@@ -9,10 +9,15 @@ import numpy as np
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
 from keras_vanilla.interop.files.safetensors_file import read_safetensors
+from keras_vanilla.interop.files.stored_arrays import index_of
 from keras_vanilla.interop.files.torch_file import read_torch
 from keras_vanilla.interop.layer_weights import assign_weights, model_variables
 from keras_vanilla.interop.marian_config import read_config, transformer_arguments
-from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
+from keras_vanilla.interop.marian_tokenizer import (
+    tokenizer_files,
+    tokenizer_of_tokens,
+)
+from keras_vanilla.interop.vocabularies import filled_up
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 
@@ -46,12 +51,13 @@ def from_marian(folder: PathLike) -> Translator:
     Ids, logits and searches are those of `MarianTokenizer` and `MarianMTModel`. The pad
     is not a word of Marian's: no search chooses it, and the probabilities of the others
     are without it, as in Marian itself (and with Hugging Face's
-    `generate(bad_words_ids=[[pad]], renormalize_logits=True)`).
+    `generate(bad_words_ids=[[pad]], renormalize_logits=True)`). Nor does a search
+    choose an id without a token, which tables that were enlarged have.
 
     Args:
         folder: path of a folder with `config.json`, `model.safetensors` or
-            `pytorch_model.bin`, and the tokenizer's files `source.spm`, `target.spm`
-            and `vocab.json`; with two vocabularies also `target_vocab.json`.
+            `pytorch_model.bin`, one file or several with their index, and the
+            tokenizer's files, see `tokenizer_from_marian`.
     Raises:
         FileNotFoundError: if one of the files is missing.
         ValueError: if the model is not a vanilla Transformer, or a file is damaged or
@@ -61,10 +67,15 @@ def from_marian(folder: PathLike) -> Translator:
     """
     folder = Path(folder)
     config = read_config(folder)
-    tokenizer = tokenizer_from_marian(folder, config["decoder_start_token_id"])
+    arguments = transformer_arguments(config)
+    sizes = [arguments[f"{side}_vocabulary_size"] for side in ("source", "target")]
+    models, vocabularies, tokens = tokenizer_files(folder)
+    tokenizer = tokenizer_of_tokens(
+        models, vocabularies, list(map(filled_up, tokens, sizes)), arguments["start_id"]
+    )
     path, arrays = _open_weights(folder)
     readers = _readers(config, path, arrays)
-    arguments = transformer_arguments(config)
+    arguments["forbidden_ids"] += range(len(tokens[1]), sizes[1])
     model = Transformer(**arguments, zero_pad=_pad_is_zero(arguments, readers))
     assign_weights(model_variables(model), CheckpointWeights(readers))
     return Translator(tokenizer, model)
@@ -82,13 +93,13 @@ def their_name(name: str) -> str:
 
 def _open_weights(folder):
     """The path of the weights and the arrays in it."""
-    safetensors, torch = folder / "model.safetensors", folder / "pytorch_model.bin"
-    if safetensors.exists() or (folder / f"{safetensors.name}.index.json").exists():
-        return safetensors, read_safetensors(safetensors)
-    if torch.exists():
-        return torch, read_torch(torch)
+    formats = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}
+    for name, read in formats.items():
+        path = folder / name
+        if path.exists() or index_of(path).exists():
+            return path, read(path)
     raise FileNotFoundError(
-        f"{folder} must have the weights in {safetensors.name} or {torch.name}."
+        f"{folder} must have the weights in {' or '.join(formats)}."
     )
 
 

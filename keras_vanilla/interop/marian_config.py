@@ -29,6 +29,7 @@ DEFAULTS = {  # of Hugging Face's MarianConfig; a file need not have them
     "tie_word_embeddings": True,
     "bad_words_ids": None,
 }
+IDS = "pad_token_id", "eos_token_id", "decoder_start_token_id"
 UNSUPPORTED = {  # what would be another architecture, and what it must be
     "normalize_before": False,
     "normalize_embedding": False,
@@ -59,7 +60,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         config |= read_json_object(generation)
     config = DEFAULTS | UNSUPPORTED | config
     _check(folder / "config.json", config)
-    return config
+    return config | {name: _one_id(folder, name, config[name]) for name in IDS}
 
 
 def transformer_arguments(config: dict[str, Any]) -> dict[str, Any]:
@@ -166,6 +167,17 @@ def _bad_words(config):
             f"not sequences. Received: {words!r:.80}"
         )
     return [word[0] for word in words]
+
+
+def _one_id(folder, name, value):
+    """An id, which may be in a list; with several ends a search there has them all."""
+    ids = value if isinstance(value, list) else [value]
+    if len(ids) != 1 or type(ids[0]) is not int or ids[0] < 0:
+        raise ValueError(
+            f"{folder} must have one id as {name}, as every search here has. Received: "
+            f"{value!r:.80}"
+        )
+    return ids[0]
 
 
 def _check(path, config):

@@ -6,6 +6,7 @@ from pathlib import Path
 from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
 from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.marian_tokenizer import PAD, read_model, tokens_by_id
+from keras_vanilla.interop.vocabularies import filled_up
 
 
 def read_vocabulary(path: Path) -> list[str]:
@@ -47,9 +48,7 @@ def with_pad(vocabularies: Sequence[Sequence[str]]) -> list[list[str]]:
     """
     size = max(map(len, vocabularies))
     return [
-        list(tokens)
-        if PAD in tokens
-        else [*tokens, *(f"<unused {id_}>" for id_ in range(len(tokens), size)), PAD]
+        list(tokens) if PAD in tokens else [*filled_up(tokens, size), PAD]
         for tokens in vocabularies
     ]
 

@@ -12,11 +12,12 @@ from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.vocabularies import END, PAD, UNKNOWN
 from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.tokenizer.marian_vocabulary import CODE
+from keras_vanilla.tokenizer.special_ids import load_model
 
 SPECIAL = UNKNOWN, END, PAD
 # Of the configuration: the names of special tokens, and of lists of more of them.
 NAMES = "unk_token", "eos_token", "pad_token", "bos_token"
-ADDED = "added_tokens_decoder", "additional_special_tokens", "extra_special_tokens"
+MORE = "additional_special_tokens", "extra_special_tokens"
 MOST_MISSING = 0.2  # of a model's pieces; published models lack 0.3 % and 0.5 %
 PIECE = ModelProto.SentencePiece
 SEGMENTED = PIECE.NORMAL, PIECE.USER_DEFINED, PIECE.BYTE
@@ -27,35 +28,51 @@ def tokenizer_from_marian(
 ) -> MarianTokenizer:
     """Reads the tokenizer of a `MarianMTModel` folder.
 
-    The files are `source.spm`, `target.spm`, `vocab.json`, `tokenizer_config.json` if
-    there is one, and with its `separate_vocabs` also `target_vocab.json`.
+    The files are `source.spm`, `target.spm`, `vocab.json`, with `separate_vocabs` also
+    `target_vocab.json`, and if there are such `tokenizer_config.json` and
+    `added_tokens.json`, of which only codes of languages, such as ">>fra<<", are taken.
 
     Args:
         folder: path of the folder.
         start_id: int or None. The decoder's first input; None means the pad, with which
             Marian's models start.
     Returns:
-        MarianTokenizer, whose ids are those of `vocab.json`.
+        MarianTokenizer, whose ids are those of `vocab.json` and the added tokens.
     Raises:
         FileNotFoundError: if a file is missing.
         ValueError: if a file is not what its name says, a vocabulary does not have the
             ids 0, 1, 2, ... or a special token, more than a fifth of the pieces of a
             model are not in the vocabulary, or the configuration asks for what
-            `MarianTokenizer` does not do.
+            `MarianTokenizer` does not do, such as added words.
     Warns:
         UserWarning: if the configuration has `clean_up_tokenization_spaces`, which
             rewrites translated text and is left out.
     """
-    folder = Path(folder)
-    separate = _has_separate_vocabularies(folder / "tokenizer_config.json")
-    paths = [folder / "vocab.json"] * 2
-    if separate:
-        paths[1] = folder / "target_vocab.json"
-    return tokenizer_of_tokens(
-        (folder / "source.spm", folder / "target.spm"),
-        paths,
-        [tokens_by_id(path, read_json_object(path)) for path in paths],
-        start_id,
+    return tokenizer_of_tokens(*tokenizer_files(Path(folder)), start_id)
+
+
+def tokenizer_files(folder: Path) -> tuple[list[Path], list[Path], list[list[str]]]:
+    """What `tokenizer_of_tokens` needs of a `MarianMTModel` folder.
+
+    Args:
+        folder: path of the folder.
+    Returns:
+        The paths of the SentencePiece models and of the vocabularies, and the tokens by
+        their ids, each of source and target.
+    Raises:
+        FileNotFoundError, ValueError, Warns: as `tokenizer_from_marian`.
+    """
+    path = folder / "tokenizer_config.json"
+    config = read_json_object(path) if path.exists() else {}
+    _check_config(path, config)
+    added = _added_tokens(folder, config)
+    names = "vocab.json", "vocab.json"
+    if config.get("separate_vocabs"):
+        names = "vocab.json", "target_vocab.json"
+    return (
+        [folder / "source.spm", folder / "target.spm"],
+        [folder / name for name in names],
+        [tokens_by_id(folder / x, read_json_object(folder / x) | added) for x in names],
     )
 
 
@@ -75,7 +92,8 @@ def tokenizer_of_tokens(
     Raises:
         FileNotFoundError: if a model is missing.
         ValueError: if a vocabulary has no special token, the two have other ids for
-            one, or a model is of another vocabulary.
+            one, a model is of another vocabulary, or `start_id` is neither the pad nor
+            the start of the models.
     """
     special, of_target = map(_special_ids, vocabularies, tokens)
     if of_target != special:
@@ -83,19 +101,29 @@ def tokenizer_of_tokens(
             f"The special tokens of {vocabularies[1]} must have the ids that they have "
             f"in {vocabularies[0].name}, {special}. Received: {of_target}"
         )
-    special["start_id"] = special["pad_id"] if start_id is None else start_id
+    protos = list(map(model_of_tokens, models, tokens))
+    starts = special["pad_id"], load_model(protos[0], models[0]).bos_id()
+    if start_id is not None and start_id not in starts:
+        raise ValueError(
+            f"`decoder_start_token_id` must be that of the pad, {starts[0]}, or of the "
+            f"start in {models[0]}. Received: {start_id}"
+        )
     return MarianTokenizer(
-        *map(model_of_tokens, models, tokens),
+        *protos,
         **special,
+        start_id=starts[0] if start_id is None else start_id,
         vocabulary_size=len(tokens[0]),
         target_vocabulary_size=len(tokens[1]),
     )
 
 
-def _has_separate_vocabularies(path):
-    """What the configuration says, which asks for nothing that is not done here."""
-    config = read_json_object(path) if path.exists() else {}
-    others = [token for token in _special_tokens(config) if token not in SPECIAL]
+def _check_config(path, config):
+    """Refuses what `MarianTokenizer` does not do."""
+    special = [config[name] for name in NAMES if config.get(name) is not None]
+    for name in MORE:
+        more = config.get(name) or []
+        special += more.values() if isinstance(more, dict) else more
+    others = [token for token in map(_text, special) if token not in SPECIAL]
     if others or config.get("sp_model_kwargs"):
         raise ValueError(
             f"{path} must have no special tokens but {', '.join(SPECIAL)}, and no "
@@ -106,18 +134,24 @@ def _has_separate_vocabularies(path):
         warnings.warn(
             f"{path} asks for clean_up_tokenization_spaces, which removes spaces "
             "before punctuation from translations: they are left as they are.",
-            stacklevel=3,
+            stacklevel=4,
         )
-    return bool(config.get("separate_vocabs"))
 
 
-def _special_tokens(config):
-    """The special tokens that a configuration names, as text."""
-    tokens = [config[name] for name in NAMES if config.get(name) is not None]
-    for name in ADDED:
-        added = config.get(name) or []
-        tokens += added.values() if isinstance(added, dict) else added
-    return [_text(token) for token in tokens]
+def _added_tokens(folder, config):
+    """The ids of tokens that are not in the vocabularies: of codes of languages."""
+    path = folder / "added_tokens.json"
+    added = read_json_object(path) if path.exists() else {}
+    for id_, token in (config.get("added_tokens_decoder") or {}).items():
+        added[_text(token)] = int(id_) if id_.isdecimal() else id_
+    for token in added:
+        if token not in SPECIAL and not CODE.fullmatch(token):
+            raise ValueError(
+                f"{folder} has the added token {token!r}, which Hugging Face cuts out "
+                "of a text before it is segmented: only codes of languages, such as "
+                "'>>fra<<', can be added here."
+            )
+    return added
 
 
 def _text(token):

@@ -165,6 +165,12 @@ def _stack_weights(state, prefix):
                 ours = {"norm.weight": "gamma", "norm.bias": "beta"}.get(name, name)
                 weights[f"{side}_norm/{ours}"] = as_array(value)
         for i, layer in layers.items():
+            if not any(name.endswith("bias") for name in layer):
+                raise ValueError(
+                    "The torch.nn.Transformer must have been made with bias=True, "
+                    f"because layers here always have biases. Received: {side} layer "
+                    f"{i} without any"
+                )
             for name, array in layer_weights(kind, layer).items():
                 weights[f"{side}/{i}/{name}"] = array
     if len(norms) == 1:

@@ -41,6 +41,11 @@ def vocabularies(tokenizer: Tokenizer, what: str) -> list[list[str]]:
     return sides
 
 
+def filled_up(tokens: Sequence[str], size: int) -> list[str]:
+    """The tokens, followed by ones without a meaning if there are fewer than `size`."""
+    return [*tokens, *(f"<unused_{id_}>" for id_ in range(len(tokens), size))]
+
+
 def check_tokens(where: object, sides: Sequence[Sequence[str]]) -> None:
     """Refuses vocabularies of which one has a token twice, or one without text.
 
@@ -61,9 +66,6 @@ def check_tokens(where: object, sides: Sequence[Sequence[str]]) -> None:
 
 def _tokens(model: bytes, size: int, special: Mapping[int, str]) -> list[str]:
     processor = load_model(model, "the model")
-    count = processor.get_piece_size()
-    return [
-        special.get(id_)
-        or (processor.id_to_piece(id_) if id_ < count else f"<unused_{id_}>")
-        for id_ in range(size)
-    ]
+    ids = list(range(min(size, processor.get_piece_size())))
+    tokens = filled_up(processor.id_to_piece(ids), size)
+    return [special.get(id_, token) for id_, token in enumerate(tokens)]

@@ -183,6 +183,69 @@ def test_weights_of_pytorch_are_those_of_safetensors(folder, tmp_path):
         np.testing.assert_array_equal(mine, theirs)
 
 
+def test_weights_in_several_files_are_those_of_one(folder, tmp_path):
+    other = tmp_path / "model"
+    shutil.copytree(folder, other)
+    (other / "model.safetensors").unlink()
+    state = transformers.MarianMTModel.from_pretrained(folder).state_dict()
+    files = {
+        name: f"pytorch_model-{1 + number % 2:05}-of-00002.bin"
+        for number, name in enumerate(state)
+    }
+    for file in set(files.values()):
+        part = {name: x.clone() for name, x in state.items() if files[name] == file}
+        torch.save(part, other / file)
+    index = {"metadata": {}, "weight_map": files}
+    (other / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    transformers.MarianMTModel.from_pretrained(other)  # it takes them
+    expected = from_marian(folder).model.get_weights()
+    for mine, theirs in zip(from_marian(other).model.weights, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_tables_that_were_enlarged_and_codes_that_were_added(folder, tmp_path):
+    """For `tokenizer.add_tokens`, or only to be wider."""
+    other = tmp_path / "model"
+    shutil.copytree(folder, other)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
+    tokens = len(tokenizer)
+    assert tokenizer.add_tokens([">>fra<<"]) == 1
+    tokenizer.save_pretrained(other)
+    model = transformers.MarianMTModel.from_pretrained(folder)
+    model.resize_token_embeddings(tokens + 6)
+    with torch.no_grad():  # what a search would choose if it could
+        model.final_logits_bias[:, tokens + 1 :] = 1.0
+    model.save_pretrained(other)
+    config = json.loads((other / "generation_config.json").read_text())
+    config["eos_token_id"] = [config["eos_token_id"]]
+    (other / "generation_config.json").write_text(json.dumps(config))
+    model = transformers.MarianMTModel.from_pretrained(other).eval()
+    assert model.generation_config.eos_token_id == [0]
+
+    ours = from_marian(other)
+    texts = [f">>fra<< {line}" for line in LINES[:6]] + LINES[6:]
+    batch = tokenizer(texts, return_tensors="pt", padding=True)
+    pad, sources = ours.model.pad_id, batch.input_ids.numpy()
+    encoded = ours.encode(texts)
+    assert encoded == [row[row != pad].tolist() for row in sources]
+    assert {row[0] for row in encoded[:6]} == {tokens}
+    targets = np.random.default_rng(0).integers(2, tokens + 6, (len(LINES), 7))
+    targets = np.where(targets == pad, tokens, targets)
+    targets[:, 0] = pad
+    expected = their_logits(model, batch, targets)
+    received = array(ours.model({"source_ids": sources, "target_ids": targets}))
+    np.testing.assert_allclose(received, expected, atol=TOLERANCE)
+
+    nameless = list(range(tokens + 1, tokens + 6))
+    assert sorted(ours.model.forbidden_ids) == [pad, *nameless]
+    bad_words = {"bad_words_ids": [[id_] for id_ in (pad, *nameless)]}
+    expected, _ = their_search(model, batch, **bad_words)
+    ids = ours.search(encoded, DecodingConfig(max_length=LENGTH))
+    assert_same_but_for_near_ties(ours.model, encoded, ids, expected)
+    to_marian(ours, tmp_path / "again")
+    assert from_marian(tmp_path / "again").encode(texts) == encoded
+
+
 # Our own models, out
 
 
@@ -221,7 +284,13 @@ def test_transformers_computes_what_we_do(layout, trained_translator, tmp_path):
         ({"d_model": 24}, "shape .*24.*Received: .*12"),
         ({"encoder_layers": 3}, "no weights 'model.encoder.layers.2.self_attn"),
         ({"encoder_layers": 1}, "weights 'model.encoder.layers.1.*has no place"),
-        ({"vocab_size": 99}, "vocabulary_size=.*99|shape .*99"),
+        ({"vocab_size": 99}, "shape .*99"),
+        ({"eos_token_id": [0, 5]}, r"one id as eos_token_id.* Received: \[0, 5\]"),
+        (
+            {"decoder_start_token_id": 0},
+            "`decoder_start_token_id` .* pad.* Received: 0",
+        ),
+        ({"decoder_start_token_id": None}, "id as decoder_start_token_id.* None"),
     ],
 )
 def test_configurations_of_other_models_are_refused(changes, message, folder, tmp_path):

@@ -121,7 +121,6 @@ def test_one_bpe_model_gives_the_ids_of_the_tokens(tmp_path):
         ({"eos_token": "<end>"}, "'<end>'"),
         ({"pad_token": {"content": "<p>"}}, "'<p>'"),
         ({"additional_special_tokens": ["<a>"]}, "'<a>'"),
-        ({"added_tokens_decoder": {"9": {"content": ">>x<<"}}}, "'>>x<<'"),
         ({"sp_model_kwargs": {"alpha": 0.1}}, "{'alpha': 0.1}"),
     ],
 )
@@ -130,6 +129,33 @@ def test_configuration_of_something_else_is_refused(folder, config, received):
     message = f"must have no special tokens but .* Received: {received}"
     with pytest.raises(ValueError, match=message):
         tokenizer_from_marian(folder)
+
+
+@pytest.mark.parametrize(
+    ("id_", "token", "message"),
+    [
+        (9, ">>x<<", "each id once. Received: 9 a second time, for '>>x<<'"),
+        ("x", ">>x<<", "to the ids 0 to .* Received: '>>x<<': 'x'"),
+        (None, "Zwolle", "the added token 'Zwolle', which .* cuts out of a text"),
+    ],
+)
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "added_tokens.json"])
+def test_added_token_that_is_not_a_new_code_is_refused(
+    folder, id_, token, message, name
+):
+    if id_ is None:
+        id_ = len(json.loads((folder / "vocab.json").read_text(encoding="utf-8")))
+    added = {"added_tokens_decoder": {str(id_): {"content": token}}}
+    write_json(folder / name, added if "config" in name else {token: id_})
+    with pytest.raises(ValueError, match=message):
+        tokenizer_from_marian(folder)
+
+
+def test_decoder_starts_with_the_pad(folder):
+    pad = tokenizer_from_marian(folder).pad_id
+    message = rf"`decoder_start_token_id` .* pad, {pad}, .*source.spm. Received: 0"
+    with pytest.raises(ValueError, match=message):
+        tokenizer_from_marian(folder, start_id=0)
 
 
 def test_configuration_may_be_absent_or_say_the_usual(folder):

@@ -176,6 +176,10 @@ def changed(change):
             "positions must be sinusoids.* a table",
         ),
         (
+            lambda s: [s.pop(n) for n in list(s) if "layers" in n and "bias" in n],
+            "made with bias=True.* Received: encoder layer 0 without any",
+        ),
+        (
             lambda s: s.pop("transformer.encoder.layers.1.linear1.bias"),
             "no 'encoder/1/feed_forward/inner/bias'",
         ),

@@ -15,6 +15,7 @@ from keras_vanilla.interop.files.stored_arrays import (
     StoredArrays,
     checked_shape,
     item_size,
+    read_shards,
     refuse_git_lfs_pointer,
     value_span,
 )
@@ -57,11 +58,7 @@ def read_safetensors(path: PathLike) -> StoredArrays:
         ValueError: if a file is truncated or damaged, holds a type that is not known
             here, or is not a safetensors file.
     """
-    path = Path(path)
-    index = path.with_name(f"{path.name}.index.json")
-    if index.exists() and not path.exists():
-        return StoredArrays(_read_shards(index))
-    return StoredArrays(_read_header(path))
+    return read_shards(Path(path), _read_header)
 
 
 def write_safetensors(
@@ -111,28 +108,6 @@ def _kind_of(name, array):
             "convert it to float32."
         )
     return little_endian, list(np.shape(array))
-
-
-def _read_shards(path):
-    """The places of the arrays of all the files that an index names."""
-    try:
-        files = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
-        shards = sorted(set(files.values()))
-        if any(Path(shard).name != shard for shard in shards):
-            raise ValueError("a file of it is in another folder")
-    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is not the index of safetensors files: {error!r}"
-        ) from error
-    arrays = {}
-    for shard in shards:
-        arrays.update(_read_header(path.with_name(shard)))
-    for name in sorted(arrays.keys() ^ files.keys()):
-        lacking = "index" if name in arrays else "files"
-        raise ValueError(
-            f"{path}: the {lacking} of its checkpoint lack {name[:200]!r}."
-        )
-    return arrays
 
 
 def _read_header(path):

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_vanilla._checks import LARGEST_INT32
+from keras_vanilla.interop.files.json_file import read_json
 
 BFLOAT16 = "bfloat16"  # NumPy has no name for it
 _GIT_LFS = b"version https://git-lfs"
@@ -93,6 +94,45 @@ class StoredArrays(Mapping[str, np.ndarray]):
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+
+def index_of(path: Path) -> Path:
+    """The index of a checkpoint in several files, beside where one file would be."""
+    return path.with_name(f"{path.name}.index.json")
+
+
+def read_shards(
+    path: Path, read: Callable[[Path], Mapping[str, StoredArray]]
+) -> StoredArrays:
+    """The arrays of a file, or without it of all files that its index names.
+
+    Args:
+        path: path of the file. Its index is named as by Hugging Face, such as
+            `model.safetensors.index.json`.
+        read: function of a path that returns the places of the arrays in a file.
+    Raises:
+        OSError: if a file cannot be read.
+        ValueError: if the index is damaged, or it and its files have other arrays.
+    """
+    index = index_of(path)
+    if path.exists() or not index.exists():
+        return StoredArrays(read(path))
+    content = read_json(index)
+    files = content.get("weight_map") if isinstance(content, dict) else None
+    if not isinstance(files, dict) or any(type(n) is not str for n in files.values()):
+        raise ValueError(f"{index} is not the index of a checkpoint in several files.")
+    for name in files.values():
+        if Path(name).name != name:
+            raise ValueError(f"{index} has a file in another folder: {name!r:.200}")
+    arrays: dict[str, StoredArray] = {}
+    for name in sorted(set(files.values())):
+        arrays |= read(path.with_name(name))
+    for name in sorted(arrays.keys() ^ files.keys()):
+        lacking = "index" if name in arrays else "files"
+        raise ValueError(
+            f"{index}: the {lacking} of its checkpoint lack {name[:200]!r}."
+        )
+    return StoredArrays(arrays)
 
 
 def item_size(dtype: str) -> int:

@@ -11,6 +11,7 @@ from keras_vanilla.interop.files.stored_arrays import (
     StoredArray,
     StoredArrays,
     item_size,
+    read_shards,
     refuse_git_lfs_pointer,
 )
 from keras_vanilla.interop.files.torch_pickle import PickledTensor, TorchUnpickler
@@ -28,6 +29,8 @@ _BYTE_ORDERS = {b"little": "<", b"big": ">"}
 def read_torch(path: PathLike) -> StoredArrays:
     """The arrays of a state dict that `torch.save` has written, in any of its formats.
 
+    Or of all files that an index names, as Hugging Face writes them.
+
     No code in the file is run: its pickle may hold tensors, numbers, strings, lists and
     dicts, and anything else is refused. Each array is read when it is asked for;
     bfloat16 becomes float32, every other type stays as it is.
@@ -35,6 +38,8 @@ def read_torch(path: PathLike) -> StoredArrays:
     Args:
         path: path of a state dict, or of a checkpoint that has one as
             "model_state_dict", "state_dict" or "model" beside other plain values.
+            Without such a file its index is read, which is named as
+            `pytorch_model.bin.index.json`.
     Returns:
         Mapping of name -> array. Tensors that share their numbers are separate arrays.
     Raises:
@@ -42,18 +47,20 @@ def read_torch(path: PathLike) -> StoredArrays:
         ValueError: if the file is truncated or damaged, holds anything but plain
             values, has no state dict, or was not written by `torch.save`.
     """
-    path = Path(path)
+    return read_shards(Path(path), _read_file)
+
+
+def _read_file(path):
+    """The place of each array of one file."""
     refuse_git_lfs_pointer(path)
     try:
         with open(path, "rb") as file:
             is_zip = file.read(4) == _ZIP_START
             checkpoint = _Zip(file) if is_zip else _Sequence(file)
-            return StoredArrays(
-                {
-                    name: _stored(path, tensor, *checkpoint.place_of(tensor.storage))
-                    for name, tensor in _state_dict(checkpoint.value).items()
-                }
-            )
+            return {
+                name: _stored(path, tensor, *checkpoint.place_of(tensor.storage))
+                for name, tensor in _state_dict(checkpoint.value).items()
+            }
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read as PyTorch weights: {str(error).rstrip('.')}."

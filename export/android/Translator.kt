@@ -84,6 +84,7 @@ private class Model(bytes: ByteBuffer, threads: Int) {
     }
 
     fun run(sentence: String): Translation {
+        if (sentence.isEmpty()) return Translation("", false, emptyList())
         val octets = sentence.encodeToByteArray()
         require(octets.size <= maxBytes) { "A sentence has ${octets.size} bytes, at most $maxBytes" }
         val (text, ids, score) = Triple(ByteArray(size), IntArray(tokens), FloatBuffer.allocate(1))
@@ -93,8 +94,7 @@ private class Model(bytes: ByteBuffer, threads: Int) {
         interpreter.runSignature(input, outputs, "translate")
         require(!score.get(0).isNaN()) { "A sentence has more tokens than the file takes" }
         val translation = text.decodeToString(0, text.indexOfLast { it != 0.toByte() } + 1)
-        val hasEnd = endId == null || endId in ids // files of version 0.5.0 do not state it
-        val cut = translation.isNotEmpty() && !hasEnd
+        val cut = translation.isNotEmpty() && endId != null && endId !in ids // 0.5.0 has no endId
         return Translation(translation, cut, tokenOutputs.tokens(octets, text))
     }
 }

@@ -42,12 +42,13 @@ actor Translator {
     var (joined, isTruncated, tokens, begin) = ("", false, [Token](), 0)
     for piece in sentences(of: text) {
       try Task.checkCancellation()
-      let result = try translateSentence(
-        piece.trimmingCharacters(in: .whitespacesAndNewlines))
+      let sentence = piece.trimmingCharacters(in: .whitespacesAndNewlines)
+      let blank = Translation(text: "", isTruncated: false, tokens: [])
+      let result = sentence.isEmpty ? blank : try translateSentence(sentence)
       joined += result.text + space(after: piece, result.text)
       isTruncated = isTruncated || result.isTruncated
-      let blank = piece.prefix(while: \.isWhitespace).utf16.count
-      tokens += result.tokens.map { $0.moved(by: begin + blank) }
+      let before = piece.prefix(while: \.isWhitespace).utf16.count
+      tokens += result.tokens.map { $0.moved(by: begin + before) }
       begin += piece.utf16.count
     }
     return Translation(

@@ -7,10 +7,11 @@ marks, as the model's attention links them, which is at times wrong.
 
 import re
 
-from marks import read_marks  # the file beside this one
+from marks import MARK, read_marks  # the file beside this one
 
 # What may enclose a number or an address in its sentence.
 BEFORE = re.compile(r"""["'(\[{“‘„«¿¡]*""")
+NO_WORD = rf"[^\w{MARK}\s]*"
 AFTER = re.compile(r"""["')\]}”’».,;:!?…。，、！？]*\Z""")
 
 
@@ -164,7 +165,7 @@ class _Writer:
             return mark.opening
         words = self._result.words[mark.begin : mark.end]
         own = self._result.text[words[0].begin : words[-1].end]
-        if re.fullmatch(rf"[^\w\s]*{re.escape(mark.opening)}[^\w\s]*", own):
+        if re.fullmatch(rf"{NO_WORD}{re.escape(mark.opening)}{NO_WORD}", own):
             return own
         alone_before = not self._plain[: mark.source_begin][-1:].strip()
         alone_after = not self._plain[mark.source_end :][:1].strip()

@@ -2,20 +2,27 @@
 
 import re
 from dataclasses import dataclass, field
+from unicodedata import category
 
 TAG = r"""<(?:!--.*?--|/?[A-Za-z](?:[^<>"']|"[^"]*"|'[^']*')*)>"""
+# What words have beside Python's `\w`: combining marks, such as the vowels of Hindi.
+MARK = "".join(c for c in map(chr, range(0x300, 0x1F000)) if category(c)[0] == "M")
+W = rf"[\w{MARK}]"
 KEPT = "|".join(
     [
         r"`(?:[^`<]|<(?![A-Za-z/!]))+`",
         r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]+|#[xX][0-9A-Fa-f]+);",
-        r"(?:https?://|(?<!\w)www\.)[^\s<>\"`]*[\w/#&=%~+-]",
-        r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-        r"(?<!\w)\d+(?:[.,:/-]\d+)*(?![.,:/-]?\w)",  # 3.14, 2026-11-23
-        # A4, x86-64, v1.2
-        r"(?<!\w)(?=(?:\w+[.:/-])*\w*\d)[^\W\d]\w*(?:[.:/-]\w+)*",
+        rf"(?:https?://|(?<!{W})www\.)[^\s<>\"`]*(?:{W}|[/#&=%~+-])",
+        rf"(?<![\w{MARK}.+-])[\w{MARK}.+-]+@[\w{MARK}-]+(?:\.[\w{MARK}-]+)+",
     ]
 )
-MARKS = re.compile(f"(?P<tag>{TAG})|(?P<kept>{KEPT})", re.DOTALL)
+MARKS = re.compile(f"(?P<tag>{TAG})|(?:{KEPT})", re.DOTALL)
+# Between them: 3.14 or 2026-11-23; A4, x86-64 or v1.2, if there is a digit. What is
+# neither is read over, so that nothing is read twice.
+NUMBERS = re.compile(
+    rf"(?P<number>(?<!{W})\d+(?:[.,:/-]\d+)*(?![.,:/-]?{W}))"
+    rf"|(?P<name>(?<!{W})[^\W\d]{W}*(?:[.:/-]{W}+)*)|\d+(?:[.,:/-]\d+)*"
+)
 NAME = re.compile(r"</?([A-Za-z][^\s/>]*)")
 VOID = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()
@@ -34,6 +41,7 @@ class Mark:
     source_begin: int
     source_end: int
     kept: bool = False
+    name: str = ""
     closing: str = ""
     children: list = field(default_factory=list)
     begin: int = 0
@@ -48,21 +56,34 @@ def read_marks(text):
     """The text without its tags, and its Marks as a tree."""
     plain, end, root = "", 0, Mark("", 0, 0)
     opened = [root]
-    for match in MARKS.finditer(text):
+    for match, is_tag in _found(text):
         plain += text[end : match.start()]
         end = match.end()
-        mark = Mark(match[0], len(plain), len(plain), kept=match["tag"] is None)
+        mark = Mark(match[0], len(plain), len(plain), kept=not is_tag)
         if mark.kept:
             plain += match[0]
             mark.source_end = len(plain)
             opened[-1].children.append(mark)
             continue
-        name = _name(match[0])
-        if name in BREAKS and plain[-1:].strip() and text[end : end + 1].strip():
+        mark.name = _name(match[0])
+        if mark.name in BREAKS and plain[-1:].strip() and text[end : end + 1].strip():
             plain += " "
-        _add_tag(opened, mark, name)
+        _add_tag(opened, mark)
     _end_unmatched(opened, 1)
     return plain + text[end:], root.children
+
+
+def _found(text):
+    """The matches that are tags or kept parts, and whether they are tags."""
+    end = 0
+    for match in [*MARKS.finditer(text), None]:
+        stop = match.start() if match else len(text)
+        for found in NUMBERS.finditer(text, end, stop):
+            if found["number"] or re.search(r"\d", found["name"] or ""):
+                yield found, False
+        if match:
+            yield match, match["tag"] is not None
+            end = match.end()
 
 
 def _name(tag):
@@ -70,17 +91,18 @@ def _name(tag):
     return match[1].lower() if match else ""
 
 
-def _add_tag(opened, mark, name):
+def _add_tag(opened, mark):
     tag = mark.opening
     if tag.startswith("</"):
-        depths = [i for i in range(1, len(opened)) if _name(opened[i].opening) == name]
-        if depths:
-            _end_unmatched(opened, depths[-1] + 1)
+        depths = range(len(opened) - 1, 0, -1)
+        depth = next((i for i in depths if opened[i].name == mark.name), 0)
+        if depth:
+            _end_unmatched(opened, depth + 1)
             element = opened.pop()
             element.closing, element.source_end = tag, mark.source_begin
             return
     opened[-1].children.append(mark)
-    if not (tag.startswith(("</", "<!")) or tag.endswith("/>") or name in VOID):
+    if not (tag.startswith(("</", "<!")) or tag.endswith("/>") or mark.name in VOID):
         opened.append(mark)
 
 

@@ -48,7 +48,11 @@ class Translator:
         """The Translation of a text, sentence by sentence; its lines stay lines."""
         lines = text.splitlines(keepends=True)
         pieces = [piece for line in lines for piece in sentences(line)]
-        results = [self.translate_sentence(piece) for piece in pieces]
+        blank = Translation("", False, [])
+        results = [
+            self.translate_sentence(piece) if piece.strip() else blank
+            for piece in pieces
+        ]
         whole = joined(pieces, [result.text for result in results])
         truncated = any(result.truncated for result in results)
         return Translation(whole, truncated, words_of_text(whole, pieces, results))

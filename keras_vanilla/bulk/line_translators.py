@@ -105,6 +105,8 @@ class TfliteLines:
         return [self._translation(text) for text in texts]
 
     def _translation(self, text):
+        if not text.strip():
+            return LineTranslation("")
         size, most = len(text.rstrip().encode()), self._file.limits.max_bytes
         if size > most:
             return LineTranslation("", f"{size} bytes; the file takes {most}")
@@ -127,8 +129,9 @@ class SavedModelLines:
         self._folder = SavedModelFolder(model)
 
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        results = [None] * len(texts)
+        order = [i for i, text in enumerate(texts) if text.strip()]
+        order.sort(key=lambda i: len(texts[i]))
+        results = [LineTranslation("")] * len(texts)
         for start in range(0, len(order), ROWS):  # of about equal length
             rows = order[start : start + ROWS]
             translations = self._folder.translate_texts([texts[i] for i in rows])

@@ -1,17 +1,26 @@
 """Noise in the pairs of a training: as people write, and with things to copy."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
+from keras_vanilla._graphemes import (
+    MARKS,
+    letters,
+    split_last_marks,
+    without_punctuation,
+    words,
+)
 from keras_vanilla.data.things_to_copy import made_thing, plain_thing
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-WORDS = re.compile(r"[^\W\d_]+")
+WORDS = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])*")  # of letters alone
+# What an address has, or a number of several parts: neither is changed in the middle.
+WHOLE = re.compile(rf"://|@|[\w{MARKS}]\.\w[\w{MARKS}]|\d[.,:/-]\d")
 # Shares of the pairs with a thing to copy.
 ALONE, IN_PLACE, FIRST, TWO = 0.25, 0.5, 1 / 3, 0.3
-END = re.compile(r"(.*?)(\W*)", re.DOTALL)  # a sentence, and its last marks
 
 # The texts of a pair, what decides, and words of other texts -> the texts of a pair.
 Change = Callable[[str, str, Random, Sequence[str]], tuple[str, str]]
@@ -68,13 +77,17 @@ def with_thing_to_copy(
             things += f" {made_thing(random, words)}"
         return things, things
     places = ["first", "last"] if random.random() < FIRST else ["last", "first"]
-    shared = sorted(_once(source) & _once(target))
+    places_of = _once(source), _once(target)
+    shared = sorted(places_of[0].keys() & places_of[1].keys())
     if shared and random.random() < IN_PLACE:
         places.insert(0, "middle")
     count = 2 if random.random() < TWO else 1
     things = {place: made_thing(random, words) for place in places[:count]}
     word, gap = random.choice(shared or [""]), random.choice(["", " "])
-    return tuple(_with_things(text, things, word, gap) for text in (source, target))
+    return tuple(
+        _with_things(text, things, places_of_text.get(word), gap)
+        for text, places_of_text in zip((source, target), places_of, strict=True)
+    )
 
 
 # Beside the pairs of a corpus, whose sources are `as_people_write`: upper case takes
@@ -101,33 +114,33 @@ def _title_case(text, random):
 
 
 def _without_punctuation(text, random):
-    return re.sub(r"[^\w\s]", "", text)
+    return without_punctuation(text)
 
 
 def _with_typos(text, random):
     """One or two letters that are lost, doubled, swapped or another one."""
     for _ in range(random.choice([1, 1, 2])):
-        pairs = enumerate(zip(text, text[1:], strict=False))
-        places = [i for i, (one, two) in pairs if (one + two).isalpha()]
+        written = letters(text)
+        pairs = enumerate(zip(written, written[1:], strict=False))
+        places = [i for i, (one, two) in pairs if (one[0] + two[0]).isalpha()]
         if not places:
             return text
         i = random.choice(places)
-        one, two = text[i : i + 2]
+        one, two = written[i : i + 2]
         typos = two, one + one + two, two + one, random.choice(LETTERS) + two
-        text = text[:i] + random.choice(typos) + text[i + 2 :]
+        text = "".join([*written[:i], random.choice(typos), *written[i + 2 :]])
     return text
 
 
-def _with_things(text, things, word, gap):
+def _with_things(text, things, place, gap):
     """The text with things in three places, or fewer.
 
     The first is before it, the middle one in place of a word, and the last before the
     marks at its end.
     """
-    body, marks = END.fullmatch(text).groups()
+    body, marks = split_last_marks(text)
     if "middle" in things:
-        whole = rf"\b{re.escape(word)}\b"
-        body = re.sub(whole, lambda found: things["middle"], body)
+        body = body[: place[0]] + things["middle"] + body[place[1] :]
     if "first" in things:
         body = f"{things['first']} {body}"
     if "last" in things:
@@ -136,10 +149,16 @@ def _with_things(text, things, word, gap):
 
 
 def _once(text):
-    """The numbers and capitalised words that a text has once."""
-    words = re.findall(r"\w+", text)
+    """The numbers and capitalised words that a text has once, and where they are."""
+    counts = Counter(found[0] for found in words(text))
+    text = re.sub(r"\S+", _unless_whole, text)
     return {
-        word
-        for word in words
-        if words.count(word) == 1 and (word[0].isdigit() or word.istitle())
+        found[0]: found.span()
+        for found in words(text)
+        if counts[found[0]] == 1
+        and (found[0][0].isdigit() or re.sub(f"[{MARKS}]", "", found[0]).istitle())
     }
+
+
+def _unless_whole(found):
+    return " " * len(found[0]) if WHOLE.search(found[0]) else found[0]

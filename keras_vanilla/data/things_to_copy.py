@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
+from keras_vanilla._graphemes import letters
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 SYMBOLS = "!?.,;:-+*/=<>()[]{}%&#@~_|$§"
@@ -109,10 +111,10 @@ def _word(random, words):
     kind = random.random()
     if kind < 0.3 or not words:
         return _repeating(random, LETTERS, random.randint(2, 8))
-    one, two = random.choice(words).lower(), random.choice(words).lower()
+    one, two = (letters(random.choice(words).lower()) for _ in range(2))
     if kind < 0.6:
-        return one
-    return one[: (len(one) + 1) // 2] + two[len(two) // 2 :]
+        return "".join(one)
+    return "".join(one[: (len(one) + 1) // 2] + two[len(two) // 2 :])
 
 
 def _repeating(random, characters, length):

@@ -10,7 +10,7 @@ from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.log_probs import log_total
-from keras_vanilla.decoding.loop import first_length, run_loop
+from keras_vanilla.decoding.loop import check_source_shape, first_length, run_loop
 from keras_vanilla.decoding.repetition import repeats
 from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 from keras_vanilla.decoding.top_k import blockwise_top_k
@@ -64,9 +64,7 @@ def beam_search(
         row has fewer hypotheses, the last have the score -inf and only pads. With
         `return_notes` also a dict of tensors (B, n_best, L).
     Raises:
-        ValueError: as `DecodingConfig`; also if `max_length` is above the model's, an
-            id that can be read is outside the vocabulary, or `target_prefix` is not
-            valid, see `Constraints`.
+        ValueError: as `DecodingConfig` and `greedy_search`.
     Source: Wu et al. 2016, section 7 for "gnmt"; Vaswani et al. 2017, section 6.1.
     """
     config = DecodingConfig(
@@ -82,6 +80,7 @@ def beam_search(
     constraints = Constraints(
         model, target_prefix, config.no_repeat_ngram_size, may_loop
     )
+    check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
     length, limits = constraints.row_limits(memory_mask, config.max_length)
 

@@ -11,6 +11,7 @@ from keras_vanilla._checks import check_ids
 from keras_vanilla._traced_once import trace_for_all_shapes
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import check_prefix_shape, checked_prefix
+from keras_vanilla.decoding.loop import check_source_shape
 from keras_vanilla.decoding.sampling import checked_seed
 
 MOST_KEPT = 16  # compiled searches per model
@@ -49,13 +50,14 @@ class CompiledSearch:
             settings: the search's other arguments; they must be hashable.
         Raises:
             ValueError: if the search takes a `seed` and it is not valid, see `sample`;
-                if a source id is outside the vocabulary, or `target_prefix` is not
-                valid, see `Constraints`.
+                if there is no source, or a source id is outside the vocabulary, or
+                `target_prefix` is not valid, see `Constraints`.
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
         rounding = getattr(self._model, "fake_quantization", None)
         source_ids = keras.ops.convert_to_numpy(source_ids)
+        check_source_shape(source_ids)  # no graph of all shapes can
         inputs = {"source_ids": source_ids}
         if target_prefix is not None:
             prefix = checked_prefix(self._model, target_prefix)

@@ -53,9 +53,9 @@ def greedy_search(
         the tokens' log-probabilities, and what the model has to be noted, see
         `start_notes`.
     Raises:
-        ValueError: if `max_length` is below 1 or above the model's, an id that can be
-            read is outside the vocabulary, or `target_prefix` or `no_repeat_ngram_size`
-            is not valid, see `Constraints`.
+        ValueError: if `source_ids` has no row or no column, `max_length` is below 1 or
+            above the model's, an id that can be read is outside the vocabulary, or
+            `target_prefix` or `no_repeat_ngram_size` is not valid, see `Constraints`.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
     may_loop = repeats(source_ids, model.pad_id) if no_loops else None

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from keras import ops
 
 from keras_vanilla._types import Tensor
@@ -43,6 +44,7 @@ def decode_token_by_token(
     Raises:
         ValueError: as `greedy_search`.
     """
+    check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
     batch = ops.shape(memory)[0]
     constraints = constraints or Constraints(model)
@@ -84,6 +86,22 @@ def decode_token_by_token(
     state = run_loop(model, unfinished, step, state)
     sums = None if log_prob is None else state["sums"]
     return state["ids"], sums, state["notes"]
+
+
+def check_source_shape(source_ids: Tensor) -> None:
+    """Refuses sources without a row or a column.
+
+    Args:
+        source_ids: int tensor (B, S).
+    Raises:
+        ValueError: if they are such, or have another rank.
+    """
+    shape = tuple(np.shape(source_ids))
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(
+            "`source_ids` must be integers (B, S), of at least one row and one "
+            f"column. Received: shape {shape}"
+        )
 
 
 def first_length(model: Any, source_ids: Tensor, length: Tensor | int) -> Tensor | int:

@@ -63,8 +63,9 @@ class TextForm(tf.Module):
             limits.output_length,
         )
         settings = {"return_notes": bool(outputs), "shortlist": shortlist}
+        self._before_text = tokens_before_text(translator.tokenizer)
         if "alignment" in outputs:
-            settings["first_source"] = tokens_before_text(translator.tokenizer)
+            settings["first_source"] = self._before_text
         self._search = _OneSentence(model, limits, config, **settings)
 
     def signatures(self) -> dict:
@@ -74,7 +75,8 @@ class TextForm(tf.Module):
 
     def _translate(self, text):
         source_ids, count, spans = self.tokenizer.encode(text)
-        empty, too_long = count == 1, count > self.limits.max_source_length
+        empty = count <= self._before_text + 1  # a language's code and an end
+        too_long = count > self.limits.max_source_length
         skipped = empty | too_long
         ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
         ids = tf.where(skipped, self._pad_id, ids)

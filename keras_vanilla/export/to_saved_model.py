@@ -12,6 +12,7 @@ from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
 from keras_vanilla.export.core_operators import CoreTokenizer, core_slices
 from keras_vanilla.export.search_graph import SearchGraph
+from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 from keras_vanilla.translation import Translator
 
@@ -82,6 +83,7 @@ class _TranslatorGraph(tf.Module):
         self._pad_id, self._end_id = model.pad_id, model.end_id
         self._vocabulary_size = model.source_vocabulary_size
         self._max_length = model.max_length
+        self._blank = tokens_before_text(translator.tokenizer) + 1
 
     def signatures(self):
         """The SavedModel's functions by name."""
@@ -105,7 +107,7 @@ class _TranslatorGraph(tf.Module):
         padded = tf.where(too_long[:, tf.newaxis], shortest, padded)
         text = self._to_text(self._search(padded)[0])
         return {
-            "text": tf.where(too_long | (lengths <= 1), "", text),
+            "text": tf.where(too_long | (lengths <= self._blank), "", text),
             "too_long": too_long,
         }
 

@@ -5,6 +5,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from keras_vanilla._graphemes import (
+    MARKS,
+    letters,
+    split_last_marks,
+    without_punctuation,
+    words,
+)
+
 COUNT = 50  # of each kind
 LONG = 40  # sentences in a long input
 EMOJI = "😀 🎉 🚲 🐶 🌞 🍕 🍎 👍 🐸 🎸".split()  # each one code point
@@ -72,7 +80,7 @@ def _to_copy(sentences, count, draw) -> Iterator[Probe]:
     for kind, make in THINGS.items():
         for i in range(count):
             sentence, thing = sentences[i % len(sentences)], make(draw)
-            body, end = re.fullmatch(r"(.*?)(\W*)", sentence, re.DOTALL).groups()
+            body, end = split_last_marks(sentence)
             # A point after an address would be read as part of it.
             after = " " if kind in ("URL", "e-mail") else ""
             yield Probe(kind, f"{body} {thing}{after}{end.strip()}", kept=thing)
@@ -88,14 +96,14 @@ def _noisy(sentences, count, draw) -> Iterator[Probe]:
 
 def _lengths(sentences, count, draw) -> Iterator[Probe]:
     """A single word, many sentences, and the same word many times."""
-    words = sorted({w for text in sentences for w in re.findall(r"\w+", text)})
+    different = sorted({word[0] for text in sentences for word in words(text)})
     for i in range(count):
-        yield Probe("one word", words[i % len(words)])
+        yield Probe("one word", different[i % len(different)])
     for i in range(count):
         some = (sentences[(i + j) % len(sentences)] for j in range(2 + i % (LONG - 1)))
         yield Probe("long", " ".join(some))
     for i in range(count):
-        yield Probe("repeated", " ".join([words[i % len(words)]] * (3 + i)))
+        yield Probe("repeated", " ".join([different[i % len(different)]] * (3 + i)))
 
 
 def _strange(sentences, count, draw) -> Iterator[Probe]:
@@ -137,13 +145,20 @@ def _name(draw: random.Random) -> str:
 
 def _typos(text: str, draw: random.Random) -> str:
     """Two neighbouring letters of one word change places, or one is lost."""
-    pairs = enumerate(zip(text, text[1:], strict=False))
-    places = [i for i, (a, b) in pairs if a != b and (a + b).isalpha()]
+    written = letters(text)
+    pairs = enumerate(zip(written, written[1:], strict=False))
+    places = [i for i, (a, b) in pairs if a != b and (a[0] + b[0]).isalpha()]
     if not places:
         return text
     i = draw.choice(places)
-    swapped = text[i + 1] + text[i] if draw.random() < 0.5 else text[i]
-    return text[:i] + swapped + text[i + 2 :]
+    swapped = written[i + 1] + written[i] if draw.random() < 0.5 else written[i]
+    return "".join([*written[:i], swapped, *written[i + 2 :]])
+
+
+def _title_case(text: str, draw: random.Random) -> str:
+    """Python's, which takes a letter after a mark for the first of a word."""
+    inside = rf"(?<=[{MARKS}])\w"
+    return re.sub(inside, lambda letter: letter[0].lower(), text.title())
 
 
 THINGS: dict[str, Callable[[random.Random], str]] = {
@@ -156,8 +171,8 @@ THINGS: dict[str, Callable[[random.Random], str]] = {
 }
 NOISE: dict[str, Callable[[str, random.Random], str]] = {
     "upper case": lambda text, draw: text.upper(),
-    "title case": lambda text, draw: text.title(),
-    "no punctuation": lambda text, draw: re.sub(r"[^\w\s]", "", text),
+    "title case": _title_case,
+    "no punctuation": lambda text, draw: without_punctuation(text),
     "double spaces": lambda text, draw: text.replace(" ", "  "),
     "typos": _typos,
 }

@@ -13,6 +13,7 @@ from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
 from keras_vanilla.decoding.hypothesis_end import output_length, until_end
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.translation.buckets import (
     ROWS,
     bucket_width,
@@ -117,10 +118,11 @@ class BatchTranslator:
     def _window(self, sources, prefixes):
         score = None if self.config.is_greedy else 0.0
         results = [[Hypothesis("", score, [], True)] for _ in sources]
-        # A text without a piece, which is an end alone, has the empty translation,
-        # unless that is to begin with something.
+        # A text without a piece, which is an end alone or a language's code and an end,
+        # has the empty translation, unless that is to begin with something.
+        blank = 1 + tokens_before_text(self.tokenizer)
         searched = {
-            i: ids for i, ids in enumerate(sources) if len(ids) > 1 or prefixes[i]
+            i: ids for i, ids in enumerate(sources) if len(ids) > blank or prefixes[i]
         }
         self._count(len(sources) - len(searched))
         for numbers in length_buckets(searched, self.config.beam_size):

@@ -8,7 +8,9 @@ from tiers import in_full
 
 from keras_vanilla.bulk import LineTranslation, open_line_translator
 from keras_vanilla.export import saved_model, tflite
+from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop import to_ctranslate2
+from keras_vanilla.translation.batch_translation import BatchTranslator
 
 LONG = "one " * 300  # more than the model takes
 KINDS = ["keras", "tflite", *in_full("ctranslate2", "saved_model")]
@@ -50,6 +52,18 @@ def test_a_line_that_is_too_long_is_named_and_holds_nobody_up(
 def test_nothing_but_a_line_that_is_too_long(model):
     (result,) = open_line_translator(model)([LONG])
     assert result.problem
+
+
+def test_blank_lines_do_not_run_the_model(model, monkeypatch):
+    translate = open_line_translator(model)
+
+    def refuse(*_, **__):
+        raise AssertionError("the model ran")
+
+    for name in ("translate_text", "translate_texts", "search_batch"):
+        for kind in (TfliteFile, SavedModelFolder, BatchTranslator):
+            monkeypatch.setattr(kind, name, refuse, raising=False)
+    assert translate(["", " \t", "\u3000"]) == 3 * [LineTranslation("")]
 
 
 def test_no_lines(model):

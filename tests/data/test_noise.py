@@ -1,7 +1,9 @@
+import hashlib
 import io
 import itertools
 import random
 import re
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -10,6 +12,7 @@ import sentencepiece
 
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.data.noise import (
+    WORDS,
     as_people_write,
     in_upper_case,
     lines_with_noise,
@@ -261,6 +264,81 @@ def test_a_function_word_is_not_replaced():
     for _ in range(200):
         source, target = with_thing_to_copy("er ist in der", "he is in the", chance, [])
         assert source == target or "er ist in der" in source
+
+
+# Words whose letters have combining marks, or that have joiners inside.
+MARKED = {
+    "Hindi": "कुत्ता पार्क में दौड़ रहा है",
+    "Tamil": "நாய் பூங்காவில் ஓடுகிறது",
+    "Thai": "สุนัขวิ่ง ที่นี่",
+    "Hebrew": "שָׁלוֹם עֲלֵיכֶם",
+    "Arabic": "مُحَمَّدٌ رَسُولٌ",
+    "Persian": "می\u200cخواهم خانه\u200cها",
+    "decomposed": unicodedata.normalize("NFD", "élan à l été déjà"),
+}
+
+
+def written(text):
+    """The letters of a text, each with the marks and joiners after it."""
+    found = []
+    for character in text:
+        joins = unicodedata.category(character)[0] == "M" or character == "\u200c"
+        if joins and found:
+            found[-1] += character
+        else:
+            found.append(character)
+    return found
+
+
+@pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
+def test_marks_belong_to_their_letters(text):
+    chance, found = random.Random(0), Counter()
+    assert WORDS.findall(text) == text.split()
+    for _ in range(400):
+        noisy, target = as_people_write(f"({text}).", text, chance, [])
+        assert target == text
+        found[noisy.casefold()] += 1
+        letters = {each.casefold() for each in written(noisy)}
+        known = {each.casefold() for each in written(text)}
+        assert letters <= {*known, *"().abcdefghijklmnopqrstuvwxyz"}
+    assert found[text.casefold()] > 5  # without punctuation
+    for _ in range(100):
+        thing, other = with_thing_to_copy(f"{text}.", text, chance, text.split())
+        assert thing == other or set(text.split()) <= set(thing.rstrip(".").split())
+        assert all(len(x) == 1 or x.casefold() in known for x in written(thing))
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["www.Example.com/2024", "Max.Muster@Example.com", "3.14", "1,000", "12:30"],
+)
+def test_nothing_is_put_into_an_address_or_a_number(kept):
+    chance = random.Random(0)
+    places = Counter()
+    for _ in range(300):
+        texts = f"Paris hat {kept}.", f"{kept} is of Paris."
+        noisy = with_thing_to_copy(*texts, chance, ["word"])
+        if noisy[0] != noisy[1]:
+            assert all(kept in text for text in noisy)
+            places["Paris" in noisy[0]] += 1
+    assert min(places[True], places[False]) > 10
+
+
+def test_noise_without_marks_stays_what_it_was():
+    """The digest is of version 0.6.0."""
+    sources = [
+        "Die U.S. Army, Anna-Lena's 20-jähriger Sohn und 5 Männer (in Köln)!",
+        "Ελένη πήγε στην Αθήνα; Да, Анна 7 лет. Ça va?",
+        *SOURCES,
+    ]
+    changed = hashlib.sha256()
+    for number, source in enumerate(sources):
+        chance, target = random.Random(number), f"Köln, Anna: U.S. {number}; {source}"
+        words = WORDS.findall(source)
+        for change in (as_people_write, in_upper_case, with_thing_to_copy):
+            pair = change(source, target, chance, words)
+            changed.update("\n".join(pair).encode())
+    assert changed.hexdigest()[:16] == "48d0fa6e6fb0df24"
 
 
 @pytest.mark.parametrize("make", THINGS)

@@ -1,3 +1,5 @@
+import functools
+import re
 from types import SimpleNamespace
 
 import keras
@@ -6,11 +8,12 @@ import pytest
 from automaton import Automaton
 from checks import array
 from keras import ops
-from models import ids
+from models import ids, make_model
 from word_reversal import padded
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
 from keras_vanilla.decoding.hypothesis_end import output_length
+from keras_vanilla.models import Ensemble
 
 PAD, START, END = 0, 2, 3
 SOURCE = ids((5, 3, 7), 7)
@@ -244,3 +247,18 @@ def test_compiled_search_runs_eagerly_where_everything_does():
     finally:
         tf.config.run_functions_eagerly(False)
     np.testing.assert_array_equal(received, expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0), (4,), (2, 3, 4)])
+@pytest.mark.parametrize("search", [greedy_search, beam_search, sample])
+def test_sources_without_a_row_or_a_column_are_refused(search, shape):
+    model = make_model()
+    source_ids = np.zeros(shape, "int32")
+    expected = f"one row and one column. Received: shape {re.escape(str(shape))}"
+    for each in (
+        functools.partial(search, model),
+        functools.partial(search, Ensemble([model, make_model()])),
+        functools.partial(CompiledSearch(model), search),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            each(source_ids)

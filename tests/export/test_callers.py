@@ -246,6 +246,18 @@ def test_sentences_and_lines_are_translated_and_joined(module, described):
         translate("x y " * 32)
 
 
+def test_blank_lines_do_not_run_the_model(module, described, monkeypatch):
+    with module.Translator(described) as translate:
+        expected = translate("Ein Hund.\n \n\nHund.")
+        assert expected.text == "Ein Hund.\n \n\nHund."
+        run, texts = translate._run, []
+        monkeypatch.setattr(
+            translate, "_run", lambda text: texts.append(bytes(text)) or run(text=text)
+        )
+        assert translate(200 * " \t\n\u3000\n") == ("", False, []) and not texts
+        assert translate("Ein Hund.\n \n\nHund.") == expected and len(texts) == 2
+
+
 def test_an_output_without_its_end_is_truncated(module, tmp_path):
     path = tmp_path / "echo.tflite"
     for end_id, truncated in [(echo_file.END_ID, False), (77_777, True), (None, False)]:

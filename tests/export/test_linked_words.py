@@ -181,3 +181,16 @@ def test_a_file_gives_words_and_carries_marks(module, file):
         translate_marked = imported("marked_text").translate_marked
         marked = translate_marked(translate, "<b>one two</b> three")
         assert marked == "drie <b>twee een</b>"
+
+
+@pytest.mark.parametrize("text", ["a-" * 50_000, "1-" * 50_000 + "a", "3a:" * 50_000])
+def test_marks_of_a_long_text_are_read_once(text):
+    """Read again and again from each of its words, this would take minutes."""
+    marks = imported("marks").read_marks(f"{text} 3.14")[1]
+    assert marks[-1].opening == "3.14"
+
+
+def test_vowel_signs_belong_to_their_words():
+    text = "हिन्दी2 है 3.5 नी@की.भा"
+    found = [mark.opening for mark in imported("marks").read_marks(text)[1]]
+    assert found == ["हिन्दी2", "3.5", "नी@की.भा"]

@@ -43,6 +43,13 @@ def test_translator_of_one_language_has_its_code_in_front(translator):
         in_target_language(translator, "fr")
 
 
+def test_a_code_alone_is_not_translated(translator):
+    """Nor is it in files: the reports below compare them with the translator."""
+    chinese = in_target_language(translator, "zho-Hans")
+    assert chinese.translate(["", " ", "the cat"])[:2] == ["", ""]
+    assert chinese.translate_n_best([""]) == [[("", 0.0)]]
+
+
 def test_tokenizer_without_codes_stays_as_it_is():
     translator = SimpleNamespace(tokenizer=Tokenizer.train(SOURCE, 290))
     assert in_target_language(translator, "fr") is translator

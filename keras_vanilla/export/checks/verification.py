@@ -24,6 +24,7 @@ from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.translation import Shortlist, Translator
 from keras_vanilla.translation.buckets import length_buckets, pad_rows
 
@@ -178,6 +179,7 @@ def _search(translator, shortlist):
 def _translate_both(translator, search, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in another order."""
     model, decode = translator.model, translator.tokenizer.decode
+    before_text = tokens_before_text(translator.tokenizer)
     for numbers in length_buckets(sources):
         texts, rows = [sentences[i] for i in numbers], [sources[i] for i in numbers]
         file_ids, file_texts = exported.translate(texts, rows, model)
@@ -185,7 +187,8 @@ def _translate_both(translator, search, exported, sentences, sources):
         keras_ids = _as_long(whole, search, exported.decoding, rows, file_ids, model)
         keras_texts = decode(keras_ids)
         for place, number in enumerate(numbers):
-            has_piece = len(rows[place]) > 1  # else the translation is empty
+            # Else the translation is empty.
+            has_piece = len(rows[place]) > before_text + 1
             skipped = exported.form == "text" and not has_piece
             yield _Pair(
                 number + 1,

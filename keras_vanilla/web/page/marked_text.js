@@ -8,7 +8,7 @@
 // What may enclose a number or an address in its sentence.
 const BEFORE = /^["'([{“‘„«¿¡]*/u;
 const AFTER = /["')\]}”’».,;:!?…。，、！？]*$/u;
-const PUNCTUATION = /[^\p{L}\p{N}_\s]/gu;
+const PUNCTUATION = /[^\p{L}\p{M}\p{N}_\s]/gu;
 
 /**
  * The translation with marks.

@@ -1,18 +1,22 @@
 /** Inline tags of a text, and parts of it that are not translated. */
 
 const TAG = /<(?:!--[^]*?--|\/?[A-Za-z](?:[^<>"']|"[^"]*"|'[^']*')*)>/u;
-const W = '[\\p{L}\\p{N}_]'; // what Python's \w is
+const W = '[\\p{L}\\p{M}\\p{N}_]'; // what words are made of
 const KEPT = [
   '`(?:[^`<]|<(?![A-Za-z/!]))+`',
   '&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]+|#[xX][0-9A-Fa-f]+);',
   `(?:https?://|(?<!${W})www\\.)[^\\s<>"\`]*(?:${W}|[/#&=%~+\\-])`,
-  `(?<![\\p{L}\\p{N}_.+\\-])[\\p{L}\\p{N}_.+\\-]+@[\\p{L}\\p{N}_\\-]+` +
-    `(?:\\.[\\p{L}\\p{N}_\\-]+)+`,
-  `(?<!${W})\\p{Nd}+(?:[.,:/\\-]\\p{Nd}+)*(?![.,:/\\-]?${W})`, // 3.14, 2026-11-23
-  // A4, x86-64, v1.2
-  `(?<!${W})(?=(?:${W}+[.:/\\-])*${W}*\\p{Nd})[\\p{L}\\p{Nl}\\p{No}_]${W}*(?:[.:/\\-]${W}+)*`,
+  `(?<!${W}|[.+\\-])(?:${W}|[.+\\-])+@(?:${W}|-)+(?:\\.(?:${W}|-)+)+`,
 ].join('|');
-const MARKS = new RegExp(`(?<tag>${TAG.source})|(?<kept>${KEPT})`, 'gu');
+const MARKS = new RegExp(`(?<tag>${TAG.source})|(?:${KEPT})`, 'gu');
+// Between them: 3.14 or 2026-11-23; A4, x86-64 or v1.2, if there is a digit. What is neither
+// is read over, so that nothing is read twice.
+const NUMBERS = new RegExp(
+  `(?<number>(?<!${W})\\p{Nd}+(?:[.,:/\\-]\\p{Nd}+)*(?![.,:/\\-]?${W}))` +
+    `|(?<name>(?<!${W})[\\p{L}\\p{Nl}\\p{No}_]${W}*(?:[.:/\\-]${W}+)*)` +
+    '|\\p{Nd}+(?:[.,:/\\-]\\p{Nd}+)*',
+  'gu',
+);
 const VOID = new Set(
   'area base br col embed hr img input link meta source track wbr'.split(' '),
 );
@@ -46,10 +50,10 @@ export function readMarks(text) {
   const opened = [new Mark('', 0, false)];
   let plain = '';
   let end = 0;
-  for (const { 0: found, index, groups } of text.matchAll(MARKS)) {
+  for (const { found, index, isTag } of marksOf(text)) {
     plain += text.slice(end, index);
     end = index + found.length;
-    const mark = new Mark(found, plain.length, groups.tag === undefined);
+    const mark = new Mark(found, plain.length, !isTag);
     if (mark.kept) {
       plain += found;
       mark.sourceEnd = plain.length;
@@ -64,6 +68,19 @@ export function readMarks(text) {
   }
   endUnmatched(opened, 1);
   return { plain: plain + text.slice(end), marks: opened[0].children };
+}
+
+/** The tags and kept parts of a text, and where they are. */
+function* marksOf(text) {
+  let end = 0;
+  for (const match of [...text.matchAll(MARKS), { 0: '', index: text.length }]) {
+    for (const { 0: found, index, groups } of text.slice(end, match.index).matchAll(NUMBERS)) {
+      const isKept = groups.number || /\p{Nd}/u.test(groups.name ?? '');
+      if (isKept) yield { found, index: end + index, isTag: false };
+    }
+    end = match.index + match[0].length;
+    if (match[0]) yield { found: match[0], index: match.index, isTag: Boolean(match.groups.tag) };
+  }
 }
 
 function nameOf(tag) {

@@ -2,7 +2,7 @@
 
 // It also cuts after abbreviations, initials and numbers, as in "Dr. Smith" or "5. Mai".
 const NO_END = new RegExp(
-  '(?:^|[\\s"\'“‘«([¿¡])(?:\\p{L}|(?:\\p{L}+\\.)+\\p{L}+|\\p{Nd}{1,2}|' +
+  '(?:^|[\\s"\'“‘«([¿¡])(?:\\p{L}\\p{M}*|(?:[\\p{L}\\p{M}]+\\.)+[\\p{L}\\p{M}]+|\\p{Nd}{1,2}|' +
     'Mrs?|Ms|Dr|Prof|Rev|Gen|Sen|S[rt]|Jr|Mt|vs|No|Vol|Fig|ca|Nr|Hr|Fr|bzw|vgl|' +
     'Mme|Mlle|Art|Sra|Srta|Dott|Ing|Sig)\\.\\s*$',
   'iu',

@@ -242,6 +242,27 @@ def check_line(number: int, line: Any, name: str = "Line") -> bytes:
         ) from None
 
 
+def has_form(value: Any, form: Any) -> bool:
+    """Whether what JSON held is of the types, and has the names, that are relied on.
+
+    Args:
+        value: what JSON held.
+        form: a type; a list of one form, for a list of any length; a tuple of forms,
+            for a list of as many; or a dict of name -> form, beside which there may be
+            other names.
+    """
+    if isinstance(form, dict):
+        return isinstance(value, dict) and all(
+            name in value and has_form(value[name], each) for name, each in form.items()
+        )
+    if isinstance(form, list):
+        return isinstance(value, list) and all(has_form(x, form[0]) for x in value)
+    if isinstance(form, tuple):
+        same = isinstance(value, list) and len(value) == len(form)
+        return same and all(map(has_form, value, form))
+    return type(value) is form
+
+
 class CheckedArguments:
     """A layer or model whose constructor names, in an error, the argument at fault.
 

@@ -5,8 +5,12 @@ import json
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write_text
+from keras_vanilla._checks import has_form
 
 NAME = "journal.json"
+FORM = dict.fromkeys(("lines", "text_bytes", "problems", "problem_bytes"), int)
+FORM["digest"] = str
+SOURCES = (int, int), type(None)  # what `Journal.source` may be
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +50,14 @@ class Journal:
         if not path.exists():
             return cls()
         try:
-            return cls(**json.loads(path.read_text("utf-8")))
-        except (ValueError, TypeError) as error:
+            record = json.loads(path.read_text("utf-8"))
+        except (ValueError, RecursionError):
+            record = None
+        if not any(has_form(record, FORM | {"source": x}) for x in SOURCES):
             raise ValueError(
                 f"{path} is damaged: remove {folder} to translate that file again."
-            ) from error
+            )
+        return cls(**{name: record[name] for name in (*FORM, "source")})
 
     def write(self, folder: Path) -> None:
         """Writes the journal into a folder, whole or not at all."""

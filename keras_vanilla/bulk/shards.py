@@ -119,7 +119,12 @@ def _check_record(model, settings, path):
     if not has_begun or not path.exists():  # also after an error at the first line
         atomic_write_text(path, json.dumps(record, indent=2))
         return
-    begun = json.loads(path.read_text("utf-8"))
+    try:
+        begun = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):
+        begun = None
+    if not isinstance(begun, dict) or record.keys() - begun:
+        raise ValueError(f"{path} is damaged; give another folder.")
     for name, value in record.items():
         if begun[name] != value:
             raise ValueError(

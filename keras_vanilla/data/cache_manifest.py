@@ -16,12 +16,31 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla.data.id_file import sha256_of
+from keras_vanilla._checks import has_form
+from keras_vanilla.data.id_file import ARRAYS, sha256_of
 from keras_vanilla.data.lines import count_lines, refuse_pipe
 
 VERSION = 2
 NAME = "token_cache.json"
 JOURNAL = "making.json"
+FILE = {"path": str, "size": int, "mtime_ns": int, "sha256": str, "lines": int}
+SHARD = {
+    "key": str,
+    "file": str,
+    "lines": int,
+    "pairs": int,
+    "longest": int,
+    "bytes": int,
+    "sha256": str,
+    "arrays": dict.fromkeys(ARRAYS, (int, int, str)),
+}
+MANIFEST = {
+    "tokenizer": str,
+    "max_tokens": int,
+    "files": [FILE],
+    "shards": [SHARD],
+    "stale": [str],
+}
 HALF_WRITTEN = re.compile(r"\.(token_cache|making)\.[0-9a-f]{12}\.json")
 
 
@@ -33,17 +52,23 @@ def read_manifest(folder: Path) -> dict | None:
     """
     try:
         manifest = json.loads((folder / NAME).read_bytes())
-        version = manifest["version"]
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"{folder / NAME} is not the manifest of a token cache: delete it."
-        ) from None
-    if version != VERSION:
+    except (ValueError, RecursionError):
+        manifest = None
+    if has_form(manifest, {"version": int}) and manifest["version"] != VERSION:
         raise ValueError(
             f"{folder} must be a token cache of version {VERSION}. Received: version "
-            f"{version}"
+            f"{manifest['version']}"
+        )
+    if (
+        not has_form(manifest, {"version": int, **MANIFEST})
+        or not manifest["shards"]
+        or not manifest["files"]
+        or len(manifest["files"]) % 2
+    ):
+        raise ValueError(
+            f"{folder / NAME} is not the manifest of a token cache: delete it."
         )
     return manifest
 
@@ -57,9 +82,10 @@ def read_journal(folder: Path) -> dict:
     """The shards that an interrupted making finished, and the files it began."""
     try:
         journal = json.loads((folder / JOURNAL).read_bytes())
-        return {"shards": list(journal["shards"]), "files": list(journal["files"])}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {"shards": [], "files": []}
+    except (OSError, ValueError, RecursionError):
+        journal = None
+    is_whole = has_form(journal, {"shards": [SHARD], "files": [str]})
+    return journal if is_whole else {"shards": [], "files": []}
 
 
 def write_journal(folder: Path, shards: list[dict], files: list[str]) -> None:

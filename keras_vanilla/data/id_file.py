@@ -21,6 +21,17 @@ import numpy as np
 
 from keras_vanilla.data.id_store import FlatIds, IdShard
 
+ARRAYS = (
+    "source_offsets",
+    "target_offsets",
+    "line_numbers",
+    "empty",
+    "too_long",
+    "source_ids",
+    "target_ids",
+)
+DTYPES = "<i8", "<u2", "<i4"
+
 
 def write_shard(path: Path, shard: IdShard, left_out: dict[str, list[int]]) -> dict:
     """Writes a new file and syncs it to the disk.
@@ -66,12 +77,23 @@ class ShardFile:
     Args:
         path: path of the file.
         arrays: dict, where its arrays are, as `write_shard` returned it.
+    Raises:
+        ValueError: if one of them cannot be there.
     """
 
     def __init__(self, path: Path, arrays: dict):
         with open(path, "rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._arrays = arrays
+        for name, (first_byte, count, dtype) in arrays.items():
+            end = None
+            if dtype in DTYPES and min(first_byte, count) >= 0:
+                end = first_byte + count * np.dtype(dtype).itemsize
+            if end is None or end > len(self._map):
+                raise ValueError(
+                    f"{path} cannot have {name!r} at {arrays[name]}: the manifest of "
+                    "the token cache is damaged, delete it."
+                )
 
     def shard(self, lines_before: int) -> IdShard:
         """The pairs of the file; see `IdShard` for `lines_before`."""

@@ -150,7 +150,7 @@ def _parts(folder, content) -> dict[str, list[str]]:
 def _depth(content, side):
     """The number of a stack's layers."""
     names = (re.match(rf"{side}/layer_(\d+)/", name) for name in content.names())
-    return 1 + max((int(name[1]) for name in names if name), default=-1)
+    return len({name[1] for name in names if name})
 
 
 def _has_last_norm(folder, content):

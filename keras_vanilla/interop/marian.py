@@ -68,13 +68,20 @@ def from_marian(folder: PathLike) -> Translator:
     folder = Path(folder)
     config = read_config(folder)
     arguments = transformer_arguments(config)
+    path, arrays = _open_weights(folder)
+    readers = _readers(config, path, arrays)
     sizes = [arguments[f"{side}_vocabulary_size"] for side in ("source", "target")]
+    for side, size in zip(("source", "target"), sizes, strict=True):
+        table = readers.get(f"{side}_embedding", readers["source_embedding"])()
+        if len(table) != size:
+            raise ValueError(
+                f"{path} must have a row for each of the {size} {side} ids in the "
+                f"configuration. Received: a table of shape {table.shape}"
+            )
     models, vocabularies, tokens = tokenizer_files(folder)
     tokenizer = tokenizer_of_tokens(
         models, vocabularies, list(map(filled_up, tokens, sizes)), arguments["start_id"]
     )
-    path, arrays = _open_weights(folder)
-    readers = _readers(config, path, arrays)
     arguments["forbidden_ids"] += range(len(tokens[1]), sizes[1])
     model = Transformer(**arguments, zero_pad=_pad_is_zero(arguments, readers))
     assign_weights(model_variables(model), CheckpointWeights(readers))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from keras_vanilla._checks import has_form
 from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.models import Transformer
 
@@ -161,7 +162,7 @@ def target_vocabulary_size(config: dict[str, Any]) -> int:
 def _bad_words(config):
     """The ids that may not be in an output."""
     words = config["bad_words_ids"] or []
-    if any(len(word) != 1 for word in words):
+    if not has_form(words, [(int,)]):
         raise ValueError(
             "`bad_words_ids` must be words of one id each: a search here forbids ids, "
             f"not sequences. Received: {words!r:.80}"
@@ -181,6 +182,16 @@ def _one_id(folder, name, value):
 
 
 def _check(path, config):
+    for name, default in DEFAULTS.items():
+        kind = int if default is None else type(default)
+        value = config[name]
+        if name in (*IDS, "bad_words_ids") or (default is None and value is None):
+            continue
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise ValueError(
+                f"{path} must have {name} of the type {kind.__name__}. Received: "
+                f"{value!r:.80}"
+            )
     for name, expected in UNSUPPORTED.items():
         if config[name] != expected:
             raise ValueError(

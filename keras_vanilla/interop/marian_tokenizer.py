@@ -122,8 +122,9 @@ def _check_config(path, config):
     special = [config[name] for name in NAMES if config.get(name) is not None]
     for name in MORE:
         more = config.get(name) or []
-        special += more.values() if isinstance(more, dict) else more
-    others = [token for token in map(_text, special) if token not in SPECIAL]
+        more = list(more.values()) if isinstance(more, dict) else more
+        special += more if isinstance(more, list) else [more]
+    others = [x for x in (_text(path, x) for x in special) if x not in SPECIAL]
     if others or config.get("sp_model_kwargs"):
         raise ValueError(
             f"{path} must have no special tokens but {', '.join(SPECIAL)}, and no "
@@ -142,8 +143,13 @@ def _added_tokens(folder, config):
     """The ids of tokens that are not in the vocabularies: of codes of languages."""
     path = folder / "added_tokens.json"
     added = read_json_object(path) if path.exists() else {}
-    for id_, token in (config.get("added_tokens_decoder") or {}).items():
-        added[_text(token)] = int(id_) if id_.isdecimal() else id_
+    decoder = config.get("added_tokens_decoder") or {}
+    if not isinstance(decoder, dict):
+        raise ValueError(
+            f"{folder} must have added_tokens_decoder by ids. Received: {decoder!r:.80}"
+        )
+    for id_, token in decoder.items():
+        added[_text(folder, token)] = int(id_) if id_.isdecimal() else id_
     for token in added:
         if token not in SPECIAL and not CODE.fullmatch(token):
             raise ValueError(
@@ -154,8 +160,11 @@ def _added_tokens(folder, config):
     return added
 
 
-def _text(token):
-    return token["content"] if isinstance(token, dict) else token
+def _text(path, token):
+    text = token.get("content") if isinstance(token, dict) else token
+    if not isinstance(text, str):
+        raise ValueError(f"{path} must have tokens as text. Received: {token!r:.80}")
+    return text
 
 
 def tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:

@@ -214,8 +214,8 @@ def _refuse_others(state, prefix, known):
 def _sizes(weights):
     depths = {}
     for side in STACKS:
-        numbers = [name.split("/")[0] for name in _below(weights, f"{side}/")]
-        depths[f"num_{side}_layers"] = 1 + max(map(int, numbers))
+        numbers = {name.split("/")[0] for name in _below(weights, f"{side}/")}
+        depths[f"num_{side}_layers"] = len(numbers)
     target = weights.get("target_embedding", weights["source_embedding"])
     return {
         "source_vocabulary_size": len(weights["source_embedding"]),

@@ -27,10 +27,10 @@ COUNTS = (
     "d_model",
     "num_heads",
     "d_ff",
-    "num_encoder_layers",
-    "num_decoder_layers",
     "max_length",
 )
+DEPTHS = ("num_encoder_layers", "num_decoder_layers")
+MOST_LAYERS = 1000  # of a stack; the deepest that were published have as many
 IDS = ("pad_id", "start_id", "end_id")
 MAKERS = ("encoder_layer", "decoder_layer")
 
@@ -47,6 +47,8 @@ def checked(config: dict) -> dict:
         config["target_vocabulary_size"] = config["source_vocabulary_size"]
     for name in COUNTS:
         config[name] = check_integer(name, config[name], 1)
+    for name in DEPTHS:
+        config[name] = check_integer(name, config[name], 1, MOST_LAYERS)
     for name in IDS:
         config[name] = check_integer(name, config[name], 0)
     if config["pad_id"] == config["end_id"]:

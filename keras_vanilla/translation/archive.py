@@ -4,7 +4,7 @@ import zipfile
 from pathlib import Path
 
 LARGEST_CONFIG = 2**24  # bytes; Keras reads it as a whole, and into many objects
-MOST_TIMES = 20  # the archive's own size, for what a part of it unpacks to
+MOST_TIMES = 20  # the archive's own size, for what all its parts unpack to
 
 
 def check_archive(path: Path) -> None:
@@ -14,8 +14,8 @@ def check_archive(path: Path) -> None:
         path: Path of a `.keras` file.
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not a Keras archive, is cut short, or a part of it unpacks
-            to far more than the archive.
+        ValueError: if it is not a Keras archive, is cut short, or its parts unpack to
+            far more than the archive.
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
@@ -32,11 +32,15 @@ def check_archive(path: Path) -> None:
     if "config.json" not in sizes:
         raise ValueError(f"{path} is not a Keras archive: it has no config.json.")
     for name, size in sizes.items():
-        most = MOST_TIMES * path.stat().st_size + LARGEST_CONFIG
-        if size > (LARGEST_CONFIG if name.endswith(".json") else most):
+        if name.endswith(".json") and size > LARGEST_CONFIG:
             raise ValueError(
                 f"{path} is not a translator's archive: its {name} has {size:,} bytes."
             )
+    if sum(sizes.values()) > MOST_TIMES * path.stat().st_size + LARGEST_CONFIG:
+        raise ValueError(
+            f"{path} is not a translator's archive: its {len(sizes)} parts would "
+            f"unpack to {sum(sizes.values()):,} bytes."
+        )
 
 
 def _is_tflite(path):

@@ -284,7 +284,7 @@ def test_transformers_computes_what_we_do(layout, trained_translator, tmp_path):
         ({"d_model": 24}, "shape .*24.*Received: .*12"),
         ({"encoder_layers": 3}, "no weights 'model.encoder.layers.2.self_attn"),
         ({"encoder_layers": 1}, "weights 'model.encoder.layers.1.*has no place"),
-        ({"vocab_size": 99}, "shape .*99"),
+        ({"vocab_size": 99}, r"each of the 99 source ids.* shape \(57, 12\)"),
         ({"eos_token_id": [0, 5]}, r"one id as eos_token_id.* Received: \[0, 5\]"),
         (
             {"decoder_start_token_id": 0},

@@ -1,5 +1,6 @@
 """A `.keras` file that is damaged, foreign or a bomb is one sentence, and soon."""
 
+import re
 import zipfile
 
 import keras
@@ -73,8 +74,34 @@ def test_a_part_that_unpacks_to_far_more_is_not_read(
     path = changed(trained_file, tmp_path / "x.keras", part, inflated)
     assert path.stat().st_size < 2_000_000
     monkeypatch.setattr(keras.saving, "load_model", lambda *_: pytest.fail("read"))
-    with pytest.raises(ValueError, match=f"its {part} has 1[0-9,]{{8,}} bytes"):
+    counted = "its .* parts would unpack to" if "assets" in part else f"its {part} has"
+    with pytest.raises(ValueError, match=f"{counted} 1[0-9,]{{8,}} bytes"):
         Translator.load(path)
+
+
+def test_many_parts_that_together_unpack_to_far_more_are_not_read(
+    trained_file, tmp_path, monkeypatch
+):
+    path = tmp_path / "x.keras"
+    path.write_bytes(trained_file.read_bytes())
+    with zipfile.ZipFile(path, "a", 8) as archive:
+        for number in range(20):  # each is below the limit of the whole
+            archive.writestr(f"assets/{number}", b" " * 10_000_000)
+    monkeypatch.setattr(keras.saving, "load_model", lambda *_: pytest.fail("read"))
+    with pytest.raises(ValueError, match=r"its 2\d parts would unpack to 20"):
+        Translator.load(path)
+
+
+def test_millions_of_layers_are_refused_before_one_is_built(trained_file, tmp_path):
+    def deeper(content):
+        depth = rb'"num_encoder_layers": \d+'
+        return re.sub(depth, b'"num_encoder_layers": 10000000', content)
+
+    path = changed(trained_file, tmp_path / "x.keras", "config.json", deeper)
+    message = "x.keras .*`num_encoder_layers` must be .* to 1000. Received: 10000000"
+    with pytest.raises(ValueError, match=message) as refused:
+        Translator.load(path)
+    assert "\n" not in str(refused.value)
 
 
 def test_an_exported_file_is_called_by_its_name(tmp_path):

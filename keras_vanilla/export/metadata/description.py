@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from keras_vanilla._about import check_language, check_text, checked_examples
-from keras_vanilla._checks import check_choice
+from keras_vanilla._checks import check_choice, has_form
 from keras_vanilla._types import PathLike
 from keras_vanilla._version import __version__
 from keras_vanilla.export.metadata import checksum
@@ -90,6 +90,8 @@ class Description:
         for field in dataclasses.fields(self):
             _check(field, getattr(self, field.name))
         check_choice("form", self.form, tuple(FORMS))
+        if not has_form(self.outputs, [str]):
+            raise TypeError(f"`outputs` must be texts. Received: {self.outputs!r}")
         for name in ("source_language", "target_language"):
             check_language(name, getattr(self, name))
         checked_examples(self.examples)

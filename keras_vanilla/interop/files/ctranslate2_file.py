@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._checks import has_form
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.ctranslate2_binary import (
     Binary,
@@ -199,8 +200,11 @@ def _config(folder, binary):
     if binary.version < _CONFIG_VERSION:
         return _config_of_variables(path, binary.variables)
     config = read_json(path)
-    if not isinstance(config, dict) or not isinstance(config.get("unk_token"), str):
-        raise ValueError(f"{path} is not the configuration of a CTranslate2 model.")
+    if not has_form(config, {"unk_token": str, "eos_token": str}):
+        raise ValueError(
+            f"{path} is not the configuration of a CTranslate2 model: it must have an "
+            "unk_token and an eos_token."
+        )
     if config.get("quantization_type", _OWN_SCALES) != _OWN_SCALES:
         raise ValueError(
             f"{path}: weights quantised by AWQ cannot be read; convert the original "

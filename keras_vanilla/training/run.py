@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Collection, Iterable
 
 import keras
+import numpy as np
 
 from keras_vanilla._about import About, short_sentences
 from keras_vanilla._atomic_write import atomic_write_text
@@ -214,6 +215,7 @@ class TrainingRun:
         `fit` restores the weights of the last snapshot.
         """
         if self.translator is not None:
+            _seed_dropout(self.translator.model, self.config.seed)
             return self.translator
         saved = self.folder.last_saved() if resumes else None
         # A new one has the same tokenizer and sizes, or the snapshot refuses it.
@@ -339,6 +341,15 @@ class TrainingRun:
             )
         self.translator.save(self.folder.last_path)
         return Interrupted(self.folder.last_path)
+
+
+def _seed_dropout(model, seed):
+    """Dropout draws by this seed; Keras gives a model that is loaded another."""
+    weights = {id(weight) for weight in model.weights}
+    random = np.random.default_rng(seed)
+    for variable in model.variables:
+        if id(variable) not in weights:  # the state of a `SeedGenerator`
+            variable.assign([random.integers(2**31), 0])
 
 
 def _digest(translator):

@@ -88,6 +88,26 @@ def assert_same_weights(one, other):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("settings", [{}, {"quantize": "int8"}], ids=str)
+def test_training_further_has_one_result_also_when_it_resumes(
+    whole, tmp_path, settings
+):
+    whole.save(tmp_path / "from.keras")
+
+    def further(name, **more):
+        translator = Translator.load(tmp_path / "from.keras")
+        numbers = {"preset": None, "vocabulary_size": None, **settings}
+        return train(tmp_path / name, translator=translator, **numbers, **more)
+
+    expected = further("first")
+    assert_same_weights(further("again"), expected)
+    with pytest.raises(Crash):
+        further("stopped", stop=True)
+    assert_same_weights(further("stopped"), expected)
+    with pytest.raises(AssertionError):
+        assert_same_weights(further("other", seed=1), expected)
+
+
 TRUNCATED = {
     "last": (["last.keras"], "continues without it: .*last.keras"),
     "both": (["last.keras", "best.keras"], "continues without it: .*best.keras"),

@@ -1,5 +1,6 @@
 """The numbers in a tensor, where there are any to read."""
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -12,3 +13,28 @@ def readable(tensor: Tensor) -> np.ndarray | None:
         return ops.convert_to_numpy(tensor)
     except (NotImplementedError, TypeError, ValueError):
         return None
+
+
+def check_finite(name: str, weight: keras.Variable | np.ndarray) -> None:
+    """Refuses a weight of which some numbers are NaN or infinite.
+
+    Args:
+        name: str, for the error.
+        weight: keras.Variable or array.
+    Raises:
+        ValueError: if there are such numbers.
+    """
+    values = ops.convert_to_numpy(weight)
+    others = values[~np.isfinite(values)]
+    if others.size:
+        raise ValueError(
+            f"The weight {name!r} must be finite numbers, but {others.size:,} of "
+            f"{values.size:,} are not, such as {others[0]}: a training that diverged "
+            "leaves such weights."
+        )
+
+
+def check_finite_weights(model: keras.Model) -> None:
+    """Refuses a model by the first of its weights that `check_finite` refuses."""
+    for weight in model.weights:
+        check_finite(weight.path, weight)

@@ -10,7 +10,7 @@ from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.log_probs import log_total
-from keras_vanilla.decoding.loop import check_source_shape, first_length, run_loop
+from keras_vanilla.decoding.loop import check_source_shape, run_loop
 from keras_vanilla.decoding.repetition import repeats
 from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 from keras_vanilla.decoding.top_k import blockwise_top_k
@@ -103,9 +103,7 @@ def beam_search(
         lambda state: _step(model, past, state, limits, constraints),
         {
             **_start(model, shape, length),
-            "cache": past.start(
-                memory, memory_mask, first_length(model, source_ids, length)
-            ),
+            "cache": past.start(memory, memory_mask, length),
             "notes": start_notes(model, (*shape, length)) if return_notes else {},
         },
     )

@@ -1,11 +1,12 @@
 """A search compiled once per shape, by Keras itself, on every backend."""
 
-import contextlib
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_vanilla._checks import check_ids
 from keras_vanilla._traced_once import trace_for_all_shapes
@@ -20,10 +21,11 @@ MOST_KEPT = 16  # compiled searches per model
 class CompiledSearch:
     """Runs searches over one model as compiled graphs.
 
-    Keras's own `predict_on_batch` compiles, so the search needs no code per backend.
+    Keras's own `predict_on_batch` compiles, on JAX its `stateless_call`.
     The graphs of the last 16 searches and settings are kept; one graph serves all
     seeds, and on TensorFlow all shapes. The model's weights are read at each call: it
-    may be trained in between.
+    may be trained in between. Any thread may call it at any time: each graph is made
+    once, and threads take turns in searches that draw numbers.
 
     Args:
         model: a Keras model with what `greedy_search` needs. If it has a
@@ -33,6 +35,7 @@ class CompiledSearch:
     def __init__(self, model: keras.Model):
         self._model = model
         self._searches = {}
+        self._lock = threading.Lock()  # of the dict
 
     def __call__(
         self,
@@ -68,34 +71,59 @@ class CompiledSearch:
             inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
         kinds = [(name, ids.dtype, ids.ndim) for name, ids in inputs.items()]
         key = (search, rounding, *kinds, *sorted(settings.items()))
-        if key not in self._searches:
-            if len(self._searches) == MOST_KEPT:  # the oldest goes
-                del self._searches[next(iter(self._searches))]
-            self._searches[key] = _SearchModel(self._model, search, settings, seeded)
-        compiled = self._searches[key]
-        if seeded:
-            compiled.start_from(seed)
+        with self._lock:
+            if key not in self._searches:
+                if len(self._searches) == MOST_KEPT:  # the oldest goes
+                    del self._searches[next(iter(self._searches))]
+                self._searches[key] = _SearchModel(
+                    self._model, search, settings, seeded
+                )
+            compiled = self._searches[key]
         if hasattr(self._model, "source_vocabulary_size"):  # no graph can check it
             size = self._model.source_vocabulary_size
             check_ids("source id", source_ids, size)
-        trace_for_all_shapes(compiled, inputs)
-        return compiled.predict_on_batch(inputs)
+        return compiled.search(inputs, seed)
 
 
 class _SearchModel(keras.Model):
     def __init__(self, model, search, settings, seeded):
         super().__init__(name="search")
         self.searched = model
+        self.built = True
+        self._turn = threading.Lock()
+        self._is_seeded = seeded
         if seeded:  # a variable: an int would be a constant of the graph
             self.seed_generator = keras.random.SeedGenerator(0)
             settings = {**settings, "seed": self.seed_generator}
-        self._past = contextlib.nullcontext
         if keras.backend.backend() == "tensorflow":
             self.compile(jit_compile=False)  # XLA would compile each shape again
-            self._past = getattr(model, "growing_past", self._past)
+            if getattr(model, "shares_beams", False):
+                model = _GrowingPast(model)
+        if keras.backend.backend() == "jax":
+            import jax
+
+            # `predict_on_batch` deletes the weights, which other threads may read, and
+            # replaces them by the same.
+            self._stateless = jax.jit(self.stateless_call)
         self._run = lambda inputs: search(model, **inputs, **settings)
 
-    def start_from(self, seed):
+    def search(self, inputs, seed):
+        with self._turn:
+            if self._is_seeded:
+                self._start_from(seed)
+            if keras.backend.backend() == "jax":
+                variables = self.trainable_variables, self.non_trainable_variables
+                state = [[each.value for each in kind] for kind in variables]
+            else:
+                trace_for_all_shapes(self, inputs)
+                if self._is_seeded:
+                    return self.predict_on_batch(inputs)
+        if keras.backend.backend() == "jax":
+            outputs, _ = self._stateless(*state, inputs)
+            return keras.tree.map_structure(np.array, outputs)
+        return self.predict_on_batch(inputs)
+
+    def _start_from(self, seed):
         """Makes the next call draw what an uncompiled search draws with this seed."""
         seed = checked_seed(seed)
         if not isinstance(seed, keras.random.SeedGenerator):
@@ -103,5 +131,17 @@ class _SearchModel(keras.Model):
         self.seed_generator.state.assign(seed.next())
 
     def call(self, inputs):
-        with self._past():  # while the graph is made
-            return self._run(inputs)
+        return self._run(inputs)
+
+
+class _GrowingPast:
+    """A model whose caches have no empty positions, see `Decoder.start_cache`."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def start_cache(self, memory, memory_mask, max_length, beam_size=None):
+        return self._model.start_cache(memory, memory_mask, None, beam_size)

@@ -51,9 +51,7 @@ def decode_token_by_token(
     length, limits = constraints.row_limits(memory_mask, max_length)
     state = {
         **_start(model, batch, length),
-        "cache": model.start_cache(
-            memory, memory_mask, first_length(model, source_ids, length)
-        ),
+        "cache": model.start_cache(memory, memory_mask, length),
         "notes": start_notes(model, (batch, length)) if return_notes else {},
     }
 
@@ -102,20 +100,6 @@ def check_source_shape(source_ids: Tensor) -> None:
             "`source_ids` must be integers (B, S), of at least one row and one "
             f"column. Received: shape {shape}"
         )
-
-
-def first_length(model: Any, source_ids: Tensor, length: Tensor | int) -> Tensor | int:
-    """The length of the cache before the first step.
-
-    Args:
-        model: has `past_grows`, which is True, if its cache grows at each step.
-        source_ids: int tensor (B, S).
-        length: int or int32 scalar. The length of the longest output.
-    """
-    if not getattr(model, "past_grows", False):
-        return length
-    # No constant: a compiled loop would keep its shape.
-    return ops.cast(0 * ops.min(source_ids), "int32")
 
 
 def _start(model, batch, length):

@@ -1,5 +1,6 @@
 """What a SavedModel is made of where only TensorFlow's own operators are to be had."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer import Tokenizer
 
 _OCTETS = [bytes([octet]) for octet in range(256)]
+_LOCK = threading.Lock()  # of `keras.ops.slice_update`
 
 
 class CoreTokenizer:
@@ -57,14 +59,22 @@ def core_slices() -> Iterator[None]:
     """Within the block `keras.ops.slice_update` is made of TensorFlow's own operators.
 
     Keras makes it of an operator of XLA, which a server may not have, or has not for
-    its GPU.
+    its GPU. In other threads it stays Keras's; blocks in several take turns.
     """
-    of_keras = ops.slice_update
-    ops.slice_update = _slice_update
-    try:
-        yield
-    finally:
-        ops.slice_update = of_keras
+    thread = threading.get_ident()
+
+    def slice_update(inputs, start_indices, updates):
+        is_own = threading.get_ident() == thread
+        update = _slice_update if is_own else of_keras
+        return update(inputs, start_indices, updates)
+
+    with _LOCK:
+        of_keras = ops.slice_update
+        ops.slice_update = slice_update
+        try:
+            yield
+        finally:
+            ops.slice_update = of_keras
 
 
 def _slice_update(inputs: Tensor, start_indices: Sequence, updates: Tensor) -> Tensor:

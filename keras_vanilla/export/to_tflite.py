@@ -278,10 +278,11 @@ class TfliteExport:
         settings = {} if self.form in STEPPED else {"shortlist": self.shortlist}
         if self.has_texts:
             settings["outputs"] = tuple(self.description.outputs)
-        graph = FORMS[self.form](
-            self.translator, self.limits, self.decoding, **settings
-        )
-        content = convert(graph, self.translator.model, self.quantize)
+        # `convert` puts a phone's operators into the layers: of a copy, for any thread
+        # may translate meanwhile.
+        copy = self.translator.copy()
+        graph = FORMS[self.form](copy, self.limits, self.decoding, **settings)
+        content = convert(graph, copy.model, self.quantize)
         description = dataclasses.replace(
             self.description, oldest_runtime=oldest_runtime(content)
         )

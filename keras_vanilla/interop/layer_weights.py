@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_vanilla._readable import check_finite
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -185,7 +186,7 @@ def assign_weights(
         weights: dict of the same names -> array, kernels as matrices.
     Raises:
         ValueError: if a name is missing or not known here, a shape is another, or the
-            layers have LoRA or are quantised.
+            layers have LoRA or are quantised, or a number is NaN or infinite.
     """
     for name in (*variables, *weights):
         if name not in weights:
@@ -199,11 +200,13 @@ def assign_weights(
                 "quantised. Make a new one."
             )
         expected = _plain_shape(name, variable)
-        if tuple(weights[name].shape) != expected:
+        values = weights[name]
+        if tuple(values.shape) != expected:
             raise ValueError(
                 f"The weights of {name!r} must have the shape {expected}. Received: "
-                f"{tuple(weights[name].shape)}"
+                f"{tuple(values.shape)}"
             )
+        check_finite(name, values)
     for name, variable in variables.items():
         variable.assign(np.reshape(weights[name], variable.shape))
 

@@ -68,7 +68,6 @@ class DecoderLayer(TransformerLayer):
     """
 
     CACHE_NAMES = ("self_key", "self_value", "cross_key", "cross_value")
-    past_grows = False  # True: a cache of length 0, to which each step appends
 
     def build(self, inputs_shape, memory_shape=None):
         _check_memory(memory_shape)
@@ -169,6 +168,7 @@ class DecoderLayer(TransformerLayer):
         memory_mask: Tensor | None = None,
         past_mask: Tensor | None = None,
         return_attention_scores: bool = False,
+        past_grows: bool = False,
     ) -> tuple:
         """The layer's output at one position, given the positions before it.
 
@@ -183,6 +183,8 @@ class DecoderLayer(TransformerLayer):
             past_mask: bool tensor (B, K, L K) or None. What each hypothesis consists
                 of, this position included.
             return_attention_scores: bool. Return both attentions' weights as well.
+            past_grows: bool. The cache holds the positions before this one and no
+                others: it began with length 0, and this position is appended.
         Returns:
             Outputs like the inputs, and the cache with this position in it; with
             `return_attention_scores` also the weights (B, N, 1 or K, L or L K) and
@@ -194,10 +196,11 @@ class DecoderLayer(TransformerLayer):
         """
         check_same_sizes(("batch",), inputs=inputs, self_key=cache["self_key"])
         beams = 1 if past_mask is None else past_mask.shape[1]
-        length = None if self.past_grows else cache["self_key"].shape[2]
+        length = None if past_grows else cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
+        place = None if past_grows else index * beams
         x, cache, self_weights = self._attend_to_past(
-            inputs, cache, index, beams, past_mask, return_attention_scores
+            inputs, cache, index, place, past_mask, return_attention_scores
         )
         x, cross_weights = self._attend_to_memory(
             x, cache, index, memory_mask, return_attention_scores
@@ -206,30 +209,21 @@ class DecoderLayer(TransformerLayer):
         weights = (self_weights, cross_weights) if return_attention_scores else ()
         return x, cache, *weights
 
-    def _attend_to_past(self, inputs, cache, index, beams, past_mask, with_weights):
+    def _attend_to_past(self, inputs, cache, index, place, past_mask, with_weights):
         """The step's first sublayer, and the cache with this position in it."""
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
-        add = self._appended if self.past_grows else self._put_into_place
-        key = add(cache["self_key"], key, index * beams)
-        value = add(cache["self_value"], value, index * beams)
+        key = _with_news(cache["self_key"], key, place)
+        value = _with_news(cache["self_value"], value, place)
         cache = {**cache, "self_key": key, "self_value": value}
         if past_mask is not None:
             mask = ops.expand_dims(past_mask, 1)
         else:
-            mask = None if self.past_grows else _up_to(index, ops.shape(key)[2])
+            mask = None if place is None else _up_to(index, ops.shape(key)[2])
         heads = query, key, value, mask
         outputs, weights = _step_attention(attention, heads, index, with_weights)
         return residual.after(inputs, outputs), cache, weights
-
-    @staticmethod
-    def _put_into_place(past, news, place):
-        return ops.slice_update(past, (0, 0, place, 0), news)
-
-    @staticmethod
-    def _appended(past, news, place):
-        return ops.concatenate([past, news], axis=2)
 
     def _attend_to_memory(self, inputs, cache, index, memory_mask, with_weights):
         """The step's second sublayer."""
@@ -241,6 +235,13 @@ class DecoderLayer(TransformerLayer):
         heads = query, key, value, mask
         outputs, weights = _step_attention(attention, heads, index, with_weights)
         return residual.after(inputs, outputs), weights
+
+
+def _with_news(past, news, place):
+    """The past (B, N, L, H) with new positions at a place; None is after its end."""
+    if place is None:
+        return ops.concatenate([past, news], axis=2)
+    return ops.slice_update(past, (0, 0, place, 0), news)
 
 
 def _step_attention(attention, heads, index, with_weights):

@@ -1,8 +1,5 @@
 """The decoder: the target so far and the memory to logits of the next tokens."""
 
-import contextlib
-from collections.abc import Iterator
-
 import keras
 from keras import ops
 
@@ -24,7 +21,8 @@ class Decoder:
     takes the whole target; `start_cache` and `step` compute the same one position at a
     time. The cache is a flat dict of tensors, batch first: "memory_mask" (B, S) and for
     each layer i "decoder/i/self_key" and "decoder/i/self_value" (B, N, L, H),
-    "decoder/i/cross_key" and "decoder/i/cross_value" (B, N, S, H).
+    "decoder/i/cross_key" and "decoder/i/cross_value" (B, N, S, H). If it has
+    "past_grows" (), L is the number of positions so far, and each step appends one.
 
     Args:
         embedding: TokenEmbedding of the target.
@@ -90,7 +88,7 @@ class Decoder:
         self,
         memory: Tensor,
         memory_mask: Tensor | None,
-        max_length: Tensor | int,
+        max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> dict:
         """What `step` needs of the past, before the first step.
@@ -98,14 +96,22 @@ class Decoder:
         Args:
             memory: float tensor (B, S, D).
             memory_mask: bool tensor (B, S).
-            max_length: int or int32 scalar. Number of positions (L) kept.
+            max_length: int or int32 scalar. Number of positions (L) kept. None, only
+                where `shares_beams`: none yet, and each step appends its own. A cache
+                of full length is copied, and attended to, from end to end at each step,
+                although most of it is empty: this one is not. Its shape changes from
+                step to step, which XLA, JAX and phones do not take.
             beam_size: int or None. Number of hypotheses (K) of each row, which `step`
                 extends at once; only where `shares_beams`. The keys and values of all
                 are kept, (B, N, L K, H), and "ancestors" (B, K, L K): bool, True where
                 one belongs to a hypothesis.
         """
-        length = max_length * (beam_size or 1)
         cache = {"memory_mask": memory_mask}
+        if max_length is None:
+            cache["past_grows"] = ops.ones((), dtype="bool")
+            # No constant: a compiled loop would keep its shape.
+            max_length = 0 * ops.shape(memory)[1]
+        length = max_length * (beam_size or 1)
         for layer, names in zip(self.layers, self._cache_names, strict=True):
             past = layer.start_cache(memory, length)
             cache.update({names[name]: value for name, value in past.items()})
@@ -130,28 +136,6 @@ class Decoder:
             )
             for layer in self.layers
         )
-
-    @property
-    def past_grows(self) -> bool:
-        """Whether the cache begins with length 0, and each step appends to it."""
-        return all(getattr(layer, "past_grows", False) for layer in self.layers)
-
-    @contextlib.contextmanager
-    def growing_past(self) -> Iterator[None]:
-        """Within the block, `past_grows` where all layers are as the paper's.
-
-        A cache of full length is copied, and attended to, from end to end at each step,
-        although most of it is empty: this one is not. Its shape changes from step to
-        step, which XLA, JAX and phones do not take.
-        """
-        layers = self.layers if self.shares_beams else []
-        for layer in layers:
-            layer.past_grows = True
-        try:
-            yield
-        finally:
-            for layer in layers:
-                del layer.past_grows  # the class's own again
 
     def step(
         self,
@@ -185,9 +169,10 @@ class Decoder:
     ) -> tuple[Tensor, dict]:
         """As `step`, but (B, 1, D) or (B, K, D), of which the logits are computed."""
         cache, settings = dict(cache), {}
+        if "past_grows" in cache:
+            settings["past_grows"] = True
         if "ancestors" in cache:
-            add_own = _with_own_appended if self.past_grows else _with_own
-            cache["ancestors"] = add_own(cache["ancestors"], index)
+            cache["ancestors"] = _with_own(cache["ancestors"], index, **settings)
             settings["past_mask"] = cache["ancestors"]
         x = self.embedding(ops.reshape(ids, (-1, 1)))  # -> (B, 1, D), or (B K, 1, D)
         x = self.positions(x, start_index=index)
@@ -220,20 +205,13 @@ def _write_weights(attention_weights, layer, self_weights, cross_weights):
     attention_weights[f"decoder/{layer}/cross"] = cross_weights
 
 
-def _with_own(ancestors, index):
+def _with_own(ancestors, index, past_grows=False):
     """The ancestors (B, K, L K) with each hypothesis's own place at a position."""
-    own = _own(ancestors)
-    return ops.slice_update(ancestors, (0, 0, index * own.shape[2]), own)
-
-
-def _with_own_appended(ancestors, index):
-    return ops.concatenate([ancestors, _own(ancestors)], axis=2)
-
-
-def _own(ancestors):
-    """(B, K, K): True where a hypothesis is itself."""
     batch, beams = ops.shape(ancestors)[:2]
-    return ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
+    own = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
+    if past_grows:
+        return ops.concatenate([ancestors, own], axis=2)
+    return ops.slice_update(ancestors, (0, 0, index * beams), own)
 
 
 def _target_mask(target_ids, pad_id):

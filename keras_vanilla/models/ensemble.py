@@ -1,7 +1,6 @@
 """Several Transformers as one model: the mean of their probabilities."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import keras
@@ -93,24 +92,11 @@ class Ensemble(keras.Model):
         """Whether beam search keeps one cache for all beams of a row."""
         return all(model.shares_beams for model in self.models)
 
-    @property
-    def past_grows(self) -> bool:
-        """Whether the cache begins with length 0, and each step appends to it."""
-        return all(model.past_grows for model in self.models)
-
-    @contextlib.contextmanager
-    def growing_past(self) -> Iterator[None]:
-        """A block within which `past_grows`, if it can in every model."""
-        with contextlib.ExitStack() as stack:
-            for model in self.models if self.shares_beams else []:
-                stack.enter_context(model.growing_past())
-            yield
-
     def start_cache(
         self,
         memory: Tensor,
         memory_mask: Tensor | None,
-        max_length: Tensor | int,
+        max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> dict:
         """What `decode_step` needs of the past: "i/name" is `name` of model i."""
@@ -176,7 +162,11 @@ class Ensemble(keras.Model):
         return cls(list(models), config["name"])
 
 
-SHARED = ("memory_mask", "ancestors")  # entries of a cache that all models have alike
+SHARED = (
+    "memory_mask",
+    "ancestors",
+    "past_grows",
+)  # entries of a cache that all models have alike
 
 
 def _named(i, cache):

@@ -448,20 +448,11 @@ class Transformer(CheckedArguments, keras.Model):
         """Whether beam search keeps one cache for all beams of a row."""
         return self.decoder.shares_beams
 
-    @property
-    def past_grows(self) -> bool:
-        """Whether the cache begins with length 0, and each step appends to it."""
-        return self.decoder.past_grows
-
-    def growing_past(self) -> contextlib.AbstractContextManager:
-        """A block within which `past_grows`; see `Decoder.growing_past`."""
-        return self.decoder.growing_past()
-
     def start_cache(
         self,
         memory: Tensor,
         memory_mask: Tensor | None,
-        max_length: Tensor | int,
+        max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> dict:
         """What `decode_step` needs of the past; see `Decoder.start_cache`."""

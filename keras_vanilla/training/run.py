@@ -100,7 +100,6 @@ class TrainingRun:
         self._decay_from = None
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
-        self._is_given = translator is not None
         self.teacher = teacher
         self.callbacks, self.optimizer = tuple(callbacks), optimizer
         self.about = about or About()
@@ -216,6 +215,7 @@ class TrainingRun:
         `fit` restores the weights of the last snapshot.
         """
         if self.translator is not None:
+            _seed_dropout(self.translator.model, self.config.seed)
             return self.translator
         saved = self.folder.last_saved() if resumes else None
         # A new one has the same tokenizer and sizes, or the snapshot refuses it.
@@ -277,8 +277,6 @@ class TrainingRun:
             allow_changed=allowed,
         )
         keras.utils.set_random_seed(self.config.seed)
-        if self._is_given:
-            _seed_dropout(self.translator.model, self.config.seed)
         try:
             history = resume.fit(
                 self.translator.model,
@@ -337,11 +335,12 @@ class TrainingRun:
 
 
 def _seed_dropout(model, seed):
-    """Seeds the dropout of a loaded model, which drew its seeds when it was loaded."""
-    draw = np.random.default_rng(seed)
-    for variable in model.non_trainable_variables:
-        if variable.name == "seed_generator_state":
-            variable.assign(np.array([draw.integers(2**32), 0], variable.dtype))
+    """Dropout draws by this seed; Keras gives a model that is loaded another."""
+    weights = {id(weight) for weight in model.weights}
+    random = np.random.default_rng(seed)
+    for variable in model.variables:
+        if id(variable) not in weights:  # the state of a `SeedGenerator`
+            variable.assign([random.integers(2**31), 0])
 
 
 def _digest(translator):

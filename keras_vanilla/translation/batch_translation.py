@@ -9,6 +9,7 @@ import numpy as np
 from keras_vanilla._checks import some_of
 from keras_vanilla._out_of_memory import is_out_of_memory
 from keras_vanilla._progress import Progress
+from keras_vanilla._readable import check_finite_weights
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig, run_search
 from keras_vanilla.decoding.hypothesis_end import output_length, until_end
 from keras_vanilla.models.transformer import Transformer
@@ -95,19 +96,30 @@ class BatchTranslator:
     def search_batch(
         self, sources: Sequence, prefixes: Sequence[Sequence[int]] = ()
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Target ids (B, n, L) and scores (B, n), or None, of one batch."""
+        """Target ids (B, n, L) and scores (B, n), or None, of one batch.
+
+        Raises:
+            ValueError: if an output is empty or has no end, as all outputs of a model
+                whose weights are not numbers, and the model has such weights.
+        """
         inputs = {"source_ids": self._padded(sources, self.model.max_length)}
         if any(map(len, prefixes)):
             inputs["target_prefix"] = self._padded(prefixes, self.longest_output)
         if self.config.is_greedy:
-            ids = self._compiled(run_search, **inputs, config=self.config)
-            return ids[: len(sources), None], None
-        ids, scores = self._compiled(
-            run_search, **inputs, config=self.config, return_scores=True
-        )
-        if self.config.n_best is None:
-            ids, scores = ids[:, None], scores[:, None]
-        return ids[: len(sources)], scores[: len(sources)]
+            ids = self._compiled(run_search, **inputs, config=self.config)[:, None]
+            scores = None
+        else:
+            ids, scores = self._compiled(
+                run_search, **inputs, config=self.config, return_scores=True
+            )
+            if self.config.n_best is None:
+                ids, scores = ids[:, None], scores[:, None]
+            scores = scores[: len(sources)]
+        ids = ids[: len(sources)]
+        is_end = ids == self.model.end_id
+        if is_end[..., 0].any() or not is_end.any(axis=-1).all():
+            check_finite_weights(self.model)
+        return ids, scores
 
     def _padded(self, rows, longest):
         """An array of few shapes to compile: the number of rows is a power of two."""

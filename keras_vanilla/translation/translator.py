@@ -11,6 +11,7 @@ from keras_vanilla._about import About
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._checks import check_choice, check_ids, first_line
 from keras_vanilla._progress import Progress
+from keras_vanilla._readable import check_finite_weights
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
@@ -141,7 +142,9 @@ class Translator(keras.Model):
         Raises:
             TypeError: if `texts` or `target_prefix` is one str.
             ValueError: if a text has more tokens than the model takes, an argument is
-                out of its range, or a prefix is not valid, see `encoded_prefixes`.
+                out of its range, a prefix is not valid, see `encoded_prefixes`, or a
+                translation is empty or without an end and the model has weights that
+                are NaN or infinite.
         Warns:
             UserWarning: if translations reached their longest length without an end.
         """
@@ -378,8 +381,8 @@ class Translator(keras.Model):
             TypeError: if a model is given instead of a path.
             FileNotFoundError: if there is no such file.
             ValueError: if it is not a Keras archive, is cut short, has parts that
-                unpack to far more than itself, holds another model, or has no tokenizer
-                in it.
+                unpack to far more than itself, holds another model, has no tokenizer in
+                it, or a weight is NaN or infinite.
         """
         if isinstance(path, keras.Model):
             raise TypeError(
@@ -390,6 +393,7 @@ class Translator(keras.Model):
         check_archive(path)
         try:
             translator = keras.saving.load_model(path)
+            check_finite_weights(translator)
         except Exception as error:
             raise ValueError(
                 f"{path} cannot be read as a translator: {first_line(error)}"
@@ -446,8 +450,10 @@ class Translator(keras.Model):
         Nor does it round anything, as with `fake_quantize`.
 
         Raises:
-            ValueError: if the model is quantised, as `model.quantize` does it.
+            ValueError: if the model is quantised, as `model.quantize` does it, or a
+                weight is NaN or infinite.
         """
+        check_finite_weights(self.model)
         rounds = self.model.fake_quantization is not None
         is_float32 = self.model.compute_dtype == "float32" and not rounds
         if self.model.is_plain and is_float32:

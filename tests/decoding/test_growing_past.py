@@ -6,7 +6,8 @@ import pytest
 from models import make_decisive_model
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search
-from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
+from keras_vanilla.layers import MultiHeadAttention
+from keras_vanilla.models import Ensemble
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 SEARCHES = {"greedy": (greedy_search, {}), "beams": (beam_search, {"beam_size": 3})}
@@ -18,33 +19,40 @@ def search(request):
 
 
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="its shapes are fixed")
+@pytest.mark.parametrize("beam_size", [None, 2])
+@pytest.mark.parametrize("is_ensemble", [False, True])
+def test_each_step_appends_its_position(beam_size, is_ensemble):
+    model = make_decisive_model(0.4)
+    model = Ensemble([model, model]) if is_ensemble else model
+    key = ("0/" if is_ensemble else "") + "decoder/0/self_key"
+    past = model.encode(SOURCES)
+    full = model.start_cache(*past, 7, beam_size)
+    growing = model.start_cache(*past, None, beam_size)
+    beams = beam_size or 1
+    for index in range(3):
+        ids = np.full((3,) if beam_size is None else (3, beam_size), 4 + index)
+        assert growing[key].shape[2] == index * beams
+        expected, full = model.decode_step(ids, index, full)
+        received, growing = model.decode_step(ids, index, growing)
+        np.testing.assert_allclose(received, expected, rtol=1e-4, atol=1e-5)
+    assert full[key].shape[2] == 7 * beams
+
+
 @pytest.mark.parametrize(
     "settings",
     [{}, {"normalize_first": True}, {"forbidden_ids": [0, 5]}, {"zero_pad": True}],
     ids=str,
 )
-def test_the_same_ids_and_scores(search, settings):
+def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):
     model = make_decisive_model(0.4, **settings)
-    function, arguments = search
-    expected = function(model, SOURCES, return_notes=True, **arguments)
-    with model.growing_past():
-        assert model.past_grows
-        received = function(model, SOURCES, return_notes=True, **arguments)
-    assert not model.past_grows
-    np.testing.assert_array_equal(received[0], expected[0])
-    np.testing.assert_allclose(received[1], expected[1], rtol=1e-5)
-    for name, values in expected[2].items():
-        np.testing.assert_allclose(received[2][name], values, rtol=1e-4, atol=1e-6)
-
-
-def test_a_compiled_search_finds_what_the_same_search_finds(search):
-    model = make_decisive_model(0.4)
     function, arguments = search
     expected = function(model, SOURCES, return_notes=True, **arguments)
     compiled = CompiledSearch(model)
     received = compiled(function, SOURCES, return_notes=True, **arguments)
     np.testing.assert_array_equal(received[0], expected[0])
-    assert not model.past_grows
+    np.testing.assert_allclose(received[1], expected[1], rtol=1e-5)
+    for name, values in expected[2].items():
+        np.testing.assert_allclose(received[2][name], values, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.skipif(
@@ -67,7 +75,7 @@ def test_a_compiled_search_copies_nothing_that_is_empty(search, monkeypatch):
     assert lengths == [None]
 
 
-def test_a_layer_of_somebodys_own_keeps_its_full_cache():
+def test_a_layer_of_somebodys_own_keeps_its_full_cache(search, monkeypatch):
     """It may tell positions by their places in the cache."""
 
     class Own(MultiHeadAttention):
@@ -77,14 +85,14 @@ def test_a_layer_of_somebodys_own_keeps_its_full_cache():
     model = make_decisive_model(0.4)
     layer = model.decoder_layers[0]
     layer.self_attention.__class__ = Own
-    with model.growing_past():
-        assert not model.past_grows
-        assert not any(each.past_grows for each in model.decoder_layers)
+    lengths = []
+    start_cache = layer.start_cache
 
+    def noted(memory, max_length):
+        lengths.append(max_length)
+        return start_cache(memory, max_length)
 
-def test_an_error_inside_the_block_ends_it():
-    model = make_decisive_model(0.4)
-    with pytest.raises(ZeroDivisionError), model.growing_past():
-        1 / 0  # noqa: B018
-    assert not model.past_grows
-    assert "past_grows" in vars(DecoderLayer)
+    monkeypatch.setattr(layer, "start_cache", noted)
+    function, arguments = search
+    CompiledSearch(model)(function, SOURCES, max_length=11, **arguments)
+    assert lengths == [11]

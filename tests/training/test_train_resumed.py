@@ -88,6 +88,26 @@ def assert_same_weights(one, other):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("settings", [{}, {"quantize": "int8"}], ids=str)
+def test_training_further_has_one_result_also_when_it_resumes(
+    whole, tmp_path, settings
+):
+    whole.save(tmp_path / "from.keras")
+
+    def further(name, **more):
+        translator = Translator.load(tmp_path / "from.keras")
+        numbers = {"preset": None, "vocabulary_size": None, **settings}
+        return train(tmp_path / name, translator=translator, **numbers, **more)
+
+    expected = further("first")
+    assert_same_weights(further("again"), expected)
+    with pytest.raises(Crash):
+        further("stopped", stop=True)
+    assert_same_weights(further("stopped"), expected)
+    with pytest.raises(AssertionError):
+        assert_same_weights(further("other", seed=1), expected)
+
+
 TRUNCATED = {
     "last": (["last.keras"], "continues without it: .*last.keras"),
     "both": (["last.keras", "best.keras"], "continues without it: .*best.keras"),
@@ -305,23 +325,3 @@ def test_a_folder_that_is_renamed_meanwhile_is_named_and_not_made_again(
     assert not path.exists()
     other.rename(path)
     assert_same_weights(train(path), whole)
-
-
-@pytest.mark.parametrize("quantize", [None, "int8"])
-def test_a_loaded_translator_trains_to_the_same_end_again(whole, tmp_path, quantize):
-    file = tmp_path / "start.keras"
-    whole.save(file)
-
-    def further(folder, stop=False):
-        keras.utils.set_random_seed(len(folder))  # what it draws when it is loaded
-        translator = Translator.load(file)
-        sizes = dict.fromkeys(["preset", "vocabulary_size"])
-        settings = {**sizes, "quantize": quantize, "dropout": None}
-        return train(tmp_path / folder, stop, translator=translator, **settings)
-
-    first = further("a")
-    with pytest.raises(Crash):
-        further("other", stop=True)
-    assert_same_weights(further("other"), first)
-    changed = zip(first.model.get_weights(), whole.model.get_weights(), strict=True)
-    assert any(not np.array_equal(one, other) for one, other in changed)

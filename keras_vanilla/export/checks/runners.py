@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import threading
 import time
 from pathlib import Path
 
@@ -123,6 +124,7 @@ class TfliteFile:
         self.path = path
         self.size = path.stat().st_size
         self.milliseconds = []  # of each sentence
+        self._lock = threading.Lock()
         try:
             self._interpreter = interpreter(model_path=str(path), num_threads=threads)
         except (RuntimeError, ValueError) as error:
@@ -194,9 +196,11 @@ class TfliteFile:
     def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
         """Ids (L,), translation and score of a text, by a file of the form "text".
 
-        The score is NaN if the text has more tokens than the file takes.
+        The score is NaN if the text has more tokens than the file takes. Threads take
+        turns: LiteRT's interpreter keeps the tensors of a call.
         """
-        result = self._run["translate"](text=self._octets(text))
+        with self._lock:
+            result = self._run["translate"](text=self._octets(text))
         translation = result["text"].tobytes().rstrip(b"\0").decode()
         return result["ids"], translation, float(result["score"])
 

@@ -1,0 +1,82 @@
+"""Any thread may translate at any time, also before anything has been translated."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import thread_probe
+
+import keras_vanilla
+from keras_vanilla import Translator, export
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.translation import score
+
+PATHS = [Path(keras_vanilla.__file__).parents[1], Path(thread_probe.__file__).parent]
+TEXTS = ["three houses", "one two", "", "two old trees and one house", "a"]
+
+
+def test_searches_find_what_they_find_one_by_one():
+    thread_probe.check_all_models()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_searches_on_other_backends(backend):
+    pytest.importorskip(backend)
+    result = subprocess.run(
+        [sys.executable, thread_probe.__file__],
+        env={
+            **os.environ,
+            "KERAS_BACKEND": backend,
+            "PYTHONPATH": os.pathsep.join(map(str, PATHS)),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def calls(translator):
+    corpus = ParallelCorpus(TEXTS[:2], ["drie huizen", "een twee"])
+    return [
+        lambda: translator.translate(TEXTS),
+        lambda: translator.translate(TEXTS[:1], beam_size=2, on_too_long="split"),
+        lambda: translator.translate_n_best(TEXTS[:2], beam_size=3),
+        lambda: list(translator.stream(TEXTS[::-1], no_loops=True)),
+        lambda: translator.search([[5, 3]]).tolist(),
+        lambda: translator.align(TEXTS[:1], ["drie huizen"]),
+        lambda: score(translator, corpus).bleu,
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:.* translations reached:UserWarning")
+def test_a_new_translator_translates_in_many_threads(trained_file):
+    expected = [call() for call in calls(Translator.load(trained_file))]
+    received = thread_probe.at_once(calls(Translator.load(trained_file)))
+    assert received.pop() == pytest.approx(expected.pop())
+    for ours, theirs in zip(received.pop(2), expected.pop(2), strict=True):
+        assert ours == [(text, pytest.approx(score)) for text, score in theirs]
+    assert received == expected
+
+
+@pytest.mark.full
+def test_it_translates_while_it_is_exported(trained_file, tmp_path):
+    translator = Translator.load(trained_file)
+    expected = translator.translate(TEXTS)
+    translator = Translator.load(trained_file)
+    small = {"max_bytes": 20, "max_length": 8, "check": "structure"}
+    exports = [
+        lambda: export.tflite(translator, tmp_path / "a.tflite", **small),
+        lambda: export.tflite(translator, tmp_path / "b.tflite", **small),
+        lambda: export.saved_model(translator, tmp_path / "c", core_operators=True),
+        lambda: export.saved_model(translator, tmp_path / "d", core_operators=True),
+    ]
+    others = [
+        lambda: translator.translate(TEXTS),
+        lambda: translator.translate(TEXTS, max_length=20),
+        lambda: translator.translate(TEXTS, no_loops=True),
+    ]
+    received = thread_probe.at_once(exports + others)
+    assert received == [None] * len(exports) + [expected] * len(others)

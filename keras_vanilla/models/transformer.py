@@ -63,8 +63,8 @@ class Transformer(CheckedArguments, keras.Model):
         num_heads: int. Heads of each attention (N).
         d_ff: int. Inner width of the feed-forward networks (F).
         decoder_d_ff: int or None. That of the decoder's; None means `d_ff`.
-        num_encoder_layers: int. At most 1000.
-        num_decoder_layers: int.
+        num_encoder_layers: int. From 1 to 1000.
+        num_decoder_layers: int. From 1 to 1000.
         dropout: float. On embedding + position and on each sub-layer's output.
         attention_dropout: float or None. On attention weights; None means `dropout`.
         activation: name of the function inside the feed-forward networks.

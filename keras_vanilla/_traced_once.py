@@ -1,4 +1,6 @@
-"""Models whose compiled prediction is traced once for all shapes of its inputs."""
+"""What compiles a search: TensorFlow once for all shapes, JAX once per shape."""
+
+from collections.abc import Callable
 
 import keras
 import numpy as np
@@ -30,3 +32,17 @@ def trace_for_all_shapes(model: keras.Model, inputs: dict[str, np.ndarray]) -> N
         }
         traced = model.predict_function.get_concrete_function([(specs,)])
         model.predict_function = traced
+
+
+def jitted_by_jax(model: keras.Model) -> Callable:
+    """`stateless_call` of a model, compiled by JAX for each shape.
+
+    Keras's `predict_on_batch` deletes the weights, which other threads may read, and
+    replaces them by the same.
+
+    Args:
+        model: keras.Model, on the JAX backend.
+    """
+    import jax
+
+    return jax.jit(model.stateless_call)

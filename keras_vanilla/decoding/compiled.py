@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from keras_vanilla._checks import check_ids
-from keras_vanilla._traced_once import trace_for_all_shapes
+from keras_vanilla._traced_once import jitted_by_jax, trace_for_all_shapes
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import check_prefix_shape, checked_prefix
 from keras_vanilla.decoding.loop import check_source_shape
@@ -100,11 +100,7 @@ class _SearchModel(keras.Model):
             if getattr(model, "shares_beams", False):
                 model = _GrowingPast(model)
         if keras.backend.backend() == "jax":
-            import jax
-
-            # `predict_on_batch` deletes the weights, which other threads may read, and
-            # replaces them by the same.
-            self._stateless = jax.jit(self.stateless_call)
+            self._stateless = jitted_by_jax(self)
         self._run = lambda inputs: search(model, **inputs, **settings)
 
     def search(self, inputs, seed):

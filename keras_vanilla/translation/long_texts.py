@@ -1,7 +1,8 @@
 """Texts of several sentences, translated sentence by sentence."""
 
+import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from keras_vanilla._checks import some_of
 from keras_vanilla.data.sentences import cut_to_fit, joined, sentences
@@ -10,7 +11,10 @@ from keras_vanilla.translation.encoded_texts import EncodedTexts, checked_texts
 
 
 def stream_sentences(
-    translator: BatchTranslator, texts: Sequence[str], first_number: int = 1
+    translator: BatchTranslator,
+    texts: Sequence[str],
+    first_number: int = 1,
+    splitter: Callable[[str], Sequence[str]] = sentences,
 ) -> Iterator[list[Hypothesis]]:
     """Yields one hypothesis for each text, whose sentences are translated one by one.
 
@@ -22,19 +26,41 @@ def stream_sentences(
         translator: BatchTranslator.
         texts: list of str.
         first_number: int. The number of the first text, for errors and the warning.
+        splitter: function of a text that returns its sentences, without or with the
+            white space between them.
     Returns:
         Iterator of lists of one Hypothesis, without a score.
     Raises:
-        TypeError, ValueError: as `EncodedTexts`.
+        TypeError, ValueError: as `EncodedTexts`; also if the sentences are not those of
+            the text.
     """
     texts = checked_texts(texts, first_number)
     code_of = getattr(translator.tokenizer, "code_of", lambda text: "")
     codes = [code_of(text) for text in texts]
     pairs = zip(texts, codes, strict=True)
-    whole = [sentences(text.removeprefix(code)) for text, code in pairs]
+    whole = [_split(text.removeprefix(code), splitter) for text, code in pairs]
     pieces, sources = _cut_and_encode(codes, whole, translator)
     _warn_cut(whole, pieces, translator.model.max_length, first_number)
     return _join_streamed(pieces, translator.stream(sources))
+
+
+def _split(text, splitter):
+    """The sentences of a text, each with the white space after it."""
+    cuts, end = [], 0
+    for sentence in map(str.strip, splitter(text)):
+        begin = text.find(sentence, end)
+        if begin < 0 or text[end:begin].strip():
+            break
+        end = begin + len(sentence)
+        if sentence:
+            cuts.append(begin)
+    if text[end:].strip():
+        raise ValueError(
+            "`splitter` must return the sentences of its text, unchanged and without a "
+            f"gap. Received: something else from {text[end:][:80]!r} on"
+        )
+    cuts = [0, *cuts[1:], len(text)]  # white space at the beginning is the first one's
+    return [text[a:b] for a, b in itertools.pairwise(cuts) if a < b]
 
 
 def _cut_and_encode(codes, whole, translator):

@@ -1,6 +1,6 @@
 """Text in, text out: a tokenizer, a Transformer and a search in one Keras archive."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,6 +13,7 @@ from keras_vanilla._checks import check_choice, check_ids, first_line
 from keras_vanilla._progress import Progress
 from keras_vanilla._readable import check_finite_weights
 from keras_vanilla._types import PathLike
+from keras_vanilla.data.sentences import sentences
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
@@ -119,6 +120,7 @@ class Translator(keras.Model):
         target_prefix: Sequence[str] | None = None,
         no_repeat_ngram_size: int | None = None,
         no_loops: bool = False,
+        splitter: Callable[[str], Sequence[str]] | None = None,
     ) -> list[str]:
         """Translates each text.
 
@@ -136,6 +138,9 @@ class Translator(keras.Model):
                 twice in a translation.
             no_loops: bool. No phrase is repeated more than three times in a row, unless
                 the text repeats it: a translation without loops stays what it is.
+            splitter: function of a text that returns its sentences, for
+                on_too_long="split", such as that of a library that knows the language;
+                None means the rules of `keras_vanilla.data.sentences`.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "",
             unless it has a prefix.
@@ -157,6 +162,7 @@ class Translator(keras.Model):
             target_prefix=target_prefix,
             no_repeat_ngram_size=no_repeat_ngram_size,
             no_loops=no_loops,
+            splitter=splitter,
         )
         best = [hypotheses[0] for hypotheses in stream]
         warn_unfinished([hypothesis.ended for hypothesis in best])
@@ -224,6 +230,7 @@ class Translator(keras.Model):
         target_prefix: Sequence[str] | None = None,
         no_repeat_ngram_size: int | None = None,
         no_loops: bool = False,
+        splitter: Callable[[str], Sequence[str]] | None = None,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each text, in order, before all texts are done.
 
@@ -244,6 +251,7 @@ class Translator(keras.Model):
             target_prefix: list of str or None, as for `translate`.
             no_repeat_ngram_size: int or None, as for `translate`.
             no_loops: bool, as for `translate`.
+            splitter: function or None, as for `translate`.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
@@ -268,9 +276,16 @@ class Translator(keras.Model):
                 "`target_prefix` cannot be combined with on_too_long='split': the "
                 "sentences of a text are translated one by one."
             )
+        if splitter is not None and on_too_long != "split":
+            raise ValueError(
+                "`splitter` is for on_too_long='split'. Received: "
+                f"on_too_long={on_too_long!r}"
+            )
         translator = self._batch_translator(config, progress)
         if on_too_long == "split":
-            return stream_sentences(translator, texts, first_number)
+            return stream_sentences(
+                translator, texts, first_number, splitter or sentences
+            )
         texts = self._encoded(texts, first_number)
         if target_prefix is None:
             return translator.stream(texts)

@@ -461,6 +461,30 @@ def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
 
 
 @pytest.mark.parametrize(
+    "sentences", [["one ten,", "red tree"], ["one ten, ", "red tree"]]
+)
+def test_a_function_may_say_what_the_sentences_are(trained_translator, sentences):
+    one, two = trained_translator.translate(["one ten,", "red tree"])
+    settings = {"on_too_long": "split", "splitter": lambda text: sentences}
+    received = trained_translator.translate([" one ten,  red tree"], **settings)
+    assert received == [f"{one}  {two}"]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [["one ten,"], ["red tree"], ["one,", "red tree"], ["red tree", "one ten,"]],
+)
+def test_a_function_that_loses_or_changes_text_is_refused(
+    trained_translator, sentences
+):
+    settings = {"on_too_long": "split", "splitter": lambda text: sentences}
+    with pytest.raises(ValueError, match="`splitter` must return the sentences of its"):
+        trained_translator.translate(["one ten, red tree"], **settings)
+    with pytest.raises(ValueError, match="`splitter` is for on_too_long='split'"):
+        trained_translator.translate(["one"], splitter=str.split)
+
+
+@pytest.mark.parametrize(
     "text, space", [("one。two！", " "), ("one.  Two.", "  "), ("one. Two", " ")]
 )
 def test_sentences_keep_a_space_between_them(trained_translator, text, space):

@@ -100,8 +100,9 @@ class RunFolder:
         return self
 
     def __exit__(self, kind, error, traceback):
-        self._stack.close()
-        if isinstance(error, OSError) and not self.path.is_dir():
+        is_gone = not self.path.is_dir()
+        self._stack.close()  # which removes a folder that was not used
+        if is_gone and isinstance(error, OSError):
             raise folder_is_gone(self.path) from error
 
     @property

@@ -17,6 +17,7 @@ PATHS = [Path(keras_vanilla.__file__).parents[1], Path(thread_probe.__file__).pa
 TEXTS = ["three houses", "one two", "", "two old trees and one house", "a"]
 
 
+@pytest.mark.full
 def test_searches_find_what_they_find_one_by_one():
     thread_probe.check_all_models()
 

@@ -302,9 +302,10 @@ def _score_gap(model, pair, decoding):
 
 def _logits(model, source, target):
     """(T + 1, V): the logits after each of the target's beginnings."""
+    shown = [model.start_id, *target]  # nothing follows the last of the longest
     inputs = {
         "source_ids": np.array([source], "int32"),
-        "target_ids": np.array([[model.start_id, *target]], "int32"),
+        "target_ids": np.array([shown[: model.max_length]], "int32"),
     }
     return ops.convert_to_numpy(model(inputs))[0]
 

@@ -362,7 +362,7 @@ def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
     translator = trained_translator.copy()
     weights = [weight * np.nan for weight in translator.model.get_weights()]
     translator.model.set_weights(weights)
-    with pytest.raises(ValueError, match="are not numbers"):
+    with pytest.raises(ValueError, match="must be finite numbers"):
         translator.translate(["one"], beam_size=2)
 
 

@@ -1,12 +1,15 @@
 """Checks of arguments, and how errors name what they received."""
 
 import inspect
+import json
 import math
 import operator
 import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from keras_vanilla._types import PathLike
 
 BACKENDS = ("tensorflow", "jax", "torch")  # each is also an extra of setup.cfg
 LARGEST_INT32 = 2**31 - 1  # ids, sizes and lengths are int32 in every graph
@@ -206,20 +209,6 @@ def refuse_ragged(owner: str, values: Iterable[Any]) -> None:
             )
 
 
-def refuse_h5(path: Any) -> None:
-    """Refuses Keras's older files, which cannot hold models of this package.
-
-    Raises:
-        ValueError: if the path ends with ".h5" or ".hdf5".
-    """
-    if str(path).endswith((".h5", ".hdf5")):
-        raise ValueError(
-            "Keras could not load this model from an HDF5 file: give the path an end "
-            'of .keras, or save the weights alone with `save_weights("model.weights.'
-            f'h5")`. Received: {str(path)!r}'
-        )
-
-
 def check_line(number: int, line: Any, name: str = "Line") -> bytes:
     """The UTF-8 form of a line of text.
 
@@ -263,6 +252,20 @@ def has_form(value: Any, form: Any) -> bool:
     return type(value) is form
 
 
+def json_of_form(content: bytes, form: Any) -> Any:
+    """What a JSON file holds; None if it is damaged or has another form.
+
+    Args:
+        content: bytes of the file, in UTF-8.
+        form: as of `has_form`.
+    """
+    try:
+        value = json.loads(content.decode())
+    except (ValueError, RecursionError):
+        return None
+    return value if has_form(value, form) else None
+
+
 class CheckedArguments:
     """A layer or model whose constructor names, in an error, the argument at fault.
 
@@ -274,6 +277,28 @@ class CheckedArguments:
         if args or kwargs:  # Keras makes one without any when it looks at a class
             _check_arguments(cls, args, kwargs)
         return super().__new__(cls, *args, **kwargs)
+
+
+class SavedAsKeras:
+    """A model that Keras's older files, of HDF5, cannot hold."""
+
+    def save(self, filepath: PathLike, *args, **kwargs) -> None:
+        """Writes the model to one file, as `keras.Model.save` does.
+
+        Args:
+            filepath: path that ends with ".keras".
+            args: as for `keras.Model.save`.
+            kwargs: as for `keras.Model.save`.
+        Raises:
+            ValueError: if the path ends with ".h5" or ".hdf5".
+        """
+        if str(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(
+                "Keras could not load this model from an HDF5 file: give the path an "
+                "end of .keras, or save the weights alone with "
+                f'`save_weights("model.weights.h5")`. Received: {str(filepath)!r}'
+            )
+        super().save(filepath, *args, **kwargs)
 
 
 def _check_arguments(owner, args, kwargs):

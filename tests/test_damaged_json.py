@@ -130,14 +130,14 @@ def test_token_cache(translator, tmp_path, name):
         return
     manifest = json.loads((folder / "token_cache.json").read_text())
     journal = {"shards": manifest["shards"], "files": []}
-    made = 0
+    accepted = 0
     for content in (*damaged(journal), *WRONG):
         (folder / "token_cache.json").unlink(missing_ok=True)
         (folder / name).write_text(json.dumps(content))
-        made += not is_refused(
+        accepted += not is_refused(
             lambda: TokenCache.make(*files, translator.tokenizer, folder), content
         )
-    assert made  # a journal that is not one counts as none
+    assert accepted  # a journal that is not one counts as none
 
 
 @pytest.mark.parametrize("name", ["config.json", "shared_vocabulary.json"])

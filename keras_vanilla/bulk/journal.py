@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla._checks import has_form
+from keras_vanilla._checks import has_form, json_of_form
 
 NAME = "journal.json"
 FORM = dict.fromkeys(("lines", "text_bytes", "problems", "problem_bytes"), int)
@@ -49,11 +49,10 @@ class Journal:
         path = folder / NAME
         if not path.exists():
             return cls()
-        try:
-            record = json.loads(path.read_text("utf-8"))
-        except (ValueError, RecursionError):
-            record = None
-        if not any(has_form(record, FORM | {"source": x}) for x in SOURCES):
+        record = json_of_form(path.read_bytes(), FORM)
+        if record is None or not any(
+            has_form(record, {"source": each}) for each in SOURCES
+        ):
             raise ValueError(
                 f"{path} is damaged: remove {folder} to translate that file again."
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from keras_vanilla._atomic_write import atomic_write, atomic_write_text
-from keras_vanilla._checks import check_choice
+from keras_vanilla._checks import check_choice, json_of_form
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
@@ -119,11 +119,8 @@ def _check_record(model, settings, path):
     if not has_begun or not path.exists():  # also after an error at the first line
         atomic_write_text(path, json.dumps(record, indent=2))
         return
-    try:
-        begun = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError):
-        begun = None
-    if not isinstance(begun, dict) or record.keys() - begun:
+    begun = json_of_form(path.read_bytes(), {})
+    if begun is None or record.keys() - begun:
         raise ValueError(f"{path} is damaged; give another folder.")
     for name, value in record.items():
         if begun[name] != value:

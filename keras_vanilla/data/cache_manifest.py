@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla._checks import has_form
+from keras_vanilla._checks import has_form, json_of_form
 from keras_vanilla.data.id_file import ARRAYS, sha256_of
 from keras_vanilla.data.lines import count_lines, refuse_pipe
 
@@ -51,18 +51,17 @@ def read_manifest(folder: Path) -> dict | None:
         ValueError: if it cannot be read, or is of another version.
     """
     try:
-        manifest = json.loads((folder / NAME).read_bytes())
+        content = (folder / NAME).read_bytes()
     except FileNotFoundError:
         return None
-    except (ValueError, RecursionError):
-        manifest = None
-    if has_form(manifest, {"version": int}) and manifest["version"] != VERSION:
+    manifest = json_of_form(content, {"version": int})
+    if manifest is not None and manifest["version"] != VERSION:
         raise ValueError(
             f"{folder} must be a token cache of version {VERSION}. Received: version "
             f"{manifest['version']}"
         )
     if (
-        not has_form(manifest, {"version": int, **MANIFEST})
+        not has_form(manifest, MANIFEST)
         or not manifest["shards"]
         or not manifest["files"]
         or len(manifest["files"]) % 2
@@ -80,12 +79,12 @@ def write_manifest(folder: Path, manifest: dict) -> None:
 
 def read_journal(folder: Path) -> dict:
     """The shards that an interrupted making finished, and the files it began."""
+    nothing = {"shards": [], "files": []}
     try:
-        journal = json.loads((folder / JOURNAL).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        journal = None
-    is_whole = has_form(journal, {"shards": [SHARD], "files": [str]})
-    return journal if is_whole else {"shards": [], "files": []}
+        content = (folder / JOURNAL).read_bytes()
+    except OSError:
+        return nothing
+    return json_of_form(content, {"shards": [SHARD], "files": [str]}) or nothing
 
 
 def write_journal(folder: Path, shards: list[dict], files: list[str]) -> None:

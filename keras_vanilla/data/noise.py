@@ -7,18 +7,19 @@ from random import Random
 from typing import NamedTuple
 
 from keras_vanilla._graphemes import (
-    MARKS,
     letters,
     split_last_marks,
+    with_marks,
+    without_marks,
     without_punctuation,
     words,
+    words_of_letters,
 )
 from keras_vanilla.data.things_to_copy import made_thing, plain_thing
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-WORDS = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{MARKS}])*")  # of letters alone
 # What an address has, or a number of several parts: neither is changed in the middle.
-WHOLE = re.compile(rf"://|@|[\w{MARKS}]\.\w[\w{MARKS}]|\d[.,:/-]\d")
+WHOLE = r"://|@|[\w{marks}]\.\w[\w{marks}]|\d[.,:/-]\d"
 # Shares of the pairs with a thing to copy.
 ALONE, IN_PLACE, FIRST, TWO = 0.25, 0.5, 1 / 3, 0.3
 
@@ -106,7 +107,7 @@ def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         yield line
         if number % 10 == 0:
-            yield f"{line.upper()} {plain_thing(random, WORDS.findall(line))}"
+            yield f"{line.upper()} {plain_thing(random, words_of_letters(line))}"
 
 
 def _title_case(text, random):
@@ -150,15 +151,15 @@ def _with_things(text, things, place, gap):
 
 def _once(text):
     """The numbers and capitalised words that a text has once, and where they are."""
-    counts = Counter(found[0] for found in words(text))
-    text = re.sub(r"\S+", _unless_whole, text)
+    counts = Counter(word[0] for word in words(text))
+    text = re.sub(r"\S+", _blank_if_whole, text)
     return {
-        found[0]: found.span()
-        for found in words(text)
-        if counts[found[0]] == 1
-        and (found[0][0].isdigit() or re.sub(f"[{MARKS}]", "", found[0]).istitle())
+        word[0]: word.span()
+        for word in words(text)
+        if counts[word[0]] == 1
+        and (word[0][0].isdigit() or without_marks(word[0]).istitle())
     }
 
 
-def _unless_whole(found):
-    return " " * len(found[0]) if WHOLE.search(found[0]) else found[0]
+def _blank_if_whole(match):
+    return " " * len(match[0]) if with_marks(WHOLE).search(match[0]) else match[0]

@@ -7,7 +7,8 @@ from random import Random
 
 import numpy as np
 
-from keras_vanilla.data.noise import WORDS, Noise
+from keras_vanilla._graphemes import words_of_letters
+from keras_vanilla.data.noise import Noise
 from keras_vanilla.tokenizer import Tokenizer
 
 
@@ -44,7 +45,7 @@ class NoisyIds:
         most: int,
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         texts = self._tokenizer.decode_source(sources), self._tokenizer.decode(targets)
-        words = WORDS.findall(" ".join(itertools.chain(*texts)))
+        words = words_of_letters(" ".join(itertools.chain(*texts)))
         sources, targets = list(sources), list(targets)
         changed, pairs = [], []
         for row, pair in enumerate(zip(*texts, strict=True)):

@@ -31,7 +31,7 @@ MONTHS = frozenset(
 )
 DAY = re.compile(r"\d{1,2}\.?")
 HOUR = re.compile(r"[ap]\.m", re.IGNORECASE)
-# What goes on with a time of day (a weekday, a time zone) or a name with a mark in it.
+# What continues a time of day, a weekday or a time zone; and the name of a company.
 AFTER_HOUR = re.compile(r"[A-Z]{2,5}\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
 AFTER_NAME = re.compile(r"(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)\b")
 

@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 import keras
 from keras import ops
 
-from keras_vanilla._checks import refuse_h5
-from keras_vanilla._types import PathLike, Tensor
+from keras_vanilla._checks import SavedAsKeras
+from keras_vanilla._types import Tensor
 from keras_vanilla.models.copies import is_plain
 from keras_vanilla.models.transformer import Transformer
 
@@ -23,7 +23,7 @@ SAME = (
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class Ensemble(keras.Model):
+class Ensemble(SavedAsKeras, keras.Model):
     """Maps a source sequence and the target so far to logits of each next token.
 
         P(token) = (P_1(token) + ... + P_n(token)) / n
@@ -59,19 +59,6 @@ class Ensemble(keras.Model):
 
     def call(self, inputs, training=None):
         return _log_of_mean([model(inputs, training=training) for model in self.models])
-
-    def save(self, filepath: PathLike, *args, **kwargs) -> None:
-        """Writes the models to one file, as `keras.Model.save` does.
-
-        Args:
-            filepath: path that ends with ".keras".
-            args: as for `keras.Model.save`.
-            kwargs: as for `keras.Model.save`.
-        Raises:
-            ValueError: if the path ends with ".h5" or ".hdf5".
-        """
-        refuse_h5(filepath)
-        super().save(filepath, *args, **kwargs)
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """The memories of all models side by side (B, S, D_1 + ... + D_n), their mask.

@@ -11,13 +11,13 @@ from keras import ops
 
 from keras_vanilla._checks import (
     CheckedArguments,
+    SavedAsKeras,
     check_ids,
     check_integer,
-    refuse_h5,
     refuse_ragged,
 )
 from keras_vanilla._readable import readable
-from keras_vanilla._types import PathLike, Tensor
+from keras_vanilla._types import Tensor
 from keras_vanilla.distribution import steps
 from keras_vanilla.distribution.steps.loss_share import token_weights
 from keras_vanilla.layers import (
@@ -45,7 +45,7 @@ from keras_vanilla.models.registry import registered_name
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class Transformer(CheckedArguments, keras.Model):
+class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
     """Maps a source sequence and the target so far to logits of each next token.
 
         memory = Encoder(embed(source) + PE)
@@ -363,19 +363,6 @@ class Transformer(CheckedArguments, keras.Model):
         """As `evaluate`, of one batch, as `keras.Model.test_on_batch` gives it."""
         given = by_name(keras.Model.test_on_batch, args, kwargs)
         return super().test_on_batch(**CheckedData.of(self).of_arguments(given))
-
-    def save(self, filepath: PathLike, *args, **kwargs) -> None:
-        """Writes the model to a file, as `keras.Model.save` does.
-
-        Args:
-            filepath: path that ends with ".keras".
-            args: as for `keras.Model.save`.
-            kwargs: as for `keras.Model.save`.
-        Raises:
-            ValueError: if the path ends with ".h5" or ".hdf5".
-        """
-        refuse_h5(filepath)
-        super().save(filepath, *args, **kwargs)
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one in micro-batches or on several devices."""

@@ -1,14 +1,13 @@
 """The inputs: things to copy, noise, lengths and languages; the same at each call."""
 
 import random
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from keras_vanilla._graphemes import (
-    MARKS,
     letters,
     split_last_marks,
+    with_marks,
     without_punctuation,
     words,
 )
@@ -157,8 +156,8 @@ def _typos(text: str, draw: random.Random) -> str:
 
 def _title_case(text: str, draw: random.Random) -> str:
     """Python's, which takes a letter after a mark for the first of a word."""
-    inside = rf"(?<=[{MARKS}])\w"
-    return re.sub(inside, lambda letter: letter[0].lower(), text.title())
+    inside = with_marks(r"(?<=[{marks}])\w")
+    return inside.sub(lambda letter: letter[0].lower(), text.title())
 
 
 THINGS: dict[str, Callable[[random.Random], str]] = {

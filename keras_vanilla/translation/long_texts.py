@@ -1,5 +1,6 @@
 """Texts of several sentences, translated sentence by sentence."""
 
+import functools
 import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ def stream_sentences(
     translator: BatchTranslator,
     texts: Sequence[str],
     first_number: int = 1,
-    splitter: Callable[[str], Sequence[str]] = sentences,
+    splitter: Callable[[str], Sequence[str]] | None = None,
 ) -> Iterator[list[Hypothesis]]:
     """Yields one hypothesis for each text, whose sentences are translated one by one.
 
@@ -27,7 +28,7 @@ def stream_sentences(
         texts: list of str.
         first_number: int. The number of the first text, for errors and the warning.
         splitter: function of a text that returns its sentences, without or with the
-            white space between them.
+            white space between them; None means `sentences`.
     Returns:
         Iterator of lists of one Hypothesis, without a score.
     Raises:
@@ -38,13 +39,14 @@ def stream_sentences(
     code_of = getattr(translator.tokenizer, "code_of", lambda text: "")
     codes = [code_of(text) for text in texts]
     pairs = zip(texts, codes, strict=True)
-    whole = [_split(text.removeprefix(code), splitter) for text, code in pairs]
+    split = functools.partial(_split, splitter) if splitter else sentences
+    whole = [split(text.removeprefix(code)) for text, code in pairs]
     pieces, sources = _cut_and_encode(codes, whole, translator)
     _warn_cut(whole, pieces, translator.model.max_length, first_number)
     return _join_streamed(pieces, translator.stream(sources))
 
 
-def _split(text, splitter):
+def _split(splitter, text):
     """The sentences of a text, each with the white space after it."""
     cuts, end = [], 0
     for sentence in map(str.strip, splitter(text)):

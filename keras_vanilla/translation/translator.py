@@ -13,7 +13,6 @@ from keras_vanilla._checks import check_choice, check_ids, first_line
 from keras_vanilla._progress import Progress
 from keras_vanilla._readable import check_finite_weights
 from keras_vanilla._types import PathLike
-from keras_vanilla.data.sentences import sentences
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
@@ -283,9 +282,7 @@ class Translator(keras.Model):
             )
         translator = self._batch_translator(config, progress)
         if on_too_long == "split":
-            return stream_sentences(
-                translator, texts, first_number, splitter or sentences
-            )
+            return stream_sentences(translator, texts, first_number, splitter)
         texts = self._encoded(texts, first_number)
         if target_prefix is None:
             return translator.stream(texts)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import sentencepiece
 
+from keras_vanilla._graphemes import words_of_letters
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.data.noise import (
-    WORDS,
     as_people_write,
     in_upper_case,
     lines_with_noise,
@@ -280,28 +280,28 @@ MARKED = {
 
 def written(text):
     """The letters of a text, each with the marks and joiners after it."""
-    found = []
+    joined = []
     for character in text:
         joins = unicodedata.category(character)[0] == "M" or character == "\u200c"
-        if joins and found:
-            found[-1] += character
+        if joins and joined:
+            joined[-1] += character
         else:
-            found.append(character)
-    return found
+            joined.append(character)
+    return joined
 
 
 @pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
 def test_marks_belong_to_their_letters(text):
-    chance, found = random.Random(0), Counter()
-    assert WORDS.findall(text) == text.split()
+    chance, counts = random.Random(0), Counter()
+    assert words_of_letters(text) == text.split()
     for _ in range(400):
         noisy, target = as_people_write(f"({text}).", text, chance, [])
         assert target == text
-        found[noisy.casefold()] += 1
+        counts[noisy.casefold()] += 1
         letters = {each.casefold() for each in written(noisy)}
         known = {each.casefold() for each in written(text)}
         assert letters <= {*known, *"().abcdefghijklmnopqrstuvwxyz"}
-    assert found[text.casefold()] > 5  # without punctuation
+    assert counts[text.casefold()] > 5  # without punctuation
     for _ in range(100):
         thing, other = with_thing_to_copy(f"{text}.", text, chance, text.split())
         assert thing == other or set(text.split()) <= set(thing.rstrip(".").split())
@@ -334,7 +334,7 @@ def test_noise_without_marks_stays_what_it_was():
     changed = hashlib.sha256()
     for number, source in enumerate(sources):
         chance, target = random.Random(number), f"Köln, Anna: U.S. {number}; {source}"
-        words = WORDS.findall(source)
+        words = words_of_letters(source)
         for change in (as_people_write, in_upper_case, with_thing_to_copy):
             pair = change(source, target, chance, words)
             changed.update("\n".join(pair).encode())

@@ -192,5 +192,5 @@ def test_marks_of_a_long_text_are_read_once(text):
 
 def test_vowel_signs_belong_to_their_words():
     text = "हिन्दी2 है 3.5 नी@की.भा"
-    found = [mark.opening for mark in imported("marks").read_marks(text)[1]]
-    assert found == ["हिन्दी2", "3.5", "नी@की.भा"]
+    openings = [mark.opening for mark in imported("marks").read_marks(text)[1]]
+    assert openings == ["हिन्दी2", "3.5", "नी@की.भा"]

@@ -172,15 +172,19 @@ def test_it_is_trained_further(family, tmp_path):
     assert pad == start and not array(tuned.model.target_embedding(start)).any()
 
 
+def assert_same_weights(folder, other):
+    expected = from_marian(folder).model.get_weights()
+    for mine, theirs in zip(from_marian(other).model.weights, expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
 def test_weights_of_pytorch_are_those_of_safetensors(folder, tmp_path):
     other = tmp_path / "model"
     shutil.copytree(folder, other)
     model = transformers.MarianMTModel.from_pretrained(folder)
     torch.save(model.state_dict(), other / "pytorch_model.bin")
     (other / "model.safetensors").unlink()
-    expected = from_marian(folder).model.get_weights()
-    for mine, theirs in zip(from_marian(other).model.weights, expected, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    assert_same_weights(folder, other)
 
 
 def test_weights_in_several_files_are_those_of_one(folder, tmp_path):
@@ -198,9 +202,7 @@ def test_weights_in_several_files_are_those_of_one(folder, tmp_path):
     index = {"metadata": {}, "weight_map": files}
     (other / "pytorch_model.bin.index.json").write_text(json.dumps(index))
     transformers.MarianMTModel.from_pretrained(other)  # it takes them
-    expected = from_marian(folder).model.get_weights()
-    for mine, theirs in zip(from_marian(other).model.weights, expected, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    assert_same_weights(folder, other)
 
 
 def test_tables_that_were_enlarged_and_codes_that_were_added(folder, tmp_path):

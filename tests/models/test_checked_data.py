@@ -168,15 +168,15 @@ def test_a_weight_per_pair_is_that_of_each_of_its_tokens(shape, model, log_p):
 @ways
 def test_weights_per_pair_and_per_token_come_to_the_same(way, model):
     per_token = PER_PAIR[:, None] * MASK
-    found, expected = (
+    received, expected = (
         WAYS[way](model, INPUTS, LABELS, weights) for weights in (PER_PAIR, per_token)
     )
-    if isinstance(found, keras.callbacks.History):
-        found, expected = (
+    if isinstance(received, keras.callbacks.History):
+        received, expected = (
             [values[0] for values in each.history.values()]
-            for each in (found, expected)
+            for each in (received, expected)
         )
-    np.testing.assert_allclose(np.ravel(found), np.ravel(expected), rtol=1e-6)
+    np.testing.assert_allclose(np.ravel(received), np.ravel(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_weights_per_pair_and_per_token_come_to_the_same(way, model):
     ],
 )
 def test_every_loss_trains_the_same_by_pairs_and_tokens(loss, micro_batches):
-    made = {
+    losses = {
         "smoothed": SmoothedCrossentropy,
         "R-Drop": RDropCrossentropy,
         "word level": lambda: WordLevelCrossentropy(make_model(1, **ONE_LAYER), 0.5),
@@ -198,7 +198,7 @@ def test_every_loss_trains_the_same_by_pairs_and_tokens(loss, micro_batches):
     }
     trained = []
     for weights in (PER_PAIR, PER_PAIR[:, None] * MASK, MASK):
-        model = compiled(made[loss](), micro_batches, rate=1.0)
+        model = compiled(losses[loss](), micro_batches, rate=1.0)
         model.train_on_batch(INPUTS, LABELS, weights)
         trained.append(model.get_weights())
     for one, other in zip(*trained[:2], strict=True):
@@ -341,13 +341,13 @@ def test_predictions_are_of_right_ids(model):
 def test_labels_that_do_not_count_may_be_anything():
     labels = np.where(MASK == 1, LABELS, -100)
     model = compiled(metrics=[TokenAccuracy(pad_id=-100)])
-    found = model.train_on_batch(INPUTS, labels, MASK)
+    logs = model.train_on_batch(INPUTS, labels, MASK)
     model = compiled(metrics=[TokenAccuracy()])
-    np.testing.assert_allclose(found, model.train_on_batch(INPUTS, LABELS, MASK))
-    kerass = keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-100)
-    assert np.isfinite(compiled(kerass).train_on_batch(INPUTS, labels))
+    np.testing.assert_allclose(logs, model.train_on_batch(INPUTS, LABELS, MASK))
+    of_keras = keras.losses.SparseCategoricalCrossentropy(True, ignore_class=-100)
+    assert np.isfinite(compiled(of_keras).train_on_batch(INPUTS, labels))
     with pytest.raises(ValueError, match="give others `ignore_class`. Received: -1$"):
-        compiled(kerass).train_on_batch(INPUTS, changed(LABELS, -1))
+        compiled(of_keras).train_on_batch(INPUTS, changed(LABELS, -1))
     minus_one = compiled(SmoothedCrossentropy(pad_id=-1))
     assert np.isfinite(minus_one.test_on_batch(INPUTS, changed(LABELS, -1)))
 
@@ -367,11 +367,11 @@ def test_data_are_as_they_were():
         if isinstance(data, tf.data.Dataset):
             assert data.cardinality() == 2
         batches = (data[i] for i in range(2)) if make is TwoBatches else iter(data)
-        for found, expected in itertools.zip_longest(
+        for received, expected in itertools.zip_longest(
             batches, in_two(INPUTS, LABELS, MASK)
         ):
             pairs = zip(
-                keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
+                keras.tree.flatten(received), keras.tree.flatten(expected), strict=True
             )
             for one, other in pairs:
                 np.testing.assert_array_equal(one, other)

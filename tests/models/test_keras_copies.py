@@ -38,9 +38,9 @@ PARTS = {
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_is_copied(name, way):
-    made = COPIES[way](PARTS[name])
-    assert made is not PARTS[name] and type(made) is type(PARTS[name])
-    assert made.get_config() == PARTS[name].get_config()
+    copied = COPIES[way](PARTS[name])
+    assert copied is not PARTS[name] and type(copied) is type(PARTS[name])
+    assert copied.get_config() == PARTS[name].get_config()
 
 
 def compiled(micro_batches=1):
@@ -58,10 +58,10 @@ def compiled(micro_batches=1):
 @pytest.mark.parametrize("micro_batches", [1, 2])
 def test_a_compiled_transformer_is_copied_with_its_weights(way, micro_batches):
     model = compiled(micro_batches)
-    made = COPIES[way](model)
-    assert type(made) is type(model) and made.compiled
-    assert made.micro_batches == micro_batches
-    np.testing.assert_array_equal(made(inputs()), model(inputs()))
+    copied = COPIES[way](model)
+    assert type(copied) is type(model) and copied.compiled
+    assert copied.micro_batches == micro_batches
+    np.testing.assert_array_equal(copied(inputs()), model(inputs()))
 
 
 def test_clone_model_makes_the_same_function_and_compiles_it():
@@ -80,13 +80,13 @@ def test_clone_model_does_not_leave_micro_batches_out():
 @pytest.mark.parametrize("way", ["pickle", "deepcopy", "clone_model"])
 def test_an_ensemble_is_copied(way):
     model = Ensemble([make_model(seed, **ONE_LAYER) for seed in range(2)])
-    made = {**COPIES, "clone_model": keras.models.clone_model}[way](model)
-    made.set_weights(model.get_weights())
-    np.testing.assert_allclose(made(inputs()), model(inputs()), atol=1e-6)
+    copied = {**COPIES, "clone_model": keras.models.clone_model}[way](model)
+    copied.set_weights(model.get_weights())
+    np.testing.assert_allclose(copied(inputs()), model(inputs()), atol=1e-6)
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
 def test_a_translator_is_copied(way, trained_translator, unseen_sentences):
-    made = COPIES[way](trained_translator)
+    copied = COPIES[way](trained_translator)
     texts = unseen_sentences[:3]
-    assert made.translate(texts) == trained_translator.translate(texts)
+    assert copied.translate(texts) == trained_translator.translate(texts)

@@ -36,11 +36,11 @@ def data(steps=4, change=features, **settings):
     """`Batches` of 5 pairs."""
     pairs, tokenizer = corpus(5 * steps)
     width = 8
-    made = batches(
+    shuffled = batches(
         pairs, tokenizer, 5 * width, widths=[width], max_tokens=8, **settings
     )
-    assert made.steps_per_epoch == steps
-    return made.map(change)
+    assert shuffled.steps_per_epoch == steps
+    return shuffled.map(change)
 
 
 def validation():

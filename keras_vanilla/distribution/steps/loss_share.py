@@ -29,10 +29,10 @@ def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> 
         ValueError: if `sample_weight` has another shape.
     """
     labels = ops.cast(labels, "int32")
-    if sample_weight is None:
-        return ops.cast(ops.not_equal(labels, pad_id), "float32")
-    weights = ops.cast(sample_weight, "float32")
     real = ops.cast(ops.not_equal(labels, pad_id), "float32")
+    if sample_weight is None:
+        return real
+    weights = ops.cast(sample_weight, "float32")
     if getattr(weights.shape, "rank", 2) is None:  # TensorFlow has seen both shapes
         weights = ops.reshape(weights, (ops.shape(labels)[0], -1))
         return ops.where(ops.shape(weights)[1] == 1, weights * real, weights)

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vanilla._checks import check_integer, some_of
+from keras_vanilla._checks import check_integer, has_form, some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data.batching import Batches
 from keras_vanilla.distribution import keras_internals
@@ -193,7 +193,7 @@ class _Training(keras.callbacks.Callback):
 
     def run(self):
         """Calls Keras's `fit` for the rest of an epoch, then for all others."""
-        _build(self.model, self._data)
+        _build(self.model, self._data, self._replicas)
         self._identity = identity_of(
             self.model,
             self._data.digest,
@@ -268,8 +268,9 @@ class _Training(keras.callbacks.Callback):
         self._signals.delayed = True
         self._epoch = epoch
         if self._state:
-            same_metrics = self._state["identity"]["metrics"] == self._metrics
-            if self._trained_before and same_metrics:
+            before = self._state["identity"]
+            has_metrics = before["metrics"] == self._identity["metrics"]
+            if self._trained_before and has_metrics:
                 _assign(self.model.metrics_variables, self._state["metrics"])
             self._state = None
         elif self._saved_step is None:
@@ -329,10 +330,6 @@ class _Training(keras.callbacks.Callback):
     def _is_one_of_several(self):
         """Whether other processes train the same model."""
         return self._replicas.in_other_processes
-
-    @property
-    def _metrics(self):
-        return self._identity["metrics"]
 
     def _snapshot_to_resume(self):
         """The newest snapshot, which every process must find; None if there is none."""
@@ -499,12 +496,12 @@ def _replicas_of(model):
         return replicas_in_force()
 
 
-def _build(model, data):
+def _build(model, data, replicas):
     """Makes the variables that TensorFlow would make in the first step on one device.
 
     Those of the optimizer, of the metrics and of the losses of single outputs.
     """
-    if keras.backend.backend() != "tensorflow" or _replicas_of(model).count > 1:
+    if keras.backend.backend() != "tensorflow" or replicas.count > 1:
         return  # there Keras makes them before the first step
     # Metrics of the user's need not be Keras's.
     built = [getattr(metric, "built", True) for metric in model.metrics]
@@ -582,11 +579,7 @@ _PARTS = {
 
 
 def _refuse_other_parts(state, folder):
-    try:
-        complete = all(isinstance(state[name], kind) for name, kind in _PARTS.items())
-    except (KeyError, TypeError):
-        complete = False
-    if not complete:
+    if not has_form(state, _PARTS):
         raise ValueError(
             f"The last snapshot in {folder} was taken by an earlier version of "
             "keras_vanilla, or by another program: delete the folder to start again."

@@ -26,13 +26,22 @@ ABBREVIATIONS = frozenset(
     "mme mlle mm art sra srta dott ing sig".split()
 )
 
+MONTHS = frozenset(
+    "jan feb mär mar apr jun jul aug sep sept okt oct nov dez dec".split()
+)
+DAY = re.compile(r"\d{1,2}\.?")
+HOUR = re.compile(r"[ap]\.m", re.IGNORECASE)
+# What continues a time of day, a weekday or a time zone; and the name of a company.
+AFTER_HOUR = re.compile(r"[A-Z]{2,5}\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
+AFTER_NAME = re.compile(r"(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)\b")
+
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space after it.
 
     For languages that end a sentence with a mark. A full stop does not end a sentence
-    after an initial, a short number or a common abbreviation, or before a lower-case
-    letter. The joined sentences are the text.
+    after an initial, a short number, a common abbreviation or, after a day, that of a
+    month, or before a lower-case letter. The joined sentences are the text.
 
     Args:
         text: str.
@@ -88,8 +97,12 @@ def _ends(text, end):
         return True
     if following.islower():
         return False
-    if end[0][0] != ".":
-        return True
+    if end[0][0] != ".":  # as in "Yahoo! Inc."
+        return end[0][0] != "!" or not AFTER_NAME.match(text, end.end())
     before = text[max(0, end.start() - LONGEST_WORD) : end.start()].split()
     word = before[-1].lstrip("\"'“‘«([¿¡") if before else ""
+    if HOUR.fullmatch(word):
+        return not AFTER_HOUR.match(text, end.end())
+    if word.lower() in MONTHS and len(before) > 1 and DAY.fullmatch(before[-2]):
+        return False
     return not (SHORT.fullmatch(word) or word.lower() in ABBREVIATIONS)

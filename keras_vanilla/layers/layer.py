@@ -1,5 +1,6 @@
 """What every layer here has in common: its errors, its shapes, its saved precision."""
 
+import random
 import re
 from collections.abc import Callable
 from typing import Any
@@ -84,7 +85,13 @@ def check_initializer(initializer: str | Callable | None) -> str | Callable | No
     Raises:
         ValueError: if Keras does not know it.
     """
-    keras.initializers.get(initializer)
+    # An initializer without a seed draws one when it is made. A check draws nothing, so
+    # that `keras.utils.set_random_seed` gives the weights that it has always given.
+    state = random.getstate()
+    try:
+        keras.initializers.get(initializer)
+    finally:
+        random.setstate(state)
     return initializer
 
 

@@ -322,8 +322,8 @@ def _argument_names(owner):
     """The names that a class and its own bases take, and those of every Keras layer."""
     names = {"input_shape", "input_dim", "batch_shape", "batch_input_shape"}
     for each in owner.__mro__:
-        kerass = each.__module__.startswith("keras.")
-        if "__init__" in vars(each) and not (kerass and each.__name__ != "Layer"):
+        from_keras = each.__module__.startswith("keras.")
+        if "__init__" in vars(each) and not (from_keras and each.__name__ != "Layer"):
             names |= inspect.signature(each.__init__).parameters.keys()
     return names - {"self", "args", "kwargs"}
 

@@ -14,7 +14,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "--output",
         default="keras-vanilla-quickstart",
         metavar="DIR",
-        help="%(default)s",
+        help="a new folder (%(default)s)",
     )
 
 

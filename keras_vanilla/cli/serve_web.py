@@ -24,7 +24,13 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     add = command.add_argument
     add("model", metavar="FILE.tflite|SITE")
-    add("--port", type=int, default=PORT, metavar="N", help="%(default)s")
+    add(
+        "--port",
+        type=int,
+        default=PORT,
+        metavar="N",
+        help="port of 127.0.0.1 (%(default)s)",
+    )
     add(
         "--runtime",
         metavar="FOLDER",

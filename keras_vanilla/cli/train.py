@@ -92,17 +92,22 @@ def _add_model(command):
         metavar="FILE",
         help="your SentencePiece .model: one for both languages, or two",
     )
-    add("--vocabulary-size", type=int, metavar="N", help="pieces; else by the corpus")
+    add(
+        "--vocabulary-size",
+        type=int,
+        metavar="N",
+        help="pieces (by the size of the corpus)",
+    )
     add(
         "--separate-vocabularies",
         action="store_true",
-        help="one for each language",
+        help="a vocabulary for each language, not one for both",
     )
     add(
         "--precision",
         dest="dtype",
         choices=["float32", "mixed_bfloat16"],
-        help="float32",
+        help="what the layers compute in (float32)",
     )
 
 
@@ -113,11 +118,26 @@ def _add_recipe(add):
         metavar="auto|paper",
         help="auto, by the size of the corpus; the next four options override it",
     )
-    add("--epochs", type=int, metavar="N")
-    add("--tokens-per-batch", type=int, metavar="N", help="padding included")
-    add("--warmup-steps", type=int, metavar="N", help="to the highest learning rate")
-    add("--dropout", type=float, metavar="P")
-    add("--learning-rate", type=float, metavar="X", help="constant, without warm-up")
+    add("--epochs", type=int, metavar="N", help="how often the corpus is read")
+    add(
+        "--tokens-per-batch",
+        type=int,
+        metavar="N",
+        help="target positions of a batch, padding included",
+    )
+    add(
+        "--warmup-steps",
+        type=int,
+        metavar="N",
+        help="steps in which the learning rate rises to its highest",
+    )
+    add("--dropout", type=float, metavar="P", help="share of activations to drop")
+    add(
+        "--learning-rate",
+        type=float,
+        metavar="X",
+        help="a constant one, without warm-up",
+    )
     add(
         "--cooldown-epochs",
         type=int,
@@ -143,7 +163,12 @@ def _add_further_training(add):
 
 def _add_regularization(add):
     """What keeps a model from learning its text by heart: in loss, update and text."""
-    add("--label-smoothing", type=float, metavar="P", help="0.1")
+    add(
+        "--label-smoothing",
+        type=float,
+        metavar="P",
+        help="share of each label's probability that all tokens get (0.1)",
+    )
     add(
         "--r-drop",
         type=float,
@@ -151,7 +176,12 @@ def _add_regularization(add):
         help="two passes of each pair, and A times how far they are apart, such as 5",
     )
     add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
-    add("--weight-decay", type=float, metavar="X", help="as of AdamW")
+    add(
+        "--weight-decay",
+        type=float,
+        metavar="X",
+        help="share of each weight to subtract, times the learning rate",
+    )
     add(
         "--sampling",
         type=float,
@@ -174,7 +204,12 @@ def _add_end(add):
         metavar="N",
         help="end after N epochs without a lower validation cross-entropy",
     )
-    add("--seed", type=int, help="0")
+    add(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="of initial weights, order and dropout (0)",
+    )
 
 
 def _add_filters(add):

@@ -28,7 +28,7 @@ from keras_vanilla.cli.translate_files import (
 )
 
 # What needs the model itself: other files have neither ids nor scores to give.
-OF_KERAS_FILES = ("target_prefix", "no_repeat_ngram_size", "n_best", "alignments")
+KERAS_FILE_OPTIONS = ("target_prefix", "no_repeat_ngram_size", "n_best", "alignments")
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -169,7 +169,7 @@ class _OtherLines:
     @staticmethod
     def settings(options: argparse.Namespace) -> dict:
         """The arguments of `open_line_translator`."""
-        given = given_options(options, OF_KERAS_FILES)
+        given = given_options(options, KERAS_FILE_OPTIONS)
         given += ["on_too_long"] if options.on_too_long != "refuse" else []
         if given:
             raise ValueError(

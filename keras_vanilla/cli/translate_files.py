@@ -14,8 +14,8 @@ from keras_vanilla.cli.console import (
 
 ENGINES = "local", "ray"
 PROBLEMS = 3  # the exit status where lines have no translation, or one without an end
-OF_FILES = ["engine", "workers", "threads", "keep_going"]
-OF_LINES = [
+FILE_OPTIONS = ["engine", "workers", "threads", "keep_going"]
+LINE_OPTIONS = [
     "output",
     "n_best",
     "target_prefix",
@@ -51,12 +51,12 @@ def translates_files(options: argparse.Namespace) -> bool:
     Raises:
         ValueError: if they are of both, or of neither.
     """
-    of_files = given_options(options, OF_FILES)
+    of_files = given_options(options, FILE_OPTIONS)
     if options.output_dir is None:
         if of_files:
             raise ValueError(f"{named_options(of_files)} is for --output-dir.")
         return False
-    others = given_options(options, OF_LINES)
+    others = given_options(options, LINE_OPTIONS)
     others += ["on_too_long"] if options.on_too_long != "refuse" else []
     if others or options.text:
         received = named_options(others) or "a text"

@@ -22,7 +22,7 @@ from keras_vanilla.data.repeats import shared_sources
 from keras_vanilla.data.sampled_ids import SampledIds
 from keras_vanilla.data.token_cache import TokenCache
 from keras_vanilla.tokenizer import TokenizerProtocol
-from keras_vanilla.tokenizer.protocol import OF_BATCHES, check_tokenizer
+from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -105,7 +105,7 @@ def batches(
     from keras_vanilla.distribution.strategies import default_shapes
 
     check_corpus("corpus", corpus)
-    check_tokenizer(tokenizer, OF_BATCHES)
+    check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
     if noise and not shuffle:
         raise ValueError("`noise` is for endless batches. Received: shuffle=False")
     tokens_per_batch = check_integer("tokens_per_batch", tokens_per_batch, 1)

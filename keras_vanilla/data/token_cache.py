@@ -22,7 +22,7 @@ from keras_vanilla.data.shards import (
     refuse_copies,
 )
 from keras_vanilla.tokenizer import TokenizerProtocol
-from keras_vanilla.tokenizer.protocol import OF_BATCHES, check_tokenizer
+from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
 
 
 class TokenCache:
@@ -126,7 +126,7 @@ class TokenCache:
                 has a cache of another version, or no pair is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         """
-        check_tokenizer(tokenizer, OF_BATCHES)
+        check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
         wanted = (paths, tokenizer, max_tokens)

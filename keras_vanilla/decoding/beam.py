@@ -186,14 +186,14 @@ def _notes(model, state, cache, parents, log_probs):
     if not state["notes"]:
         return {}
     notes = {name: of_parents(x, parents) for name, x in state["notes"].items()}
-    news = {
+    new = {
         name: of_parents(ops.reshape(cache[name], ops.shape(parents)), parents)
         for name in noted(model)
     }
     exists = ops.greater(log_probs, NOTHING)
     before = of_parents(state["log_probs"], parents)
     added = ops.where(exists, log_probs - before, 0.0)
-    return with_notes(notes, state["index"], news, added)
+    return with_notes(notes, state["index"], new, added)
 
 
 def _best(state, scores, n_best, pad_id):

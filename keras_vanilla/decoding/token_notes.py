@@ -31,18 +31,18 @@ def noted(model: Any) -> tuple[str, ...]:
 
 
 def with_notes(
-    notes: dict[str, Tensor], index: Tensor, news: dict, log_probs: Tensor
+    notes: dict[str, Tensor], index: Tensor, new: dict, log_probs: Tensor
 ) -> dict[str, Tensor]:
     """Notes with those of one more token of each hypothesis.
 
     Args:
         notes: dict of tensors (B, L) or (B, K, L), or {}, which stays.
         index: int32 scalar. The token's position.
-        news: dict of the token's notes, (B,) or (B, K); others in it are not used.
+        new: dict of the token's notes, (B,) or (B, K); others in it are not used.
         log_probs: float32 tensor of that shape.
     """
-    news = {**news, LOG_PROBS: log_probs}
-    return {name: _written(value, index, news[name]) for name, value in notes.items()}
+    new = {**new, LOG_PROBS: log_probs}
+    return {name: _written(value, index, new[name]) for name, value in notes.items()}
 
 
 def _written(values, index, column):

@@ -24,18 +24,18 @@ NAMES = {  # of their sub-layers: the names of `layer_weights`
     "feedforward_output_dense": "feed_forward/outer",
     "feedforward_layer_norm": "feed_forward_norm",
 }
-OF_LAYERS = {  # our argument: theirs
+LAYER_ARGUMENTS = {  # our argument: theirs
     "num_heads": "num_heads",
     "d_ff": "intermediate_dim",
     "activation": "activation",
     "normalize_first": "normalize_first",
     "layer_norm_epsilon": "layer_norm_epsilon",
 }
-OF_ATTENTION = ("num_heads", "key_dim", "value_dim", "use_bias")
+ATTENTION_ARGUMENTS = ("num_heads", "key_dim", "value_dim", "use_bias")
 SETTINGS = {
-    EncoderLayer: OF_LAYERS,
-    DecoderLayer: OF_LAYERS,
-    MultiHeadAttention: {name: name for name in OF_ATTENTION},
+    EncoderLayer: LAYER_ARGUMENTS,
+    DecoderLayer: LAYER_ARGUMENTS,
+    MultiHeadAttention: {name: name for name in ATTENTION_ARGUMENTS},
     TokenEmbedding: {"vocabulary_size": "input_dim", "d_model": "output_dim"},
 }
 COUNTERPARTS = {

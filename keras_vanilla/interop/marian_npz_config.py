@@ -50,7 +50,7 @@ READ = {
     "transformer-preprocess",
     "version",
 }
-OF_OTHERS = {  # options without a meaning where those above are as they must be
+IGNORED_OPTIONS = {  # options without a meaning where those above are as they must be
     "bert-train-type-embeddings",
     "bert-type-vocab-size",
     "dec-cell",
@@ -163,7 +163,7 @@ def _check(options, path):
                 f"{path} must be a vanilla Transformer, with {name}: {choices}. "
                 f"Received: {value!r:.80}"
             )
-        if allowed is None and name not in READ | OF_OTHERS:
+        if allowed is None and name not in READ | IGNORED_OPTIONS:
             raise ValueError(
                 f"{path} has the option {name}: {value!r:.80}, which is not known here."
             )

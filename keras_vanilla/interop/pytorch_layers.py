@@ -36,8 +36,8 @@ NAMES = {
         "norm3": "feed_forward_norm",
     },
 }
-OF_DENSE = {"weight": "kernel", "bias": "bias"}
-OF_NORM = {"weight": "gamma", "bias": "beta"}
+DENSE_WEIGHTS = {"weight": "kernel", "bias": "bias"}
+NORM_WEIGHTS = {"weight": "gamma", "bias": "beta"}
 
 
 def load_pytorch_layer(
@@ -176,7 +176,7 @@ def _check_biases(layer, state):
 def _single(name, array):
     """An array that holds three projections as three, each named "module.kind"."""
     module, _, kind = name.rpartition("in_proj_")
-    if kind in OF_DENSE and name.endswith(f"in_proj_{kind}"):
+    if kind in DENSE_WEIGHTS and name.endswith(f"in_proj_{kind}"):
         thirds = zip("qkv", np.split(array, 3), strict=True)
         return {f"{module}{letter}_proj.{kind}": third for letter, third in thirds}
     return {name.replace("_proj_weight", "_proj.weight"): array}
@@ -185,7 +185,7 @@ def _single(name, array):
 def _our_name(name, names):
     *modules, kind = name.split(".")
     path = [names.get(each, each) for each in modules]
-    kinds = OF_NORM if path and path[-1].endswith("_norm") else OF_DENSE
+    kinds = NORM_WEIGHTS if path and path[-1].endswith("_norm") else DENSE_WEIGHTS
     return "/".join([*path, kinds.get(kind, kind)])
 
 

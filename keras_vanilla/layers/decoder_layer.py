@@ -214,8 +214,8 @@ class DecoderLayer(TransformerLayer):
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
-        key = _with_news(cache["self_key"], key, place)
-        value = _with_news(cache["self_value"], value, place)
+        key = _with_new(cache["self_key"], key, place)
+        value = _with_new(cache["self_value"], value, place)
         cache = {**cache, "self_key": key, "self_value": value}
         if past_mask is not None:
             mask = ops.expand_dims(past_mask, 1)
@@ -237,11 +237,11 @@ class DecoderLayer(TransformerLayer):
         return residual.after(inputs, outputs), weights
 
 
-def _with_news(past, news, place):
+def _with_new(past, new, place):
     """The past (B, N, L, H) with new positions at a place; None is after its end."""
     if place is None:
-        return ops.concatenate([past, news], axis=2)
-    return ops.slice_update(past, (0, 0, place, 0), news)
+        return ops.concatenate([past, new], axis=2)
+    return ops.slice_update(past, (0, 0, place, 0), new)
 
 
 def _step_attention(attention, heads, index, with_weights):

@@ -69,8 +69,8 @@ class TokenizerProtocol(Protocol):
 
 MEMBERS = (*TokenizerProtocol.__annotations__, *vars(TokenizerProtocol))
 MEMBERS = tuple(name for name in MEMBERS if not name.startswith("_"))
-OF_BATCHES = ("pad_id", "start_id", "vocabulary_size", "target_vocabulary_size")
-OF_BATCHES += ("digest", "encode", "encode_target")
+BATCH_ATTRIBUTES = ("pad_id", "start_id", "vocabulary_size", "target_vocabulary_size")
+BATCH_ATTRIBUTES += ("digest", "encode", "encode_target")
 
 
 def tokens_before_text(tokenizer: TokenizerProtocol) -> int:

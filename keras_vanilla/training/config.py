@@ -43,7 +43,7 @@ MOST_WARMUP = 5
 QUANTIZED = {"epochs": 5, "learning_rate": 2e-4, "patience": 2}
 
 # What a translator that is trained further already has.
-OF_THE_TRANSLATOR = (
+TRANSLATOR_OPTIONS = (
     "preset",
     "normalize_first",
     "max_length",
@@ -52,8 +52,8 @@ OF_THE_TRANSLATOR = (
     "dtype",
     "dropout",
 )
-OF_THE_TOKENIZER = ("vocabulary_size", "separate_vocabularies")
-OF_FURTHER_TRAINING = ("freeze", "quantize")
+TOKENIZER_OPTIONS = ("vocabulary_size", "separate_vocabularies")
+FURTHER_TRAINING_OPTIONS = ("freeze", "quantize")
 
 _LOWEST = {
     "max_length": 2,
@@ -240,18 +240,18 @@ class TrainingConfig:
                 segmentations for `sampling` or is not a `Tokenizer` for `robust`.
         """
         if translator is not None:
-            given = self._given(OF_THE_TRANSLATOR) + ["tokenizer"] * bool(tokenizer)
+            given = self._given(TRANSLATOR_OPTIONS) + ["tokenizer"] * bool(tokenizer)
             if given:
                 raise ValueError(
                     f"A translator to train further has its own {', '.join(given)}: "
                     "received both."
                 )
-        elif tokenizer is not None and self._given(OF_THE_TOKENIZER):
+        elif tokenizer is not None and self._given(TOKENIZER_OPTIONS):
             raise ValueError(
                 "A tokenizer has its own vocabularies: give it, or `vocabulary_size` "
                 "and `separate_vocabularies`, not both."
             )
-        for name in self._given(OF_FURTHER_TRAINING) if translator is None else ():
+        for name in self._given(FURTHER_TRAINING_OPTIONS) if translator is None else ():
             raise ValueError(
                 f"`{name}` is for a translator to train further: a new one has learned "
                 f"nothing yet. Received: {name}={getattr(self, name)!r}"

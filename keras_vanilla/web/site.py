@@ -9,7 +9,7 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 
-OF_THE_SEARCH = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
+SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
 HIDDEN_LINK, LINK = ' href="inside/index.html" hidden>', ' href="inside/index.html">'
 NOT_IN_A_SITE = ("package.json", "package-lock.json", "node.js", "node_worker.js")
 OTHER_VARIANTS = ("threaded", "jspi")  # of LiteRT.js, which the page does not load
@@ -51,7 +51,7 @@ def write_site(
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         export.tflite(translator, temporary / "translator.tflite", **settings)
-        for name in OF_THE_SEARCH:
+        for name in SEARCH_OPTIONS:
             settings.pop(name, None)
         export.tflite(
             translator, temporary / "inside.tflite", form="inside", **settings

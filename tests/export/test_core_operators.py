@@ -27,7 +27,7 @@ result = translate(tf.constant(sys.argv[2:]))
 print(*(text.decode() for text in result["text"].numpy()), sep="\\n")
 print(*result["too_long"].numpy())
 """
-OF_OTHERS = "Xla", "Sentencepiece"  # beginnings of operators' names
+FOREIGN_PREFIXES = "Xla", "Sentencepiece"  # beginnings of operators' names
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_no_operator_is_of_another_library(core_folder):
     nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
     operators = {node.op for node in nodes}
     assert {"While", "DecodeRaw"} <= operators or {"StatelessWhile"} <= operators
-    assert not [name for name in operators if name.startswith(OF_OTHERS)]
+    assert not [name for name in operators if name.startswith(FOREIGN_PREFIXES)]
 
 
 def test_it_runs_where_there_is_no_tensorflow_text(

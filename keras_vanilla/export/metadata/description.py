@@ -108,12 +108,12 @@ class Description:
         Args:
             not_stated: str. The text of a license or data that was not stated.
         """
-        octets = f"{self.max_bytes:,} bytes of UTF-8, " if self.max_bytes else ""
+        limit = f"{self.max_bytes:,} bytes of UTF-8, " if self.max_bytes else ""
         rows = {
             "name": self.name,
             "languages": self.languages,
             "form": f"{self.form}: {FORMS[self.form]}",
-            "takes": f"{octets}at most {self.max_source_tokens:,} tokens",
+            "takes": f"{limit}at most {self.max_source_tokens:,} tokens",
             "gives": f"at most {self.max_output_tokens:,} tokens",
             "of each token": ", ".join(self.outputs) or None,
             "search": self.search,

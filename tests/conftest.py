@@ -11,9 +11,10 @@ bare_machine.heed_ctrl_c()
 
 import pytest  # noqa: E402
 import word_reversal  # noqa: E402
+from checks import randomize  # noqa: E402
 from once_per_run import made_once  # noqa: E402
 
-from keras_vanilla import Translator  # noqa: E402
+from keras_vanilla import Transformer, Translator, export  # noqa: E402
 
 
 def pytest_collection_modifyitems(items):
@@ -58,6 +59,38 @@ def trained_file(tmp_path_factory):
 def trained_translator(trained_file):
     """A tiny trained translator; a test that changes its weights takes a `copy()`."""
     return Translator.load(trained_file)
+
+
+@pytest.fixture(scope="session")
+def small_translator(trained_translator):
+    """One that knows nothing and is quickly exported."""
+    tokenizer = trained_translator.tokenizer
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    sizes = {"d_model": 16, "num_heads": 2, "d_ff": 24, "max_length": 60, **layers}
+    model = Transformer(tokenizer.vocabulary_size, **sizes)
+    return Translator(tokenizer, randomize(model))
+
+
+@pytest.fixture(scope="session")
+def int8_file(trained_translator, tmp_path_factory):
+    """It takes ids."""
+    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    return made_once(
+        tmp_path_factory,
+        "int8.tflite",
+        lambda path: export.tflite(trained_translator, path, **limits),
+    )
+
+
+@pytest.fixture(scope="session")
+def text_file(trained_translator, tmp_path_factory):
+    """In int8."""
+    limits = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
+    return made_once(
+        tmp_path_factory,
+        "text.tflite",
+        lambda path: export.tflite(trained_translator, path, **limits),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -9,33 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import keras_vanilla
+from child_process import run
 
 pytestmark = pytest.mark.full
 
-HERE = Path(__file__).parent / "support"
-PACKAGE = Path(keras_vanilla.__file__).parents[1]
+PROBE = Path(__file__).with_name("backend_probe.py")
 JAX_PYTHON = os.environ.get("KERAS_VANILLA_JAX_PYTHON")
 
 
 def probe(folder, backend, *arguments, python=sys.executable):
     path = folder / f"{backend}.npz"
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": backend,
-        "KERAS_HOME": str(folder),  # no settings of this machine's user
-        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(HERE)]),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
-    run = subprocess.run(
-        [python, str(HERE / "backend_probe.py"), str(path), *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
+    run(PROBE, path, *arguments, python=python, backend=backend)
     found = dict(np.load(path))
     assert found.pop("backend") == backend
     return found
@@ -84,6 +68,6 @@ def test_the_backend_agrees_where_tensorflow_cannot_be_imported(
 
 @pytest.mark.skipif(not JAX_PYTHON, reason="KERAS_VANILLA_JAX_PYTHON is not set")
 def test_an_environment_without_tensorflow_agrees(tensorflow, tmp_path):
-    run = subprocess.run([JAX_PYTHON, "-c", "import tensorflow"], capture_output=True)
-    assert b"ModuleNotFoundError" in run.stderr
+    done = subprocess.run([JAX_PYTHON, "-c", "import tensorflow"], capture_output=True)
+    assert b"ModuleNotFoundError" in done.stderr
     assert_same(probe(tmp_path, "jax", python=JAX_PYTHON), tensorflow)

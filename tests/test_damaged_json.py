@@ -11,7 +11,6 @@ from marian_folder import learn_models
 
 from keras_vanilla.bulk import shards as bulk_shards
 from keras_vanilla.bulk.journal import Journal
-from keras_vanilla.data import TokenCache
 from keras_vanilla.export.metadata import description
 from keras_vanilla.interop import (
     from_ctranslate2,
@@ -109,35 +108,6 @@ def no_model(monkeypatch):
         return call
 
     return reads
-
-
-@pytest.mark.parametrize("name", ["token_cache.json", "making.json"])
-def test_token_cache(translator, tmp_path, name):
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.write_text("\n".join(LINES))
-    target.write_text("\n".join(reversed(LINES)))
-    files = str(source), str(target)
-    folder = tmp_path / "cache"
-    TokenCache.make(*files, translator.tokenizer, folder)
-    if name == "token_cache.json":
-
-        def read():
-            cache = TokenCache.open(folder)
-            cache.id_store(translator.tokenizer)
-            return cache.place(1)
-
-        check(folder / name, read)
-        return
-    manifest = json.loads((folder / "token_cache.json").read_text())
-    journal = {"shards": manifest["shards"], "files": []}
-    accepted = 0
-    for content in (*damaged(journal), *WRONG):
-        (folder / "token_cache.json").unlink(missing_ok=True)
-        (folder / name).write_text(json.dumps(content))
-        accepted += not is_refused(
-            lambda: TokenCache.make(*files, translator.tokenizer, folder), content
-        )
-    assert accepted  # a journal that is not one counts as none
 
 
 @pytest.mark.parametrize("name", ["config.json", "shared_vocabulary.json"])

@@ -33,7 +33,9 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "--format", choices=FORMATS, help="of TO (.keras: keras; else it is needed)"
     )
     command.add_argument(
-        "--quantize", choices=["int8", "float16"], help="of ctranslate2 (float32)"
+        "--quantize",
+        choices=["int8", "float16"],
+        help="round the weights, for a smaller file; .keras: int8 (not rounded)",
     )
     add_about_options(command)
 
@@ -50,8 +52,8 @@ def _convert(options):
         )
     settings = {}
     if options.quantize is not None:
-        if options.format != "ctranslate2":
-            raise ValueError("--quantize is for --format ctranslate2.")
+        if options.format == "marian":
+            raise ValueError("--quantize is for .keras files and --format ctranslate2.")
         settings["quantize"] = options.quantize
     about = About(**about_settings(options))
     if about != About() and not options.output.endswith(".keras"):

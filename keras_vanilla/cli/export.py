@@ -198,7 +198,7 @@ def _say_what_comes_next(options, about):
 
 def _shortlist(options, tokenizer):
     from keras_vanilla.data.corpus import read_lines
-    from keras_vanilla.data.shards import refuse_copies
+    from keras_vanilla.data.lines import refuse_copies
     from keras_vanilla.translation import Shortlist
 
     size = options.shortlist_size
@@ -211,7 +211,7 @@ def _shortlist(options, tokenizer):
 def _verify(options):
     from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
-    from keras_vanilla.data.shards import refuse_copies
+    from keras_vanilla.data.lines import refuse_copies
     from keras_vanilla.translation.translator import Translator
 
     lines = read_lines(options.source)

@@ -13,12 +13,10 @@ import numpy as np
 from keras_vanilla._checks import check_integer, extra_missing
 from keras_vanilla.data.bucketing import Plan, Survey, bucket_widths
 from keras_vanilla.data.corpus import ParallelCorpus
-from keras_vanilla.data.filters import PairFilters
+from keras_vanilla.data.filters import PairFilters, shared_sources
 from keras_vanilla.data.id_store import IdStore
-from keras_vanilla.data.mixture import BatchMixture
 from keras_vanilla.data.noise import BESIDE, IN_ALL, Noise
-from keras_vanilla.data.padding import BatchPadder
-from keras_vanilla.data.repeats import shared_sources
+from keras_vanilla.data.padding import BatchMixture, BatchPadder
 from keras_vanilla.data.sampled_ids import SampledIds
 from keras_vanilla.data.token_cache import TokenCache
 from keras_vanilla.tokenizer import TokenizerProtocol

@@ -5,16 +5,17 @@ import itertools
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from typing import BinaryIO
 
 import numpy as np
 
-from keras_vanilla._checks import some_of
+from keras_vanilla._checks import extra_missing, some_of
 from keras_vanilla.data import tfds
 from keras_vanilla.data.id_store import IdStore, encode_corpus
-from keras_vanilla.data.lines import Lines, Packing
-from keras_vanilla.data.numbers_in_words import numbers_and_dates
-from keras_vanilla.data.shards import (
+from keras_vanilla.data.lines import (
+    Lines,
+    Packing,
     Paths,
     check_line_counts,
     names_of,
@@ -22,9 +23,11 @@ from keras_vanilla.data.shards import (
     paths_of,
     refuse_copies,
 )
-from keras_vanilla.data.splitting import fill_splits, shared_sentences
 from keras_vanilla.data.table import Columns, check_columns, table_rows
 from keras_vanilla.tokenizer import TokenizerProtocol
+
+NUMBERS = range(10_000)
+FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
 
 
 def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
@@ -96,8 +99,8 @@ class ParallelCorpus:
 
         Args:
             source: path of UTF-8 text, one sentence per line, decompressed if it ends
-                in ".gz", ".xz" or ".zst" (which needs Python 3.14 or `zstandard`). Or a
-                list of paths; line numbers continue from file to file.
+                in ".gz", ".xz" or ".zst" (which needs Python 3.14 or `backports.zstd`).
+                Or a list of paths; line numbers continue from file to file.
             target: path of its translation, line by line; or a list of as many.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
@@ -207,7 +210,7 @@ class ParallelCorpus:
             ImportError: if num2words or babel is missing.
             ValueError: if one of them does not support a language.
         """
-        sides = [numbers_and_dates(language) for language in (source, target)]
+        sides = [_numbers_and_dates(language) for language in (source, target)]
         return cls(*sides, origin=f"The numbers in {source} and {target}")
 
     @classmethod
@@ -273,12 +276,12 @@ class ParallelCorpus:
                 f"rest. Received: sizes={sizes} of {len(self)} pairs"
             )
         _, group, counts = np.unique(
-            shared_sentences(self.sources, self.targets),
+            _shared_sentences(self.sources, self.targets),
             return_inverse=True,
             return_counts=True,
         )
         order = np.random.default_rng(seed).permutation(len(counts))
-        split = fill_splits(sizes, counts, order)[group]
+        split = _fill_splits(sizes, counts, order)[group]
         rest, *others = (self._pick(split == k) for k in range(len(sizes) + 1))
         rest.report = {reason: list(lines) for reason, lines in self.report.items()}
         return rest, *others
@@ -383,3 +386,63 @@ def _joined_reports(*reports):
     for reason, lines in itertools.chain.from_iterable(map(dict.items, reports)):
         joined[reason] = [*joined.get(reason, []), *lines]
     return {reason: lines for reason, lines in joined.items() if lines}
+
+
+def _shared_sentences(*sides):
+    """For each pair the first pair of its group: pairs that share a sentence.
+
+    By union-find.
+    """
+    first = list(range(len(sides[0])))
+
+    def root(pair):
+        while first[pair] != pair:
+            first[pair] = pair = first[first[pair]]
+        return pair
+
+    for side in sides:
+        seen = {}
+        for pair, sentence in enumerate(side):
+            one, other = root(seen.setdefault(sentence, pair)), root(pair)
+            first[max(one, other)] = min(one, other)
+    return [root(pair) for pair in range(len(first))]
+
+
+def _fill_splits(sizes, counts, order):
+    """For each group k if it is in the split of sizes[k - 1], 0 if it is in none.
+
+    The groups, of `counts` pairs, are tried in an order.
+    """
+    split = np.zeros(len(counts), dtype=np.int64)
+    for number, size in enumerate(sizes, start=1):
+        room = size
+        for group in order:
+            if room and not split[group] and counts[group] <= room:
+                split[group] = number
+                room -= counts[group]
+        if room:
+            raise ValueError(
+                f"`split` cannot fill a corpus of {size} pairs: only {size - room} fit "
+                "while pairs that share a sentence stay together."
+            )
+    return split
+
+
+def _numbers_and_dates(language):
+    """Every number in words, then every full date, in one language."""
+    try:
+        from babel.dates import format_date
+        from babel.localedata import locale_identifiers
+        from num2words import CONVERTER_CLASSES, num2words
+    except ImportError as error:
+        raise extra_missing("The numbers", "num2words and babel", "demo") from error
+    # num2words 0.5.14 fails in Amharic from 1,100 on.
+    known = set(CONVERTER_CLASSES) & set(locale_identifiers()) - {"am"}
+    if language not in known:
+        raise ValueError(
+            f"`numbers` expects languages from {', '.join(sorted(known))}. "
+            f"Received: {language!r}"
+        )
+    words = [num2words(number, lang=language) for number in NUMBERS]
+    days = (FIRST_DATE + timedelta(n) for n in range((LAST_DATE - FIRST_DATE).days + 1))
+    return words + [format_date(day, format="full", locale=language) for day in days]

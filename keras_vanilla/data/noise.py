@@ -1,10 +1,13 @@
 """Noise in the pairs of a training: as people write, and with things to copy."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
+
+import numpy as np
 
 from keras_vanilla._graphemes import (
     letters,
@@ -16,6 +19,7 @@ from keras_vanilla._graphemes import (
     words_of_letters,
 )
 from keras_vanilla.data.things_to_copy import made_thing, plain_thing
+from keras_vanilla.tokenizer import Tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # What an address has, or a number of several parts: neither is changed in the middle.
@@ -49,10 +53,13 @@ def as_people_write(
     Two sources in twenty are in title case, two have a typo or two, and one has no
     punctuation.
     """
-    changes = (*[_title_case, _with_typos] * 2, _without_punctuation)
     chosen = int(random.random() * 20)
-    if chosen < len(changes):
-        source = changes[chosen](source, random)
+    if chosen in (0, 2):
+        source = re.sub(r"(?<!\S)\w", lambda letter: letter[0].upper(), source)
+    elif chosen in (1, 3):
+        source = _with_typos(source, random)
+    elif chosen == 4:
+        source = without_punctuation(source)
     return source, target
 
 
@@ -98,6 +105,84 @@ IN_ALL = Noise("people", 1.0, as_people_write)
 BESIDE = (Noise("upper", 0.25, in_upper_case), Noise("copy", 0.4, with_thing_to_copy))
 
 
+class NoisyIds:
+    """Changes pairs of ids by the noise in their texts.
+
+    User-defined symbols at the beginning of a text, such as language tags, stay there.
+
+    Args:
+        tokenizer: Tokenizer.
+        noise: Noise.
+    Call arguments:
+        sources, targets: integer arrays, one for each pair, each with its end.
+        random: `random.Random`, which decides the result.
+        most: int. A pair that becomes longer than this stays as it is, and so does one
+            with unknown text.
+    Returns:
+        As many sources and targets.
+    Raises:
+        ValueError: if the tokenizer is another one.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, noise: Noise):
+        check_gives_texts(tokenizer)
+        self._tokenizer, self._change = tokenizer, noise.change
+        symbols = "|".join(map(re.escape, tokenizer.symbols))
+        self._head = re.compile(rf"(?:\s*(?:{symbols}))*\s*" if symbols else "")
+
+    def __call__(
+        self,
+        sources: Sequence[np.ndarray],
+        targets: Sequence[np.ndarray],
+        random: Random,
+        most: int,
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        texts = self._tokenizer.decode_source(sources), self._tokenizer.decode(targets)
+        words = words_of_letters(" ".join(itertools.chain(*texts)))
+        sources, targets = list(sources), list(targets)
+        changed, pairs, unknown = [], [], self._tokenizer.unknown_id
+        for row, pair in enumerate(zip(*texts, strict=True)):
+            noisy = self._noisy(*pair, random, words)
+            ids = sources[row], targets[row]
+            if noisy != pair and not any(unknown in side for side in ids):
+                changed.append(row)
+                pairs.append(noisy)
+        new = (
+            self._tokenizer.encode([source for source, _ in pairs]),
+            self._tokenizer.encode_target([target for _, target in pairs]),
+        )
+        for row, *noisy in zip(changed, *new, strict=True):
+            if max(map(len, noisy)) <= most:
+                sources[row], targets[row] = map(np.asarray, noisy)
+        return sources, targets
+
+    def _noisy(self, source, target, random, words):
+        """The pair with noise, each side after its symbols."""
+        heads = [self._head.match(text)[0] for text in (source, target)]
+        bodies = [
+            text.removeprefix(head)
+            for text, head in zip((source, target), heads, strict=True)
+        ]
+        noisy = self._change(*bodies, random, words)
+        source, target = (h + body for h, body in zip(heads, noisy, strict=True))
+        return source, target
+
+
+def check_gives_texts(tokenizer: object) -> None:
+    """Refuses a tokenizer that cannot give the text of source ids.
+
+    Args:
+        tokenizer: what was received.
+    Raises:
+        ValueError: if it is not a `Tokenizer`.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        raise ValueError(
+            "Noise needs a `Tokenizer`, which gives the text of source ids. Received: "
+            f"a {type(tokenizer).__name__}"
+        )
+
+
 def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
     """The lines of one language, and what a vocabulary should have pieces for.
 
@@ -108,14 +193,6 @@ def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
         yield line
         if number % 10 == 0:
             yield f"{line.upper()} {plain_thing(random, words_of_letters(line))}"
-
-
-def _title_case(text, random):
-    return re.sub(r"(?<!\S)\w", lambda letter: letter[0].upper(), text)
-
-
-def _without_punctuation(text, random):
-    return without_punctuation(text)
 
 
 def _with_typos(text, random):
@@ -152,14 +229,13 @@ def _with_things(text, things, place, gap):
 def _once(text):
     """The numbers and capitalised words that a text has once, and where they are."""
     counts = Counter(word[0] for word in words(text))
-    text = re.sub(r"\S+", _blank_if_whole, text)
+    whole = with_marks(WHOLE)
+    text = re.sub(
+        r"\S+", lambda x: " " * len(x[0]) if whole.search(x[0]) else x[0], text
+    )
     return {
         word[0]: word.span()
         for word in words(text)
         if counts[word[0]] == 1
         and (word[0][0].isdigit() or without_marks(word[0]).istitle())
     }
-
-
-def _blank_if_whole(match):
-    return " " * len(match[0]) if with_marks(WHOLE).search(match[0]) else match[0]

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from keras_vanilla.data.id_store import FlatIds, IdShard, IdStore
-from keras_vanilla.data.noise import Noise
-from keras_vanilla.data.noisy_ids import NoisyIds
+from keras_vanilla.data.id_store import IdStore, flat_ids
+from keras_vanilla.data.noise import Noise, NoisyIds
 from keras_vanilla.tokenizer import TokenizerProtocol
 
 MEASURED = 500  # pairs, to learn how much longer segmentations become
@@ -48,7 +47,7 @@ class SampledIds:
         self._samplers = (_same, _same) if alpha is None else samplers(tokenizer, alpha)
         self._seed, self._max_tokens = seed, max_tokens
         self._noisy_ids = None if noise is None else NoisyIds(tokenizer, noise)
-        self._sizes = tokenizer.vocabulary_size, tokenizer.target_vocabulary_size
+        self._tokenizer = tokenizer
         self.growth, self.target_growth = self._measured_growth()
 
     def draw(self, pairs: np.ndarray, step: int, width: int) -> IdStore:
@@ -60,12 +59,12 @@ class SampledIds:
             sides = self._noisy_ids(*sides, chance, most)
         chance = random.Random(f"{self._seed} {step}")
         sides = [
-            FlatIds.of([_sampled(row, sampler, chance, most) for row in rows], size)
-            for rows, sampler, size in zip(
-                sides, self._samplers, self._sizes, strict=True
-            )
+            [_sampled(row, sampler, chance, most) for row in rows]
+            for rows, sampler in zip(sides, self._samplers, strict=True)
         ]
-        return IdStore([IdShard(*sides, np.arange(len(pairs)))], longest=width)
+        ids, lengths = flat_ids(*sides, self._tokenizer)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        return IdStore(ids, offsets, np.arange(len(pairs)), longest=width)
 
     def _rows(self, pairs) -> list[Sequence[np.ndarray]]:
         """The ids of each pair in the store, of source and target."""

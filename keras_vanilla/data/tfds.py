@@ -6,7 +6,6 @@ import logging
 import os
 import re
 import sys
-import urllib.error
 
 from keras_vanilla._checks import extra_missing
 from keras_vanilla.data.lines import Lines, Packing, utf8
@@ -46,11 +45,12 @@ def read_pairs(
     dataset = builder.as_dataset(
         split, batch_size=EXAMPLES_AT_ONCE, read_config=config, as_supervised=True
     )
-    sides = [_Side(f"{name} {split}, {language}") for language in languages]
+    sides = [(Packing(), f"{name} {split}, {language}") for language in languages]
     for examples in dataset.as_numpy_iterator():
-        for side, texts in zip(sides, examples, strict=True):
-            side.add(texts)
-    source, target = (side.lines() for side in sides)
+        for (packing, origin), texts in zip(sides, examples, strict=True):
+            for text in texts:
+                packing.add(utf8(text, origin, len(packing) + 1))
+    source, target = (packing.lines() for packing, _ in sides)
     return (target, source) if reverse else (source, target)
 
 
@@ -72,21 +72,6 @@ def split_names(
     return tuple(builder.info.splits)
 
 
-class _Side:
-    """Collects the lines of one language."""
-
-    def __init__(self, origin):
-        self._origin, self._packing, self._read = origin, Packing(), 0
-
-    def add(self, texts):
-        for number, text in enumerate(texts, start=self._read + 1):
-            self._packing.add(utf8(text, self._origin, number))
-        self._read += len(texts)
-
-    def lines(self):
-        return self._packing.lines()
-
-
 def _package():
     try:
         import importlib_resources  # noqa: F401  4.9.10 needs it and does not say so
@@ -102,27 +87,26 @@ def _builder(name, data_dir):
     tfds = _package()
     name = name.removeprefix("tfds:")
     words = NAME.fullmatch(name)
-    if words is None:
-        raise _unknown(name)
-    corpus, part = words.groups()
-    parts = _parts(tfds, corpus)
-    if len(parts) > 1 and part is None:  # tensorflow-datasets takes the first
-        raise _without_part(name, parts)
+    not_found = tfds.core.registered.DatasetNotFoundError
     try:
+        if words is None:
+            raise not_found
+        corpus, part = words.groups()
+        with contextlib.suppress(not_found):  # what was prepared is read without code
+            parts = sorted(tfds.builder_cls(corpus).builder_configs)
+            if part not in parts and (part or len(parts) > 1):
+                raise ValueError(
+                    f"This corpus has the configurations {', '.join(parts) or 'none'}; "
+                    f"`reverse` swaps the languages. Received: {name!r}"
+                )
         return tfds.builder(name, data_dir=data_dir)
-    except tfds.core.registered.DatasetNotFoundError:
-        raise _unknown(name) from None
-    except (AssertionError, ValueError) as error:
-        if parts and part not in parts:
-            raise _without_part(name, parts) from None
+    except not_found:
+        raise ValueError(
+            f"There is no corpus {name!r} in tensorflow-datasets; translations are "
+            f"{', '.join(KNOWN)}."
+        ) from None
+    except AssertionError as error:  # such as a version that is not there
         raise ValueError(f"{name}: {_one_line(error)}") from error
-
-
-def _parts(tfds, corpus):
-    try:
-        return sorted(tfds.builder_cls(corpus).builder_configs)
-    except tfds.core.registered.DatasetNotFoundError:
-        return []  # a prepared corpus is read without its code
 
 
 def _languages(builder, name):
@@ -146,10 +130,12 @@ def _prepare(builder, name):
             builder.download_and_prepare(download_config=options)
     except tfds.download.download_manager.NonMatchingChecksumError as error:
         raise ValueError(f"{name}: {_one_line(error).rstrip(':')}.") from error
-    except _network_errors(tfds) as error:
-        raise ConnectionError(
-            f"{name} could not be downloaded: {_reason(error)}"
-        ) from error
+    except (OSError, http.client.HTTPException, tfds.download.DownloadError) as error:
+        request = getattr(error, "request", None)
+        reason = _one_line(error)
+        if request is not None:
+            reason = f"no answer from {request.url}; is there a network?"
+        raise ConnectionError(f"{name} could not be downloaded: {reason}") from error
     except AssertionError as error:  # files to be fetched by hand, an old version
         raise ValueError(f"{name} cannot be prepared: {_one_line(error)}") from error
 
@@ -171,19 +157,6 @@ def _brief(tfds):
         yield
 
 
-def _network_errors(tfds):
-    import requests
-
-    return (
-        requests.exceptions.RequestException,
-        urllib.error.URLError,
-        ConnectionError,
-        TimeoutError,
-        http.client.HTTPException,
-        tfds.download.DownloadError,
-    )
-
-
 def _check_split(builder, name, split):
     splits = builder.info.splits
     try:
@@ -193,27 +166,6 @@ def _check_split(builder, name, split):
     if not examples:
         sizes = (f"{each} of {splits[each].num_examples} examples" for each in splits)
         raise ValueError(f"{name} has {', '.join(sizes)}. Received: split={split!r}")
-
-
-def _unknown(name):
-    return ValueError(
-        f"There is no corpus {name!r} in tensorflow-datasets; translations are "
-        f"{', '.join(KNOWN)}."
-    )
-
-
-def _without_part(name, parts):
-    return ValueError(
-        f"This corpus has the configurations {', '.join(parts)}; `reverse` swaps the "
-        f"languages. Received: {name!r}"
-    )
-
-
-def _reason(error):
-    request = getattr(error, "request", None)
-    if request is None:
-        return _one_line(error)
-    return f"no answer from {request.url}; is there a network?"
 
 
 def _one_line(error):

@@ -45,10 +45,6 @@ def _number(random, words):
     return random.choice([form.format(number), f"{random.randrange(1000) / 10}"])
 
 
-def _digits(random):
-    return str(int(_repeating(random, DIGITS, random.randint(1, 5))))
-
-
 def _date(random, words):
     year, month, day = (random.randint(*x) for x in ((1900, 2099), (1, 12), (1, 31)))
     return random.choice(
@@ -69,7 +65,9 @@ def _url(random, words):
     query = ""
     if random.random() < 0.4:
         name = random.choice([_word(random, words), "id", "q", "page"])
-        query = f"?{name}={random.choice([_part(random, words), _letter(random)])}"
+        query = (
+            f"?{name}={random.choice([_part(random, words), random.choice(LETTERS)])}"
+        )
     return "/".join([host, *pages]) + query
 
 
@@ -103,7 +101,9 @@ def _foreign(random, words):
 
 
 def _part(random, words):
-    return random.choice([_word(random, words), _digits(random)])
+    word = _word(random, words)
+    number = int(_repeating(random, DIGITS, random.randint(1, 5)))
+    return random.choice([word, str(number)])
 
 
 def _word(random, words):
@@ -127,10 +127,6 @@ def _repeating(random, characters, length):
         again = random.random() < 0.25
         made += made[-1] if again else random.choice(characters)
     return made
-
-
-def _letter(random):
-    return random.choice(LETTERS)
 
 
 # How often each is made, of 22.

@@ -1,28 +1,42 @@
-"""A corpus of any size as ids in files."""
+"""A corpus of any size as ids in a file."""
 
 import contextlib
+import hashlib
+import itertools
+import json
 import os
+import re
 import warnings
 from bisect import bisect_left
-from itertools import accumulate
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
+import numpy as np
+
+from keras_vanilla._atomic_write import remove_unfinished
 from keras_vanilla._checks import check_integer
 from keras_vanilla._folder_lock import folder_lock
-from keras_vanilla.data import cache_manifest as manifests
-from keras_vanilla.data.cache_making import make_cache
-from keras_vanilla.data.id_file import ShardFile
-from keras_vanilla.data.id_store import IdStore
-from keras_vanilla.data.shards import (
+from keras_vanilla._progress import Progress
+from keras_vanilla.data.cache_file import read_cache_file, write_cache_file
+from keras_vanilla.data.id_store import IdStore, flat_ids
+from keras_vanilla.data.lines import (
     Paths,
     check_line_counts,
+    count_lines,
+    lines_of,
     names_of,
     paired_paths,
     refuse_copies,
+    refuse_pipe,
 )
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
+
+NAME = "token_cache.ids"
+LINES_AT_ONCE = 4_096
+STAMP = "path", "size", "mtime_ns"
 
 
 class TokenCache:
@@ -32,9 +46,9 @@ class TokenCache:
     made with, and gives exactly the batches of a `ParallelCorpus` of the same lines.
     Each epoch's order is drawn over all pairs, since every pair is found by its number.
 
-    The folder holds `token_cache.json`, a manifest with sizes and SHA-256 checksums,
-    and one plain file per 500,000 lines of text, which is memory-mapped; `id_file` has
-    its format. Line numbers count from 1 over all text files.
+    The folder holds one file, `token_cache.ids`, which is memory-mapped; `cache_file`
+    has its format. It is read once when it is opened, to compare its checksum. Line
+    numbers count from 1 over all text files.
 
     Args:
         folder: path of a cache that `TokenCache.make` made.
@@ -51,29 +65,18 @@ class TokenCache:
 
     def __init__(self, folder: str | os.PathLike):
         self.folder = Path(folder)
-        manifest = manifests.read_manifest(self.folder)
-        if manifest is None:
+        try:
+            description, self._store = read_cache_file(self.folder / NAME)
+        except FileNotFoundError:
             raise FileNotFoundError(
                 f"{folder} has no complete token cache: make one with TokenCache.make."
-            )
-        if damage := manifests.first_damage(
-            self.folder, manifest["shards"], checksum=False
-        ):
-            raise ValueError(f"{damage}; TokenCache.make makes it again.")
-        self._manifest, self.max_tokens = manifest, manifest["max_tokens"]
-        paths = [file["path"] for file in manifest["files"]]
-        self._paths = list(zip(paths[::2], paths[1::2], strict=True))
-        self._lines = [file["lines"] for file in manifest["files"][::2]]
-        self.origin = names_of(self._paths)
-        self.digest = _digest_of_manifest(manifest)
-        self._files = [
-            ShardFile(self.folder / shard["file"], shard["arrays"])
-            for shard in manifest["shards"]
-        ]
-        shard_lines = [shard["lines"] for shard in manifest["shards"]]
-        self._lines_before = list(accumulate(shard_lines, initial=0))[:-1]
-        self._checked = False
-        self.report = self._read_report()
+            ) from None
+        self.max_tokens, self._tokenizer = (
+            self._store.max_tokens,
+            description["tokenizer"],
+        )
+        self._files = description["files"]
+        self.report = {k: lines for k, lines in description["report"].items() if lines}
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> "TokenCache":
@@ -93,11 +96,11 @@ class TokenCache:
         """Tokenises text files into a folder, unless that has been done.
 
         A cache is used again if text, tokenizer and `max_tokens` are the same: a text
-        file with the same size and time of change is taken to be the same, any other
-        is read and compared. Otherwise it is made again, except for the shards of text
-        that has not changed. A making that was killed continues after its last whole
-        shard. A damaged shard is made again. Files that are not the cache's own are
-        never deleted, and files that a training reads are never changed.
+        file with the same path, size and time of change is taken to be the same, any
+        other is read and compared. Otherwise, or if it is damaged, it is made again. A
+        making that was killed leaves the cache that was there before, or none. Files
+        that are not the cache's own are never deleted, and a file that a training reads
+        is never changed.
 
         If several processes train together, make the cache in one of them first.
 
@@ -122,65 +125,54 @@ class TokenCache:
             ValueError: if a number is out of its range, there is no file, a path is a
                 pipe, there are not as many files of both, source and target are the
                 same text, the line counts of two files differ, a line is not UTF-8, a
-                compressed file is damaged, a file changes while it is read, the folder
-                has a cache of another version, or no pair is left.
+                compressed file is damaged, a file changes while it is read, or no pair
+                is left.
             ImportError: if a path ends in ".zst" and Python cannot read that.
         """
         check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
-        wanted = (paths, tokenizer, max_tokens)
-        cache, (files, reason) = None, _up_to_date(folder, *wanted)
-        if reason is None:
-            digest = _digest(tokenizer.digest, max_tokens, files)
-            _note_new_times(folder, digest, files)
-            cache = cls(folder)
-        if cache is None or cache.digest != digest:  # of what another made meanwhile
+        wanted = (folder, paths, tokenizer, max_tokens)
+        cache, files, reason = _compared(*wanted)
+        if reason:
             with folder_lock(folder):
                 # another process may have made it meanwhile
-                files, reason = _up_to_date(folder, *wanted, known=files)
+                cache, files, reason = _compared(*wanted, known=files)
                 if reason:
-                    before = manifests.read_manifest(folder)
-                    if before and progress:
+                    if progress and (folder / NAME).exists():
                         print(f"{folder} is made again: {reason}.", file=progress)
-                    make_cache(
-                        folder, paths, files, tokenizer, max_tokens, before, progress
-                    )
-                cache = cls(folder)
-        cache._checked = True
+                    _make(*wanted, files, progress)
+                    cache = cls(folder)
+        cache._files = files  # the same text may be at other paths now
         cache._warn()
         return cache
 
-    def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
-        """The ids of every pair, for `batches`; they stay in the files.
+    @property
+    def origin(self) -> str:
+        """What to call this text in an error."""
+        return names_of(self._paths)
 
-        The first call reads all files once to compare their checksums.
+    @property
+    def digest(self) -> str:
+        """SHA-256 of text, tokenizer and `max_tokens`."""
+        checksums = [file["sha256"] for file in self._files]
+        values = json.dumps([self._tokenizer, self.max_tokens, checksums])
+        return hashlib.sha256(values.encode()).hexdigest()
+
+    def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
+        """The ids of every pair, for `batches`; they stay in the file.
 
         Args:
             tokenizer: TokenizerProtocol that the cache was made with.
         Raises:
-            ValueError: if the tokenizer is another one, or a file is damaged.
+            ValueError: if the tokenizer is another one.
         """
-        if tokenizer.digest != self._manifest["tokenizer"]:
+        if tokenizer.digest != self._tokenizer:
             raise ValueError(
                 f"{self.folder} was made with another tokenizer than the one received: "
                 "make it again with this one."
             )
-        shards = self._manifest["shards"]
-        if not self._checked:
-            if damage := manifests.first_damage(self.folder, shards):
-                raise ValueError(f"{damage}; TokenCache.make makes it again.")
-            self._checked = True
-        return IdStore(
-            [
-                file.shard(lines_before)
-                for file, lines_before in zip(
-                    self._files, self._lines_before, strict=True
-                )
-            ],
-            longest=max(shard["longest"] for shard in shards),
-            max_tokens=self.max_tokens,
-        )
+        return self._store
 
     def place(self, line: int) -> str:
         """The two text files that have a line, and its number there.
@@ -190,71 +182,138 @@ class TokenCache:
         Raises:
             ValueError: if there is no such line.
         """
-        ends = list(accumulate(self._lines))
+        ends = list(itertools.accumulate(file["lines"] for file in self._files[::2]))
         line = check_integer("line", line, 1, ends[-1])
-        file = bisect_left(ends, line)
-        within = line - (ends[file] - self._lines[file])
-        return f"{' and '.join(self._paths[file])}, line {within}"
+        pair = bisect_left(ends, line)
+        within = line - (ends[pair] - self._files[2 * pair]["lines"])
+        return f"{' and '.join(self._paths[pair])}, line {within}"
 
     def __len__(self) -> int:
-        return sum(shard["pairs"] for shard in self._manifest["shards"])
+        return len(self._store)
 
-    def _read_report(self):
-        report = {}
-        for file, before in zip(self._files, self._lines_before, strict=True):
-            for reason, lines in file.left_out().items():
-                report.setdefault(reason, []).extend(before + line for line in lines)
-        return {reason: lines for reason, lines in report.items() if lines}
+    @property
+    def _paths(self):
+        paths = [file["path"] for file in self._files]
+        return list(zip(paths[::2], paths[1::2], strict=True))
 
     def _warn(self):
+        total = sum(file["lines"] for file in self._files[::2])
         for reason, lines in self.report.items():
             first = "; ".join(self.place(line) for line in lines[:3])
             warnings.warn(
-                f"{len(lines)} of {sum(self._lines)} pairs are left out, {reason}: "
+                f"{len(lines)} of {total} pairs are left out, {reason}: "
                 f"{first}{'; ...' if len(lines) > 3 else ''}.",
                 stacklevel=3,
             )
 
 
-def _digest(tokenizer_digest, max_tokens, files):
-    digests = [file["sha256"] for file in files]
-    return manifests.digest_of(tokenizer_digest, max_tokens, digests)
+def _compared(folder, paths, tokenizer, max_tokens, known=()):
+    """The cache of a folder, the text files, and why it must be made, if it must."""
+    cache = reason = None
+    try:
+        cache = TokenCache(folder)
+    except FileNotFoundError:
+        reason = "there is none"
+    except ValueError:
+        reason = "it is damaged or of another version"
+    files = _text_files(
+        [path for pair in paths for path in pair],
+        [*known, *(cache._files if cache else [])],
+    )
+    for pair, source, target in zip(paths, files[::2], files[1::2], strict=True):
+        check_line_counts(*pair, source["lines"], target["lines"])
+        same = bool(source["lines"]) and source["sha256"] == target["sha256"]
+        refuse_copies(*pair, same)
+    if cache:
+        checksums = [
+            [file["sha256"] for file in each] for each in (cache._files, files)
+        ]
+        if cache.max_tokens != max_tokens:
+            reason = "`max_tokens` has changed"
+        elif cache._tokenizer != tokenizer.digest:
+            reason = "the tokenizer has changed"
+        elif checksums[0] != checksums[1]:
+            reason = "the text has changed"
+    return cache, files, reason
 
 
-def _digest_of_manifest(manifest):
-    return _digest(manifest["tokenizer"], manifest["max_tokens"], manifest["files"])
+def _make(folder, paths, tokenizer, max_tokens, files, stream):
+    """Writes the file of a cache; needs the folder's lock."""
+    remove_unfinished(folder, re.compile(re.escape(NAME)))
+    total = sum(file["lines"] for file in files[::2])
+    description = {
+        "tokenizer": tokenizer.digest,
+        "max_tokens": max_tokens,
+        "files": files,
+        "report": {"empty": [], "too long": []},
+    }
+    show = Progress("Tokenising", total, "lines", stream) if stream else None
+
+    def chunks(progress):
+        kept = 0
+        for lines in _numbered_lines(paths):
+            chunk = _encoded(lines, tokenizer, max_tokens, description["report"])
+            kept += len(chunk[-1])
+            yield chunk
+            if progress:
+                progress.update(len(lines))
+        now = _text_files([file["path"] for file in files], files)
+        for path in (a["path"] for a, b in zip(files, now, strict=True) if a != b):
+            raise ValueError(f"{path} has changed while it was read.")
+        if not kept:
+            raise ValueError(
+                f"{names_of(paths)}: none of {total} pairs has text on both sides and "
+                f"at most {max_tokens} tokens."
+            )
+
+    with show or contextlib.nullcontext() as progress:
+        write_cache_file(folder / NAME, description, chunks(progress))
 
 
-def _note_new_times(folder, digest, files):
-    """Spares later makings from reading text again of which only the time is new."""
-    if manifests.read_manifest(folder)["files"] != files:
-        with contextlib.suppress(OSError), folder_lock(folder):
-            manifest = manifests.read_manifest(folder)  # another may have made it anew
-            if _digest_of_manifest(manifest) == digest:
-                manifests.write_manifest(folder, manifest | {"files": files})
+def _numbered_lines(paths) -> Iterator[list[tuple[int, str, str]]]:
+    """Line number, source and target of all pairs, some at a time."""
+    # Files that have become shorter since they were counted are refused in the end.
+    pairs = (pair for both in paths for pair in zip(*map(lines_of, both), strict=False))
+    numbered = ((n, s.decode(), t.decode()) for n, (s, t) in enumerate(pairs, start=1))
+    while chunk := list(itertools.islice(numbered, LINES_AT_ONCE)):
+        yield chunk
 
 
-def _up_to_date(folder, paths, tokenizer, max_tokens, known=()):
-    """The text files, and why the cache is not up to date; None if it is."""
-    before = manifests.read_manifest(folder)
-    known = [*known, *(before["files"] if before else [])]
-    files = manifests.text_files([path for pair in paths for path in pair], known)
-    for (source, target), one, other in zip(
-        paths, files[::2], files[1::2], strict=True
-    ):
-        check_line_counts(source, target, one["lines"], other["lines"])
-        are_one = bool(one["lines"]) and one["sha256"] == other["sha256"]
-        refuse_copies(source, target, are_one)
-    if before is None:
-        return files, "there is none"
-    if before["max_tokens"] != max_tokens:
-        return files, "`max_tokens` has changed"
-    if before["tokenizer"] != tokenizer.digest:
-        return files, "the tokenizer has changed"
-    if len(before["files"]) != len(files):
-        count = len(before["files"])
-        return files, f"it was made of {count} files, not of {len(files)}"
-    for old, new in zip(before["files"], files, strict=True):
-        if old["sha256"] != new["sha256"]:
-            return files, f"{new['path']} has changed"
-    return files, manifests.first_damage(folder, before["shards"])
+def _encoded(lines, tokenizer, max_tokens, report):
+    """Ids, the length of each sequence, and line numbers of the pairs that are kept."""
+    numbers, sources, targets = zip(*lines, strict=True)
+    full = [bool(s.strip() and t.strip()) for _, s, t in lines]
+    numbers, *sides = _kept(full, report["empty"], numbers, sources, targets)
+    ids = tokenizer.encode(sides[0]), tokenizer.encode_target(sides[1])
+    short = [max(len(s), len(t)) <= max_tokens for s, t in zip(*ids, strict=True)]
+    numbers, *ids = _kept(short, report["too long"], numbers, *ids)
+    return *flat_ids(*ids, tokenizer), np.array(numbers, dtype=np.int64)
+
+
+def _kept(keep, left_out, numbers, *sides):
+    """Line numbers and sides of pairs to keep; adds other numbers to `left_out`."""
+    left_out += itertools.compress(numbers, [not each for each in keep])
+    return [list(itertools.compress(column, keep)) for column in (numbers, *sides)]
+
+
+def _text_files(paths, known):
+    """Path, size, time of change, SHA-256 and number of lines of each text file.
+
+    A file that has the path, size and time of one of the `known` files is taken to be
+    unchanged and is not read.
+    """
+    known = {tuple(file[key] for key in STAMP): file for file in known}
+
+    def described(path):
+        refuse_pipe(path)
+        status = os.stat(path)
+        stamp = os.path.abspath(path), status.st_size, status.st_mtime_ns
+        if stamp in known:
+            return known[stamp]
+        with open(path, "rb") as text:
+            digest = hashlib.file_digest(text, "sha256").hexdigest()
+        file = dict(zip(STAMP, stamp, strict=True))
+        return file | {"sha256": digest, "lines": count_lines(path)}
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(described, paths))

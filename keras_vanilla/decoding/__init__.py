@@ -7,13 +7,16 @@ from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.greedy import greedy_search
 from keras_vanilla.decoding.sampling import sample
 from keras_vanilla.decoding.search import run_search
+from keras_vanilla.decoding.searched_model import Cache, SearchedModel
 from keras_vanilla.decoding.trace import SearchTrace, trace_search
 
 __all__ = [
     "AttendedSource",
+    "Cache",
     "CompiledSearch",
     "DecodingConfig",
     "SearchTrace",
+    "SearchedModel",
     "beam_search",
     "greedy_search",
     "run_search",

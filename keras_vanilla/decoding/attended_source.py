@@ -1,10 +1,9 @@
 """Which source token each target token attends to most."""
 
-from typing import Any
-
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import Cache, ModelAround, SearchedModel
 
 ATTENDED, COUNTED = "attended", "counted"
 DEEP = 6  # decoder layers from which the last but one aligns best
@@ -25,7 +24,7 @@ def alignment_layer(num_layers: int) -> int:
     return num_layers - (2 if num_layers >= DEEP else 1)
 
 
-class AttendedSource:
+class AttendedSource(ModelAround):
     """A model whose searches note the source token that each token attends to most.
 
     The weights are those of one decoder layer's cross-attention, averaged over its
@@ -49,7 +48,7 @@ class AttendedSource:
 
     noted = (ATTENDED,)
 
-    def __init__(self, model: Any, layer: int | None = None, first: int = 0):
+    def __init__(self, model: SearchedModel, layer: int | None = None, first: int = 0):
         layers = model.num_decoder_layers
         layer = alignment_layer(layers) if layer is None else layer
         if not 0 <= layer < layers:
@@ -57,10 +56,8 @@ class AttendedSource:
                 f"`layer` must be one of the {layers} decoder layers, from 0. "
                 f"Received: {layer}"
             )
-        self._model, self.layer, self._first = model, layer, first
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
+        super().__init__(model)
+        self.layer, self._first = layer, first
 
     def start_cache(
         self,
@@ -68,24 +65,27 @@ class AttendedSource:
         memory_mask: Tensor,
         max_length: Tensor | int,
         beam_size: int | None = None,
-    ) -> dict:
+    ) -> Cache:
         """The model's, with what is noted, and which source tokens count."""
         beams = () if beam_size is None else (beam_size,)
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         shape = (ops.shape(memory)[0], *beams)
         attended = ops.zeros(shape, dtype="int32")
-        return {**cache, ATTENDED: attended, COUNTED: self._counted(memory_mask)}
+        own = {ATTENDED: attended, COUNTED: self._counted(memory_mask)}
+        return cache._replace(extra=cache.extra | own)
 
-    def decode_step(self, ids: Tensor, index: Tensor, cache: dict) -> tuple:
+    def decode_step(
+        self, ids: Tensor, index: Tensor, cache: Cache
+    ) -> tuple[Tensor, Cache]:
         """The model's, with what is noted of it in the cache."""
         weights = {}
         logits, cache = self._model.decode_step(ids, index, cache, weights)
         weights = weights[f"decoder/{self.layer}/cross"]  # (B, N, 1 or K, S)
         weights = ops.mean(weights, axis=1)
         # `ops.argmax` has operators on TensorFlow that no phone has.
-        attended = ops.top_k(weights * cache[COUNTED], k=1)[1]
+        attended = ops.top_k(weights * cache.extra[COUNTED], k=1)[1]
         attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))
-        return logits, {**cache, ATTENDED: attended}
+        return logits, cache._replace(extra=cache.extra | {ATTENDED: attended})
 
     def _counted(self, memory_mask):
         """(B, 1, S): 1 for the source tokens that count."""

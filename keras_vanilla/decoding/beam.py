@@ -11,7 +11,7 @@ from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import check_source_shape, run_loop
-from keras_vanilla.decoding.repetition import repeats
+from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
@@ -20,17 +20,12 @@ FIRST = 1.0  # ranks before every log-probability
 
 
 def beam_search(
-    model: Any,
+    model: SearchedModel,
     source_ids: Tensor,
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
-    length_normalization: str = "gnmt",
-    max_length: int | None = None,
-    n_best: int | None = None,
+    config: DecodingConfig | None = None,
     target_prefix: Tensor | None = None,
-    no_repeat_ngram_size: int | None = None,
     return_notes: bool = False,
-    no_loops: bool = False,
+    **settings: Any,
 ) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
 
@@ -45,50 +40,36 @@ def beam_search(
     length the beams are returned as they are, without an end.
 
     Args:
-        model: as `greedy_search` takes it. If it has `shares_beams` and that is True,
-            as in most Transformers, one cache holds all beams of a row.
+        model: SearchedModel. If its `shares_beams` is True, as in most Transformers,
+            one cache holds all beams of a row.
         source_ids: int tensor (B, S).
-        beam_size: int. Hypotheses kept per row (K).
-        length_penalty: float, at least 0. The exponent a; with 0 the score is log P.
-        length_normalization: "gnmt" or "power".
-        max_length: int or None, as in `greedy_search`.
-        n_best: int or None. Hypotheses returned per row; None means all K. With fewer
-            the search can end sooner.
+        config: DecodingConfig, or None for one with 4 beams. Its `length_penalty` is
+            the exponent a; with 0 the score is log P. Without `n_best` all K hypotheses
+            are returned; with fewer the search can end sooner.
         target_prefix: int tensor (B, P) or None, as in `greedy_search`.
-        no_repeat_ngram_size: int or None, as in `greedy_search`.
         return_notes: bool. Return notes of each token, as in `greedy_search`.
-        no_loops: bool. No hypothesis says anything four times in a row, unless its
-            source does: one that would leaves its beam to another.
+        settings: fields of `config`, such as `beam_size`.
     Returns:
         Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
         row has fewer hypotheses, the last have the score -inf and only pads. With
         `return_notes` also a dict of tensors (B, n_best, L).
     Raises:
-        ValueError: as `DecodingConfig` and `greedy_search`.
+        TypeError, ValueError: as `DecodingConfig` and `greedy_search`.
     Source: Wu et al. 2016, section 7 for "gnmt"; Vaswani et al. 2017, section 6.1.
     """
-    config = DecodingConfig(
-        beam_size=beam_size,
-        length_penalty=length_penalty,
-        max_length=max_length,
-        n_best=beam_size if n_best is None else n_best,
-        length_normalization=length_normalization,
-        no_repeat_ngram_size=no_repeat_ngram_size,
-        no_loops=no_loops,
-    )
-    may_loop = repeats(source_ids, model.pad_id) if config.no_loops else None
-    constraints = Constraints(
-        model, target_prefix, config.no_repeat_ngram_size, may_loop
-    )
+    config = DecodingConfig(beam_size=4) if config is None else config
+    config = DecodingConfig.of(config, **settings)
+    n_best = config.n_best or config.beam_size
+    constraints = Constraints(model, source_ids, config, target_prefix)
     check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
-    length, limits = constraints.row_limits(memory_mask, config.max_length)
+    length, limits = constraints.row_limits(memory_mask)
 
     def score(log_probs, lengths):
         return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
 
     def unfinished(state):
-        worst = ops.top_k(_scores(state, score), k=config.n_best)[0][:, -1]  # (B,)
+        worst = ops.top_k(_scores(state, score), k=n_best)[0][:, -1]  # (B,)
         live = ops.where(state["finished"], NOTHING, state["log_probs"])
         bound = score(ops.max(live, axis=1), limits)
         return ops.logical_and(
@@ -108,7 +89,7 @@ def beam_search(
         },
     )
     scores = _scores(state, score)
-    ids, scores, notes = _best(state, scores, config.n_best, model.pad_id)
+    ids, scores, notes = _best(state, scores, n_best, model.pad_id)
     return (ids, scores, notes) if return_notes else (ids, scores)
 
 
@@ -187,8 +168,8 @@ def _notes(model, state, cache, parents, log_probs):
         return {}
     notes = {name: of_parents(x, parents) for name, x in state["notes"].items()}
     new = {
-        name: of_parents(ops.reshape(cache[name], ops.shape(parents)), parents)
-        for name in noted(model)
+        name: of_parents(ops.reshape(value, ops.shape(parents)), parents)
+        for name, value in noted(model, cache).items()
     }
     exists = ops.greater(log_probs, NOTHING)
     before = of_parents(state["log_probs"], parents)

@@ -2,26 +2,27 @@
 
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import SearchedModel
 
 
-def beam_past(model: Any, beam_size: int) -> "SharedPast | CopiedPast":
+def beam_past(model: SearchedModel, beam_size: int) -> "SharedPast | CopiedPast":
     """The past of K beams, as the model can keep it.
 
     Args:
-        model: as `beam_search` takes it.
+        model: SearchedModel.
         beam_size: int (K).
     """
-    shares = getattr(model, "shares_beams", False)
-    return (SharedPast if shares else CopiedPast)(model, beam_size)
+    return (SharedPast if model.shares_beams else CopiedPast)(model, beam_size)
 
 
 class _Past:
     """The past of K beams of a model."""
 
-    def __init__(self, model: Any, beam_size: int):
+    def __init__(self, model: SearchedModel, beam_size: int):
         self._model, self._beam_size = model, beam_size
 
 
@@ -29,68 +30,57 @@ class SharedPast(_Past):
     """One past for all beams of a row: nothing of it is copied when beams branch.
 
     The keys and values of all beams are kept in the order in which they were computed.
-    "ancestors" (B, K, L K) of the cache says which of them belong to each beam.
+    The `ancestors` of the cache say which of them belong to each beam.
 
     Args:
-        model: `Transformer` whose `shares_beams` is True.
+        model: SearchedModel whose `shares_beams` is True.
         beam_size: int (K).
     """
 
-    def start(
-        self, memory: Tensor, memory_mask: Tensor, length: Tensor | int
-    ) -> dict[str, Tensor]:
+    def start(self, memory: Tensor, memory_mask: Tensor, length: Tensor | int) -> Any:
         """The cache before the first step."""
         return self._model.start_cache(memory, memory_mask, length, self._beam_size)
 
-    def step(
-        self, ids: Tensor, index: Tensor, cache: dict
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def step(self, ids: Tensor, index: Tensor, cache: Any) -> tuple[Tensor, Any]:
         """Logits (B, K, V) after the tokens (B, K), and the cache with these."""
         return self._model.decode_step(ids, index, cache)
 
-    def of_parents(
-        self, cache: dict, before: dict, parents: Tensor
-    ) -> dict[str, Tensor]:
+    def of_parents(self, cache: Any, before: Any, parents: Tensor) -> Any:
         """The cache with the past of each beam's parent (B, K)."""
-        return {**cache, "ancestors": of_parents(cache["ancestors"], parents)}
+        return cache._replace(ancestors=of_parents(cache.ancestors, parents))
 
 
 class CopiedPast(_Past):
     """A past for each beam, as if each were a row; for every model.
 
     Args:
-        model: as `beam_search` takes it.
+        model: SearchedModel.
         beam_size: int (K).
     """
 
-    def start(
-        self, memory: Tensor, memory_mask: Tensor, length: Tensor | int
-    ) -> dict[str, Tensor]:
+    def start(self, memory: Tensor, memory_mask: Tensor, length: Tensor | int) -> Any:
         """The cache before the first step; it has the K of a row in order."""
         rows = (ops.repeat(x, self._beam_size, axis=0) for x in (memory, memory_mask))
         return self._model.start_cache(*rows, length)
 
-    def step(
-        self, ids: Tensor, index: Tensor, cache: dict
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def step(self, ids: Tensor, index: Tensor, cache: Any) -> tuple[Tensor, Any]:
         """Logits (B, K, V) after the tokens (B, K), and the cache with these."""
         batch, beam_size = ops.shape(ids)
         logits, cache = self._model.decode_step(ops.reshape(ids, (-1,)), index, cache)
         return ops.reshape(logits, (batch, beam_size, ops.shape(logits)[1])), cache
 
-    def of_parents(
-        self, cache: dict, before: dict, parents: Tensor
-    ) -> dict[str, Tensor]:
+    def of_parents(self, cache: Any, before: Any, parents: Tensor) -> Any:
         """The cache with the past of each beam's parent (B, K).
 
         Tensors that a step does not change, such as the memory's keys, are equal in all
         beams of a row and stay as they are.
         """
         rows = ops.reshape(_rows(parents, self._beam_size), (-1,))  # (B K,)
-        return {
-            name: value if value is before[name] else ops.take(value, rows, axis=0)
-            for name, value in cache.items()
-        }
+        return keras.tree.map_structure(
+            lambda value, old: value if value is old else ops.take(value, rows, axis=0),
+            cache,
+            before,
+        )
 
 
 def of_parents(values: Tensor, parents: Tensor) -> Tensor:

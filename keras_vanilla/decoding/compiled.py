@@ -11,9 +11,11 @@ import numpy as np
 from keras_vanilla._checks import check_ids
 from keras_vanilla._traced_once import jitted_by_jax, trace_for_all_shapes
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import check_prefix_shape, checked_prefix
 from keras_vanilla.decoding.loop import check_source_shape
 from keras_vanilla.decoding.sampling import checked_seed
+from keras_vanilla.decoding.searched_model import ModelAround, SearchedModel
 
 MOST_KEPT = 16  # compiled searches per model
 
@@ -28,11 +30,10 @@ class CompiledSearch:
     once, and threads take turns in searches that draw numbers.
 
     Args:
-        model: a Keras model with what `greedy_search` needs. If it has a
-            `source_vocabulary_size`, other source ids are refused.
+        model: SearchedModel.
     """
 
-    def __init__(self, model: keras.Model):
+    def __init__(self, model: SearchedModel):
         self._model = model
         self._searches = {}
         self._lock = threading.Lock()  # of the dict
@@ -41,35 +42,39 @@ class CompiledSearch:
         self,
         search: Callable,
         source_ids: Tensor,
+        config: DecodingConfig | None = None,
         target_prefix: Tensor | None = None,
-        **settings,
+        **settings: Any,
     ) -> Any:
-        """The result of `search(model, source_ids, **settings)`, as NumPy arrays.
+        """The result of `search(model, source_ids, config, ...)`, as NumPy arrays.
 
         Args:
             search: function such as `greedy_search`.
             source_ids: int32 array (B, S).
-            target_prefix: int32 array (B, P) or None, an argument of the search.
-            settings: the search's other arguments; they must be hashable.
+            config: DecodingConfig or None.
+            target_prefix: int32 array (B, P) or None.
+            settings: fields of `config`, and the search's other arguments, which must
+                be hashable.
         Raises:
+            TypeError: as the search.
             ValueError: if the search takes a `seed` and it is not valid, see `sample`;
                 if there is no source, or a source id is outside the vocabulary, or
                 `target_prefix` is not valid, see `Constraints`.
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
-        rounding = getattr(self._model, "fake_quantization", None)
+        rounding = self._model.fake_quantization
         source_ids = keras.ops.convert_to_numpy(source_ids)
         check_source_shape(source_ids)  # no graph of all shapes can
         inputs = {"source_ids": source_ids}
         if target_prefix is not None:
             prefix = checked_prefix(self._model, target_prefix)
-            config = settings.get("config")
-            longest = config.max_length if config else settings.get("max_length")
+            longest = settings.get("max_length", config and config.max_length)
             # no graph of all shapes can check it
             check_prefix_shape(self._model, prefix.shape, len(source_ids), longest)
             inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
         kinds = [(name, ids.dtype, ids.ndim) for name, ids in inputs.items()]
+        settings["config"] = config
         key = (search, rounding, *kinds, *sorted(settings.items()))
         with self._lock:
             if key not in self._searches:
@@ -79,8 +84,8 @@ class CompiledSearch:
                     self._model, search, settings, seeded
                 )
             compiled = self._searches[key]
-        if hasattr(self._model, "source_vocabulary_size"):  # no graph can check it
-            size = self._model.source_vocabulary_size
+        size = self._model.source_vocabulary_size
+        if size is not None:  # no graph can check it
             check_ids("source id", source_ids, size)
         return compiled.search(inputs, seed)
 
@@ -97,7 +102,7 @@ class _SearchModel(keras.Model):
             settings = {**settings, "seed": self.seed_generator}
         if keras.backend.backend() == "tensorflow":
             self.compile(jit_compile=False)  # XLA would compile each shape again
-            if getattr(model, "shares_beams", False):
+            if model.shares_beams:
                 model = _GrowingPast(model)
         if keras.backend.backend() == "jax":
             self._stateless = jitted_by_jax(self)
@@ -130,14 +135,8 @@ class _SearchModel(keras.Model):
         return self._run(inputs)
 
 
-class _GrowingPast:
-    """A model whose caches have no empty positions, see `Decoder.start_cache`."""
-
-    def __init__(self, model):
-        self._model = model
-
-    def __getattr__(self, name):
-        return getattr(self._model, name)
+class _GrowingPast(ModelAround):
+    """A model whose caches are `GrowingCache`s."""
 
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):
         return self._model.start_cache(memory, memory_mask, None, beam_size)

@@ -1,9 +1,15 @@
 """How to search: the settings of a search as one value, checked when it is made."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from keras_vanilla._checks import check_choice, check_integer, check_number
+from keras_vanilla._checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    refuse_unknown,
+)
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length
 
@@ -15,19 +21,25 @@ MOST_BEAMS = 1000  # each has a cache and V candidates at every step
 class DecodingConfig:
     """How to search, and how to score hypotheses of different lengths.
 
+    Whatever searches takes a config or its fields as keywords:
+    `greedy_search(model, source_ids, max_length=20)` and
+    `translator.translate(texts, beam_size=4)`, see `of`.
+
     Args:
         beam_size: int, at most 1000. Hypotheses kept per row (K); 1 is greedy search.
         length_penalty: float, at least 0. The exponent of the length normalization.
         max_length: int or None. Longest output in tokens, the end included. None means
-            50 more than the source has.
+            50 more than the row's own source has, whatever its padding, or as many as
+            its prefix if that is longer; never more than the model's `max_length`.
         n_best: int or None. Hypotheses returned per row, with scores. None means the
             best one alone.
         length_normalization: "gnmt" or "power", see `apply_length_penalty`.
         no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
-            a hypothesis. A target prefix is not a setting: it differs from row to row,
-            and is an argument of the searches.
-        no_loops: bool. No phrase is repeated more than three times in a row, unless
-            the source repeats it.
+            a hypothesis, except where its prefix repeats one.
+        no_loops: bool. No hypothesis repeats up to 16 tokens more than three times in
+            a row, unless its source does; outputs without loops stay what they are. A
+            Translator also cuts what is left in the text, see
+            `keras_vanilla.translation.loops`.
     Raises:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
             not an integer of at least 1, `beam_size` is above 1000, `max_length` is
@@ -45,6 +57,27 @@ class DecodingConfig:
     length_normalization: str = "gnmt"
     no_repeat_ngram_size: int | None = None
     no_loops: bool = False
+
+    @classmethod
+    def of(
+        cls, config: "DecodingConfig | None" = None, **settings: Any
+    ) -> "DecodingConfig":
+        """A config with some fields replaced.
+
+        Args:
+            config: DecodingConfig, or None for the default one.
+            settings: fields of the config.
+        Raises:
+            TypeError: if `config` is of another type, or a setting is no field.
+            ValueError: as the constructor.
+        """
+        if not isinstance(config, cls | None):
+            raise TypeError(
+                "`config` must be a DecodingConfig; its fields are given by name, such "
+                f"as beam_size=4. Received: {config!r:.60}"
+            )
+        refuse_unknown("A search", settings, SEARCH_OPTIONS)
+        return dataclasses.replace(config or cls(), **settings)
 
     def __post_init__(self):
         def keep(name, value):  # NumPy's numbers become Python's
@@ -91,6 +124,20 @@ class DecodingConfig:
             lengths = (5 + lengths) / 6
         return log_probs / lengths**self.length_penalty
 
+    def refuse_beams(self, search: str) -> None:
+        """Refuses the settings of several hypotheses, for a search that keeps one.
+
+        Args:
+            search: str. Its name, for the error.
+        Raises:
+            ValueError: if `beam_size` is above 1, or `n_best` is given.
+        """
+        if not self.is_greedy:
+            raise ValueError(
+                f"`{search}` keeps one hypothesis per row, `beam_search` several. "
+                f"Received: beam_size={self.beam_size} and n_best={self.n_best}"
+            )
+
     def check_model(self, model: Any) -> None:
         """Refuses a `max_length` above the model's.
 
@@ -98,3 +145,6 @@ class DecodingConfig:
             ValueError: if it is.
         """
         output_length(model, 1, self.max_length)
+
+
+SEARCH_OPTIONS = tuple(field.name for field in dataclasses.fields(DecodingConfig))

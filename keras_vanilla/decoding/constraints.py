@@ -9,8 +9,9 @@ from keras import ops
 from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
-from keras_vanilla.decoding.repetition import looping_tokens
+from keras_vanilla.decoding.repetition import looping_tokens, repeats
 
 FORBIDDEN = float("-inf")  # the score of a token that may not follow
 
@@ -24,13 +25,11 @@ class Constraints:
     Args:
         model: has `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix also
             `target_vocabulary_size`.
+        source_ids: int tensor (B, S). What a source repeats may be repeated, with
+            `no_loops`, see `repetition.looping_tokens`.
+        config: DecodingConfig.
         target_prefix: int array (B, P) or None. What each row's hypotheses begin with,
             without start and end; shorter rows have pads after their tokens.
-        no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
-            a hypothesis; only the prefix may repeat one. `end_id` always may follow.
-        may_loop: bool tensor (B,) or None, which means all may. Where it is False,
-            nothing is said four times in a row, see `repetition.looping_tokens`, but by
-            the prefix.
     Call arguments:
         scores: float tensor (B, V) or (B, K, V). Of the next token.
         ids: int32 tensor (B, L) or (B, K, L). The tokens so far, then anything.
@@ -38,8 +37,8 @@ class Constraints:
     Returns:
         The scores, -inf where a token may not follow.
     Raises:
-        ValueError: if `no_repeat_ngram_size` is not an integer from 1 to the model's
-            `max_length`, or `target_prefix` is not an integer array (B, P); if its ids
+        ValueError: if `no_repeat_ngram_size` is above the model's `max_length`, or
+            `target_prefix` is not an integer array (B, P); if its ids
             can be read and one is outside the vocabulary, a start or an end, or follows
             a pad.
     """
@@ -47,16 +46,18 @@ class Constraints:
     def __init__(
         self,
         model: Any,
+        source_ids: Tensor,
+        config: DecodingConfig,
         target_prefix: Tensor | None = None,
-        no_repeat_ngram_size: int | None = None,
-        may_loop: Tensor | None = None,
     ):
-        self._may_loop = may_loop
-        self._model, self._prefix = model, None
-        self._ngram_size = no_repeat_ngram_size
-        if no_repeat_ngram_size is not None:
-            self._ngram_size = check_integer(
-                "no_repeat_ngram_size", no_repeat_ngram_size, 1, model.max_length
+        self._model, self._config, self._prefix = model, config, None
+        self._may_loop = repeats(source_ids, model.pad_id) if config.no_loops else None
+        if config.no_repeat_ngram_size is not None:
+            check_integer(
+                "no_repeat_ngram_size",
+                config.no_repeat_ngram_size,
+                1,
+                model.max_length,
             )
         if target_prefix is not None:
             prefix = checked_prefix(model, target_prefix)
@@ -64,18 +65,17 @@ class Constraints:
 
     def __bool__(self) -> bool:
         """Whether there is any."""
-        given = self._prefix, self._ngram_size, self._may_loop
+        given = self._prefix, self._config.no_repeat_ngram_size, self._may_loop
         return any(each is not None for each in given)
 
-    def row_limits(
-        self, memory_mask: Tensor, max_length: int | None = None
-    ) -> tuple[Tensor | int, Tensor]:
+    def row_limits(self, memory_mask: Tensor) -> tuple[Tensor | int, Tensor]:
         """As `hypothesis_end.row_limits`; no row's limit is below its prefix.
 
         Raises:
             ValueError: as there; also if the prefix is longer than `max_length`, or has
                 another number of rows.
         """
+        max_length = self._config.max_length
         length, limits = row_limits(self._model, memory_mask, max_length)
         if self._prefix is None:
             return length, limits
@@ -89,8 +89,9 @@ class Constraints:
 
     def __call__(self, scores: Tensor, ids: Tensor, index: Tensor) -> Tensor:
         allowed = scores
-        if self._ngram_size is not None:
-            allowed = _without_repeats(scores, ids, index, self._ngram_size)
+        if self._config.no_repeat_ngram_size is not None:
+            size = self._config.no_repeat_ngram_size
+            allowed = _without_repeats(scores, ids, index, size)
         if self._may_loop is not None:
             allowed = _without_loops(allowed, ids, index, self._may_loop)
         if self._prefix is None:

@@ -5,22 +5,22 @@ from typing import Any
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import decode_token_by_token
-from keras_vanilla.decoding.repetition import repeats
+from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
 
 def greedy_search(
-    model: Any,
+    model: SearchedModel,
     source_ids: Tensor,
-    max_length: int | None = None,
-    return_scores: bool = False,
+    config: DecodingConfig | None = None,
     target_prefix: Tensor | None = None,
-    no_repeat_ngram_size: int | None = None,
+    return_scores: bool = False,
     return_notes: bool = False,
-    no_loops: bool = False,
+    **settings: Any,
 ) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, taking the most likely token at each step.
 
@@ -29,45 +29,39 @@ def greedy_search(
     (PyTorch's `top_k` leaves the choice open).
 
     Args:
-        model: has `encode`, `start_cache`, `decode_step`, `start_id`, `end_id`,
-            `pad_id` and `max_length`, as `Transformer` has; for a prefix also
-            `target_vocabulary_size`.
+        model: SearchedModel, such as a Transformer.
         source_ids: int tensor (B, S).
-        max_length: int or None. Longest output in tokens, the end included. None means
-            50 more than the row's own source has, whatever its padding, or as many as
-            its prefix if that is longer; never more than the model's `max_length`.
-        return_scores: bool. Return the log-probabilities of the outputs as well.
+        config: DecodingConfig or None. Its `beam_size` must be 1.
         target_prefix: int tensor (B, P) or None. The tokens that each output begins
             with, without start and end, pads after shorter ones. They are scored as the
             model scores them, and count in the length.
-        no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
-            an output, except where the prefix repeats one.
+        return_scores: bool. Return the log-probabilities of the outputs as well.
         return_notes: bool. Return the scores, and notes of each token.
-        no_loops: bool. No output says anything four times in a row, unless its source
-            does. Outputs that do not loop anyway stay what they are.
+        settings: fields of `config`, such as `max_length`.
     Returns:
         Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
-        length was reached first), then `pad_id`. L is `max_length`, or S + 50 (P if
-        that is more). With `return_scores` also a float32 tensor (B,). With
-        `return_notes` also that, and a dict of tensors (B, L): "log_probs", float32,
-        the tokens' log-probabilities, and what the model has to be noted, see
-        `start_notes`.
+        length was reached first), then `pad_id`. L is the config's `max_length`, or
+        S + 50 (P if that is more). With `return_scores` also a float32 tensor (B,).
+        With `return_notes` also that, and a dict of tensors (B, L): "log_probs",
+        float32, the tokens' log-probabilities, and what the model has `noted`.
     Raises:
-        ValueError: if `source_ids` has no row or no column, `max_length` is below 1 or
-            above the model's, an id that can be read is outside the vocabulary, or
-            `target_prefix` or `no_repeat_ngram_size` is not valid, see `Constraints`.
+        TypeError: if a setting is unknown.
+        ValueError: if `source_ids` has no row or no column, `max_length` is above the
+            model's, an id that can be read is outside the vocabulary, `beam_size` or
+            `n_best` is given, or `target_prefix` or another setting is not valid, see
+            `DecodingConfig` and `Constraints`.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
-    may_loop = repeats(source_ids, model.pad_id) if no_loops else None
-    constraints = Constraints(model, target_prefix, no_repeat_ngram_size, may_loop)
+    config = DecodingConfig.of(config, **settings)
+    config.refuse_beams("greedy_search")
+    constraints = Constraints(model, source_ids, config, target_prefix)
     log_prob = _log_prob_of if constraints else _highest_log_prob
     ids, scores, notes = decode_token_by_token(
         model,
         source_ids,
         _most_likely,
-        max_length,
-        log_prob if return_scores or return_notes else None,
         constraints,
+        log_prob if return_scores or return_notes else None,
         return_notes,
     )
     if return_notes:

@@ -1,7 +1,6 @@
 """The loop of every search that keeps one hypothesis per row."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from keras import ops
@@ -9,16 +8,16 @@ from keras import ops
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
-from keras_vanilla.decoding.token_notes import start_notes, with_notes
+from keras_vanilla.decoding.searched_model import SearchedModel
+from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 
 
 def decode_token_by_token(
-    model: Any,
+    model: SearchedModel,
     source_ids: Tensor,
     choose: Callable,
-    max_length: int | None = None,
+    constraints: Constraints,
     log_prob: Callable | None = None,
-    constraints: Constraints | None = None,
     return_notes: bool = False,
 ) -> tuple[Tensor, Tensor | None, dict[str, Tensor]]:
     """Maps source ids to target ids, one token after another.
@@ -27,15 +26,14 @@ def decode_token_by_token(
     a compiled graph and inside an exported file.
 
     Args:
-        model: as for `greedy_search`.
+        model: SearchedModel.
         source_ids: as for `greedy_search`.
         choose: maps float32 logits (B, V) and the step, an int32 scalar that counts
             from 0, to int32 ids (B,).
-        max_length: as for `greedy_search`.
+        constraints: Constraints. `choose` gets the logits -inf where a token may not
+            follow; `log_prob` gets the model's own.
         log_prob: maps logits (B, V) and the chosen ids (B,) to the log-probabilities
             (B,) of these, which are summed; or None.
-        constraints: Constraints, or None for none. `choose` gets the logits -inf where
-            a token may not follow; `log_prob` gets the model's own.
         return_notes: bool. Return what `token_notes` has of each token; it needs
             `log_prob`.
     Returns:
@@ -47,8 +45,7 @@ def decode_token_by_token(
     check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
     batch = ops.shape(memory)[0]
-    constraints = constraints or Constraints(model)
-    length, limits = constraints.row_limits(memory_mask, max_length)
+    length, limits = constraints.row_limits(memory_mask)
     state = {
         **_start(model, batch, length),
         "cache": model.start_cache(memory, memory_mask, length),
@@ -78,7 +75,7 @@ def decode_token_by_token(
             | ends_here(chosen, index + 1, limits, model.end_id),
             "sums": state["sums"] + added,
             "cache": cache,
-            "notes": with_notes(state["notes"], index, cache, added),
+            "notes": with_notes(state["notes"], index, noted(model, cache), added),
         }
 
     state = run_loop(model, unfinished, step, state)
@@ -113,10 +110,8 @@ def _start(model, batch, length):
     }
 
 
-def run_loop(model: Any, unfinished: Callable, step: Callable, state: dict) -> dict:
-    """The state after the last step.
-
-    A model may have a `while_loop` of its own, as exported models do.
-    """
-    loop = getattr(model, "while_loop", ops.while_loop)
-    return loop(unfinished, lambda state: (step(state),), (state,))[0]
+def run_loop(
+    model: SearchedModel, unfinished: Callable, step: Callable, state: dict
+) -> dict:
+    """The state after the last step."""
+    return model.while_loop(unfinished, lambda state: (step(state),), (state,))[0]

@@ -8,20 +8,22 @@ from keras import ops
 
 from keras_vanilla._checks import check_integer, check_seed
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.loop import decode_token_by_token
+from keras_vanilla.decoding.searched_model import SearchedModel
 
 
 def sample(
-    model: Any,
+    model: SearchedModel,
     source_ids: Tensor,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | keras.random.SeedGenerator | None = None,
-    max_length: int | None = None,
+    config: DecodingConfig | None = None,
     target_prefix: Tensor | None = None,
-    no_repeat_ngram_size: int | None = None,
+    **settings: Any,
 ) -> Tensor:
     """Maps source ids to target ids, drawing each token from the model's distribution.
 
@@ -38,7 +40,7 @@ def sample(
     numbers.)
 
     Args:
-        model: has what `greedy_search` needs.
+        model: SearchedModel.
         source_ids: int tensor (B, S).
         temperature: float above 0. Below 1 likely tokens become likelier.
         top_k: int or None. Number of tokens that remain; all if there are fewer.
@@ -46,19 +48,22 @@ def sample(
         seed: int, None or `keras.random.SeedGenerator`. An int gives the same result
             at each call, the others a new one. A compiled graph of your own needs a
             generator for new draws; `CompiledSearch` has one.
-        max_length: int or None, as for `greedy_search`.
-        target_prefix: int tensor (B, P) or None, as for `greedy_search`.
-        no_repeat_ngram_size: int or None, as for `greedy_search`. The tokens that may
+        config: DecodingConfig or None, as for `greedy_search`. The tokens that may
             follow are drawn with their probabilities renormalised.
+        target_prefix: int tensor (B, P) or None, as for `greedy_search`.
+        settings: fields of `config`, such as `max_length`.
     Returns:
         Int32 tensor (B, L), as `greedy_search` gives.
     Raises:
+        TypeError: as `greedy_search`.
         ValueError: if `temperature` is not finite or not above 0, `top_k` is not an
             integer of at least 1, `top_p` is not above 0 and at most 1, `seed` is of
             another type or an int outside [0, 2**31); also as `greedy_search`.
     Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
     section 3.1, for the nucleus; Fan et al. 2018 for the k best.
     """
+    config = DecodingConfig.of(config, **settings)
+    config.refuse_beams("sample")
     _check_settings(temperature, top_p)
     top_k = None if top_k is None else check_integer("top_k", top_k, 1)
     seed = checked_seed(seed)
@@ -80,10 +85,8 @@ def sample(
         place = ops.expand_dims(_place(probabilities, draw), 1)
         return ops.cast(ops.take_along_axis(ids, place, axis=1)[:, 0], "int32")
 
-    constraints = Constraints(model, target_prefix, no_repeat_ngram_size)
-    return decode_token_by_token(
-        model, source_ids, choose, max_length, constraints=constraints
-    )[0]
+    constraints = Constraints(model, source_ids, config, target_prefix)
+    return decode_token_by_token(model, source_ids, choose, constraints)[0]
 
 
 def checked_seed(seed: Any) -> Any:

@@ -8,13 +8,14 @@ from keras import ops
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.search import run_search
+from keras_vanilla.decoding.searched_model import Cache, ModelAround
 
 CANDIDATES = "candidates"
 ROWS, BIAS = "candidate_rows", "candidate_bias"
 HALF = 64  # the piece of this rank in frequency counts half as much as the first
 
 
-class Shortlisted:
+class Shortlisted(ModelAround):
     """A model whose searches choose among the N most promising pieces of each source.
 
     A piece is promising if it is frequent, or a likely translation of a piece of the
@@ -42,7 +43,8 @@ class Shortlisted:
     def __init__(self, model: Any, shortlist: Any):
         likely, frequent, size = shortlist.likely, shortlist.frequent, shortlist.size
         _check(model, likely, frequent, size)
-        self._model, self._likely = model, likely.astype(id_dtype(len(frequent)))
+        super().__init__(model)
+        self._likely = likely.astype(id_dtype(len(frequent)))
         self._suggested = 1 / np.arange(1, likely.shape[1] + 1, dtype="float32")
         special = list(dict.fromkeys([model.pad_id, model.start_id, model.end_id]))
         self.pad_id, self.start_id, self.end_id = map(
@@ -57,9 +59,6 @@ class Shortlisted:
         self._refused = np.zeros(size, "float32")
         self._refused[[special.index(i) for i in forbidden if i in special]] = -np.inf
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """The model's; chooses the candidates."""
         self._candidates = self._most_promising(source_ids)
@@ -71,7 +70,7 @@ class Shortlisted:
         memory_mask: Tensor,
         max_length: Tensor | int,
         beam_size: int | None = None,
-    ) -> dict:
+    ) -> Cache:
         """The model's, with the candidates and their rows of the output matrix."""
         candidates = self._candidates
         if not self._model.shares_beams:  # each beam may be a row
@@ -80,31 +79,31 @@ class Shortlisted:
         beams = () if beam_size is None else (beam_size,)
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         decoder = self._model.decoder
-        cache = {**cache, CANDIDATES: candidates, ROWS: decoder.output.rows(candidates)}
+        own = {CANDIDATES: candidates, ROWS: decoder.output.rows(candidates)}
         if decoder.bias is not None:
-            cache[BIAS] = ops.take(decoder.bias.bias, candidates)
-        return cache
+            own[BIAS] = ops.take(decoder.bias.bias, candidates)
+        return cache._replace(extra=cache.extra | own)
 
     def decode_step(
         self,
         ids: Tensor,
         index: Tensor | int,
-        cache: dict,
+        cache: Cache,
         attention_weights: dict | None = None,
-    ) -> tuple[Tensor, dict]:
+    ) -> tuple[Tensor, Cache]:
         """Float32 logits (B, N) or (B, K, N) of the candidates; and the cache."""
-        shared = "ancestors" in cache
+        shared, own = cache.is_shared, cache.extra
         places = ids if shared else ops.expand_dims(ids, 1)
-        real = ops.take_along_axis(cache[CANDIDATES], places, axis=1)
+        real = ops.take_along_axis(own[CANDIDATES], places, axis=1)
         real = real if shared else ops.squeeze(real, 1)
         hidden, cache = self._model.decoder.hidden_step(
             real, index, cache, attention_weights
         )
-        rows = ops.cast(cache[ROWS], hidden.dtype)
+        rows = ops.cast(own[ROWS], hidden.dtype)
         logits = ops.matmul(hidden, ops.transpose(rows, (0, 2, 1)))
         logits = ops.cast(logits, "float32") + self._refused
-        if BIAS in cache:
-            logits = logits + ops.expand_dims(cache[BIAS], 1)
+        if BIAS in own:
+            logits = logits + ops.expand_dims(own[BIAS], 1)
         return logits if shared else ops.squeeze(logits, 1), cache
 
     def ids_of(self, places: Tensor) -> Tensor:

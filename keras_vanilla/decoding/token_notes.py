@@ -5,29 +5,28 @@ from typing import Any
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import SearchedModel
 
 LOG_PROBS = "log_probs"
 
 
-def start_notes(model: Any, shape: tuple) -> dict[str, Tensor]:
+def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:
     """Notes of no token yet.
 
     Args:
-        model: as the search takes it. `noted`, if it has that, names int32 tensors
-            that its step leaves in the cache, one number for each hypothesis; they
-            belong to the token that is chosen after the step.
+        model: SearchedModel.
         shape: (B, L) or (B, K, L).
     Returns:
         Dict of tensors of that shape: "log_probs", float32, and int32 tensors with the
-        names that the model gives.
+        names in `model.noted`.
     """
-    notes = {name: ops.zeros(shape, dtype="int32") for name in noted(model)}
+    notes = {name: ops.zeros(shape, dtype="int32") for name in model.noted}
     return {LOG_PROBS: ops.zeros(shape, dtype="float32"), **notes}
 
 
-def noted(model: Any) -> tuple[str, ...]:
-    """The names of what a model's step leaves in the cache to be noted."""
-    return getattr(model, "noted", ())
+def noted(model: SearchedModel, cache: Any) -> dict[str, Tensor]:
+    """What a model's step has left in its cache to be noted, by name."""
+    return {name: cache.extra[name] for name in model.noted}
 
 
 def with_notes(

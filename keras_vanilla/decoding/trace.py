@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import ModelAround
 
 
 class SearchTrace(NamedTuple):
@@ -61,16 +62,13 @@ def trace_search(
     return SearchTrace(result, traced.states)
 
 
-class _Traced:
+class _Traced(ModelAround):
     """A model with a loop of its own, which keeps each state."""
 
     def __init__(self, model):
-        self._model = model
+        super().__init__(model)
         self._logits = None
         self.states = []
-
-    def __getattr__(self, name):
-        return getattr(self._model, name)
 
     def decode_step(self, ids, index, cache):
         self._logits, cache = self._model.decode_step(ids, index, cache)

@@ -4,6 +4,7 @@ from keras_vanilla._checks import extra_missing
 from keras_vanilla._lazy_names import lazy_names
 
 _HOMES = {
+    "ExportConfig": "config",
     "Description": "metadata.description",
     "read_description": "metadata.description",
     "saved_model": "to_saved_model",

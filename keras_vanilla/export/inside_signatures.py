@@ -4,8 +4,7 @@ import json
 
 import tensorflow as tf
 
-from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.signatures import StepsForm
 from keras_vanilla.tokenizer.piece_names import target_names
@@ -32,12 +31,12 @@ class InsideForm(StepsForm):
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
-        config: DecodingConfig; not used: the page searches.
+        config: ExportConfig; not used: the page searches.
     Raises:
         ValueError: as `TokenizerGraph`.
     """
 
-    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
+    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
         super().__init__(translator, limits, config)
         self.tokenizer = TokenizerGraph(
             translator.tokenizer,

@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_vanilla.decoding import DecodingConfig, run_search
 from keras_vanilla.decoding.attended_source import AttendedSource
+from keras_vanilla.decoding.searched_model import ModelAround
 from keras_vanilla.decoding.shortlisted import Shortlisted
-from keras_vanilla.decoding.token_notes import noted
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import Shortlist
 
@@ -69,7 +69,7 @@ class SearchGraph(tf.Module):
         return self._ids_of(ids), *others
 
 
-class _GrowingCaches:
+class _GrowingCaches(ModelAround):
     """A model for a search, with caches that grow as the search proceeds.
 
     Each step copies its caches and attends to all their positions, so they should be
@@ -77,42 +77,37 @@ class _GrowingCaches:
     """
 
     def __init__(self, model, max_length):
-        self.encode, self.decode_step = model.encode, model.decode_step
-        self.pad_id, self.start_id = model.pad_id, model.start_id
-        self.end_id = model.end_id
+        super().__init__(model)
         self.max_length = min(max_length or model.max_length, model.max_length)
-        self.shares_beams, self.noted = model.shares_beams, noted(model)
-        self._start_cache = model.start_cache
 
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):
         """Caches without a position."""
         empty = 0 * tf.shape(memory)[1]  # in the graph a length that may change
-        self._growth = _SEGMENT * (beam_size or 1)
-        return self._start_cache(memory, memory_mask, empty, beam_size)
+        return self._model.start_cache(memory, memory_mask, empty, beam_size)
 
     def while_loop(self, unfinished, step, state):
         """`keras.ops.while_loop` in segments, each with longer caches."""
 
         def segment(state):
             stop = state["index"] + _SEGMENT
-            cache = {
-                name: _grow(value, name, self._growth)
-                for name, value in state["cache"].items()
-            }
 
             def within(state):
                 return ops.logical_and(unfinished(state), state["index"] < stop)
 
-            return ops.while_loop(within, step, ({**state, "cache": cache},))
+            longer = {**state, "cache": _with_another_segment(state["cache"])}
+            return ops.while_loop(within, step, (longer,))
 
         return ops.while_loop(unfinished, segment, state)
 
 
-def _grow(value, name, growth):
-    """A cache's tensor with room for another segment."""
-    if "/self_" not in name and name != "ancestors":
-        return value
-    paddings = [[0, 0], [0, 0], [0, growth], [0, 0]][: value.shape.rank]
-    if value.dtype == tf.bool:  # PAD of booleans needs TensorFlow Lite 2.20
-        return tf.cast(tf.pad(tf.cast(value, tf.int32), paddings), tf.bool)
-    return tf.pad(value, paddings)
+def _with_another_segment(cache):
+    """The cache with room for more positions."""
+    growth = _SEGMENT * cache.beam_size
+    past = tf.nest.map_structure(
+        lambda value: tf.pad(value, [[0, 0], [0, 0], [0, growth], [0, 0]]), cache.past
+    )
+    ancestors = cache.ancestors
+    if cache.is_shared:  # PAD of booleans needs TensorFlow Lite 2.20
+        longer = tf.pad(tf.cast(ancestors, tf.int32), [[0, 0], [0, 0], [0, growth]])
+        ancestors = tf.cast(longer, tf.bool)
+    return cache._replace(past=past, ancestors=ancestors)

@@ -5,12 +5,12 @@ import math
 import tensorflow as tf
 from keras import ops
 
-from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.export.text_loops import without_loops
 from keras_vanilla.tokenizer.protocol import tokens_before_text
-from keras_vanilla.translation import Shortlist, Translator
+from keras_vanilla.translation import Translator
 
 
 class TextForm(tf.Module):
@@ -23,7 +23,7 @@ class TextForm(tf.Module):
     A text without a piece gives an empty text, pads and the score 0. A text with more
     tokens than the limit gives the same with the score NaN.
 
-    Each of `outputs` adds to that, for every token of `ids`:
+    Each of the config's `outputs` adds to that, for every token of `ids`:
 
         "alignment"     text_ends int32 (L,), where its bytes end in the output text;
                         source_spans int32 (L, 2), where the bytes of the source token
@@ -34,8 +34,7 @@ class TextForm(tf.Module):
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
-        config: DecodingConfig.
-        outputs: tuple of the names above.
+        config: ExportConfig.
     Attributes:
         tokenizer: TokenizerGraph.
     Raises:
@@ -48,13 +47,12 @@ class TextForm(tf.Module):
         self,
         translator: Translator,
         limits: Limits,
-        config: DecodingConfig,
-        outputs: tuple[str, ...] = (),
-        shortlist: Shortlist | None = None,
+        config: ExportConfig,
     ):
         super().__init__()
-        self._outputs, self._end_id = outputs, translator.model.end_id
-        model = translator.model
+        model, outputs = translator.model, config.outputs
+        self._outputs, self._end_id = outputs, model.end_id
+        self._no_loops = config.decoding.no_loops
         self.limits, self._pad_id = limits, model.pad_id
         self.tokenizer = TokenizerGraph(
             translator.tokenizer,
@@ -62,11 +60,9 @@ class TextForm(tf.Module):
             limits.max_source_length,
             limits.output_length,
         )
-        settings = {"return_notes": bool(outputs), "shortlist": shortlist}
         self._before_text = tokens_before_text(translator.tokenizer)
-        if "alignment" in outputs:
-            settings["first_source"] = self._before_text
-        self._search = _OneSentence(model, limits, config, **settings)
+        first_source = self._before_text if "alignment" in outputs else None
+        self._search = _OneSentence(model, limits, config, first_source)
 
     def signatures(self) -> dict:
         """The file's functions by name."""
@@ -81,9 +77,11 @@ class TextForm(tf.Module):
         ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
         ids = tf.where(skipped, self._pad_id, ids)
         score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
-        text, _, ends = self.tokenizer.decode(ids)
+        translation, length, ends = self.tokenizer.decode(ids)
+        if self._no_loops:
+            translation, ends = without_loops(translation, length, ends, text)
         about_tokens = self._about_tokens(ids, ends, spans, notes)
-        return {"text": text, "ids": ids, "score": score, **about_tokens}
+        return {"text": translation, "ids": ids, "score": score, **about_tokens}
 
     def _about_tokens(self, ids, ends, spans, notes):
         """What `outputs` ask for."""
@@ -108,22 +106,15 @@ class IdsForm(tf.Module):
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
-        config: DecodingConfig.
+        config: ExportConfig.
     """
 
     tokenizer = metadata = None
 
-    def __init__(
-        self,
-        translator: Translator,
-        limits: Limits,
-        config: DecodingConfig,
-        shortlist: Shortlist | None = None,
-    ):
+    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
         super().__init__()
         self._length, self._pad_id = limits.max_source_length, translator.model.pad_id
-        settings = {"shortlist": shortlist}
-        self._search = _OneSentence(translator.model, limits, config, **settings)
+        self._search = _OneSentence(translator.model, limits, config)
 
     def signatures(self) -> dict:
         """The file's functions by name."""
@@ -149,12 +140,12 @@ class StepsForm(tf.Module):
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
-        config: DecodingConfig; not used: the app searches.
+        config: ExportConfig; not used: the app searches.
     """
 
     tokenizer = metadata = None
 
-    def __init__(self, translator: Translator, limits: Limits, config: DecodingConfig):
+    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
         super().__init__()
         self._model, self._limits = translator.model, limits
         self.weights = [weight.value for weight in self._model.weights]
@@ -164,9 +155,10 @@ class StepsForm(tf.Module):
         ids = tf.TensorSpec([1, self._limits.max_source_length], tf.int32)
         encode = tf.function(self._encode, autograph=False)
         encode = encode.get_concrete_function(source_ids=ids)
+        start = self._start(tf.zeros(ids.shape, tf.int32))
         cache = {
             name: tf.TensorSpec(value.shape, value.dtype)
-            for name, value in self._start(tf.zeros(ids.shape, tf.int32)).items()
+            for name, value in (_of_memory(start) | _of_past(start)).items()
         }
         step = tf.function(self._step, autograph=False).get_concrete_function(
             ids=tf.TensorSpec([1], tf.int32), index=tf.TensorSpec([], tf.int32), **cache
@@ -174,27 +166,29 @@ class StepsForm(tf.Module):
         return {"encode": encode, "decode_step": step}
 
     def _encode(self, source_ids):
-        cache = self._start(source_ids)
-        return {name: cache[name] for name in cache if "_self_" not in name}
+        return _of_memory(self._start(source_ids))
 
     def _start(self, source_ids):
         memory, mask = self._model.encode(source_ids)
-        length = self._limits.output_length
-        cache = self._model.start_cache(memory, mask, length)
-        cache["memory_mask"] = tf.cast(mask, tf.int32)  # browsers have no booleans
-        return {name.replace("/", "_"): value for name, value in cache.items()}
+        return self._model.start_cache(memory, mask, self._limits.output_length)
 
     def _step(self, ids, index, **cache):
         return self._stepped(ids, index, cache)
 
     def _stepped(self, ids, index, cache, weights=None):
         """One step's outputs; the attention weights go into the dict `weights`."""
-        names = {name: _cache_name(name) for name in cache}
-        past = {names[name]: value for name, value in cache.items()}
-        past["memory_mask"] = past["memory_mask"] > 0
-        logits, past = self._model.decode_step(ids, index, past, weights)
-        changed = {name: past[names[name]] for name in names if "_self_" in name}
-        return {"logits": logits, **changed}
+        mask = cache.pop("memory_mask") > 0
+        layers = [
+            {
+                name.removeprefix(prefix): value
+                for name, value in cache.items()
+                if name.startswith(prefix)
+            }
+            for prefix in map(_LAYER.format, range(self._model.num_decoder_layers))
+        ]
+        cache = self._model.decoder.cache_of(layers, mask)
+        logits, cache = self._model.decode_step(ids, index, cache, weights)
+        return {"logits": logits, **_of_past(cache)}
 
 
 class _OneSentence(tf.Module):
@@ -210,9 +204,16 @@ class _OneSentence(tf.Module):
         dict of tensors (L,), what is noted of each token.
     """
 
-    def __init__(self, model, limits, config, **settings):
+    def __init__(self, model, limits, config, first_source=None):
         super().__init__()
-        self._search = SearchGraph(model, config, limits.max_length, **settings)
+        self._search = SearchGraph(
+            model,
+            config.decoding,
+            limits.max_length,
+            return_notes=bool(config.outputs),
+            first_source=first_source,
+            shortlist=config.shortlist,
+        )
         self._pads = [model.pad_id] * limits.output_length
 
     def __call__(self, source_ids, count):
@@ -228,6 +229,23 @@ class _OneSentence(tf.Module):
         return ops.slice_update(zeros, (0,), values[0])
 
 
-def _cache_name(name):
-    """decoder_0_self_key -> decoder/0/self_key."""
-    return "/".join(name.split("_", 2)) if name.startswith("decoder_") else name
+_LAYER = "decoder_{}_"  # begins the names of a layer's tensors
+
+
+def _of_memory(cache):
+    """The tensors of a cache that no step changes, by the names in a file."""
+    mask = tf.cast(cache.memory_mask, tf.int32)  # browsers have no booleans
+    return {"memory_mask": mask, **_named_by_layer(cache.fixed)}
+
+
+def _of_past(cache):
+    """The tensors of a cache that each step adds to, by the names in a file."""
+    return _named_by_layer(cache.past)
+
+
+def _named_by_layer(layers):
+    return {
+        _LAYER.format(i) + name: value
+        for i, layer in enumerate(layers)
+        for name, value in layer.items()
+    }

@@ -33,9 +33,9 @@ class Format:
     write: Callable[..., None] | None
 
 
-def _save(translator, path):
+def _save(translator, path, **settings):
     path.parent.mkdir(parents=True, exist_ok=True)
-    translator.save(path, overwrite=False)
+    translator.save(path, overwrite=False, **settings)
 
 
 FORMATS = {
@@ -96,7 +96,7 @@ def write_translator(
         format: str, one of `FORMATS` that is written; None means "keras" for a name
             that ends with ".keras".
         settings: other arguments of the format's function, such as
-            `quantize="int8"` of `to_ctranslate2`.
+            `quantize="int8"` of `to_ctranslate2` and `Translator.save`.
     Raises:
         ValueError: if the format is unknown, or none is given and the name does not
             tell it; also as the function of the format.

@@ -67,7 +67,7 @@ class DecoderLayer(TransformerLayer):
     Source: Vaswani et al. 2017, section 3.1.
     """
 
-    CACHE_NAMES = ("self_key", "self_value", "cross_key", "cross_value")
+    PAST = ("self_key", "self_value")  # of the cache, what each step adds to
 
     def build(self, inputs_shape, memory_shape=None):
         _check_memory(memory_shape)

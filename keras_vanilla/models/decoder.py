@@ -1,9 +1,12 @@
 """The decoder: the target so far and the memory to logits of the next tokens."""
 
+from collections.abc import Sequence
+
 import keras
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import Cache, GrowingCache
 from keras_vanilla.layers import (
     DecoderLayer,
     MultiHeadAttention,
@@ -19,10 +22,7 @@ class Decoder:
 
     A plain object that owns its layers; `Transformer` tracks and saves them. `__call__`
     takes the whole target; `start_cache` and `step` compute the same one position at a
-    time. The cache is a flat dict of tensors, batch first: "memory_mask" (B, S) and for
-    each layer i "decoder/i/self_key" and "decoder/i/self_value" (B, N, L, H),
-    "decoder/i/cross_key" and "decoder/i/cross_value" (B, N, S, H). If it has
-    "past_grows" (), L is the number of positions so far, and each step appends one.
+    time, over a `Cache`.
 
     Args:
         embedding: TokenEmbedding of the target.
@@ -59,10 +59,6 @@ class Decoder:
         self.norm = norm
         self.output = output or embedding
         self.bias = bias
-        self._cache_names = [
-            {name: f"decoder/{i}/{name}" for name in layer.CACHE_NAMES}
-            for i, layer in enumerate(layers)
-        ]
 
     def __call__(
         self,
@@ -90,35 +86,42 @@ class Decoder:
         memory_mask: Tensor | None,
         max_length: Tensor | int | None,
         beam_size: int | None = None,
-    ) -> dict:
+    ) -> Cache:
         """What `step` needs of the past, before the first step.
 
         Args:
             memory: float tensor (B, S, D).
             memory_mask: bool tensor (B, S).
             max_length: int or int32 scalar. Number of positions (L) kept. None, only
-                where `shares_beams`: none yet, and each step appends its own. A cache
-                of full length is copied, and attended to, from end to end at each step,
-                although most of it is empty: this one is not. Its shape changes from
-                step to step, which XLA, JAX and phones do not take.
+                where `shares_beams`, for a `GrowingCache`.
             beam_size: int or None. Number of hypotheses (K) of each row, which `step`
                 extends at once; only where `shares_beams`. The keys and values of all
                 are kept, (B, N, L K, H), and "ancestors" (B, K, L K): bool, True where
                 one belongs to a hypothesis.
         """
-        cache = {"memory_mask": memory_mask}
-        if max_length is None:
-            cache["past_grows"] = ops.ones((), dtype="bool")
-            # No constant: a compiled loop would keep its shape.
+        grows = max_length is None
+        if grows:  # no constant: a compiled loop would keep its shape
             max_length = 0 * ops.shape(memory)[1]
         length = max_length * (beam_size or 1)
-        for layer, names in zip(self.layers, self._cache_names, strict=True):
-            past = layer.start_cache(memory, length)
-            cache.update({names[name]: value for name, value in past.items()})
+        layers = [layer.start_cache(memory, length) for layer in self.layers]
+        cache = self.cache_of(layers, memory_mask)
         if beam_size is not None:
             shape = ops.shape(memory)[0], beam_size, length
-            cache["ancestors"] = ops.zeros(shape, dtype="bool")
-        return cache
+            cache = cache._replace(ancestors=ops.zeros(shape, dtype="bool"))
+        return GrowingCache(*cache) if grows else cache
+
+    def cache_of(self, layers: Sequence[dict], memory_mask: Tensor | None) -> Cache:
+        """The cache of the layers' caches, for one hypothesis of each row.
+
+        Args:
+            layers: dicts as of `DecoderLayer.start_cache`, one for each layer.
+            memory_mask: bool tensor (B, S).
+        """
+        past, fixed = [], []
+        for layer, cache in zip(self.layers, layers, strict=True):
+            past.append({name: cache[name] for name in layer.PAST})
+            fixed.append({n: x for n, x in cache.items() if n not in layer.PAST})
+        return Cache(tuple(past), tuple(fixed), memory_mask)
 
     @property
     def shares_beams(self) -> bool:
@@ -141,16 +144,16 @@ class Decoder:
         self,
         ids: Tensor,
         index: Tensor | int,
-        cache: dict,
+        cache: Cache,
         attention_weights: dict | None = None,
-    ) -> tuple[Tensor, dict]:
+    ) -> tuple[Tensor, Cache]:
         """Logits of the next token: the whole decoder at one position.
 
         Args:
             ids: int tensor (B,), or (B, K) for a cache of K hypotheses. The tokens at
                 position `index`.
             index: int or int32 scalar. 0 for the start token.
-            cache: dict from `start_cache`, or from the step before.
+            cache: Cache from `start_cache`, or from the step before.
             attention_weights: dict, into which the weights of every attention are
                 written, named as by `Transformer.attention_weights`; or None.
         Returns:
@@ -158,38 +161,39 @@ class Decoder:
         """
         hidden, cache = self.hidden_step(ids, index, cache, attention_weights)
         logits = self._logits(hidden)
-        return logits if "ancestors" in cache else ops.squeeze(logits, 1), cache
+        return logits if cache.is_shared else ops.squeeze(logits, 1), cache
 
     def hidden_step(
         self,
         ids: Tensor,
         index: Tensor | int,
-        cache: dict,
+        cache: Cache,
         attention_weights: dict | None = None,
-    ) -> tuple[Tensor, dict]:
+    ) -> tuple[Tensor, Cache]:
         """As `step`, but (B, 1, D) or (B, K, D), of which the logits are computed."""
-        cache, settings = dict(cache), {}
-        if "past_grows" in cache:
+        settings, ancestors = {}, cache.ancestors
+        if isinstance(cache, GrowingCache):
             settings["past_grows"] = True
-        if "ancestors" in cache:
-            cache["ancestors"] = _with_own(cache["ancestors"], index, **settings)
-            settings["past_mask"] = cache["ancestors"]
+        if cache.is_shared:
+            ancestors = _with_own(ancestors, index, **settings)
+            settings["past_mask"] = ancestors
         x = self.embedding(ops.reshape(ids, (-1, 1)))  # -> (B, 1, D), or (B K, 1, D)
         x = self.positions(x, start_index=index)
-        if "ancestors" in cache:
+        if cache.is_shared:
             x = ops.reshape(x, (*ops.shape(ids), x.shape[2]))
         if attention_weights is not None:
             settings["return_attention_scores"] = True
+        layers = []
         for i, layer in enumerate(self.layers):
-            names = self._cache_names[i]
-            past = {name: cache[full_name] for name, full_name in names.items()}
-            x, past, *weights = layer.step(
-                x, past, index, cache["memory_mask"], **settings
-            )
-            cache.update({names[name]: value for name, value in past.items()})
+            own = {**cache.past[i], **cache.fixed[i]}
+            x, own, *weights = layer.step(x, own, index, cache.memory_mask, **settings)
+            layers.append(own)
             if weights:
                 _write_weights(attention_weights, i, *weights)
-        return self._normed(x), cache
+        after = self.cache_of(layers, cache.memory_mask)
+        return self._normed(x), cache._replace(
+            past=after.past, fixed=after.fixed, ancestors=ancestors
+        )
 
     def _normed(self, hidden):
         return hidden if self.norm is None else self.norm(hidden)

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_vanilla._checks import SavedAsKeras
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import Cache
 from keras_vanilla.models.copies import is_plain
 from keras_vanilla.models.transformer import Transformer
 
@@ -45,7 +46,8 @@ class Ensemble(SavedAsKeras, keras.Model):
             `source_end` or `forbidden_ids`.
     Example:
         models = [Translator.load(path).model for path in ("a.keras", "b.keras")]
-        Translator(tokenizer, Ensemble(models)).translate(["Guten Morgen."], 4)
+        translator = Translator(tokenizer, Ensemble(models))
+        translator.translate(["Guten Morgen."], beam_size=4)
     """
 
     def __init__(self, models: Sequence[Transformer], name: str | None = None):
@@ -74,6 +76,9 @@ class Ensemble(SavedAsKeras, keras.Model):
         memories = [ops.cast(memory, "float32") for memory in memories]
         return ops.concatenate(memories, axis=-1), masks[0]
 
+    noted = ()  # this and the next as of `SearchedModel`
+    while_loop = staticmethod(ops.while_loop)
+
     @property
     def shares_beams(self) -> bool:
         """Whether beam search keeps one cache for all beams of a row."""
@@ -85,35 +90,37 @@ class Ensemble(SavedAsKeras, keras.Model):
         memory_mask: Tensor | None,
         max_length: Tensor | int | None,
         beam_size: int | None = None,
-    ) -> dict:
-        """What `decode_step` needs of the past: "i/name" is `name` of model i."""
-        cache, start = {}, 0
-        for i, model in enumerate(self.models):
+    ) -> Cache:
+        """What `decode_step` needs of the past: of each model its past and its rest."""
+        caches, start = [], 0
+        for model in self.models:
             part = memory[..., start : start + model.d_model]
             start += model.d_model
             part = ops.cast(part, model.compute_dtype)
-            own = model.start_cache(part, memory_mask, max_length, beam_size)
-            cache.update(_named(i, own))
-        return cache
+            caches.append(model.start_cache(part, memory_mask, max_length, beam_size))
+        return _together(caches)
 
     def decode_step(
-        self, ids: Tensor, index: Tensor | int, cache: dict
-    ) -> tuple[Tensor, dict]:
+        self, ids: Tensor, index: Tensor | int, cache: Cache
+    ) -> tuple[Tensor, Cache]:
         """Logits of the next token, and the cache with this position in it.
 
         Args:
             ids: int tensor (B,), or (B, K) for a cache of K hypotheses.
             index: int or int32 scalar. 0 for the start token.
-            cache: dict from `start_cache`, or from the step before.
+            cache: Cache from `start_cache`, or from the step before.
         Raises:
             ValueError: as `Transformer.decode_step`.
         """
-        logits, after = [], {}
-        for i, model in enumerate(self.models):
-            each, own = model.decode_step(ids, index, _part(i, cache))
-            logits.append(each)
-            after.update(_named(i, own))
-        return _log_of_mean(logits), after
+        parts = zip(cache.past, cache.fixed, strict=True)
+        logits, caches = zip(
+            *(
+                model.decode_step(ids, index, cache._replace(past=past, fixed=fixed))
+                for model, (past, fixed) in zip(self.models, parts, strict=True)
+            ),
+            strict=True,
+        )
+        return _log_of_mean(logits), _together(caches)
 
     def attention_weights(self, inputs: dict) -> NoReturn:
         """Not available: use that of one of `models`."""
@@ -149,30 +156,10 @@ class Ensemble(SavedAsKeras, keras.Model):
         return cls(list(models), config["name"])
 
 
-SHARED = (
-    "memory_mask",
-    "ancestors",
-    "past_grows",
-)  # entries of a cache that all models have alike
-
-
-def _named(i, cache):
-    """The cache of model i under names for the cache of all."""
-    return {
-        name if name in SHARED else f"{i}/{name}": value
-        for name, value in cache.items()
-    }
-
-
-def _part(i, cache):
-    """The cache of model i, of the cache of all."""
-    prefix = f"{i}/"
-    own = {
-        name.removeprefix(prefix): value
-        for name, value in cache.items()
-        if name.startswith(prefix)
-    }
-    return own | {name: cache[name] for name in SHARED if name in cache}
+def _together(caches):
+    """One cache of several: what they do not have alike side by side."""
+    past, fixed = zip(*((cache.past, cache.fixed) for cache in caches), strict=True)
+    return caches[0]._replace(past=past, fixed=fixed)
 
 
 def _log_of_mean(logits):

@@ -18,6 +18,7 @@ from keras_vanilla._checks import (
 )
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.searched_model import Cache
 from keras_vanilla.distribution import steps
 from keras_vanilla.distribution.steps.loss_share import token_weights
 from keras_vanilla.layers import (
@@ -430,6 +431,9 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """
         return copy_of(self, weights, dtype)
 
+    noted = ()  # this and the next as of `SearchedModel`
+    while_loop = staticmethod(ops.while_loop)
+
     @property
     def shares_beams(self) -> bool:
         """Whether beam search keeps one cache for all beams of a row."""
@@ -441,7 +445,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         memory_mask: Tensor | None,
         max_length: Tensor | int | None,
         beam_size: int | None = None,
-    ) -> dict:
+    ) -> Cache:
         """What `decode_step` needs of the past; see `Decoder.start_cache`."""
         return self.decoder.start_cache(memory, memory_mask, max_length, beam_size)
 
@@ -449,9 +453,9 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         self,
         ids: Tensor,
         index: Tensor | int,
-        cache: dict,
+        cache: Cache,
         attention_weights: dict | None = None,
-    ) -> tuple[Tensor, dict]:
+    ) -> tuple[Tensor, Cache]:
         """Logits of the next token, -inf for `forbidden_ids`; see `Decoder.step`.
 
         Raises:

@@ -14,7 +14,7 @@ from keras_vanilla._checks import (
     check_share,
     refuse_unknown,
 )
-from keras_vanilla.data.noisy_ids import check_gives_texts
+from keras_vanilla.data.noise import check_gives_texts
 from keras_vanilla.data.sampled_ids import samplers
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.models.transformer import Transformer

@@ -210,16 +210,17 @@ class TrainingRun:
         return settings
 
     def _start(self, resumes):
-        """The translator to train: the one given, an earlier process's, or a new one.
+        """The translator to train: the one given, or a new one.
 
         `fit` restores the weights of the last snapshot.
         """
         if self.translator is not None:
             _seed_dropout(self.translator.model, self.config.seed)
             return self.translator
-        saved = self.folder.last_saved() if resumes else None
-        # A new one has the same tokenizer and sizes, or the snapshot refuses it.
-        return saved or untrained(self.config, self.corpus, self.tokenizer)
+        tokenizer = self.tokenizer
+        if tokenizer is None and resumes and (saved := self.folder.last_saved()):
+            tokenizer = saved.tokenizer  # or else it is trained again
+        return untrained(self.config, self.corpus, tokenizer)
 
     def _about(self):
         """What the translator says of itself, with examples if it can have some."""

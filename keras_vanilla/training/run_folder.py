@@ -16,7 +16,7 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
-from keras_vanilla.training.resume.identity import differences
+from keras_vanilla.training.resume.identity import unlike
 from keras_vanilla.training.resume.snapshots import FILES as SNAPSHOT_FILES
 from keras_vanilla.training.resume.snapshots import Snapshots, folder_is_gone
 from keras_vanilla.translation.translator import Translator
@@ -34,20 +34,6 @@ FILES = (
     "logs/validation/events.out.tfevents.*",
     *(f"snapshots/{name}" for name in SNAPSHOT_FILES),
 )
-# The settings that each name of `ExactResume(allow_changed=...)` stands for.
-SETTINGS_OF = {
-    "epochs": ("epochs",),
-    "loss": ("label_smoothing",),
-    "micro_batches": ("micro_batches",),
-    "optimizer": (
-        "optimizer",
-        "learning_rate",
-        "warmup_steps",
-        "cooldown_epochs",
-        "clip_norm",
-        "weight_decay",
-    ),
-}
 # The steps of a warm-up that was shortened: they follow from the other settings when a
 # training begins, and stay.
 SHORT_WARMUP = "short_warmup_steps"
@@ -167,7 +153,7 @@ class RunFolder:
 
         Args:
             settings: dict of all that decides the result, as JSON can hold it.
-            allow_changed: names of what may differ, of those in `SETTINGS_OF`.
+            allow_changed: names of what may differ, of those in `CHANGEABLE`.
         Raises:
             FileExistsError: if an unfinished training has other settings, and
                 `overwrite` is False.
@@ -176,18 +162,14 @@ class RunFolder:
         if record is None or record["finished"]:
             return False
         before, now = _complete(record["settings"]), _complete(settings)
-        names = {*before, *now} - {SHORT_WARMUP}
-        changed = {n for n in names if before.get(n) != now.get(n)}
-        for name in allow_changed:
-            changed -= set(SETTINGS_OF.get(name, ()))
-        if changed and not self.overwrite:
-            before, now = ({n: each.get(n) for n in changed} for each in (before, now))
+        before.pop(SHORT_WARMUP, None)
+        differing = unlike(before, now, allow_changed)
+        if differing and not self.overwrite:
             raise FileExistsError(
                 f"{self.path} holds an unfinished training with other settings: "
-                f"{'; '.join(differences(before, now))}. Nothing was written."
-                f"{_remedy(changed, allow_changed)}"
+                f"{differing} Nothing was written."
             )
-        return not changed and bool(self.snapshots.paths())
+        return not differing and bool(self.snapshots.paths())
 
     def settings(self) -> dict:
         """The settings in the record of the training that is there."""
@@ -289,15 +271,6 @@ class RunFolder:
     def _write(self, settings, finished):
         record = {"finished": finished, "settings": settings, "files": FILES}
         atomic_write_text(self.path / RECORD, json.dumps(record, indent=2) + "\n")
-
-
-def _remedy(changed, allowed):
-    """How to continue with the new settings, where that is possible."""
-    names = {name for name, own in SETTINGS_OF.items() if changed & set(own)}
-    if not changed <= {each for name in names for each in SETTINGS_OF[name]}:
-        return ""
-    together = sorted(names | set(allowed))
-    return f" To continue with what is new, allow it: allow_changed={together}."
 
 
 def _complete(settings):

@@ -21,6 +21,7 @@ from keras_vanilla.translation.buckets import (
     length_buckets,
     pad_rows,
 )
+from keras_vanilla.translation.loops import without_loops
 
 WINDOW = 64 * ROWS  # texts that are sorted by length together
 
@@ -75,12 +76,16 @@ class BatchTranslator:
         return output_length(self.model, longest, self.config.max_length)
 
     def stream(
-        self, sources: Sequence, prefixes: Sequence[Sequence[int]] | None = None
+        self,
+        texts: Sequence[str],
+        sources: Sequence,
+        prefixes: Sequence[Sequence[int]] | None = None,
     ) -> Iterator[list[Hypothesis]]:
-        """Yields a list of hypotheses, best first, for each row of source ids.
+        """Yields a list of hypotheses, best first, for each text.
 
         Args:
-            sources: EncodedTexts, or lists of ids, each with its end.
+            texts: list of str.
+            sources: their EncodedTexts, or lists of ids, each with its end.
             prefixes: lists of target ids without an end, one for each source, which the
                 hypotheses begin with; or None.
         Raises:
@@ -88,10 +93,17 @@ class BatchTranslator:
         """
         for start in range(0, len(sources), WINDOW):
             numbers = range(start, min(start + WINDOW, len(sources)))
-            yield from self._window(
+            window = self._window(
                 [sources[i] for i in numbers],
                 [[] if prefixes is None else prefixes[i] for i in numbers],
             )
+            for i, hypotheses in zip(numbers, window, strict=True):
+                if self.config.no_loops:
+                    hypotheses = [
+                        each._replace(text=without_loops(each.text, texts[i]))
+                        for each in hypotheses
+                    ]
+                yield hypotheses
 
     def search_batch(
         self, sources: Sequence, prefixes: Sequence[Sequence[int]] = ()

@@ -4,11 +4,13 @@ import importlib.metadata
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from keras_vanilla._checks import check_choice, extra_missing, some_of
 from keras_vanilla.data.corpus import ParallelCorpus
+from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 from keras_vanilla.translation.translator import Translator
 
@@ -69,12 +71,12 @@ class SentenceScore:
 def score(
     translator: Translator,
     corpus: ParallelCorpus,
-    beam_size: int = 1,
-    length_penalty: float = 0.6,
+    config: DecodingConfig | None = None,
+    *,
     lowercase: bool = False,
     tokenized: str | None = None,
     on_too_long: str = "leave_out",
-    no_loops: bool = False,
+    **settings: Any,
 ) -> EvaluationResult:
     """BLEU and chrF of the translations of a corpus's sources.
 
@@ -85,17 +87,17 @@ def score(
     Args:
         translator: Translator.
         corpus: ParallelCorpus; its targets are the references.
-        beam_size: int. 1 is greedy search.
-        length_penalty: float.
+        config: DecodingConfig, or None for greedy search.
         lowercase: bool. Ignore case.
         tokenized: str or None. The target language, such as "en", for Moses's
             tokenizer; None uses sacreBLEU's own tokenizer ("13a").
         on_too_long: "leave_out" pairs whose source has more tokens than the model
             takes, "refuse" them, or "split" every source into sentences.
-        no_loops: bool, as for `Translator.translate`.
+        settings: fields of `config`, such as `beam_size`.
     Returns:
         EvaluationResult.
     Raises:
+        TypeError: if a setting is unknown.
         ImportError: if `tokenized` is given and sacremoses is missing.
         ValueError: if Moses's tokenizer does not know the language, no pair is left, or
             `on_too_long` or an argument of the search is out of its range.
@@ -111,11 +113,7 @@ def score(
         corpus = without_too_long(corpus, lengths > longest, what)
         on_too_long = "refuse"
     stream = translator.stream(
-        list(corpus.sources),
-        beam_size,
-        length_penalty,
-        on_too_long=on_too_long,
-        no_loops=no_loops,
+        list(corpus.sources), config, on_too_long=on_too_long, **settings
     )
     best = [hypotheses[0] for hypotheses in stream]
     translations = [hypothesis.text for hypothesis in best]

@@ -43,7 +43,8 @@ def stream_sentences(
     whole = [split(text.removeprefix(code)) for text, code in pairs]
     pieces, sources = _cut_and_encode(codes, whole, translator)
     _warn_cut(whole, pieces, translator.model.max_length, first_number)
-    return _join_streamed(pieces, translator.stream(sources))
+    stream = translator.stream(list(itertools.chain(*pieces)), sources)
+    return _join_streamed(pieces, stream)
 
 
 def _split(splitter, text):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import keras
 import numpy as np
@@ -18,7 +18,7 @@ from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import check_tokenizer
 from keras_vanilla.translation.alignment import align
-from keras_vanilla.translation.archive import check_archive
+from keras_vanilla.translation.archive import check_archive, round_weights
 from keras_vanilla.translation.batch_translation import (
     BatchTranslator,
     Hypothesis,
@@ -112,56 +112,48 @@ class Translator(keras.Model):
     def translate(
         self,
         texts: Sequence[str],
-        beam_size: int = 1,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
+        config: DecodingConfig | None = None,
+        *,
         on_too_long: str = "refuse",
         target_prefix: Sequence[str] | None = None,
-        no_repeat_ngram_size: int | None = None,
-        no_loops: bool = False,
         splitter: Callable[[str], Sequence[str]] | None = None,
+        **settings: Any,
     ) -> list[str]:
         """Translates each text.
 
         Args:
             texts: list of str.
-            beam_size: int. 1 is greedy search.
-            length_penalty: float. Of beam search, see `DecodingConfig`.
-            max_length: int or None. Longest output in tokens, the end included; None
-                means 50 more than the source has.
+            config: DecodingConfig, or None for greedy search.
             on_too_long: "refuse" a text with more tokens than the model takes, or
                 "split" every text into sentences, which are translated one by one.
             target_prefix: list of str or None. What each translation begins with, ""
                 where it is free; best whole words.
-            no_repeat_ngram_size: int or None. No sequence of so many pieces occurs
-                twice in a translation.
-            no_loops: bool. No phrase is repeated more than three times in a row, unless
-                the text repeats it: a translation without loops stays what it is.
             splitter: function of a text that returns its sentences, for
                 on_too_long="split", such as that of a library that knows the language;
                 None means the rules of `keras_vanilla.data.sentences`.
+            settings: fields of `config`, such as `beam_size` and `no_loops`.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "",
             unless it has a prefix.
         Raises:
-            TypeError: if `texts` or `target_prefix` is one str.
+            TypeError: if `texts` or `target_prefix` is one str, or a setting is
+                unknown.
             ValueError: if a text has more tokens than the model takes, an argument is
                 out of its range, a prefix is not valid, see `encoded_prefixes`, or a
                 translation is empty or without an end and the model has weights that
                 are NaN or infinite.
         Warns:
             UserWarning: if translations reached their longest length without an end.
+        Example:
+            translator.translate(["Good morning."], beam_size=4)
         """
         stream = self.stream(
             texts,
-            beam_size,
-            length_penalty,
-            max_length,
-            on_too_long,
+            config,
+            on_too_long=on_too_long,
             target_prefix=target_prefix,
-            no_repeat_ngram_size=no_repeat_ngram_size,
-            no_loops=no_loops,
             splitter=splitter,
+            **settings,
         )
         best = [hypotheses[0] for hypotheses in stream]
         warn_unfinished([hypothesis.ended for hypothesis in best])
@@ -170,46 +162,32 @@ class Translator(keras.Model):
     def translate_n_best(
         self,
         texts: Sequence[str],
-        beam_size: int = 4,
-        n_best: int | None = None,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
+        config: DecodingConfig | None = None,
+        *,
         target_prefix: Sequence[str] | None = None,
-        no_repeat_ngram_size: int | None = None,
-        no_loops: bool = False,
+        **settings: Any,
     ) -> list[list[tuple[str, float]]]:
         """The best translations of each text, with their scores.
 
         Args:
             texts: list of str.
-            beam_size: int.
-            n_best: int, at most `beam_size`; None means `beam_size`.
-            length_penalty: float, see `DecodingConfig`.
-            max_length: int or None, as for `translate`.
+            config: DecodingConfig, or None for one with 4 beams. Without `n_best` it
+                has as many as `beam_size`.
             target_prefix: list of str or None, as for `translate`.
-            no_repeat_ngram_size: int or None, as for `translate`.
-            no_loops: bool, as for `translate`.
+            settings: fields of `config`.
         Returns:
             For each text a list of (str, float), best first: at most `n_best`, fewer
             where the search found fewer. The score is the log-probability divided by
             the length normalization.
         Raises:
-            TypeError, ValueError: as `translate`; also if `n_best` is above
-                `beam_size`.
+            TypeError, ValueError: as `translate`.
         Warns:
             UserWarning: as `translate`.
         """
-        stream = self.stream(
-            texts,
-            beam_size,
-            length_penalty,
-            max_length,
-            n_best=beam_size if n_best is None else n_best,
-            target_prefix=target_prefix,
-            no_repeat_ngram_size=no_repeat_ngram_size,
-            no_loops=no_loops,
-        )
-        n_best_lists = list(stream)
+        config = DecodingConfig(beam_size=4) if config is None else config
+        config = DecodingConfig.of(config, **settings)
+        config = DecodingConfig.of(config, n_best=config.n_best or config.beam_size)
+        n_best_lists = list(self.stream(texts, config, target_prefix=target_prefix))
         warn_unfinished([hypotheses[0].ended for hypotheses in n_best_lists])
         return [
             [(hypothesis.text, hypothesis.score) for hypothesis in hypotheses]
@@ -219,17 +197,14 @@ class Translator(keras.Model):
     def stream(
         self,
         texts: Sequence[str] | EncodedTexts,
-        beam_size: int = 1,
-        length_penalty: float = 0.6,
-        max_length: int | None = None,
+        config: DecodingConfig | None = None,
+        *,
         on_too_long: str = "refuse",
-        n_best: int | None = None,
+        target_prefix: Sequence[str] | None = None,
+        splitter: Callable[[str], Sequence[str]] | None = None,
         progress: Progress | None = None,
         first_number: int = 1,
-        target_prefix: Sequence[str] | None = None,
-        no_repeat_ngram_size: int | None = None,
-        no_loops: bool = False,
-        splitter: Callable[[str], Sequence[str]] | None = None,
+        **settings: Any,
     ) -> Iterator[list[Hypothesis]]:
         """Yields the hypotheses of each text, in order, before all texts are done.
 
@@ -238,34 +213,23 @@ class Translator(keras.Model):
 
         Args:
             texts: list of str, or `EncodedTexts` unless they are split.
-            beam_size: int.
-            length_penalty: float.
-            max_length: int or None.
+            config: DecodingConfig, or None for greedy search. Without `n_best` each
+                text has one hypothesis.
             on_too_long: "refuse" or "split", as for `translate`.
-            n_best: int or None. Hypotheses per text, with scores; None means the best
-                one alone.
+            target_prefix: list of str or None, as for `translate`.
+            splitter: function or None, as for `translate`.
             progress: `Progress` that counts the texts (or the sentences, of texts that
                 are split) that are done, or None.
             first_number: int. The number of the first text, for errors and warnings.
-            target_prefix: list of str or None, as for `translate`.
-            no_repeat_ngram_size: int or None, as for `translate`.
-            no_loops: bool, as for `translate`.
-            splitter: function or None, as for `translate`.
+            settings: fields of `config`.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
-            TypeError, ValueError: as `translate_n_best`.
+            TypeError, ValueError: as `translate`.
         """
-        config = DecodingConfig(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            n_best=n_best,
-            no_repeat_ngram_size=no_repeat_ngram_size,
-            no_loops=no_loops,
-        )
+        config = DecodingConfig.of(config, **settings)
         check_choice("on_too_long", on_too_long, ("refuse", "split"))
-        if on_too_long == "split" and n_best is not None:
+        if on_too_long == "split" and config.n_best is not None:
             raise ValueError(
                 "`n_best` cannot be combined with on_too_long='split': a text that is "
                 "split has no n-best translations."
@@ -285,12 +249,12 @@ class Translator(keras.Model):
             return stream_sentences(translator, texts, first_number, splitter)
         texts = self._encoded(texts, first_number)
         if target_prefix is None:
-            return translator.stream(texts)
+            return translator.stream(texts.texts, texts)
         longest = translator.longest_output
         prefixes = encoded_prefixes(
             target_prefix, len(texts), self.tokenizer, longest, first_number
         )
-        return translator.stream(texts, prefixes)
+        return translator.stream(texts.texts, texts, prefixes)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Source ids of each text, refusing those that the model cannot take.
@@ -304,18 +268,23 @@ class Translator(keras.Model):
         return [ids.tolist() for ids in self._encoded(texts)]
 
     def search(
-        self, sources: Sequence[Sequence[int]], config: DecodingConfig | None = None
+        self,
+        sources: Sequence[Sequence[int]],
+        config: DecodingConfig | None = None,
+        **settings: Any,
     ) -> np.ndarray:
         """Target ids (B, L), an int32 array, of one batch of source ids.
 
         Args:
             sources: lists of ids, each with its end; at least one.
             config: DecodingConfig, or None for greedy search.
+            settings: fields of `config`.
         Raises:
+            TypeError: if a setting is unknown.
             ValueError: if a source has more tokens than the model takes, or an id that
                 is not in the vocabulary, or `max_length` is above the model's.
         """
-        translator = self._batch_translator(config or DecodingConfig())
+        translator = self._batch_translator(DecodingConfig.of(config, **settings))
         self._check_lengths("Source", sources, sources)
         for ids in sources:
             check_ids("source id", np.asarray(ids), self.model.source_vocabulary_size)
@@ -364,26 +333,34 @@ class Translator(keras.Model):
             self.model, self.tokenizer, self._compiled, config, progress
         )
 
-    def save(self, path: PathLike, overwrite: bool = True) -> None:
+    def save(
+        self, path: PathLike, overwrite: bool = True, quantize: str | None = None
+    ) -> None:
         """Writes one Keras archive, whole or not at all.
 
         Args:
             path: path that ends with ".keras".
             overwrite: bool. Replace an existing file.
+            quantize: "int8" to round the weights of matrices to 8 bits, for a file of
+                about a fifth of the size; None keeps them. Either file is loaded alike.
         Raises:
-            ValueError: if the path does not end with ".keras", or the class of the
-                model, the tokenizer or the translator is not registered with Keras.
+            ValueError: if the path does not end with ".keras", `quantize` is unknown,
+                or the class of the model, the tokenizer or the translator is not
+                registered with Keras.
             FileExistsError: if the file exists and `overwrite` is False.
         """
         path = Path(path)
         if path.suffix != ".keras":
             raise ValueError(f"A translator's file ends with .keras. Received: {path}")
+        check_choice("quantize", quantize, (None, "int8"))
         if path.exists() and not overwrite:
             raise FileExistsError(f"{path} exists already.")
         class_name(self)  # refused before anything is written
         uncompiled = self.copy() if self.model.compiled else self
         with atomic_path(path, overwrite) as temporary:
             keras.Model.save(uncompiled, temporary)  # an optimizer triples the file
+            if quantize is not None:
+                round_weights(temporary)
 
     @classmethod
     def load(cls, path: PathLike) -> "Translator":

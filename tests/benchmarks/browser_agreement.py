@@ -22,7 +22,7 @@ from threading import Thread
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
 
 import agreement
 import model_and_lines

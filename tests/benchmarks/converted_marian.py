@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
 from marian_folder import write_tokenizer  # noqa: E402
 from peer_models import learn  # noqa: E402
 

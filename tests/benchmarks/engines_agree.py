@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
 
 import model_and_lines
 import torch

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
 
 import numpy as np
 import torch

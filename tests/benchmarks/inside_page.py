@@ -19,7 +19,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
 
 import browser_agreement
 import model_and_lines

@@ -33,7 +33,7 @@ FILES = {
 LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 SENTENCES = 60
 ENOUGH = 0.97  # of an int8 file's sentences
-SUPPORT = Path(__file__).parents[1] / "support"
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
 
 
 def main():
@@ -51,7 +51,7 @@ def main():
 
 def rows(folder):
     """The table, a line for each runtime and file."""
-    sys.path.append(str(SUPPORT))
+    sys.path.extend(map(str, SUPPORT.glob("**/")))
     import word_reversal
     from translate_texts import translated_elsewhere
 

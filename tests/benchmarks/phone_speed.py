@@ -37,7 +37,7 @@ HEADER = (
 def main():
     options = parse()
     # The weights' converter is among the tests' own modules.
-    sys.path.append(str(Path(__file__).parents[1] / "support"))
+    sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
     with tempfile.TemporaryDirectory() as temporary:
         table = rows(options, Path(options.folder or temporary))
         for row in table:

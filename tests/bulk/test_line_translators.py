@@ -7,7 +7,7 @@ import pytest
 from tiers import in_full
 
 from keras_vanilla.bulk import LineTranslation, open_line_translator
-from keras_vanilla.export import saved_model, tflite
+from keras_vanilla.export import saved_model
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop import to_ctranslate2
 from keras_vanilla.translation.batch_translation import BatchTranslator
@@ -17,15 +17,14 @@ KINDS = ["keras", "tflite", *in_full("ctranslate2", "saved_model")]
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def model(request, trained_file, trained_translator, tmp_path_factory):
+def model(request, trained_translator, tmp_path_factory):
     """The path of the trained translator as each kind of model."""
-    if request.param == "keras":
-        return trained_file
+    if request.param in ("keras", "tflite"):
+        names = {"keras": "trained_file", "tflite": "text_file"}
+        return request.getfixturevalue(names[request.param])
     path = tmp_path_factory.mktemp("model") / f"translator.{request.param}"
     if request.param == "saved_model":
         saved_model(trained_translator, path)
-    elif request.param == "tflite":
-        tflite(trained_translator, path, check="structure")
     else:
         pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
         to_ctranslate2(trained_translator, path)
@@ -127,16 +126,14 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         open_line_translator(path)
 
 
-def test_a_file_with_its_search_in_it_takes_no_other(tmp_path, trained_translator):
-    tflite(trained_translator, tmp_path / "one.tflite", check="structure")
+def test_a_file_with_its_search_in_it_takes_no_other(text_file):
     with pytest.raises(ValueError, match="its search in it. Received: beam_size"):
-        open_line_translator(tmp_path / "one.tflite", beam_size=4)
+        open_line_translator(text_file, beam_size=4)
 
 
-def test_a_file_of_ids_is_refused(tmp_path, trained_translator):
-    tflite(trained_translator, tmp_path / "ids.tflite", form="ids", check="structure")
+def test_a_file_of_ids_is_refused(int8_file):
     with pytest.raises(ValueError, match="must take text. Received.*'ids'"):
-        open_line_translator(tmp_path / "ids.tflite")
+        open_line_translator(int8_file)
 
 
 def test_an_unknown_setting_is_refused(trained_file):

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from word_reversal import english_sentences
 
 from keras_vanilla.bulk import BulkTranslator, translate_shards
 from keras_vanilla.bulk.ray_workers import with_ray
@@ -22,15 +23,23 @@ def quiet_ray():
         yield pytest.importorskip("ray", reason="Ray is not installed")
 
 
-@pytest.fixture
-def many(tmp_path, unseen_sentences):
-    """Three files of 6,000 lines, all different; two windows each."""
-    folder = tmp_path / "in"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Three files of 6,000 short lines; two windows each."""
+    folder = tmp_path_factory.mktemp("in")
+    sentences = english_sentences(6000, seed=1, lengths=range(1, 4))
     for number in range(3):
-        lines = [f"{unseen_sentences[i % 200]} {number * i}" for i in range(6000)]
+        lines = [f"{text} {number * i}" for i, text in enumerate(sentences)]
         (folder / f"part-{number}.txt").write_text("\n".join(lines) + "\n")
     return sorted(folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def expected(many, trained_file, tmp_path_factory):
+    """The output of an undisturbed run in one process."""
+    folder = tmp_path_factory.mktemp("expected")
+    translate_shards(trained_file, many, folder)
+    return {path.name: (folder / path.name).read_bytes() for path in many}
 
 
 def started(model, sources, out):
@@ -53,14 +62,6 @@ def wait_for_a_window(out, process):
     raise AssertionError(f"no shard was ever half done: {process.communicate()}")
 
 
-def assert_whole(sources, out, model, tmp_path):
-    """The output is that of an undisturbed run in one process."""
-    expected = tmp_path / "expected"
-    translate_shards(model, sources, expected)
-    for path in sources:
-        assert (out / path.name).read_bytes() == (expected / path.name).read_bytes()
-
-
 def test_batches_of_a_dataset(quiet_ray, trained_file, trained_translator, sources):
     # Of three cores two translate and one reads: without that, Ray waits for ever.
     quiet_ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
@@ -80,7 +81,7 @@ def test_batches_of_a_dataset(quiet_ray, trained_file, trained_translator, sourc
     assert len(rows) == len(texts)
 
 
-def test_a_killed_worker_loses_nothing(many, tmp_path, trained_file):
+def test_a_killed_worker_loses_nothing(many, expected, tmp_path, trained_file):
     out = tmp_path / "out"
     process = started(trained_file, many, out)
     folder = wait_for_a_window(out, process)
@@ -91,10 +92,10 @@ def test_a_killed_worker_loses_nothing(many, tmp_path, trained_file):
     assert process.returncode == 0, errors
     assert "18,000 lines of 3 files" in errors
     assert int((folder / ".lock").read_text().split()[1]) != worker
-    assert_whole(many, out, trained_file, tmp_path)
+    assert {path.name: path.read_bytes() for path in out.glob("part*")} == expected
 
 
-def test_a_killed_driver_loses_nothing(many, tmp_path, trained_file):
+def test_a_killed_driver_loses_nothing(many, expected, tmp_path, trained_file):
     out = tmp_path / "out"
     process = started(trained_file, many, out)
     wait_for_a_window(out, process)
@@ -104,7 +105,7 @@ def test_a_killed_driver_loses_nothing(many, tmp_path, trained_file):
     assert len(half) < len(many)
     _, errors = started(trained_file, many, out).communicate(timeout=SECONDS)
     assert "18,000 lines of 3 files" in errors
-    assert_whole(many, out, trained_file, tmp_path)
+    assert {path.name: path.read_bytes() for path in out.glob("part*")} == expected
 
 
 def test_a_second_run_at_once_is_refused(many, tmp_path, trained_file):

@@ -18,7 +18,7 @@ from keras_vanilla.bulk import LineCommand, translate_shards
 from keras_vanilla.bulk import shard as shard_module
 from keras_vanilla.bulk import shards as shards_module
 
-KILLED = Path(__file__).parents[1] / "support" / "killed_shards.py"
+KILLED = Path(__file__).with_name("killed_shards.py")
 
 
 def killed(model, sources, out, windows):

@@ -74,8 +74,21 @@ def test_ctranslate2_and_back(trained_file, tmp_path, capfd):
     ]
     assert sizes[0] < 0.4 * sizes[1]
     capfd.readouterr()
-    error = fails(capfd, trained_file, tmp_path / "x.keras", "--quantize", "int8")
-    assert "--quantize is for --format ctranslate2" in error
+    options = ["--format", "marian", "--quantize", "int8"]
+    error = fails(capfd, trained_file, tmp_path / "marian", *options)
+    assert "--quantize is for .keras files and --format ctranslate2" in error
+
+
+def test_a_keras_file_in_int8(trained_file, tmp_path, capfd):
+    small = tmp_path / "small.keras"
+    command = ["convert", str(trained_file), str(small), "--quantize"]
+    assert main([*command, "int8"]) == 0
+    assert small.stat().st_size < 0.5 * trained_file.stat().st_size
+    assert Translator.load(small).translate(["seven"])
+    capfd.readouterr()
+    small.unlink()
+    assert "one of None, 'int8'" in fails(capfd, *command[1:], "float16")
+    assert not small.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 import itertools
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
-from keras_vanilla.data.id_store import FlatIds, IdShard, IdStore
-from keras_vanilla.data.repeats import repeated_pairs, shared_sources
+from keras_vanilla.data.filters import repeated_pairs, shared_sources
+from keras_vanilla.data.id_store import IdStore, flat_ids
 from keras_vanilla.tokenizer import Tokenizer
 
 WORDS = ["one two three", "four five", "six seven eight nine", "ten"]
@@ -133,20 +134,15 @@ def test_filters_out_of_range_are_refused(tokenizer, settings, message):
         batches(ParallelCorpus(WORDS, WORDS), tokenizer, **settings)
 
 
-def store_of(pairs, shards=1):
+def store_of(pairs):
     """An `IdStore` of (source, target) ids."""
-    size = -(-len(pairs) // shards)
-    parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
-    stored, before = [], 0
-    for part in parts:
-        sides = (FlatIds.of(side, 1 << 17) for side in zip(*part, strict=True))
-        stored.append(IdShard(*sides, np.arange(1, len(part) + 1), before))
-        before += len(part)
-    return IdStore(stored, longest=max(len(ids) for pair in pairs for ids in pair))
+    sizes = SimpleNamespace(vocabulary_size=1 << 17, target_vocabulary_size=1 << 17)
+    ids, lengths = flat_ids(*zip(*pairs, strict=True), sizes)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return IdStore(ids, offsets, np.arange(1, len(pairs) + 1), int(lengths.max()))
 
 
-@pytest.mark.parametrize("shards", [1, 3])
-def test_repeated_pairs_are_those_that_a_set_has_seen(shards):
+def test_repeated_pairs_are_those_that_a_set_has_seen():
     draw = np.random.default_rng(0)
     pairs = [
         tuple(tuple(draw.integers(0, 3, draw.integers(1, 5))) for _ in range(2))
@@ -156,7 +152,7 @@ def test_repeated_pairs_are_those_that_a_set_has_seen(shards):
     for number in chosen:
         expected += [number] if pairs[number] in seen else []
         seen.add(pairs[number])
-    found = repeated_pairs(store_of(pairs, shards), np.array(chosen))
+    found = repeated_pairs(store_of(pairs), np.array(chosen))
     assert found.tolist() == expected and 99 < len(expected) < 1400
 
 

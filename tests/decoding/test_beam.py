@@ -68,7 +68,9 @@ def test_hypotheses_and_scores_worked_out_by_hand(arguments, expected):
 def test_shapes_and_dtypes():
     model = Automaton.random(6, seed=0)
     for n_best, count in ((None, 5), (2, 2)):
-        ids, scores = beam_search(model, FIRST, 5, max_length=7, n_best=n_best)
+        ids, scores = beam_search(
+            model, FIRST, beam_size=5, max_length=7, n_best=n_best
+        )
         assert tuple(ids.shape) == (2, count, 7) and tuple(scores.shape) == (2, count)
         dtypes = [keras.backend.standardize_dtype(x.dtype) for x in (ids, scores)]
         assert dtypes == ["int32", "float32"]
@@ -89,7 +91,13 @@ def test_a_wide_beam_finds_everything(vocabulary_size, limit, penalty, exponent)
         for source in sources
     ]
     count = len(truth[0])
-    ids, scores = beam_search(model, padded(sources), count, exponent, penalty)
+    ids, scores = beam_search(
+        model,
+        padded(sources),
+        beam_size=count,
+        length_penalty=exponent,
+        length_normalization=penalty,
+    )
     assert (np.diff(array(scores), axis=1) <= 0).all()
     for row, row_scores, expected in zip(
         array(ids, "int32").tolist(), array(scores), truth, strict=True
@@ -116,7 +124,9 @@ def test_places_without_a_hypothesis_have_pads_and_no_score(vocabulary_size):
         for source in (4, 9)
     ]
     expected = [sorted(((s, said) for said, s in row), reverse=True) for row in truth]
-    found = beam_search(model, np.array([[4], [9]]), len(truth[0]) + 3, max_length=3)
+    found = beam_search(
+        model, np.array([[4], [9]]), beam_size=len(truth[0]) + 3, max_length=3
+    )
     assert_found(found, expected)
 
 
@@ -144,11 +154,11 @@ def test_a_narrow_beam_finds_what_the_definition_does(
     found = beam_search(
         model,
         np.array(sources)[:, None],
-        beam_size,
-        exponent,
-        penalty,
-        LENGTH,
-        n_best,
+        beam_size=beam_size,
+        length_penalty=exponent,
+        length_normalization=penalty,
+        max_length=LENGTH,
+        n_best=n_best,
     )
     assert_found(found, expected)
 
@@ -166,7 +176,7 @@ def test_each_row_ends_at_its_own_limit():
         expected.append(reference.beam(log_probs, limit, 3, score))
     lengths = [[len(said) for _, said in row] for row in expected]
     assert [max(row) for row in lengths] == limits
-    assert_found(beam_search(model, padded(sources), 3), expected)
+    assert_found(beam_search(model, padded(sources), beam_size=3), expected)
 
 
 # One beam
@@ -176,7 +186,7 @@ def test_one_beam_is_greedy_search():
     model = Automaton.random(7, seed=3, end_logit=-1.0)
     source = np.arange(1, 41)[:, None]
     ids, scores = beam_search(model, source, beam_size=1, max_length=LENGTH)
-    greedy = array(greedy_search(model, source, LENGTH), "int32")
+    greedy = array(greedy_search(model, source, max_length=LENGTH), "int32")
     np.testing.assert_array_equal(array(ids, "int32")[:, 0], greedy)
     assert len(set((greedy != PAD).sum(axis=1))) > 3
     assert np.isfinite(array(scores)).all()
@@ -189,9 +199,9 @@ def test_one_beam_is_greedy_also_where_the_second_best_would_win():
     loses = (math.log(0.51), (END,))
     assert wins > loses
     source = np.array([[2]])
-    assert_found(beam_search(model, source, 1, max_length=5), [[loses]])
-    assert_found(beam_search(model, source, 2, max_length=5), [[wins, loses]])
-    np.testing.assert_array_equal(greedy_search(model, source, 1), [[END]])
+    assert_found(beam_search(model, source, beam_size=1, max_length=5), [[loses]])
+    assert_found(beam_search(model, source, beam_size=2, max_length=5), [[wins, loses]])
+    np.testing.assert_array_equal(greedy_search(model, source, max_length=1), [[END]])
 
 
 def test_what_follows_the_end_is_the_models_pad():
@@ -288,9 +298,13 @@ def test_scores_are_those_of_the_whole_model(trained_translator):
     model = trained_translator.model
     sentences = ["red two", "nine", "tree one zero river eight tree small ten"]
     source = padded(trained_translator.tokenizer.encode(sentences))
-    ids, scores = beam_search(model, source, 3, 0.8, max_length=9)
+    ids, scores = beam_search(
+        model, source, beam_size=3, length_penalty=0.8, max_length=9
+    )
     ids = array(ids, "int32")
-    np.testing.assert_array_equal(ids[:2, 0], greedy_search(model, source, 9)[:2])
+    np.testing.assert_array_equal(
+        ids[:2, 0], greedy_search(model, source, max_length=9)[:2]
+    )
     for row, own in enumerate(source):
         for k, said in enumerate(ids[row]):
             said = said[said != PAD]

@@ -29,7 +29,19 @@ def penalised():
     model = Automaton.random(6, seed=8, end_logit=-0.5)
     sources = clear_sources(model, LENGTH, 4, RIGHT, 150)
     given = np.array(sources)[:, None]
-    return model, sources, beam_search(model, given, 4, 2.0, "gnmt", LENGTH, 2)
+    return (
+        model,
+        sources,
+        beam_search(
+            model,
+            given,
+            beam_size=4,
+            length_penalty=2.0,
+            length_normalization="gnmt",
+            max_length=LENGTH,
+            n_best=2,
+        ),
+    )
 
 
 def searched(model, sources, score=RIGHT, **mistake):
@@ -66,7 +78,18 @@ def test_a_row_alone_does_not_stop_too_soon(penalised):
     assert len(told_apart) > 9
     for i in told_apart[:9]:
         source = np.array([[sources[i]]])
-        assert_found(beam_search(model, source, 4, 2.0, "gnmt", LENGTH, 2), [right[i]])
+        assert_found(
+            beam_search(
+                model,
+                source,
+                beam_size=4,
+                length_penalty=2.0,
+                length_normalization="gnmt",
+                max_length=LENGTH,
+                n_best=2,
+            ),
+            [right[i]],
+        )
 
 
 @pytest.mark.skipif(
@@ -88,5 +111,7 @@ def test_search_stops_when_no_beam_can_still_win(exponent, n_best, steps):
     last = [1e-9, 1e-9, 1e-9, 1.0, 1e-9]
     after = np.array([[0, 0, 0, 1, 2], [1] * 5, [2] * 5])
     model = Automaton(np.log([first, later, last]), after, max_length=49)
-    beam_search(model, np.array([[3]]), 3, exponent, n_best=n_best)
+    beam_search(
+        model, np.array([[3]]), beam_size=3, length_penalty=exponent, n_best=n_best
+    )
     assert model.stepped == steps

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from models import make_decisive_model
 
-from keras_vanilla.decoding import beam_search
+from keras_vanilla.decoding import SearchedModel, beam_search
 from keras_vanilla.decoding.beam_past import CopiedPast, SharedPast, beam_past
 from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 
 
-class OneForEach:
+class OneForEach(SearchedModel):
     """A model of which beam search knows only what it needs of every model."""
 
     def __init__(self, model):

@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -6,10 +7,12 @@ import pytest
 from automaton import Automaton
 
 from keras_vanilla.decoding import (
+    CompiledSearch,
     DecodingConfig,
     beam_search,
     greedy_search,
     run_search,
+    sample,
 )
 from keras_vanilla.decoding.hypothesis_end import until_end
 
@@ -41,6 +44,37 @@ SOURCE = np.array([[5, 3, 0], [2, 7, 4]], "int32")
 def test_bad_settings_are_refused_when_the_config_is_made(settings, message):
     with pytest.raises(ValueError, match=message):
         DecodingConfig(**settings)
+
+
+def test_a_config_and_its_fields_are_given_alike():
+    config = DecodingConfig(beam_size=3, no_loops=True)
+    assert DecodingConfig.of(config, max_length=5) == DecodingConfig(
+        beam_size=3, no_loops=True, max_length=5
+    )
+    assert DecodingConfig.of() == DecodingConfig()
+    model = Automaton.random(9, seed=2)
+    for search, options in (
+        (functools.partial(greedy_search, model), {"no_repeat_ngram_size": 1}),
+        (functools.partial(beam_search, model), {"beam_size": 3, "n_best": 2}),
+        (functools.partial(sample, model, seed=1), {"no_loops": True}),
+        (functools.partial(CompiledSearch(model), beam_search), {"beam_size": 2}),
+    ):
+        options = {**options, "max_length": 5}
+        by_name = search(SOURCE, **options)
+        whole = search(SOURCE, config=DecodingConfig(**options))
+        for one, other in zip(by_name, whole, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_other_settings_and_other_types_are_refused():
+    model = Automaton.random(9, seed=2)
+    with pytest.raises(TypeError, match="such as beam_size=4. Received: 4"):
+        beam_search(model, SOURCE, 4)
+    with pytest.raises(TypeError, match="no argument 'beam_sise'.*'beam_size'"):
+        beam_search(model, SOURCE, beam_sise=4)
+    for search in (greedy_search, sample):
+        with pytest.raises(ValueError, match="one hypothesis.* Received: beam_size=2"):
+            search(model, SOURCE, beam_size=2)
 
 
 def test_numpy_numbers_become_pythons():
@@ -87,15 +121,15 @@ def test_a_max_length_above_the_models_is_refused():
 
 def test_run_search_runs_the_search_of_its_config():
     model = Automaton.random(6, seed=0)
-    greedy = greedy_search(model, SOURCE, 9, return_scores=True)
+    greedy = greedy_search(model, SOURCE, max_length=9, return_scores=True)
     ids = run_search(model, SOURCE, DecodingConfig(max_length=9))
     np.testing.assert_array_equal(ids, greedy[0])
-    scored = run_search(model, SOURCE, DecodingConfig(max_length=9), True)
+    scored = run_search(model, SOURCE, DecodingConfig(max_length=9), return_scores=True)
     np.testing.assert_array_equal(scored[1], greedy[1])
 
-    beams = beam_search(model, SOURCE, 3, 0.9, max_length=9)
+    beams = beam_search(model, SOURCE, beam_size=3, length_penalty=0.9, max_length=9)
     settings = {"beam_size": 3, "length_penalty": 0.9, "max_length": 9}
-    best = run_search(model, SOURCE, DecodingConfig(**settings), True)
+    best = run_search(model, SOURCE, DecodingConfig(**settings), return_scores=True)
     np.testing.assert_array_equal(best[0], beams[0][:, 0])
     np.testing.assert_array_equal(best[1], beams[1][:, 0])
     all_three = run_search(model, SOURCE, DecodingConfig(**settings, n_best=3))

@@ -64,7 +64,9 @@ def arguments(prefixes, ngram_size):
 
 def found_by_beam_search(model, sources, prefixes, ngram_size):
     settings = arguments(prefixes, ngram_size)
-    return beam_search(model, sources[:, None], BEAMS, EXPONENT, **settings)
+    return beam_search(
+        model, sources[:, None], beam_size=BEAMS, length_penalty=EXPONENT, **settings
+    )
 
 
 @pytest.fixture(scope="module", params=SETTINGS)
@@ -83,7 +85,13 @@ def test_beam_search_finds_what_the_definition_does(one):
 
 def test_constraints_change_what_is_found(one):
     model, sources, _, _, found = one
-    free = beam_search(model, sources[:, None], BEAMS, EXPONENT, max_length=LENGTH)
+    free = beam_search(
+        model,
+        sources[:, None],
+        beam_size=BEAMS,
+        length_penalty=EXPONENT,
+        max_length=LENGTH,
+    )
     changed = (array(free[0]) != array(found[0])).any(axis=(1, 2))
     assert changed.sum() > 5
 
@@ -132,8 +140,8 @@ def test_a_wide_beam_finds_everything_that_is_allowed(ngram_size):
     found = beam_search(
         model,
         padded(sources),
-        beams,
-        EXPONENT,
+        beam_size=beams,
+        length_penalty=EXPONENT,
         target_prefix=padded(prefixes),
         no_repeat_ngram_size=ngram_size,
     )
@@ -279,7 +287,7 @@ def test_what_may_follow_is_drawn_with_renormalised_probabilities():
 def test_a_prefix_counts_in_the_longest_length():
     model = Automaton.random(6, seed=3, end_logit=-99.0)
     said = greedy_search(
-        model, np.array([[1], [2]]), 4, target_prefix=[[3, 4, 5], [5, 0, 0]]
+        model, np.array([[1], [2]]), max_length=4, target_prefix=[[3, 4, 5], [5, 0, 0]]
     )
     said = array(said, "int32")
     assert said.shape == (2, 4)
@@ -300,9 +308,9 @@ def test_a_prefix_longer_than_the_default_length_is_the_whole_output():
 def test_an_empty_prefix_is_none():
     model = Automaton.random(6, seed=3)
     source = np.arange(1, 9)[:, None]
-    expected = greedy_search(model, source, LENGTH)
+    expected = greedy_search(model, source, max_length=LENGTH)
     for prefix in (np.zeros((8, 3), int), np.zeros((8, 0), int), [[]] * 8):
-        found = greedy_search(model, source, LENGTH, target_prefix=prefix)
+        found = greedy_search(model, source, max_length=LENGTH, target_prefix=prefix)
         np.testing.assert_array_equal(found, expected)
 
 
@@ -389,7 +397,7 @@ def test_run_search_hands_prefix_and_size_to_both_searches():
     config = DecodingConfig(beam_size=3, n_best=3, **settings)
     np.testing.assert_array_equal(
         run_search(model, source, config, target_prefix=prefix)[0],
-        beam_search(model, source, 3, target_prefix=prefix, **settings)[0],
+        beam_search(model, source, beam_size=3, target_prefix=prefix, **settings)[0],
     )
 
 

@@ -11,7 +11,13 @@ from keras import ops
 from models import ids, make_model
 from word_reversal import padded
 
-from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
+from keras_vanilla.decoding import (
+    CompiledSearch,
+    SearchedModel,
+    beam_search,
+    greedy_search,
+    sample,
+)
 from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.models import Ensemble
 
@@ -19,7 +25,7 @@ PAD, START, END = 0, 2, 3
 SOURCE = ids((5, 3, 7), 7)
 
 
-class ScriptedModel:
+class ScriptedModel(SearchedModel):
     """Says what a script says, row by row, and keeps what it was asked."""
 
     pad_id, start_id, end_id, max_length = PAD, START, END, 97
@@ -167,7 +173,9 @@ def test_equals_the_uncached_loop_row_by_row(model, source):
     lengths = (expected != PAD).sum(axis=1)
     assert len(set(lengths)) == 3 and margin > 1e-4  # the test is worth something
     assert expected[2, -1] != END
-    np.testing.assert_array_equal(greedy_search(model, source, LENGTH), expected)
+    np.testing.assert_array_equal(
+        greedy_search(model, source, max_length=LENGTH), expected
+    )
 
 
 @pytest.mark.full
@@ -184,9 +192,9 @@ def test_a_graph_of_unknown_shapes_says_the_same(model, source, jit_compile):
 
 
 def test_a_row_says_the_same_alone_and_among_others(model, source):
-    together = array(greedy_search(model, source, LENGTH))
+    together = array(greedy_search(model, source, max_length=LENGTH))
     for row, own in zip(together, source, strict=True):
-        alone = greedy_search(model, own[own != PAD][None], LENGTH)
+        alone = greedy_search(model, own[own != PAD][None], max_length=LENGTH)
         np.testing.assert_array_equal(alone[0], row)
 
 

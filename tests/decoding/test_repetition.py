@@ -84,8 +84,8 @@ def loopy():
 def test_greedy_search_takes_the_best_that_does_not_loop(loopy):
     model, sources = loopy
     batch = np.array(sources)[:, None]
-    free = array(greedy_search(model, batch, LENGTH), "int32").tolist()
-    received = greedy_search(model, batch, LENGTH, no_loops=True)
+    free = array(greedy_search(model, batch, max_length=LENGTH), "int32").tolist()
+    received = greedy_search(model, batch, max_length=LENGTH, no_loops=True)
     received = array(received, "int32").tolist()
     changed = 0
     for source, row, without in zip(sources, received, free, strict=True):
@@ -103,7 +103,14 @@ def test_beam_search_finds_what_the_definition_does(loopy):
     model, sources = loopy
     batch = np.array(sources)[:, None]
     settings = {"max_length": LENGTH}
-    found = beam_search(model, batch, BEAMS, EXPONENT, no_loops=True, **settings)
+    found = beam_search(
+        model,
+        batch,
+        beam_size=BEAMS,
+        length_penalty=EXPONENT,
+        no_loops=True,
+        **settings,
+    )
     expected = [
         reference.beam(
             constrained_by_loops(model.next_log_probs(source)), LENGTH, BEAMS, SCORE
@@ -111,18 +118,22 @@ def test_beam_search_finds_what_the_definition_does(loopy):
         for source in sources
     ]
     assert_found(found, expected)
-    free = array(beam_search(model, batch, BEAMS, EXPONENT, **settings)[0])
+    free = array(
+        beam_search(model, batch, beam_size=BEAMS, length_penalty=EXPONENT, **settings)[
+            0
+        ]
+    )
     assert (free != array(found[0])).any(axis=(1, 2)).sum() > 5
 
 
 def test_where_the_source_repeats_the_output_may_loop(loopy):
     model, sources = loopy
     batch = np.array(sources)[:, None]
-    free = array(greedy_search(model, batch, LENGTH), "int32")
+    free = array(greedy_search(model, batch, max_length=LENGTH), "int32")
     # Four times the number of states: the state that the model begins in is the same.
     repeated = np.repeat([[model.states]], 4, axis=1).repeat(len(batch), axis=0)
     batch = np.concatenate([batch, repeated], axis=1)
-    received = greedy_search(model, batch, LENGTH, no_loops=True)
+    received = greedy_search(model, batch, max_length=LENGTH, no_loops=True)
     np.testing.assert_array_equal(array(received, "int32"), free)
 
 
@@ -130,7 +141,7 @@ def test_a_prefix_may_loop(loopy):
     model, sources = loopy
     prefix = np.full((1, 6), 4)
     received = greedy_search(
-        model, [[sources[0]]], LENGTH, target_prefix=prefix, no_loops=True
+        model, [[sources[0]]], max_length=LENGTH, target_prefix=prefix, no_loops=True
     )
     row = array(received, "int32")[0].tolist()
     assert row[:6] == [4] * 6 and row[6] != 4

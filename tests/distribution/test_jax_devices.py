@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import os
 import socket
 import subprocess
 import sys
@@ -13,13 +12,14 @@ from types import SimpleNamespace
 import keras
 import numpy as np
 import pytest
+from child_process import environment
 
 from keras_vanilla.distribution import replicas
 from keras_vanilla.distribution.jax_devices import distribution
 
 pytestmark = pytest.mark.full
 
-HERE = Path(__file__).parents[1] / "support"
+HERE = Path(__file__).parent
 IN_ONE = ("single", "mirrored", "mirrored+per-replica-mean", "single+dropout")
 IN_TWO = ("multi-worker", "multi-worker+dropout")
 DEADLINE = 900  # seconds; far more than it takes
@@ -31,22 +31,13 @@ if importlib.util.find_spec("jax") is None:
 @contextlib.contextmanager
 def started(*arguments, devices, **variables):
     """A Python process with so many JAX devices, ended whatever happens."""
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "jax",
-        "JAX_PLATFORMS": "cpu",
-        # These models take longer to optimise than to train.
-        "XLA_FLAGS": "--xla_backend_optimization_level=0 "
-        f"--xla_force_host_platform_device_count={devices}",
-        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
-        "KERAS_HOME": tempfile.gettempdir(),  # no settings of this machine's user
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        **variables,
-    }
+    # These models take longer to optimise than to train.
+    flags = "--xla_backend_optimization_level=0 "
+    flags += f"--xla_force_host_platform_device_count={devices}"
     with tempfile.TemporaryFile("w+") as log:  # a pipe that is full would stop it
         process = subprocess.Popen(
             [sys.executable, *map(str, arguments)],
-            env=environment,
+            env=environment("jax", XLA_FLAGS=flags, **variables),
             stdout=log,
             stderr=subprocess.STDOUT,
         )

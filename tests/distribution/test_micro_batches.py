@@ -1,22 +1,17 @@
 import importlib.util
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from child_process import PROGRAMS, environment
 from micro_batch_worker import COUNTS, ONE_LAYER, batch, compiled, difference, step
 from models import make_model
 from tiers import in_full
 
-import keras_vanilla
 from keras_vanilla.distribution.refusals import refuse_unknown_shapes_on_tpu
-
-HERE = Path(__file__).parents[1] / "support"
-PACKAGE = Path(keras_vanilla.__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +103,8 @@ def other_backends(tmp_path_factory):
     folder = tmp_path_factory.mktemp("backends")
     processes = {
         backend: subprocess.Popen(
-            [sys.executable, str(HERE / "micro_batch_worker.py"), f"{backend}.npz"],
-            env={
-                **os.environ,
-                "KERAS_BACKEND": backend,
-                "KERAS_HOME": str(folder),
-                "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(HERE)]),
-            },
+            [sys.executable, PROGRAMS / "micro_batch_worker.py", f"{backend}.npz"],
+            env=environment(backend),
             cwd=folder,
             stderr=subprocess.PIPE,
             text=True,

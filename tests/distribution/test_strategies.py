@@ -72,14 +72,6 @@ def two_devices(tmp_path_factory):
     return run_apart(tmp_path_factory.mktemp("mirrored"), runs, devices=2)
 
 
-@pytest.fixture(scope="module")
-def mirrored_alone(tmp_path_factory):
-    """One run of `two_devices`, for the default tier."""
-    runs = {"mirrored": {"strategy": "mirrored"}}
-    folder = tmp_path_factory.mktemp("mirrored-alone")
-    return run_apart(folder, runs, devices=2)["mirrored"]
-
-
 def assert_same_shown(found, expected):
     names = {name for name in expected if name.startswith("history/")}
     assert {"history/loss", "history/val_token_accuracy"} < names
@@ -93,12 +85,6 @@ def test_the_batches_are_ones_that_could_go_wrong():
     assert any(len(rows) % 2 for rows in labels) and 1 in map(len, labels)
     halves = [np.array_split((rows != 0).sum(1), 2) for rows in labels]
     assert any(one.sum() > 1.2 * other.sum() > 0 for one, other in halves)
-
-
-@pytest.mark.full
-def test_a_mirrored_training_equals_one_on_one_device(mirrored_alone, one_device):
-    assert distance(mirrored_alone, one_device) <= 1e-3
-    assert mirrored_alone["iterations"] == one_device["iterations"]
 
 
 @pytest.mark.full

@@ -27,31 +27,12 @@ def float32_file(trained_translator, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def int8_file(trained_translator, tmp_path_factory):
-    return made_once(
-        tmp_path_factory,
-        "int8.tflite",
-        lambda path: export.tflite(trained_translator, path, **LIMITS),
-    )
-
-
-@pytest.fixture(scope="session")
 def short_file(trained_translator, tmp_path_factory):
     """Translations of at most 8 tokens, in float32."""
     settings = {"max_length": 8, "quantize": None, "check": "structure"}
     return made_once(
         tmp_path_factory,
         "short.tflite",
-        lambda path: export.tflite(trained_translator, path, **settings),
-    )
-
-
-@pytest.fixture(scope="session")
-def text_file(trained_translator, tmp_path_factory):
-    settings = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
-    return made_once(
-        tmp_path_factory,
-        "text.tflite",
         lambda path: export.tflite(trained_translator, path, **settings),
     )
 

@@ -299,7 +299,9 @@ def test_a_file_of_8_tokens_says_what_it_cuts(module, short_file, trained_transl
         result = translate(text)
         (expected,) = trained_translator.translate([text], max_length=8)
         source_ids = np.array(trained_translator.encode([text]))
-        ids = np.asarray(greedy_search(trained_translator.model, source_ids, 8))
+        ids = np.asarray(
+            greedy_search(trained_translator.model, source_ids, max_length=8)
+        )
         assert result == (expected, trained_translator.model.end_id not in ids, [])
         ended[result.truncated] += 1
     assert all(ended)

@@ -13,7 +13,9 @@ from keras_vanilla.models.fake_quantization import rounded
 
 LARGEST = {"int4": 7, "int8": 127}
 PRODUCT = schema.BuiltinOperator.FULLY_CONNECTED
-MATRIX = (np.arange(31 * 37).reshape(31, 37) % 15 - 7).astype("float32")
+WHOLE = np.arange(31 * 37).reshape(31, 37) % 15 - 7
+SCALES = np.float32(2) ** (np.arange(31) % 4)
+MATRIX = (WHOLE * SCALES[:, None]).astype("float32")
 
 
 def matrices(content):
@@ -58,7 +60,7 @@ def rows(whole):
 def int4_file(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("int4") / "int4.tflite"
     limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, "int4", **limits)
+    export.tflite(trained_translator, path, quantize="int4", **limits)
     return path
 
 
@@ -133,9 +135,10 @@ def test_an_int4_file_is_verified_and_described(trained_translator, int4_file):
     assert export.read_description(int4_file).quantize == "int4"
 
 
-def test_the_matrix_of_a_product_is_rounded():
+def test_the_matrix_of_a_product_is_rounded_with_a_scale_for_each_output():
     ((whole, scale),) = matrices(with_int4_weights(a_file([PRODUCT])))
-    np.testing.assert_array_equal(whole * scale[:, None], MATRIX)
+    np.testing.assert_array_equal(whole, WHOLE)
+    np.testing.assert_array_equal(scale, SCALES)
 
 
 def test_a_matrix_that_another_operator_reads_is_left_as_it_is():

@@ -6,7 +6,7 @@ from repeated_tokens import loops
 from text_form import TextForm
 from tiers import in_full
 
-from keras_vanilla import export
+from keras_vanilla import export, probing
 from keras_vanilla.cli import main
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.metadata.description import read_description
@@ -44,12 +44,16 @@ def test_the_file_says_what_keras_says(
             for no_loops in (False, True)
         )
         free, guarded = free[0].tolist(), guarded[0].tolist()
-        received = [token for token in run(text)["ids"].tolist() if token]
+        outputs = run(text)
+        received = [token for token in outputs["ids"].tolist() if token]
+        (expected,) = translator.translate([text], no_loops=True, **config)
+        assert outputs["text"] == expected
         assert received == [token for token in guarded if token]
         if text == REPEATED:  # the text itself repeats something
             assert guarded == free
         else:
             assert not loops(received)
+            assert not probing.loops(text, expected)
             changed += guarded != free
     assert changed > 6
 
@@ -64,4 +68,4 @@ def test_on_the_command_line(trained_translator, tmp_path, capfd):
     capfd.readouterr()
     command = ["export", str(model), "y.tflite", "--form", "steps", "--no-loops"]
     assert main(command) == 1
-    assert "takes no `beam_size` or `no_loops`" in capfd.readouterr().err
+    assert "takes no settings of a search" in capfd.readouterr().err

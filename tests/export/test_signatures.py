@@ -16,9 +16,12 @@ SMALL = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 
 @pytest.fixture(scope="module", params=["int8", *in_full(None)])
 def caller(request, trained_translator, tmp_path_factory):
-    path = tmp_path_factory.mktemp("forms") / "translator.tflite"
-    settings = {**SMALL, "check": "structure", "quantize": request.param}
-    export.tflite(trained_translator, path, **settings)
+    if request.param == "int8":
+        path = request.getfixturevalue("text_file")
+    else:
+        path = tmp_path_factory.mktemp("forms") / "translator.tflite"
+        settings = {**SMALL, "check": "structure", "quantize": request.param}
+        export.tflite(trained_translator, path, **settings)
     caller = TextForm(path)
     caller.quantized = request.param == "int8"
     return caller
@@ -127,7 +130,7 @@ def test_beam_search_in_a_file_is_keras_s(
     path = tmp_path / "beam.tflite"
     settings = {"beam_size": 3, "length_penalty": 0.8}
     export.tflite(
-        trained_translator, path, None, check="structure", **SMALL, **settings
+        trained_translator, path, quantize=None, check="structure", **SMALL, **settings
     )
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed, report
@@ -148,7 +151,7 @@ def test_an_app_can_search_by_steps(
 ):
     path = tmp_path / "steps.tflite"
     settings = {"max_source_length": 29, "max_length": 59, "check": "structure"}
-    export.tflite(trained_translator, path, quantize, form="steps", **settings)
+    export.tflite(trained_translator, path, quantize=quantize, form="steps", **settings)
     signatures = Interpreter(model_path=str(path)).get_signature_list()
     assert set(signatures) == {"encode", "decode_step"}
     report = export.verify(trained_translator, path, unseen_sentences[:40])

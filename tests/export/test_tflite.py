@@ -14,7 +14,7 @@ from tiers import in_full
 from keras_vanilla import _atomic_write, export
 from keras_vanilla.decoding import greedy, greedy_search
 from keras_vanilla.export import to_tflite
-from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import About, Translator
 
@@ -79,7 +79,7 @@ def test_without_any_padding_the_ids_are_the_same(
     assert {len(source) for source in sources} == {length} and length < 29
     path = tmp_path / "exact.tflite"
     lengths = {"max_source_length": length, "max_length": 59}
-    export.tflite(trained_translator, path, None, form="ids", **lengths)
+    export.tflite(trained_translator, path, quantize=None, form="ids", **lengths)
     model = trained_translator.model
     expected = np.asarray(greedy_search(model, np.array(sources)))
     for received in (run(path, sources), run(float32_file, sources)):
@@ -111,7 +111,7 @@ def test_output_is_limited_as_in_keras(trained_translator, tmp_path, monkeypatch
     for asked, lengths in ((60, (52, 55)), (9, (9, 9))):
         path = tmp_path / f"{asked}.tflite"
         lengths_asked = {"max_source_length": 11, "max_length": asked}
-        export.tflite(endless, path, None, **UNTRAINED, **lengths_asked)
+        export.tflite(endless, path, quantize=None, **UNTRAINED, **lengths_asked)
         received = run(path, sources)
         assert tuple((received != 0).sum(axis=1)) == lengths
     expected = np.asarray(greedy_search(endless.model, np.array([[7, 3] + [0] * 9])))
@@ -191,17 +191,17 @@ def test_the_check_for_builtin_operators_sees_others():
 
 @pytest.mark.full
 def test_other_operators_are_refused_by_name(
-    trained_translator, argmax_of_keras, tmp_path
+    small_translator, argmax_of_keras, tmp_path
 ):
     with pytest.raises(RuntimeError, match="builtin operators only.*: BitwiseAnd$"):
-        export.tflite(trained_translator, tmp_path / "model.tflite")
+        export.tflite(small_translator, tmp_path / "model.tflite")
     assert not list(tmp_path.iterdir())
-    assert "lookup" not in vars(trained_translator.model.source_embedding)
+    assert "lookup" not in vars(small_translator.model.source_embedding)
 
 
 @pytest.mark.full
 def test_what_the_converter_cannot_do_otherwise_is_one_line(
-    trained_translator, tmp_path, monkeypatch
+    small_translator, tmp_path, monkeypatch
 ):
     def fail():
         raise ValueError("out of luck\nand much more")
@@ -211,7 +211,7 @@ def test_what_the_converter_cannot_do_otherwise_is_one_line(
         tf.lite.TFLiteConverter, "from_saved_model", lambda *_, **__: unlucky
     )
     with pytest.raises(RuntimeError, match="cannot convert the model: out of luck$"):
-        export.tflite(trained_translator, tmp_path / "model.tflite")
+        export.tflite(small_translator, tmp_path / "model.tflite")
 
 
 @pytest.mark.full
@@ -245,10 +245,14 @@ def test_separate_vocabularies_and_pre_norm(trained_translator, tmp_path):
     randomize(model)
     path = tmp_path / "model.tflite"
     lengths = {"max_source_length": 13, "max_length": 13}
-    export.tflite(Translator(tokenizer, model), path, None, **UNTRAINED, **lengths)
+    export.tflite(
+        Translator(tokenizer, model), path, quantize=None, **UNTRAINED, **lengths
+    )
     sources = tokenizer.encode(word_reversal.english_sentences(20, seed=4))
     expected = np.asarray(
-        greedy_search(model, keras.utils.pad_sequences(sources, 13, padding="post"), 13)
+        greedy_search(
+            model, keras.utils.pad_sequences(sources, 13, padding="post"), max_length=13
+        )
     )
     received = run(path, sources)
     assert_same_but_for_near_ties(model, sources, expected, received)
@@ -264,7 +268,7 @@ def test_half_precision_is_exported_in_float32(
     path = tmp_path / "model.tflite"
     translator = Translator(trained_translator.tokenizer, half)
     export.tflite(
-        translator, path, None, form="ids", max_source_length=29, max_length=59
+        translator, path, quantize=None, form="ids", max_source_length=29, max_length=59
     )
     sources = trained_translator.encode(unseen_sentences[:50])
     expected = trained_translator.search(sources)
@@ -273,7 +277,7 @@ def test_half_precision_is_exported_in_float32(
 
 @pytest.mark.full
 def test_standard_output_stays_clean(trained_translator, tmp_path, capfd):
-    export.tflite(trained_translator, tmp_path / "model.tflite")
+    export.tflite(trained_translator, tmp_path / "model.tflite", max_bytes=64)
     assert capfd.readouterr().out == ""
 
 
@@ -286,13 +290,13 @@ def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
 
 
 @pytest.mark.full
-def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
+def test_a_failure_leaves_nothing_behind(small_translator, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("the disk is full")
 
     monkeypatch.setattr(_atomic_write, "_sync", fail)
     with pytest.raises(OSError, match="the disk is full"):
-        export.tflite(trained_translator, tmp_path / "model.tflite")
+        export.tflite(small_translator, tmp_path / "model.tflite", **UNTRAINED)
     assert not list(tmp_path.iterdir())
 
 
@@ -330,7 +334,6 @@ def test_examples_of_the_translator_that_the_file_does_not_take_are_left_out(
 ):
     about = About(examples=["two trees", "two " * 200])
     translator = trained_translator.replace(about=about)
-    limits = Limits.of_model(translator.model, max_bytes=64)
-    kept = to_tflite._examples(translator, None, limits, "text")
-    assert kept == ["two trees"]
-    assert to_tflite._examples(trained_translator, None, limits, "text") == []
+    limits = Limits.of_model(translator.model, ExportConfig(max_bytes=64))
+    assert to_tflite._examples(translator, None, limits) == ["two trees"]
+    assert to_tflite._examples(trained_translator, None, limits) == []

@@ -18,7 +18,6 @@ from keras_vanilla.interop.files.ctranslate2_file import (
 
 pytestmark = pytest.mark.full
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
-import opennmt_folder as peer  # noqa: E402  after the skip
 from ctranslate2.specs import common_spec  # noqa: E402
 from ctranslate2_runtime import (  # noqa: E402
     assert_greedy_is_equal,
@@ -26,6 +25,8 @@ from ctranslate2_runtime import (  # noqa: E402
     open_runtime,
     source_tokens,
 )
+
+from . import opennmt_folder as peer  # noqa: E402  after the skip
 
 LINES = [*english_sentences(9, seed=5), ">>two<< red \u00e9 \u6c34 trees", "extra"]
 

@@ -9,7 +9,6 @@ import pytest
 from checks import array
 from marian_folder import learn_models
 from marian_npz_folder import FAMILIES, OPTIONS, write_folder, write_npz
-from marian_reference import logits
 from near_ties import assert_same_but_for_near_ties
 from word_reversal import english_sentences
 
@@ -25,6 +24,8 @@ from keras_vanilla.interop.marian_npz_vocabulary import read_vocabulary, with_pa
 from keras_vanilla.interop.marian_tokenizer import tokenizer_of_tokens
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
+
+from .marian_reference import logits
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "opus-mt-en-mg"
 LINES = english_sentences(5, seed=5)
@@ -169,7 +170,8 @@ def test_greedy_search_is_that_of_ctranslate2(name, models, tmp_path):
     pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
     import ctranslate2
     from ctranslate2.converters import MarianConverter
-    from marian_reference import sinusoids
+
+    from .marian_reference import sinusoids
 
     folder = tmp_path / "model"
     options, arrays, vocabularies = write_folder(folder, models, **FAMILIES[name])

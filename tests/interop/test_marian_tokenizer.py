@@ -146,8 +146,8 @@ class CountedModel:
         self.tokenizer, self.model = tokenizer, SimpleNamespace(max_length=max_length)
         self.sources = []
 
-    def stream(self, sources):
-        for ids in sources:
+    def stream(self, texts, sources):
+        for _, ids in zip(texts, sources, strict=True):
             self.sources.append(list(ids))
             yield [Hypothesis(str(len(ids)), None, list(ids), True)]
 

@@ -31,7 +31,7 @@ VARIANTS = [
 
 
 def tutorial_model(**settings):
-    from pytorch_tutorial import TutorialModel
+    from .pytorch_tutorial import TutorialModel
 
     torch.manual_seed(0)
     model = TutorialModel(SIZES, SOURCE, TARGET, LENGTH, pad_id=1, **settings).eval()
@@ -83,7 +83,7 @@ def test_greedy_search_is_a_loop_over_pytorchs_logits():
     ended = np.cumsum(target_ids == IDS["end_id"], axis=1) > 0
     ended = np.pad(ended, ((0, 0), (1, 0)))[:, :-1]  # after the end
     expected = np.where(ended, IDS["pad_id"], target_ids)[:, 1:]
-    received = array(greedy_search(model, source_ids, 8), "int32")
+    received = array(greedy_search(model, source_ids, max_length=8), "int32")
     np.testing.assert_array_equal(received, expected)
 
 
@@ -123,7 +123,7 @@ def test_out_and_in_again(settings, ours):
 
 
 def test_our_own_model_computes_the_same_in_pytorch():
-    from pytorch_tutorial import TutorialModel
+    from .pytorch_tutorial import TutorialModel
 
     model = randomize(
         Transformer(

@@ -196,9 +196,10 @@ def test_every_loss_trains_the_same_by_pairs_and_tokens(loss, micro_batches):
             from_logits=True, reduction="mean_with_sample_weight"
         ),
     }
-    trained = []
+    model, trained = compiled(losses[loss](), micro_batches, rate=1.0), []
+    before = model.get_weights()
     for weights in (PER_PAIR, PER_PAIR[:, None] * MASK, MASK):
-        model = compiled(losses[loss](), micro_batches, rate=1.0)
+        model.set_weights(before)
         model.train_on_batch(INPUTS, LABELS, weights)
         trained.append(model.get_weights())
     for one, other in zip(*trained[:2], strict=True):
@@ -416,9 +417,9 @@ def test_r_drop_with_dropout_is_more_than_the_plain_loss(micro_batches):
     for alpha in (0.0, 5.0):
         keras.utils.set_random_seed(0)
         model = compiled(RDropCrossentropy(alpha), micro_batches, dropout=0.3)
-        evaluated = model.evaluate(INPUTS, LABELS, verbose=0)
-        assert evaluated == pytest.approx(model.test_on_batch(INPUTS, LABELS), rel=1e-5)
         shown[alpha] = model.train_on_batch(INPUTS, LABELS)
+    evaluated = model.evaluate(INPUTS, LABELS, verbose=0)
+    assert evaluated == pytest.approx(model.test_on_batch(INPUTS, LABELS), rel=1e-5)
     assert shown[5.0] > shown[0.0] + 0.01
 
 

@@ -86,7 +86,7 @@ def test_an_ensemble_is_copied(way):
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
-def test_a_translator_is_copied(way, trained_translator, unseen_sentences):
-    copied = COPIES[way](trained_translator)
+def test_a_translator_is_copied(way, small_translator, unseen_sentences):
+    copied = COPIES[way](small_translator)
     texts = unseen_sentences[:3]
-    assert copied.translate(texts) == trained_translator.translate(texts)
+    assert copied.translate(texts) == small_translator.translate(texts)

@@ -468,14 +468,14 @@ def test_encode_is_without_dropout_and_gives_the_mask():
     np.testing.assert_array_equal(memory, model.encode(INPUTS["source_ids"])[0])
 
 
-def test_cache_is_flat_with_the_batch_first(model):
+def test_cache_says_what_grows_and_what_is_fixed_with_the_batch_first(model):
     cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 13)
-    expected = {"memory_mask": (2, 5)}
-    for i in range(3):
-        for name, length in {"self": 13, "cross": 5}.items():
-            expected[f"decoder/{i}/{name}_key"] = (2, 5, length, 2)
-            expected[f"decoder/{i}/{name}_value"] = (2, 5, length, 2)
-    assert {name: tuple(value.shape) for name, value in cache.items()} == expected
+    assert tuple(cache.memory_mask.shape) == (2, 5) and not cache.is_shared
+    for layers, kind, length in ((cache.past, "self", 13), (cache.fixed, "cross", 5)):
+        assert [
+            {name: tuple(value.shape) for name, value in layer.items()}
+            for layer in layers
+        ] == [{f"{kind}_{name}": (2, 5, length, 2) for name in ("key", "value")}] * 3
 
 
 # Errors
@@ -568,7 +568,7 @@ def test_forbidden_ids_are_ids_that_do_not_end_an_output(ids, message):
 def test_searches_and_steps_never_choose_forbidden_ids():
     free = make_model(**ONE_LAYER_EACH)
     sources = INPUTS["source_ids"]
-    usual = array(greedy_search(free, sources, 9), "int32")
+    usual = array(greedy_search(free, sources, max_length=9), "int32")
     forbidden = sorted({*usual.ravel().tolist()} - {free.end_id})
     assert forbidden != [free.pad_id]
     model = make_model(forbidden_ids=forbidden, **ONE_LAYER_EACH)
@@ -576,7 +576,7 @@ def test_searches_and_steps_never_choose_forbidden_ids():
     logits = array(model.decode_step(np.array([2, 2]), 0, cache)[0])
     assert np.flatnonzero(np.isneginf(logits).all(axis=0)).tolist() == forbidden
     for outputs in (
-        greedy_search(model, sources, 9),
+        greedy_search(model, sources, max_length=9),
         beam_search(model, sources, max_length=9)[0],
         sample(model, sources, 9, seed=1),
     ):
@@ -588,7 +588,7 @@ def test_searches_and_steps_never_choose_forbidden_ids():
 def test_forbidden_ids_have_no_probability():
     model = make_model(forbidden_ids=[5, 7], **ONE_LAYER_EACH)
     sources = INPUTS["source_ids"]
-    ids, score = greedy_search(model, sources, 1, return_scores=True)
+    ids, score = greedy_search(model, sources, max_length=1, return_scores=True)
     feed = {"source_ids": sources, "target_ids": np.array([[2], [2]])}
     logits = array(model(feed), "float64")[:, 0]
     assert np.isfinite(logits).all()

@@ -1,7 +1,11 @@
-"""Files that many tests need, made by the first process of a test run that asks."""
+"""Files that many tests need, made by the first process of a test run that asks.
+
+`.ci/run` names a folder that both tiers, which are two runs, have in common.
+"""
 
 import os
 import time
+from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
@@ -18,7 +22,8 @@ def made_once(tmp_path_factory, name, make):
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # a worker's own folder is inside the run's
-    path = folder / "made-once" / name
+    folder = Path(os.environ.get("KERAS_VANILLA_MADE_ONCE", folder / "made-once"))
+    path = folder / name
     while not path.exists():
         try:
             with folder_lock(path.parent / f"lock-of-{name}"):

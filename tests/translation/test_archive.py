@@ -1,12 +1,17 @@
-"""A `.keras` file that is damaged, foreign or a bomb is one sentence, and soon."""
+"""A `.keras` file that is damaged, foreign or a bomb is one sentence, and soon.
+
+And one whose weights are rounded is small, and loads as any other.
+"""
 
 import re
 import zipfile
 
 import keras
+import numpy as np
 import pytest
 
 from keras_vanilla import Translator
+from keras_vanilla.translation.archive import round_weights
 
 NO_WEIGHTS = "model.weights.h5 or model.weights.npz"
 
@@ -109,3 +114,62 @@ def test_an_exported_file_is_called_by_its_name(tmp_path):
     path.write_bytes(b"\x1c\0\0\0TFL3 and more")
     with pytest.raises(ValueError, match="an exported .tflite file. Expected"):
         Translator.load(path)
+
+
+def test_a_file_in_int8_is_small_and_close(
+    trained_translator, unseen_sentences, tmp_path
+):
+    whole, small = tmp_path / "whole.keras", tmp_path / "small.keras"
+    trained_translator.save(whole)
+    trained_translator.save(small, quantize="int8")
+    tokenizer = len(trained_translator.tokenizer.source_model)
+    weights = whole.stat().st_size - tokenizer
+    assert small.stat().st_size - tokenizer < 0.35 * weights  # small matrices, in h5
+    loaded = Translator.load(small)
+    for old, new in zip(
+        trained_translator.model.weights, loaded.model.weights, strict=True
+    ):
+        old, new = np.asarray(old), np.asarray(new)
+        if old.ndim < 2:
+            np.testing.assert_array_equal(new, old)
+            continue
+        step = np.diff(np.unique(new)).min()
+        assert len(np.unique(new)) > 40 or old.size < 100
+        allowed = np.where(np.abs(old) < 63.4 * step, 0.5, 1) * step
+        assert (np.abs(new - old) <= allowed * 1.001).all()
+    texts = unseen_sentences[:40]
+    both = loaded.translate(texts), trained_translator.translate(texts)
+    assert sum(new == old for new, old in zip(*both, strict=True)) > 30
+    again = tmp_path / "again.keras"
+    loaded.save(again, quantize="int8")
+    assert all(
+        np.array_equal(old, new)
+        for old, new in zip(
+            loaded.get_weights(), Translator.load(again).get_weights(), strict=True
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.float32([[300.0, 1.0]]),  # too far apart, and too large
+        np.zeros((3, 4), "float32"),
+        np.arange(-126, 127, dtype="float32")[None] * 2.0**-20,
+        np.full((2, 2), 63.6 * 2.0**-9, "float32"),
+    ],
+)
+def test_no_matrix_becomes_another_in_int8(values, tmp_path):
+    layer = keras.Sequential([keras.layers.Dense(values.shape[1], use_bias=False)])
+    layer.build((None, values.shape[0]))
+    layer.set_weights([values])
+    layer.save(tmp_path / "x.keras")
+    round_weights(tmp_path / "x.keras")
+    (loaded,) = keras.saving.load_model(tmp_path / "x.keras").get_weights()
+    np.testing.assert_allclose(loaded, values, rtol=0, atol=values.std() / 10 + 1e-3)
+
+
+def test_an_unknown_rounding_is_refused(trained_translator, tmp_path):
+    with pytest.raises(ValueError, match="`quantize` must be one of None, 'int8'"):
+        trained_translator.save(tmp_path / "x.keras", quantize="int4")
+    assert not list(tmp_path.iterdir())

@@ -12,21 +12,28 @@ from keras_vanilla.translation import ensemble
 TEXTS = ["ein kleiner Hund", "drei"]
 
 
-def test_one_translator_of_two(trained_translator, tmp_path):
-    tokenizer, model = trained_translator.tokenizer, trained_translator.model
+@pytest.fixture(scope="module")
+def both(small_translator):
+    tokenizer, model = small_translator.tokenizer, small_translator.model
     weights = [0.9 * weight for weight in model.get_weights()]
-    both = ensemble([trained_translator, Translator(tokenizer, model.copy(weights))])
+    return ensemble([small_translator, Translator(tokenizer, model.copy(weights))])
+
+
+@pytest.fixture(scope="module")
+def translations(both):
+    return both.translate(TEXTS)
+
+
+def test_one_translator_of_two(both, translations, tmp_path):
     assert isinstance(both.model, Ensemble) and len(both.model.models) == 2
-    translations = both.translate(TEXTS, beam_size=3)
     both.save(tmp_path / "both.keras")
-    loaded = Translator.load(tmp_path / "both.keras")
-    assert loaded.translate(TEXTS, beam_size=3) == translations
+    assert Translator.load(tmp_path / "both.keras").translate(TEXTS) == translations
 
 
-def test_the_tokenizer_may_be_loaded_twice(trained_translator, trained_file):
-    same = Translator.load(trained_file)
-    both = ensemble([trained_translator, same])
-    assert both.translate(TEXTS) == trained_translator.translate(TEXTS)
+def test_the_tokenizer_may_be_loaded_twice(small_translator, tmp_path):
+    small_translator.save(tmp_path / "one.keras")
+    both = ensemble([small_translator, Translator.load(tmp_path / "one.keras")])
+    assert both.translate(TEXTS) == small_translator.translate(TEXTS)
 
 
 def test_other_tokenizers_are_refused(trained_translator):
@@ -40,11 +47,8 @@ def test_other_tokenizers_are_refused(trained_translator):
 
 
 def test_a_file_of_one_model_is_refused_and_a_saved_model_has_both(
-    trained_translator, tmp_path
+    both, translations, tmp_path
 ):
-    tokenizer, model = trained_translator.tokenizer, trained_translator.model
-    weights = [0.9 * weight for weight in model.get_weights()]
-    both = ensemble([trained_translator, Translator(tokenizer, model.copy(weights))])
     writers = (
         lambda: export.tflite(both, tmp_path / "both.tflite"),
         lambda: to_ctranslate2(both, tmp_path / "server"),
@@ -56,4 +60,4 @@ def test_a_file_of_one_model_is_refused_and_a_saved_model_has_both(
     assert not list(tmp_path.iterdir())
     export.saved_model(both, tmp_path / "saved")
     found = open_line_translator(tmp_path / "saved")(TEXTS)
-    assert [line.text for line in found] == both.translate(TEXTS)
+    assert [line.text for line in found] == translations

@@ -41,7 +41,7 @@ def test_a_file_is_refused(trained_translator, tmp_path, name, number):
     [
         lambda translator: translator.translate(TEXTS),
         lambda translator: translator.translate(TEXTS, on_too_long="split"),
-        lambda translator: translator.translate_n_best(TEXTS, 2),
+        lambda translator: translator.translate_n_best(TEXTS, beam_size=2),
         lambda translator: translator.search([[5, 3]]),
         lambda translator: score(translator, ParallelCorpus(TEXTS, ["a", "b"])),
     ],

@@ -2,6 +2,7 @@
 
 import pytest
 
+from keras_vanilla.translation import batch_translation
 from keras_vanilla.translation.target_prefixes import encoded_prefixes
 
 TEXTS = ["one two three", "", "seven", "tree one zero river"]
@@ -9,7 +10,10 @@ PREFIXES = ["drie drie", "zes", "", "acht"]
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_translations_begin_with_their_prefixes(trained_translator, beam_size):
+def test_translations_begin_with_their_prefixes(
+    trained_translator, beam_size, monkeypatch
+):
+    monkeypatch.setattr(batch_translation, "WINDOW", 3)
     settings = {"beam_size": beam_size, "max_length": 14}
     free = trained_translator.translate(TEXTS, **settings)
     bound = trained_translator.translate(TEXTS, target_prefix=PREFIXES, **settings)

@@ -1,19 +1,14 @@
 """Any thread may translate at any time, also before anything has been translated."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-import thread_probe
+from child_process import run
 
-import keras_vanilla
 from keras_vanilla import Translator, export
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.translation import score
 
-PATHS = [Path(keras_vanilla.__file__).parents[1], Path(thread_probe.__file__).parent]
+from . import thread_probe
+
 TEXTS = ["three houses", "one two", "", "two old trees and one house", "a"]
 
 
@@ -26,17 +21,7 @@ def test_searches_find_what_they_find_one_by_one():
 @pytest.mark.parametrize("backend", ["jax", "torch"])
 def test_searches_on_other_backends(backend):
     pytest.importorskip(backend)
-    result = subprocess.run(
-        [sys.executable, thread_probe.__file__],
-        env={
-            **os.environ,
-            "KERAS_BACKEND": backend,
-            "PYTHONPATH": os.pathsep.join(map(str, PATHS)),
-        },
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
+    run(thread_probe.__file__, backend=backend)
 
 
 def calls(translator):
@@ -53,9 +38,11 @@ def calls(translator):
 
 
 @pytest.mark.filterwarnings("ignore:.* translations reached:UserWarning")
-def test_a_new_translator_translates_in_many_threads(trained_file):
-    expected = [call() for call in calls(Translator.load(trained_file))]
-    received = thread_probe.at_once(calls(Translator.load(trained_file)))
+def test_a_new_translator_translates_in_many_threads(small_translator, tmp_path):
+    small_translator.save(tmp_path / "small.keras")
+    one, other = (Translator.load(tmp_path / "small.keras") for _ in range(2))
+    expected = [call() for call in calls(one)]
+    received = thread_probe.at_once(calls(other))
     assert received.pop() == pytest.approx(expected.pop())
     for ours, theirs in zip(received.pop(2), expected.pop(2), strict=True):
         assert ours == [(text, pytest.approx(score)) for text, score in theirs]

@@ -282,7 +282,9 @@ def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
 
 @pytest.mark.full
 def test_the_n_best_are_distinct_and_fall(trained_translator):
-    (found,) = trained_translator.translate_n_best(["one two three"], 5, 4)
+    (found,) = trained_translator.translate_n_best(
+        ["one two three"], beam_size=5, n_best=4
+    )
     texts, scores = zip(*found, strict=True)
     assert len(found) == 4 and len(set(texts)) > 1
     assert list(scores) == sorted(scores, reverse=True) and scores[0] < 0
@@ -294,7 +296,9 @@ def test_the_n_best_are_distinct_and_fall(trained_translator):
 def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
     model, tokenizer = trained_translator.model, trained_translator.tokenizer
     text = "one two three four"
-    (((translation, found),),) = trained_translator.translate_n_best([text], 3, 1, 0.6)
+    (((translation, found),),) = trained_translator.translate_n_best(
+        [text], beam_size=3, n_best=1, length_penalty=0.6
+    )
     (target,) = tokenizer.encode_target([translation])
     inputs = {
         "source_ids": np.array(trained_translator.encode([text])),

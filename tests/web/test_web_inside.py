@@ -16,6 +16,7 @@ from keras_vanilla import export
 from keras_vanilla.decoding import beam_search
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.decoding.hypothesis_end import until_end
+from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.export.inside_signatures import vocabulary_entry
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.web.runtime import PAGE
@@ -97,6 +98,12 @@ def test_a_reader_finds_out_how_a_translation_came_about(setting, site, tmp_path
         node("inside", setting, tmp_path)
 
 
+def test_a_tour_shows_one_sentence_step_by_step(setting, site, tmp_path):
+    with running(server := PageServer(site)):
+        setting["urls"] = {"site": server.url}
+        node("tour", setting, tmp_path)
+
+
 def test_both_pages_begin_with_an_example(setting, site, runtime, echo, tmp_path):
     setting["examples"] = in_python(site / "translator.tflite", EXAMPLES)
     with running(server := PageServer(site)), served(echo, runtime) as plain:
@@ -115,7 +122,7 @@ def test_the_guides_picture_is_made_of_a_site(browser, site, tmp_path):
     assert struct.unpack(">II", content[16:24]) == (1120, 1060)
 
 
-class Table:
+class Table(SearchedModel):
     """A model of a table: logits by the number of tokens so far and the last one."""
 
     pad_id, start_id, end_id, max_length = 0, 2, 3, 60
@@ -142,7 +149,7 @@ def table_search(seed):
     model, beams, limit = Table(seed), rng.randint(1, 6), rng.randint(1, 14)
     length_penalty = rng.choice([0.0, 0.6, 1.0])
     ids, scores = beam_search(
-        model, [[4]], beams, length_penalty=length_penalty, max_length=limit
+        model, [[4]], beam_size=beams, length_penalty=length_penalty, max_length=limit
     )
     found = zip(np.asarray(ids)[0], np.asarray(scores)[0], strict=True)
     return {

@@ -2,7 +2,7 @@
 
 import random
 
-from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.config import Limits
 from keras_vanilla.tokenizer.training import SPACE_MARK
 from keras_vanilla.translation import Translator
 

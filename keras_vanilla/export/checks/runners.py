@@ -12,7 +12,7 @@ from keras_vanilla._checks import extra_missing, first_line
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
-from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.config import Limits
 from keras_vanilla.export.metadata.description import STEPPED, find_description
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.buckets import bucket_width, pad_rows

@@ -11,6 +11,7 @@ from keras_vanilla.models.transformer import Transformer
 
 CHANNEL = 12  # bytes of scale and zero point, for each output of a quantised matrix
 BYTES = {schema.TensorType.INT4: 0.56, schema.TensorType.INT8: 1.05}  # a parameter
+FLOAT = 4.2  # bytes, a parameter that is not quantised
 SHAPES = 2_000  # bytes
 COUNTERS = 20_000  # bytes, of the tokenizer's loops
 
@@ -21,10 +22,10 @@ def structure_faults(
     """The faults in the structure of a file.
 
     A matrix that is in the file more often than it should be; constants of more than
-    1.05 bytes per parameter in int8 (0.56 in int4, 4.2 in float32), 12 for each output
-    of a quantised matrix, 2 kB for shapes, in the text form the tokenizer's tables and
-    20 kB for its counters; and more than 0.1 MB per layer and 0.2 MB for all that is
-    not a constant.
+    1.05 bytes per parameter of a quantised matrix in int8 (0.56 in int4), 12 for each
+    of its outputs, 4.2 per other parameter, 2 kB for shapes, in the text form the
+    tokenizer's tables and 20 kB for its counters; and more than 0.1 MB per layer and
+    0.2 MB for all that is not a constant.
 
     Args:
         content: bytes of a `.tflite` file.
@@ -40,8 +41,11 @@ def structure_faults(
     scales = sum(each.channels for each in constants)
     used = sum(each.size for each in constants) + CHANNEL * scales
     types = {each.type for each in constants if each.channels}
-    bytes_each = next((size for kind, size in BYTES.items() if kind in types), 4.2)
-    allowed = bytes_each * model.count_params()
+    bytes_each = next((size for kind, size in BYTES.items() if kind in types), FLOAT)
+    allowed = sum(
+        (bytes_each if _is_quantized(weight) else FLOAT) * math.prod(weight.shape)
+        for weight in model.weights
+    )
     outputs = sum(map(_outputs, model.weights)) if types else 0
     allowed += CHANNEL * outputs + SHAPES
     if tokenizer_bytes:
@@ -95,9 +99,16 @@ def _duplicates(constants, model):
             )
 
 
+def _is_quantized(weight):
+    """Whether the converter quantises it: vectors and small matrices stay float32."""
+    return len(weight.shape) > 1 and math.prod(weight.shape) >= SMALLEST_MATRIX
+
+
 def _outputs(weight):
     """A matrix's number of outputs; a table's are its rows."""
     if len(weight.shape) < 2:
         return 0
-    table = weight.path.endswith("embeddings")
-    return weight.shape[0] if table else math.prod(weight.shape[1:])
+    if weight.path.endswith("embeddings"):
+        return weight.shape[0]
+    joins_heads = weight.path.endswith("attention_output/kernel")  # (N, H, D)
+    return weight.shape[-1] if joins_heads else math.prod(weight.shape[1:])

@@ -27,6 +27,7 @@ from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.translation import Shortlist, Translator
 from keras_vanilla.translation.buckets import length_buckets, pad_rows
+from keras_vanilla.translation.loops import without_loops
 
 
 def verify(
@@ -186,6 +187,8 @@ def _translate_both(translator, search, exported, sentences, sources):
         whole = search(rows, exported.decoding)
         keras_ids = _as_long(whole, search, exported.decoding, rows, file_ids, model)
         keras_texts = decode(keras_ids)
+        if exported.decoding.no_loops:
+            keras_texts = list(map(without_loops, keras_texts, texts))
         for place, number in enumerate(numbers):
             # Else the translation is empty.
             has_piece = len(rows[place]) > before_text + 1

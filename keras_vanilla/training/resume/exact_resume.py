@@ -26,7 +26,7 @@ from keras_vanilla.training.resume.identity import (
     check_changeable,
     identity_of,
     learning_rates,
-    refuse_other_training,
+    unlike,
 )
 from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.training.resume.stop_signals import StopSignals
@@ -345,12 +345,10 @@ class _Training(keras.callbacks.Callback):
         if state is None:
             return None
         path, identity = self._snapshots.path(step), self._identity
-        rates = state["learning_rate"]
-        refuse_other_training(
-            state["identity"], identity, rates, self._allow_changed, path
-        )
-        if identity["learning_rate"] == rates:  # callbacks have changed it since
+        if identity["learning_rate"] == state["learning_rate"]:  # set by a callback
             identity["learning_rate"] = state["identity"]["learning_rate"]
+        if differing := unlike(state["identity"], identity, self._allow_changed):
+            raise ValueError(f"{path} is of another training: {differing}")
         if self._epochs < state["epoch"] + bool(state["batch"]):
             raise ValueError(
                 f"{path} has trained more epochs than that, {state['epoch']}. "

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -11,16 +10,25 @@ import keras
 from keras_vanilla._checks import check_choice
 from keras_vanilla._version import __version__
 
-# What `ExactResume(allow_changed=...)` lets differ from the snapshots.
-CHANGEABLE = (
-    "epochs",
-    "loss",
-    "metrics",
-    "micro_batches",
-    "model",
-    "optimizer",
-    "versions",
-)
+# What `allow_changed` lets differ, and what each name stands for: parts of the identity
+# of a snapshot, and settings of `TrainingConfig`.
+CHANGEABLE = {
+    "epochs": {"epochs"},
+    "loss": {"loss", "label_smoothing"},
+    "metrics": {"metrics"},
+    "micro_batches": {"micro_batches"},
+    "model": {"model"},
+    "optimizer": {
+        "optimizer",
+        "learning_rate",
+        "warmup_steps",
+        "cooldown_epochs",
+        "clip_norm",
+        "weight_decay",
+    },
+    "versions": {"versions"},
+}
+MOST_NAMED = 5  # differences that an error names
 
 
 def check_changeable(names: str | Collection[str]) -> frozenset[str]:
@@ -32,7 +40,9 @@ def check_changeable(names: str | Collection[str]) -> frozenset[str]:
         ValueError: if one is not among `CHANGEABLE`.
     """
     names = [names] if isinstance(names, str) else list(names)
-    return frozenset(check_choice("allow_changed", n, CHANGEABLE) for n in names)
+    return frozenset(
+        check_choice("allow_changed", name, tuple(CHANGEABLE)) for name in names
+    )
 
 
 def identity_of(
@@ -107,48 +117,29 @@ def differences(before: Any, now: Any, name: str = "") -> list[str]:
     return [text for key, *values in pairs for text in differences(*values, key)]
 
 
-def refuse_other_training(
-    saved: dict,
-    now: dict,
-    rates_then: list[float],
-    allowed: Collection[str],
-    path: Path,
-) -> None:
-    """Refuses snapshots of another training by the names of what differs.
+def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None:
+    """How a training differs from the one that was begun, and what to do about it.
 
     Args:
-        saved: `identity_of` the training that the snapshot is of.
-        now: that of this training.
-        rates_then: `learning_rates` when the snapshot was taken: they may have been
-            changed by a callback.
-        allowed: names that may differ.
-        path: path of the snapshot.
-    Raises:
-        ValueError: if anything else differs.
+        before: dict of what JSON can hold, of the training that was begun.
+        now: the same of this training.
+        allowed: names in `CHANGEABLE` of what may differ.
+    Returns:
+        The end of an error's sentence, and a remedy; None if nothing else differs.
     """
-    changed = {name for name in now if saved.get(name) != now[name]}
-    if now["learning_rate"] == rates_then or "optimizer" in allowed:
-        changed.discard("learning_rate")
-    changed -= set(allowed)
-    if changed:
-        texts = differences(
-            *({n: each.get(n) for n in changed} for each in (saved, now))
-        )
-        raise ValueError(
-            f"{path} is of another training: {'; '.join(texts[:MOST_NAMED])}. Use what "
-            f"it was taken with, {_remedy(changed, allowed)}"
-        )
-
-
-MOST_NAMED = 5  # differences that an error names
-
-
-def _remedy(changed, allowed):
-    names = {"optimizer" if n == "learning_rate" else n for n in changed}
-    if names <= set(CHANGEABLE):
-        together = sorted(names | set(allowed))
-        return f"or `allow_changed={together}` to continue with what is new."
-    return "or another folder to start anew."
+    names = {*before, *now}.difference(*(CHANGEABLE[name] for name in allowed))
+    changed = {name for name in names if before.get(name) != now.get(name)}
+    if not changed:
+        return None
+    before, now = ({name: each.get(name) for name in changed} for each in (before, now))
+    texts = "; ".join(differences(before, now)[:MOST_NAMED])
+    remedies = {name for name, parts in CHANGEABLE.items() if changed & parts}
+    if changed <= set().union(*(CHANGEABLE[name] for name in remedies)):
+        together = sorted({*remedies, *allowed})
+        other = f"`allow_changed={together}` to continue with what is new"
+    else:
+        other = "another folder to start anew"
+    return f"{texts}. Use what it was begun with, or {other}."
 
 
 def _settings_of(model):

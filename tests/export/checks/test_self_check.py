@@ -7,15 +7,17 @@ from keras_vanilla import cli, export
 from keras_vanilla.export import to_tflite
 from keras_vanilla.export.checks import verification
 from keras_vanilla.export.checks.probe_sentences import made_up_sentences
-from keras_vanilla.export.limits import Limits
+from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
 
 
 def refused(translator, folder, **settings):
     with pytest.raises(RuntimeError, match="The file is not written") as error:
-        export.tflite(translator, folder / "x.tflite", None, **settings)
+        export.tflite(translator, folder / "x.tflite", quantize=None, **settings)
     assert not list(folder.iterdir())
-    export.tflite(translator, folder / "x.tflite", None, check="structure", **settings)
+    export.tflite(
+        translator, folder / "x.tflite", quantize=None, check="structure", **settings
+    )
     return str(error.value)
 
 
@@ -70,10 +72,10 @@ def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form)
 
 
 @pytest.mark.full
-def test_faults_of_structure(trained_translator, tmp_path, monkeypatch):
+def test_faults_of_structure(small_translator, tmp_path, monkeypatch):
     monkeypatch.setattr(to_tflite, "structure_faults", lambda *_: ["It is too large."])
     with pytest.raises(RuntimeError, match="not written: It is too large."):
-        export.tflite(trained_translator, tmp_path / "x.tflite", check="structure")
+        export.tflite(small_translator, tmp_path / "x.tflite", check="structure")
     assert not list(tmp_path.iterdir())
 
 
@@ -89,7 +91,7 @@ def test_the_users_own_sentences_are_the_sample(trained_translator, tmp_path):
     with pytest.raises(TypeError, match="must be a list"):
         export.tflite(trained_translator, path, sample="one")
     assert not list(tmp_path.iterdir())
-    export.tflite(trained_translator, path, None, sample=["one", "two three"])
+    export.tflite(trained_translator, path, quantize=None, sample=["one", "two three"])
 
 
 def test_made_up_sentences_fill_the_limits(trained_translator):
@@ -106,11 +108,12 @@ def test_made_up_sentences_fill_the_limits(trained_translator):
 
 
 @pytest.mark.full
-def test_it_describes_itself_inside_and_beside(trained_translator, tmp_path):
+def test_it_describes_itself_inside_and_beside(small_translator, tmp_path):
     path = tmp_path / "numbers.tflite"
     about = {"source_language": "en", "target_language": "nl", "data": "made up"}
     limits = {"max_bytes": 99, "max_source_length": 20, "max_length": 30}
-    export.tflite(trained_translator, path, beam_size=2, **limits, **about)
+    settings = {"beam_size": 2, "check": "structure", **limits, **about}
+    export.tflite(small_translator, path, **settings)
     found = export.read_description(path)
     assert (found.name, found.languages, found.data) == (
         "numbers",
@@ -119,11 +122,11 @@ def test_it_describes_itself_inside_and_beside(trained_translator, tmp_path):
     )
     assert (found.max_bytes, found.max_source_tokens) == (99, 20)
     assert (found.max_output_tokens, found.beam_size) == (30, 2)
-    assert found.parameters == trained_translator.model.count_params()
+    assert found.parameters == small_translator.model.count_params()
     assert "en to nl" in (tmp_path / "numbers.md").read_text()
     path.unlink()
     with pytest.raises(FileExistsError, match="numbers.md exists already"):
-        export.tflite(trained_translator, path)
+        export.tflite(small_translator, path)
 
 
 def test_a_language_that_is_none_is_refused_before_the_work(
@@ -181,8 +184,14 @@ def test_all_arguments_are_checked_before_the_conversion(
             export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
 
 
+def test_none_for_float32_without_its_name_is_refused(trained_translator, tmp_path):
+    with pytest.raises(TypeError, match="quantize=None. Received: None"):
+        export.tflite(trained_translator, tmp_path / "x.tflite", None)
+
+
 def test_numpy_integers_are_accepted(trained_translator):
-    limits = Limits.of_model(trained_translator.model, np.int64(99), np.int32(20))
+    config = ExportConfig(max_bytes=np.int64(99), max_source_length=np.int32(20))
+    limits = Limits.of_model(trained_translator.model, config)
     assert limits == Limits(max_bytes=99, max_source_length=20, max_length=60)
     assert type(limits.max_bytes) is type(limits.max_source_length) is int
 
@@ -190,7 +199,7 @@ def test_numpy_integers_are_accepted(trained_translator):
 @pytest.mark.full
 @pytest.mark.parametrize("failing", ["atomic_write_text", "model_card_text"])
 def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
-    trained_translator, tmp_path, monkeypatch, failing
+    small_translator, tmp_path, monkeypatch, failing
 ):
     def fail(*_, **__):
         raise OSError("the disk is full")
@@ -199,7 +208,7 @@ def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
     with monkeypatch.context() as patched:
         patched.setattr(to_tflite, failing, fail)
         with pytest.raises(OSError, match="the disk is full"):
-            export.tflite(trained_translator, tmp_path / "x.tflite", **settings)
+            export.tflite(small_translator, tmp_path / "x.tflite", **settings)
     assert not list(tmp_path.iterdir())
 
 
@@ -224,7 +233,7 @@ def test_correct_files_pass_their_own_check(trained_translator, tmp_path, settin
 
 @pytest.mark.full
 def test_a_file_that_comes_during_the_export_is_kept(
-    trained_translator, tmp_path, monkeypatch
+    small_translator, tmp_path, monkeypatch
 ):
     def convert_slowly(*arguments):
         path.write_text("another export's")
@@ -234,7 +243,7 @@ def test_a_file_that_comes_during_the_export_is_kept(
     monkeypatch.setattr(to_tflite, "convert", convert_slowly)
     settings = {"check": "structure", "max_source_length": 9, "max_length": 9}
     with pytest.raises(FileExistsError, match="x.tflite exists already"):
-        export.tflite(trained_translator, path, **settings)
+        export.tflite(small_translator, path, **settings)
     assert path.read_text() == "another export's"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -79,7 +79,9 @@ def test_each_difference_is_placed_and_measured(
     """Keras says one id where the file says its twin, by a known margin."""
     ours, original, twin = with_twin(trained_translator, "rood", 1 - step)
     theirs, *_ = with_twin(trained_translator, "rood", 1 + step)
-    export.tflite(theirs, tmp_path / "model.tflite", None, form="ids", **LENGTHS)
+    export.tflite(
+        theirs, tmp_path / "model.tflite", quantize=None, form="ids", **LENGTHS
+    )
     texts = english_sentences(100, seed=5)
     report = export.verify(ours, tmp_path / "model.tflite", texts)
     sources = ours.encode(texts)
@@ -163,7 +165,7 @@ def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
     trained_translator, unseen_sentences, tmp_path
 ):
     path = tmp_path / "short.tflite"
-    export.tflite(trained_translator, path, None, form="ids", max_length=4)
+    export.tflite(trained_translator, path, quantize=None, form="ids", max_length=4)
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed and report.equal == 40
 
@@ -379,7 +381,9 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
     )
     untrained = {"form": "ids", "check": "structure"}
     export.saved_model(Translator(small, model), tmp_path / "folder")
-    export.tflite(Translator(small, model), tmp_path / "file.tflite", None, **untrained)
+    export.tflite(
+        Translator(small, model), tmp_path / "file.tflite", quantize=None, **untrained
+    )
     for name in ("folder", "file.tflite"):
         with pytest.raises(ValueError, match=f"{name} cannot run on this translator's"):
             export.verify(trained_translator, tmp_path / name, ["stone small large"])

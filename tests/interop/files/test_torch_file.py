@@ -10,7 +10,11 @@ import pytest
 from damaged_bytes import at_most_allocated, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_file_bytes import (
+
+from keras_vanilla.interop.files import plain_pickle, torch_file
+from keras_vanilla.interop.files.torch_file import read_torch
+
+from .torch_file_bytes import (
     MAGIC_NUMBER,
     archive,
     call,
@@ -25,9 +29,6 @@ from torch_file_bytes import (
     tensor,
     text,
 )
-
-from keras_vanilla.interop.files import plain_pickle, torch_file
-from keras_vanilla.interop.files.torch_file import read_torch
 
 NUMBERS = np.arange(10, dtype="<f4")
 TABLE = tensor(storage("0", 10), (2, 3), (3, 1), offset=2)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import keras
 import pytest
+from child_process import environment
 from small_fit import compiled, fit, validation
 from stopping import Crash, crash
 
 from keras_vanilla.training.resume.snapshots import Snapshots
 
-PROGRAM = Path(__file__).parents[2] / "support" / "stopped_by_a_signal.py"
+PROGRAM = Path(__file__).with_name("stopped_by_a_signal.py")
 # A snapshot only when it has to be: before the first step, after epochs, and on a stop.
 RARELY = {"every": 10**9, "validation_data": validation()}
 
@@ -54,6 +55,13 @@ def beside():
     return [keras.callbacks.EarlyStopping("val_loss", patience=2)]
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The history and the weights of a training that nothing stops."""
+    model, folder = compiled(), tmp_path_factory.mktemp("whole")
+    return fit(model, folder, beside(), **RARELY).history, weights_of(model)
+
+
 # After how many steps the snapshot is, in epochs of four.
 PLACES = {
     "in a batch": ("on_train_batch_begin", 7, 7),
@@ -76,18 +84,19 @@ ALSO = [each for each in PLACES if each not in ("in a batch", "in the validation
         *(pytest.param(each, marks=pytest.mark.full) for each in ALSO),
     ],
 )
-def test_a_training_stopped_by_sigterm_resumes_exactly(tmp_path, ends_by_crash, place):
+def test_a_training_stopped_by_sigterm_resumes_exactly(
+    tmp_path, whole, ends_by_crash, place
+):
     method, count, step = PLACES[place]
-    whole, again = compiled(), compiled(seed=2)
-    expected = fit(whole, tmp_path / "whole", beside(), **RARELY).history
+    again = compiled(seed=2)
     inside = [*beside(), When(method, count)]
     with pytest.warns(UserWarning, match="What When remembers"):
         with pytest.raises(Crash):
             fit(compiled(), tmp_path / "run", inside, **RARELY)
         assert Snapshots(tmp_path / "run").last_step() == step
         inside = [*beside(), When(method, 0)]
-        assert fit(again, tmp_path / "run", inside, **RARELY).history == expected
-    assert weights_of(again) == weights_of(whole)
+        history = fit(again, tmp_path / "run", inside, **RARELY).history
+    assert (history, weights_of(again)) == whole
 
 
 def test_ctrl_c_ends_as_ever_after_a_snapshot(tmp_path):
@@ -181,7 +190,7 @@ def test_sigterm_ends_the_process_by_that_signal(tmp_path, place):
             [sys.executable, str(PROGRAM), str(tmp_path / folder), *words],
             capture_output=True,
             text=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+            env=environment(),
             timeout=900,
         )
 

@@ -21,21 +21,18 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from word_reversal import dutch, english_sentences
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from word_reversal import dutch, english_sentences  # noqa: E402
-
-from keras_vanilla import Translator, _atomic_write  # noqa: E402
-from keras_vanilla.data import ParallelCorpus, batches  # noqa: E402
-from keras_vanilla.training import (  # noqa: E402
+from keras_vanilla import Translator, _atomic_write
+from keras_vanilla.data import ParallelCorpus, batches
+from keras_vanilla.training import (
     AverageCheckpoints,
     ExactResume,
     compile_for_training,
     new_translator,
     train_translator,
 )
-from keras_vanilla.training.resume import exact_resume  # noqa: E402
+from keras_vanilla.training.resume import exact_resume
 
 
 def die():

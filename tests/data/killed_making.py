@@ -1,4 +1,4 @@
-"""Makes a token cache and kills itself in the fourth shard: SOURCE TARGET MODEL FOLDER.
+"""Makes a token cache and kills itself after three chunks: SOURCE TARGET MODEL FOLDER.
 
 Without a `__main__` guard, as many scripts are.
 """
@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 
-from keras_vanilla.data import TokenCache, cache_making
+from keras_vanilla.data import TokenCache, token_cache
 from keras_vanilla.tokenizer import Tokenizer
 
 source, target, model, folder = sys.argv[1:]
-cache_making.LINES_PER_SHARD = 700
+token_cache.LINES_AT_ONCE = 700
 tokenizer = Tokenizer.from_files(model)
 encode, calls = tokenizer.encode, []
 

@@ -4,11 +4,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from small_fit import compiled, fit, validation  # noqa: E402
-from stopping import Crash  # noqa: E402
+from small_fit import compiled, fit, validation
+from stopping import Crash
 
 
 def train(folder, seed, crash=0, **settings):

@@ -7,13 +7,9 @@ import hashlib
 import os
 import signal
 import sys
-from pathlib import Path
 
 import keras
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from small_fit import compiled, fit, validation  # noqa: E402
+from small_fit import compiled, fit, validation
 
 
 class Stop(keras.callbacks.Callback):

@@ -92,7 +92,7 @@ def through_pytorchs_names(model):
 
 def searches(model):
     source, compiled = inputs()["source_ids"], CompiledSearch(model)
-    yield "ids/greedy", greedy_search(model, source, 11)
+    yield "ids/greedy", greedy_search(model, source, max_length=11)
     yield "ids/greedy/compiled", compiled(greedy_search, source, max_length=11)
     settings = {"beam_size": 3, "max_length": 11}
     for way, (said, scores) in {

@@ -3,10 +3,12 @@
 import numpy as np
 from keras import ops
 
+from keras_vanilla.decoding import SearchedModel
+
 PAD, START, END = 0, 1, 2
 
 
-class Automaton:
+class Automaton(SearchedModel):
     """Goes from state to state by what it is given, and says what its state says.
 
     It begins in the state that is the sum of a row's source ids (modulo their number),

@@ -2,18 +2,12 @@
 
 import contextlib
 import json
-import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
-
-import keras_vanilla
-
-HERE = Path(__file__).parent
-PACKAGE = Path(keras_vanilla.__file__).parents[1]
+from child_process import PROGRAMS, environment
 
 
 def run_apart(folder, runs, devices, processes=2):
@@ -50,7 +44,7 @@ def _results(folder, runs, environments, devices=1):
     commands = [
         [
             sys.executable,
-            str(HERE / "strategy_worker.py"),
+            str(PROGRAMS / "strategy_worker.py"),
             str(folder / f"{number}.npz"),
             str(devices),
             json.dumps(each),
@@ -70,7 +64,7 @@ def _run_together(commands, environments, folder, timeout=900):
             log = ended.enter_context(open(folder / f"{number}.log", "wb"))
             process = subprocess.Popen(
                 command,
-                env={**_environment(folder), **environments[number]},
+                env=environment(**environments[number]),
                 cwd=folder,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -83,16 +77,6 @@ def _run_together(commands, environments, folder, timeout=900):
         (folder / f"{number}.log").read_text()[-3000:] for number in range(len(codes))
     ]
     assert not any(codes), "\n".join(logs)
-
-
-def _environment(folder):
-    return {
-        **os.environ,
-        "KERAS_BACKEND": "tensorflow",
-        "KERAS_HOME": str(folder),  # no settings of this machine's user
-        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(HERE)]),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
 
 
 def _by_run(arrays):

@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 
 from keras_vanilla._folder_lock import FolderInUse
-from keras_vanilla.data import TokenCache, cache_making
+from keras_vanilla.data import TokenCache
 from keras_vanilla.tokenizer import Tokenizer
 
 source, target, model, folder, signal = sys.argv[1:]
-cache_making.LINES_PER_SHARD = 700
 tokenizer = Tokenizer.from_files(model)
 print("ready", flush=True)
 while not Path(signal).exists():

@@ -4,7 +4,7 @@ import importlib
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "export" / "python"
+FOLDER = Path(__file__).resolve().parents[3] / "export" / "python"
 CASES = Path(__file__).with_name("linked_words.json")  # also those of words
 KEPT = [
     "3.14",

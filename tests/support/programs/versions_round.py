@@ -10,7 +10,6 @@ from importlib import metadata
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path.insert(0, str(Path(__file__).parent))
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.data.lines import count_lines, lines_of
-from keras_vanilla.data.shards import names_of, paired_paths
+from keras_vanilla.data.lines import count_lines, lines_of, names_of, paired_paths
 
 
 def write(path, content):
@@ -15,8 +14,8 @@ def write(path, content):
     return path
 
 
-def shard_files(folder, *texts, suffix=""):
-    """Sources and targets of shards, from (source text, target text) of each."""
+def parallel_files(folder, *texts, suffix=""):
+    """Paths of sources and of targets, from the texts of each pair of files."""
     sides = ([], [])
     for number, pair in enumerate(texts):
         for side, name, text in zip(sides, "st", pair, strict=True):
@@ -31,7 +30,7 @@ def test_lines_are_counted_as_they_are_read(tmp_path_factory, text, suffix):
     assert count_lines(path) == len(list(lines_of(path)))
 
 
-def test_one_path_is_one_shard(tmp_path):
+def test_one_path_is_one_pair_of_files(tmp_path):
     assert paired_paths("a", tmp_path / "b") == [("a", str(tmp_path / "b"))]
     assert paired_paths(iter(["a", "c"]), ("b", "d")) == [("a", "b"), ("c", "d")]
 
@@ -45,15 +44,15 @@ def test_files_without_their_translation_are_refused(source, target, received):
         paired_paths(source, target)
 
 
-def test_unequal_lines_of_one_shard_are_refused_though_the_sums_agree(tmp_path):
-    files = shard_files(tmp_path, ("a\nb\n", "1\n"), ("c\n", "2\n3"))
+def test_unequal_lines_of_two_files_are_refused_though_the_sums_agree(tmp_path):
+    files = parallel_files(tmp_path, ("a\nb\n", "1\n"), ("c\n", "2\n3"))
     message = r"s0 and .*t0: 2 source lines, 1 target lines"
     with pytest.raises(ValueError, match=message):
         ParallelCorpus.from_files(*files)
 
 
 def test_bytes_that_are_not_utf8_are_refused_with_file_and_line(tmp_path):
-    files = shard_files(tmp_path, ("a\n", "1\n"), ("b\nc\nd\n", b"2\n3\n\xe94\n"))
+    files = parallel_files(tmp_path, ("a\n", "1\n"), ("b\nc\nd\n", b"2\n3\n\xe94\n"))
     with pytest.raises(ValueError, match=r"t1, line 3: byte 0xe9 at column 1"):
         ParallelCorpus.from_files(*files)
 
@@ -70,7 +69,7 @@ def test_a_damaged_gzip_file_a_missing_one_and_a_folder_are_refused_by_name(tmp_
         count_lines(tmp_path)
 
 
-def test_many_shards_have_a_short_name():
+def test_many_files_have_a_short_name():
     files = [(f"s{n}", f"t{n}") for n in range(9)]
     assert names_of(files) == "s0, s1, s2, ... and t0, t1, t2, ..."
     assert names_of(files[:1]) == "s0 and t0"

@@ -1,0 +1,247 @@
+"""What goes into a `.tflite` file, and how long its texts and ids may be."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from keras_vanilla._about import About
+from keras_vanilla._checks import check_choice, check_integer, refuse_unknown
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.decoding.hypothesis_end import longest_output
+from keras_vanilla.export.metadata.description import FORMS, STEPPED, TAKING_TEXTS
+from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.translation import Shortlist
+
+CHECKS = ("all", "structure")
+QUANTIZATIONS = ("int8", "int4", None)
+OUTPUTS = ("alignment", "confidence")
+DECODING_OPTIONS = ("beam_size", "length_penalty", "no_loops")  # that a file can have
+ABOUT_OPTIONS = tuple(field.name for field in dataclasses.fields(About))
+USUAL_LENGTH = 128
+LONGEST_TEXT = 2**20  # bytes; the tokenizer's tensors are some hundred times as long
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportConfig:
+    """What goes into a `.tflite` file.
+
+    `tflite` takes a config or its fields as keywords, with those of `decoding` and
+    `about` among them: `tflite(translator, path, quantize="int4", beam_size=4)`.
+
+    Args:
+        form: "text", "ids", "steps" or "inside": what goes in and out, see `tflite`.
+        quantize: "int8", "int4", or None for float32.
+        max_bytes: int. Longest text, in bytes.
+        max_source_length: int or None. Longest source in tokens, the end included; None
+            means 128, or the model's `max_length` where that is less.
+        max_length: int or None. Longest output, the same.
+        decoding: DecodingConfig, of which a file has `beam_size`, `length_penalty` and
+            `no_loops`. The forms "steps" and "inside" leave the search to the app.
+        outputs: "alignment", "confidence" or both: what the form "text" says of each
+            token besides, see `TextForm`.
+        shortlist: Shortlist or None. Compute each step for its candidates alone, which
+            is quicker where the vocabulary is large; some translations differ from
+            those of the whole vocabulary. For the forms "text" and "ids".
+        check: "all", or "structure", which leaves the translations out, for a model
+            that is not trained.
+        about: About. What it states replaces what the translator keeps; without any
+            name, the file has that of its path. Examples that the translator keeps and
+            the file does not take are left out. Where texts can begin with the codes of
+            languages (`MarianTokenizer.languages`), the file translates every text into
+            `target_language`, such as "fra"; without it, a text begins with the code,
+            as in Python.
+    Raises:
+        TypeError: if `outputs` is one str, or an argument is of another type.
+        ValueError: if an argument is out of its range, or not for the form.
+    Example:
+        ExportConfig(quantize="int4", decoding=DecodingConfig(beam_size=4))
+    """
+
+    form: str = "text"
+    quantize: str | None = "int8"
+    max_bytes: int = 512
+    max_source_length: int | None = None
+    max_length: int | None = None
+    decoding: DecodingConfig = DecodingConfig()
+    outputs: Sequence[str] = ()
+    shortlist: Shortlist | None = None
+    check: str = "all"
+    about: About = About()
+
+    @classmethod
+    def of(
+        cls, config: "ExportConfig | None" = None, **settings: Any
+    ) -> "ExportConfig":
+        """A config with some fields replaced.
+
+        Args:
+            config: ExportConfig, or None for the default one.
+            settings: fields of the config, of its `decoding` and of its `about`.
+        Raises:
+            TypeError: if `config` is of another type, or a setting is no field.
+            ValueError: as the constructor.
+        """
+        if not isinstance(config, cls | None):
+            raise TypeError(
+                "`config` must be an ExportConfig; its fields are given by name, such "
+                f"as quantize='int4'. Received: {config!r:.60}"
+            )
+        refuse_unknown("tflite", settings, EXPORT_OPTIONS)
+        config = config or cls()
+        decoding = {n: settings.pop(n) for n in DECODING_OPTIONS if n in settings}
+        about = {n: settings.pop(n) for n in ABOUT_OPTIONS if n in settings}
+        if decoding:
+            config = dataclasses.replace(
+                config, decoding=DecodingConfig.of(config.decoding, **decoding)
+            )
+        if about:
+            config = dataclasses.replace(
+                config, about=config.about.updated(About(**about))
+            )
+        return dataclasses.replace(config, **settings)
+
+    def __post_init__(self):
+        check_choice("form", self.form, tuple(FORMS))
+        check_choice("quantize", self.quantize, QUANTIZATIONS)
+        check_choice("check", self.check, CHECKS)
+        max_bytes = check_integer("max_bytes", self.max_bytes, 1, LONGEST_TEXT)
+        object.__setattr__(self, "max_bytes", max_bytes)  # NumPy's becomes Python's
+        for name, kind in (("decoding", DecodingConfig), ("about", About)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(
+                    f"`{name}` must be of the type {kind.__name__}. Received: "
+                    f"{getattr(self, name)!r}"
+                )
+        self._check_decoding()
+        self._check_outputs()
+        self._check_shortlist()
+
+    def _check_decoding(self):
+        in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
+        if self.decoding != DecodingConfig(**in_a_file):
+            names = ", ".join(DECODING_OPTIONS)
+            raise ValueError(
+                f"`decoding` may have {names}; the longest output is the file's "
+                f"`max_length`. Received: {self.decoding}"
+            )
+        if self.form in STEPPED and self.decoding != DecodingConfig():
+            raise ValueError(
+                f"A file of the form {self.form!r} leaves the search to the app and "
+                f"takes no settings of a search. Received: {in_a_file}"
+            )
+
+    def _check_outputs(self):
+        if isinstance(self.outputs, str):
+            raise TypeError(
+                f"`outputs` must be a list of str. Received: {self.outputs!r}"
+            )
+        for name in self.outputs:
+            check_choice("outputs", name, OUTPUTS)
+        if self.outputs and self.form != "text":
+            raise ValueError(
+                "`outputs` are for files of the form 'text'. Received: "
+                f"outputs={list(self.outputs)} and form={self.form!r}"
+            )
+        in_order = tuple(name for name in OUTPUTS if name in self.outputs)
+        object.__setattr__(self, "outputs", in_order)
+
+    def _check_shortlist(self):
+        if self.shortlist is None:
+            return
+        if not isinstance(self.shortlist, Shortlist):
+            raise TypeError(
+                f"`shortlist` must be a Shortlist. Received: {self.shortlist!r}"
+            )
+        if self.form in STEPPED:
+            raise ValueError(
+                "A `shortlist` is for files of the forms 'text' and 'ids'. Received: "
+                f"form={self.form!r}"
+            )
+
+
+EXPORT_OPTIONS = (
+    *(field.name for field in dataclasses.fields(ExportConfig)),
+    *DECODING_OPTIONS,
+    *ABOUT_OPTIONS,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How long the texts and ids of an exported file may be.
+
+    Attributes:
+        max_bytes: int. Longest text, in bytes of UTF-8; infinite without a limit.
+        max_source_length: int. Longest source in tokens, the end included (S).
+        max_length: int. The same for the output.
+    """
+
+    max_bytes: int | float
+    max_source_length: int | float
+    max_length: int | float
+
+    @classmethod
+    def of_model(cls, model: Transformer, config: ExportConfig) -> "Limits":
+        """The limits of a file that is made from a model.
+
+        Args:
+            model: has `max_length`, which no length exceeds.
+            config: ExportConfig.
+        Raises:
+            ValueError: if a length is not an integer of at least 1, or above the
+                model's.
+        """
+
+        def length(name, value):
+            if value is None:
+                return min(USUAL_LENGTH, model.max_length)
+            value = check_integer(name, value, 1)
+            if value > model.max_length:
+                raise ValueError(
+                    f"`{name}` must be at most the model's `max_length`, "
+                    f"{model.max_length}. Received: {value}"
+                )
+            return value
+
+        return cls(
+            max_bytes=config.max_bytes if config.form in TAKING_TEXTS else math.inf,
+            max_source_length=length("max_source_length", config.max_source_length),
+            max_length=length("max_length", config.max_length),
+        )
+
+    @property
+    def output_length(self) -> int:
+        """The length L of every output, pads included."""
+        return longest_output(self.max_source_length, self.max_length)
+
+    def take(self, sentence: str, source: Sequence[int]) -> bool:
+        """Whether a sentence with these source ids is short enough for the file."""
+        return self._excess(sentence, source) is None
+
+    def refuse_longer(
+        self, sentences: Sequence[str], sources: Sequence[Sequence[int]]
+    ) -> None:
+        """Refuses sentences that are too long for the file.
+
+        Args:
+            sentences: list of str.
+            sources: their source ids.
+        Raises:
+            ValueError: if one has too many bytes or tokens.
+        """
+        pairs = zip(sentences, sources, strict=True)
+        for number, (sentence, source) in enumerate(pairs, start=1):
+            if excess := self._excess(sentence, source):
+                raise ValueError(f"Sentence {number} has {excess}.")
+
+    def _excess(self, sentence, source):
+        """What a sentence has too much of, in words, or None."""
+        for size, limit, unit in (
+            (len(bytes(sentence, "utf-8")), self.max_bytes, "bytes"),
+            (len(source), self.max_source_length, "tokens"),
+        ):
+            if size > limit:
+                return f"{size} {unit}, but the file takes at most {limit}"
+        return None

@@ -1,0 +1,96 @@
+"""`keras_vanilla.translation.loops` inside a file: loops in the bytes of a text."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_vanilla.translation.loops import (
+    BEGINS_CHARACTER,
+    IS_LETTER,
+    LONGEST,
+    TIMES,
+)
+
+_PERIODS = np.arange(2, LONGEST + 1, dtype="int32")[:, None]  # (P, 1)
+_NOWHERE = 2**31 - 1
+
+
+def without_loops(
+    text: tf.Tensor, length: tf.Tensor, ends: tf.Tensor, source: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """A translation that says nothing more than three times in a row.
+
+    Nearly all texts have no loop, so that finding none has to be quick. What is there
+    once too often is then taken out, one time after the other.
+
+    Args:
+        text: uint8 tensor (M,), UTF-8 and zeros after it.
+        length: int32 scalar. Number of bytes of the text.
+        ends: int32 tensor (L,), places in the text.
+        source: uint8 tensor (m,), the text that is translated and zeros after it. Where
+            it has a loop itself, the translation stays as it is.
+    Returns:
+        Uint8 tensor (M,), and where these places are in it.
+    """
+    size, places = text.shape[0], tf.range(1, source.shape[0] + 1)
+    is_text = tf.cast(source, tf.int32) > 0
+    source = _ended(source[: tf.reduce_max(tf.where(is_text, places, 0))])
+    text = _ended(text[:length])
+
+    def cut(_, text, ends):
+        period, end = _first_loop(text)
+        may_loop = _first_loop(source)[0] > 0
+        period = tf.where(may_loop, 0, period)
+        begin = end - period
+        ends = ends - tf.clip_by_value(ends - begin, 0, period)
+        text = tf.concat([text[:begin], text[end:]], axis=0)
+        return period > 0, text, ends
+
+    state = _may_have_loops(text), text, ends
+    shapes = tf.TensorShape([]), tf.TensorShape([None]), ends.shape
+    _, text, ends = tf.while_loop(lambda found, *_: found, cut, state, shapes)
+    text = tf.pad(text[:-1], [[0, size + 1 - tf.size(text)]])
+    return tf.cast(tf.reshape(text, [size]), tf.uint8), ends
+
+
+def _ended(text):
+    """Int32: the bytes, with a space after the last word as after the others."""
+    return tf.concat([tf.cast(text, tf.int32), [ord(" ")]], axis=0)
+
+
+def _may_have_loops(text):
+    """Whether any unit is found often enough, wherever it is: for most texts, False."""
+    same = tf.reduce_sum(tf.cast(_same_as_earlier(text), tf.int32), axis=1)
+    return tf.reduce_any(same >= (TIMES - 1) * _PERIODS[:, 0])
+
+
+def _same_as_earlier(text):
+    """Bool (P, n): whether each byte is that of one unit before."""
+    earlier = tf.range(tf.size(text)) - _PERIODS
+    same = text == tf.gather(text, tf.maximum(earlier, 0))
+    return same & (earlier >= 0)
+
+
+def _first_loop(text):
+    """The shortest unit's length, and where it is there for the fourth time; or 0."""
+    size = tf.size(text)
+    ends = tf.range(1, size + 1)  # (n,): of each byte
+    same = _counts(tf.cast(_same_as_earlier(text), tf.int32))  # (P, n + 1)
+    needed = (TIMES - 1) * _PERIODS
+    rows = tf.range(len(_PERIODS))[:, None] * (size + 1)
+    before = tf.gather(tf.reshape(same, [-1]), rows + tf.maximum(ends - needed, 0))
+    loops = (same[:, 1:] - before == needed) & (ends >= TIMES * _PERIODS)
+    for table, least in ((IS_LETTER, 1), (BEGINS_CHARACTER, 2)):
+        count = _counts(tf.gather(table.astype("int32"), text)[None])[0]  # (n + 1,)
+        in_unit = count[1:] - tf.gather(count, tf.maximum(ends - _PERIODS, 0))
+        loops &= in_unit >= least
+    # The first of the shortest, as in Python.
+    places = tf.range(len(_PERIODS) * size)
+    first = tf.reduce_min(tf.where(tf.reshape(loops, [-1]), places, _NOWHERE))
+    found = first < _NOWHERE
+    period, end = 2 + first // size, 1 + first % size
+    return tf.where(found, period, 0), tf.where(found, end, 0)
+
+
+def _counts(values):
+    """Int32 (rows, n) -> (rows, n + 1): the sum of the values before each place."""
+    return tf.pad(tf.cumsum(values, axis=1), [[0, 0], [1, 0]])

@@ -10,7 +10,7 @@ const [site, file] = process.argv.slice(2);
 const executablePath = process.env.KERAS_VANILLA_CHROMIUM ?? '/usr/bin/chromium';
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 const page = await browser.newPage({ viewport: { width: 1120, height: 1060 } });
-await page.goto(`${site}inside/index.html`);
+await page.goto(`${site}inside/index.html#beams=4`); // without the tour
 await page.waitForSelector('#without li'); // what is computed last
 await page.screenshot({ path: file });
 await browser.close();

@@ -1,5 +1,6 @@
 """The page as a folder for any host of static files."""
 
+import json
 import shutil
 from collections.abc import Callable
 
@@ -8,6 +9,7 @@ from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.runtime import PAGE, runtime_folder
+from keras_vanilla.web.tour import tour
 
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
 HIDDEN_LINK, LINK = ' href="inside/index.html" hidden>', ' href="inside/index.html">'
@@ -28,6 +30,7 @@ def write_site(
 
         index.html              the page that translates
         inside/index.html       the page that looks inside
+        inside/tour.json        its guided tour, if the model has an example
         translator.tflite, .md  the file of the form "text", and its model card
         inside.tflite           the same model in the form "inside"
         runtime/                LiteRT.js, 19 MB, of which a browser loads 10
@@ -57,7 +60,16 @@ def write_site(
             translator, temporary / "inside.tflite", form="inside", **settings
         )
         _copy_page(temporary)
+        _write_tour(translator, temporary)
         _copy_runtime(litert, temporary / "runtime")
+
+
+def _write_tour(translator, folder):
+    """The tour of the first example, if the file has one."""
+    examples = export.read_description(folder / "inside.tflite").examples
+    if examples:
+        content = json.dumps(tour(translator, examples[0]), ensure_ascii=False)
+        (folder / "inside" / "tour.json").write_text(content, encoding="utf-8")
 
 
 def _copy_page(folder):

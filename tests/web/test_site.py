@@ -1,5 +1,8 @@
 """A site: the page, its runtime and two files of one model, in one folder."""
 
+import contextlib
+import io
+import json
 import re
 from urllib.request import urlopen
 
@@ -12,8 +15,6 @@ from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 from keras_vanilla.web.site import write_site
 
-LIMITS = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
@@ -25,11 +26,24 @@ def installed(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def site(trained_translator, installed, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("host") / "en-nl"
-    settings = {"check": "structure", "beam_size": 2, "outputs": ["alignment"]}
-    write_site(trained_translator, folder, str(installed), **settings, **LIMITS)
-    return folder
+def written(small_translator, installed, tmp_path_factory):
+    """A site as the command writes it, and what the command says."""
+    folder = tmp_path_factory.mktemp("host")
+    model, site = folder / "model.keras", folder / "en-nl"
+    small_translator.save(model)
+    options = ["--form", "site", "--runtime", str(installed), "--check", "structure"]
+    options += ["--beam-size", "2", "--outputs", "alignment", "--max-bytes", "131"]
+    options += ["--max-source-length", "29", "--max-length", "59"]
+    options += ["--example", "three red house"]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert main(["export", str(model), str(site), *options]) == 0
+    return site, said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def site(written):
+    return written[0]
 
 
 def files_in(folder):
@@ -53,7 +67,12 @@ def test_it_has_what_its_pages_load_and_nothing_else(site):
     pages = {name for name in files_in(PAGE) if not name.endswith((".d.ts", ".json"))}
     pages -= {"node.js", "node_worker.js"}
     models = {"translator.tflite", "translator.md", "inside.tflite"}
-    assert files - runtime - models == pages
+    assert files - runtime - models - pages == {"inside/tour.json"}
+
+
+def test_its_tour_is_of_the_first_example(site):
+    shown = json.loads((site / "inside" / "tour.json").read_text(encoding="utf-8"))
+    assert shown["text"] == "three red house"
 
 
 def imported(path):
@@ -76,7 +95,9 @@ def test_whatever_its_pages_name_is_there(site):
 
 def test_the_service_worker_keeps_every_page(site):
     listed = (site / "service-worker.js").read_text(encoding="utf-8")
-    kept = set(re.findall(r"'([\w./-]+\.(?:js|css|html|svg|webmanifest))'", listed))
+    kept = set(
+        re.findall(r"'([\w./-]+\.(?:js|json|css|html|svg|webmanifest))'", listed)
+    )
     inside = {name for name in kept if (site / "inside" / name).is_file()}
     kept = {name for name in kept if (site / name).is_file()} - {"index.html"}
     kept |= {f"inside/{name}" for name in inside}
@@ -102,15 +123,14 @@ def test_it_is_served_as_it_is(site):
         assert "/translator.md" not in server.files
 
 
-def test_the_command_writes_one(site, installed, trained_translator, tmp_path, capsys):
-    model, folder = tmp_path / "model.keras", tmp_path / "site"
-    trained_translator.save(model)
-    options = ["--form", "site", "--runtime", str(installed), "--check", "structure"]
-    limits = ["--max-bytes", "131", "--max-source-length", "29", "--max-length", "59"]
-    assert main(["export", str(model), str(folder), *options, *limits]) == 0
-    assert f"keras-vanilla serve-web {folder}" in capsys.readouterr().out
-    assert files_in(folder) == files_in(site)
-    assert main(["export", str(model), str(folder), *options]) != 0
+def test_the_command_says_how_to_serve_it_and_writes_over_nothing(
+    written, installed, capsys
+):
+    site, said = written
+    assert f"keras-vanilla serve-web {site}" in said
+    options = ["--form", "site", "--runtime", str(installed)]
+    model = site.with_name("model.keras")
+    assert main(["export", str(model), str(site), *options]) != 0
     assert "exists" in capsys.readouterr().err
 
 
@@ -131,11 +151,11 @@ def test_options_that_do_not_belong_together_are_refused(arguments, message, cap
     assert message in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_something_is_missing(trained_translator, tmp_path):
+def test_nothing_is_written_where_something_is_missing(small_translator, tmp_path):
     with pytest.raises(ValueError, match="must hold @litertjs/core"):
-        write_site(trained_translator, tmp_path / "site", str(tmp_path))
+        write_site(small_translator, tmp_path / "site", str(tmp_path))
     (tmp_path / "model").mkdir()
     with pytest.raises(TypeError, match="beam_sise"):
         runtime = str(make_runtime(tmp_path / "installed"))
-        write_site(trained_translator, tmp_path / "site", runtime, beam_sise=2)
+        write_site(small_translator, tmp_path / "site", runtime, beam_sise=2)
     assert not (tmp_path / "site").exists()

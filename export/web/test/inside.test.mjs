@@ -81,6 +81,15 @@ test('another piece is chosen, the model goes on from there, and comes back', as
   await searched(again);
   assert.deepEqual(await pieces(again), after);
 
+  await page.goBack(); // undoes the choice
+  await page.waitForFunction((first) => document.querySelector('#target button').firstChild.textContent === first, before[0]);
+  await searched(page);
+  assert.deepEqual(await pieces(page), before);
+  await page.goForward();
+  await page.waitForFunction((first) => document.querySelector('#target button').firstChild.textContent === first, after[0]);
+  await page.waitForSelector('#greedy:not([hidden])');
+  await searched(page);
+
   await page.click('#greedy');
   await page.waitForFunction((first) => document.querySelector('#target button').firstChild.textContent === first, before[0]);
   await searched(page);

@@ -56,6 +56,8 @@ const LOADED_LATER = [
     'pieces.js',
     'search.js',
     'target.js',
+    'tour.js',
+    'tour.json',
     'tree.js',
     'vocabulary.js',
     'worker.js',

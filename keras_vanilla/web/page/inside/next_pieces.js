@@ -5,6 +5,7 @@ import { pieceButton, placeAfter } from './pieces.js';
 import { best } from './search.js';
 
 const SHOWN = 8; // pieces
+const RARE = 0.01; // below it, all of them share a line
 
 /** Makes pieces answer to clicks; `take` gets the id. */
 export function addNextPieces(take) {
@@ -25,12 +26,18 @@ export function showNextPieces(vocabulary, before, logProbs, taken) {
   $('so-far').textContent = `${place[0].toUpperCase()}${place.slice(1)}:`;
   const ids = best(logProbs, SHOWN);
   if (!ids.includes(taken)) ids.push(taken);
-  const items = ids.map((id) => {
-    const [name, share] = [vocabulary.name(id), Math.exp(logProbs[id])];
-    const button = pieceButton({ name, share });
+  const share = (id) => Math.exp(logProbs[id]);
+  const isLarge = (id) => id === taken || share(id) >= RARE;
+  const choice = (id) => {
+    const button = pieceButton({ name: vocabulary.name(id), share: share(id) });
     button.dataset.id = id;
     button.ariaPressed = String(id === taken);
-    return make('li', {}, button);
-  });
+    return button;
+  };
+  const items = ids.filter(isLarge).map((id) => make('li', {}, choice(id)));
+  const rare = ids.filter((id) => !isLarge(id));
+  if (rare.length > 0) {
+    items.push(make('li', { className: 'rare' }, 'below 1 %: ', ...rare.map(choice)));
+  }
   $('next').replaceChildren(...items);
 }

@@ -13,6 +13,7 @@ import { openInside } from './model.js';
 import { addNextPieces, showNextPieces } from './next_pieces.js';
 import { continuations, drawn, logSoftmax, mostProbable, nucleus } from './search.js';
 import { addTarget, showTarget } from './target.js';
+import { isTouring, openTour } from './tour.js';
 
 const MODEL = new URL('../inside.tflite', import.meta.url);
 const RUNTIME = new URL('../runtime/', import.meta.url);
@@ -33,6 +34,7 @@ start();
 
 async function start() {
   fillIn();
+  openTour(readAddressAgain); // drawn while the model loads
   try {
     model = await openInside(MODEL, RUNTIME, { onProgress: showProgress });
   } catch (error) {
@@ -43,6 +45,7 @@ async function start() {
   views = [encoder, cross, self].map((root) => new AttentionView(root));
   listen();
   showModel(model.description, (text) => {
+    history.pushState(null, '', location.href);
     $('source').value = text;
     readSentence({ isNew: true });
   });
@@ -64,7 +67,11 @@ function describe(description) {
   if (to) $('to').textContent = `Its translation, in ${languageName(to)}`;
   $('source').lang = $('attended').lang = from ?? '';
   for (const id of ['translation', 'target', 'next', 'hypotheses']) $(id).lang = to ?? '';
-  if (chosen.text === null) $('source').value ||= examplesOf(description)[0] ?? '';
+  if (chosen.text === null) fillInExample();
+}
+
+function fillInExample() {
+  $('source').value ||= examplesOf(model.description)[0] ?? '';
 }
 
 function listen() {
@@ -72,13 +79,11 @@ function listen() {
     $('problem').textContent = reason.message;
   });
   window.addEventListener('hashchange', () => {
-    Object.assign(chosen, readAddress());
-    fillIn();
-    readSentence();
+    if (!isTouring()) readAddressAgain();
   });
   addTarget((place) => choose(place));
-  addNextPieces((id) => goOn([...written.slice(0, chosen.place), id]));
-  addBeams((ids, place) => goOn(ids, { place }));
+  addNextPieces((id) => take([...written.slice(0, chosen.place), id]));
+  addBeams((ids, place) => take(ids, { place }));
   $('source').addEventListener('input', () => {
     clearTimeout(timer);
     timer = setTimeout(readSentence, PAUSE, { isNew: true });
@@ -86,8 +91,8 @@ function listen() {
   $('back').addEventListener('click', () => choose(chosen.place - 1));
   $('forward').addEventListener('click', () => choose(chosen.place + 1));
   $('play').addEventListener('click', () => (player ? stop() : play()));
-  $('greedy').addEventListener('click', () => goOn([], { isOwn: true }));
-  $('draw').addEventListener('click', () => goOn(written.slice(0, chosen.place), { draws: true }));
+  $('greedy').addEventListener('click', () => take([], { isOwn: true }));
+  $('draw').addEventListener('click', () => take(written.slice(0, chosen.place), { draws: true }));
   $('link').addEventListener('click', copyLink);
   $('temperature').addEventListener('input', () => {
     chosen.temperature = Number($('temperature').value);
@@ -98,6 +103,22 @@ function listen() {
     $('beams').value = chosen.beams = beams;
     search();
   });
+}
+
+/** Shows what the address names, after it was changed. */
+function readAddressAgain() {
+  Object.assign(chosen, readAddress());
+  fillIn();
+  if (!model) return; // it is shown when the model has loaded
+  if (chosen.text === null) fillInExample();
+  readSentence();
+}
+
+/** Continues other ids; the browser's back button leads to those before. */
+function take(ids, options) {
+  keepAddress();
+  history.pushState(null, '', location.href);
+  goOn(ids, options);
 }
 
 /** Encodes the sentence, and translates it as the reader has chosen, or greedily. */
@@ -276,6 +297,7 @@ function stop() {
 }
 
 function keepAddress() {
+  if (isTouring()) return; // the address is the tour's
   history.replaceState(null, '', addressNow(chosen));
   $('translate').href = `../index.html${addressNow({ ...chosen, ids: null, place: 0 })}`;
 }

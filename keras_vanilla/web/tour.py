@@ -1,0 +1,125 @@
+"""The example of the guided tour: one sentence's way through a model, in numbers."""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_vanilla.decoding.attended_source import alignment_layer
+from keras_vanilla.tokenizer.piece_names import source_names, target_names
+from keras_vanilla.translation import Translator
+
+SHOWN = 8  # numbers of a vector
+MEMORY_SHOWN = 32
+CANDIDATES = 5  # pieces that may come next
+DIGITS = 4
+
+
+def tour(translator: Translator, text: str) -> dict[str, Any]:
+    """What the tour shows of a text, as JSON can hold it.
+
+    Args:
+        translator: Translator.
+        text: str.
+    Returns:
+        Dict of the text and its translation; `pieces` (S names) and their `ids`;
+        `written` (T names) and the `beginnings` before each; the sizes of the model;
+        the first 8 numbers of the `embedding` at `position`, of `positional` and of
+        their `sum`; for that position and the `head` (from 1) of the encoder's first
+        layer: `query` (H), `keys` and `values` (S, H), `scores` and `weights` (S) and
+        `output` (H); `memory` (S, 32); and for each step `cross` (S), the weights of
+        the decoder layer that aligns best, averaged over its heads, and `candidates`,
+        the most probable names with their probabilities. Position and head are those
+        with the highest weight of a word on another.
+    Raises:
+        ValueError: if the text has more tokens than the model takes.
+    """
+    translator = translator.in_float32()
+    model, tokenizer = translator.model, translator.tokenizer
+    (source,) = translator.encode([text])
+    target = translator.search([source])[0].tolist()
+    if model.end_id in target:
+        target = target[: target.index(model.end_id) + 1]
+    arrays = {
+        "source_ids": np.array([source], "int32"),
+        "target_ids": np.array([[model.start_id, *target[:-1]]], "int32"),
+    }
+    weights = model.attention_weights(arrays)
+    source_name, target_name = source_names(tokenizer), target_names(tokenizer)
+    pieces = [_shown(source_name(id_), model, id_) for id_ in source]
+    return {
+        "text": text,
+        "translation": tokenizer.decode([target])[0],
+        "pieces": pieces,
+        "ids": source,
+        "beginnings": tokenizer.decode([target[:i] for i in range(len(target))]),
+        "written": [_shown(target_name(id_), model, id_) for id_ in target],
+        "num_encoder_layers": model.num_encoder_layers,
+        "num_decoder_layers": model.num_decoder_layers,
+        "num_heads": model.num_heads,
+        "d_model": model.d_model,
+        "vocabulary_size": model.target_vocabulary_size,
+        **_head(model, arrays["source_ids"], weights["encoder/0"][0], pieces),
+        "memory": _numbers(model.encode(arrays["source_ids"])[0][0, :, :MEMORY_SHOWN]),
+        "cross": _numbers(_cross(weights, model)),
+        "candidates": _candidates(model, arrays, target_name),
+    }
+
+
+def _head(model, source_ids, weights, pieces):
+    """One position and one head of the first layer, from the ids to its output."""
+    is_word = np.array([any(map(str.isalpha, name)) for name in pieces])
+    is_word &= source_ids[0] != model.end_id
+    to_others = weights * (1 - np.eye(len(pieces)))  # (N, S, S)
+    if is_word.sum() > 1:
+        to_others *= np.outer(is_word, is_word)
+    head, position, _ = np.unravel_index(to_others.argmax(), to_others.shape)
+    layer = model.encoder.layers[0]
+    embedded = model.encoder.embedding(source_ids)
+    summed = model.encoder.positions(embedded)
+    inputs = layer.self_attention_residual.before(summed)
+    projected = layer.self_attention.project(inputs, inputs, inputs)
+    query, keys, values = (ops.convert_to_numpy(each)[0, head] for each in projected)
+    query = query[position]
+    positional = ops.convert_to_numpy(summed - embedded)[0, position]
+    return {
+        "position": int(position),
+        "head": int(head) + 1,
+        "embedding": _numbers(embedded[0, position, :SHOWN]),
+        "positional": _numbers(positional[:SHOWN]),
+        "sum": _numbers(summed[0, position, :SHOWN]),
+        "query": _numbers(query),
+        "keys": _numbers(keys),
+        "values": _numbers(values),
+        "scores": _numbers(keys @ query / np.sqrt(len(query))),
+        "weights": _numbers(weights[head, position]),
+        "output": _numbers(weights[head, position] @ values),
+    }
+
+
+def _cross(weights, model):
+    layer = alignment_layer(model.num_decoder_layers)
+    return weights[f"decoder/{layer}/cross"][0].mean(axis=0)  # (T, S)
+
+
+def _candidates(model, arrays, name):
+    logits = np.array(ops.convert_to_numpy(model(arrays))[0], "float64")  # (T, V)
+    logits[:, list(model.forbidden_ids)] = -np.inf
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    best = np.argsort(-shares, axis=-1)[:, :CANDIDATES]
+    return [
+        [[_shown(name(id_), model, id_), round(float(row[id_]), 6)] for id_ in ids]
+        for row, ids in zip(shares, best, strict=True)
+    ]
+
+
+def _shown(name, model, id_):
+    """A piece's name as the page shows it."""
+    if id_ == model.end_id:
+        return "⟨end⟩"
+    return name.replace("▁", " ").strip() or "⟨space⟩"
+
+
+def _numbers(values):
+    return np.round(ops.convert_to_numpy(values).astype("float64"), DIGITS).tolist()

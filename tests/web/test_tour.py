@@ -1,0 +1,81 @@
+"""The numbers of the guided tour are those of the model."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_vanilla.web.tour import tour
+
+TEXT = "three red house"
+
+
+@pytest.fixture(scope="module")
+def shown(trained_translator):
+    return tour(trained_translator, TEXT)
+
+
+def softmax(scores):
+    exponentials = np.exp(np.array(scores) - np.max(scores))
+    return exponentials / exponentials.sum()
+
+
+def test_it_can_be_written_as_json(shown):
+    assert json.loads(json.dumps(shown)) == shown
+
+
+def test_its_pieces_are_the_sentence_and_its_translation(shown, trained_translator):
+    assert "".join(shown["pieces"]) == TEXT.replace(" ", "") + "⟨end⟩"
+    assert [shown["ids"]] == trained_translator.encode([TEXT])
+    (translation,) = trained_translator.translate([TEXT])
+    assert shown["translation"] == translation
+    assert "".join(shown["written"]) == translation.replace(" ", "") + "⟨end⟩"
+    assert shown["beginnings"][0] == "" and shown["beginnings"][-1] == translation
+
+
+def test_the_vector_is_the_embedding_and_the_position(shown, trained_translator):
+    model = trained_translator.model
+    id_ = shown["ids"][shown["position"]]
+    table = np.asarray(model.encoder.embedding.embeddings)[id_]
+    expected = table[:8] * np.sqrt(model.d_model)
+    np.testing.assert_allclose(shown["embedding"], expected, atol=1e-4)
+    both = np.add(shown["embedding"], shown["positional"])
+    np.testing.assert_allclose(shown["sum"], both, atol=2e-4)
+
+
+def test_the_head_computes_what_the_paper_says(shown):
+    query, keys, values = (
+        np.array(shown[name]) for name in ("query", "keys", "values")
+    )
+    scores = keys @ query / np.sqrt(len(query))
+    np.testing.assert_allclose(shown["scores"], scores, atol=5e-3)
+    np.testing.assert_allclose(shown["weights"], softmax(scores), atol=5e-3)
+    np.testing.assert_allclose(shown["output"], softmax(scores) @ values, atol=5e-3)
+    others = np.delete(shown["weights"], shown["position"])[:-1]
+    assert max(others) > 1 / len(keys)  # it reads another piece
+
+
+def test_the_head_is_one_of_the_models(shown, trained_translator):
+    model = trained_translator.model
+    ids = np.array([shown["ids"]])
+    arrays = {"source_ids": ids, "target_ids": ids[:, :1]}
+    weights = model.attention_weights(arrays)["encoder/0"][0]
+    head = weights[shown["head"] - 1, shown["position"]]
+    np.testing.assert_allclose(shown["weights"], head, atol=1e-4)
+
+
+def test_each_step_chooses_the_most_probable_piece(shown):
+    assert len(shown["candidates"]) == len(shown["cross"]) == len(shown["written"])
+    for name, candidates, cross in zip(
+        shown["written"], shown["candidates"], shown["cross"], strict=True
+    ):
+        shares = [share for _, share in candidates]
+        assert candidates[0][0] == name and shares == sorted(shares, reverse=True)
+        assert 0 < sum(shares) <= 1.0001
+        assert sum(cross) == pytest.approx(1, abs=0.01)
+    assert np.shape(shown["memory"]) == (len(shown["pieces"]), 32)
+
+
+def test_a_text_that_is_too_long_is_refused(trained_translator):
+    with pytest.raises(ValueError, match="tokens"):
+        tour(trained_translator, "one " * 200)

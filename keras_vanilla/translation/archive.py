@@ -96,12 +96,18 @@ def _step(values):
     # A power of two, at most a tenth of the deviation; 126 reach the largest number.
     narrowest = max(values.std() / 20, np.abs(values).max() / 126)
     step = int(np.ceil(np.log2(narrowest)))
+    if np.array_equal(_rounded_to(values, step - 1), values):
+        step -= 1  # rounding has raised the deviation: a second one changes nothing
     return step if step < -4 else None  # the bias of exponents is positive
 
 
-def _write_matrix(file, name, values, step):
+def _rounded_to(values, step):
     steps = values / np.float32(2.0**step)
     steps = np.where(np.abs(steps) < 64, np.round(steps), 2 * np.round(steps / 2))
+    return np.clip(steps, -126, 126) * np.float32(2.0**step)
+
+
+def _write_matrix(file, name, values, step):
     kind = h5py.h5t.IEEE_F32LE.copy()
     # The positions of the sign and the exponent, its 2 bits, and the mantissa's 5.
     kind.set_fields(7, 5, 2, 0, 5)
@@ -113,7 +119,7 @@ def _write_matrix(file, name, values, step):
     space = h5py.h5s.create_simple(values.shape)
     stored = h5py.h5d.create(file.id, name.encode(), kind, space, compressed)
     dataset = h5py.Dataset(stored)
-    dataset[...] = steps * 2.0**step
+    dataset[...] = _rounded_to(values, step)
     return dataset
 
 

@@ -169,6 +169,27 @@ def test_no_matrix_becomes_another_in_int8(values, tmp_path):
     np.testing.assert_allclose(loaded, values, rtol=0, atol=values.std() / 10 + 1e-3)
 
 
+def test_rounding_twice_is_rounding_once(tmp_path):
+    # Deviations just below a power of two, which rounding raises above it.
+    random = np.random.default_rng(0)
+    matrices = [random.normal(size=(40, 40)).astype("float32") for _ in range(20)]
+    matrices = [20 * 2.0**-9 / matrix.std() * matrix for matrix in matrices]
+    path = tmp_path / "x.keras"
+    model = keras.Sequential([keras.Input((40,))])
+    for _ in matrices:
+        model.add(keras.layers.Dense(40, use_bias=False))
+    model.set_weights([(1 - 1e-6) * matrix for matrix in matrices])
+    model.save(path)
+    round_weights(path)
+    rounded = keras.saving.load_model(path)
+    rounded.save(path)
+    round_weights(path)
+    for once, twice in zip(
+        rounded.get_weights(), keras.saving.load_model(path).get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(twice, once)
+
+
 def test_an_unknown_rounding_is_refused(trained_translator, tmp_path):
     with pytest.raises(ValueError, match="`quantize` must be one of None, 'int8'"):
         trained_translator.save(tmp_path / "x.keras", quantize="int4")

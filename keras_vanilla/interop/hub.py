@@ -272,10 +272,7 @@ def _weights(names: Iterable[str]) -> list[str]:
     """The files of the weights: safetensors before pickles; empty if there are none."""
     for first, *shards in WEIGHTS:
         if first in names:
-            return [
-                first,
-                *(x for shard in shards for x in fnmatch.filter(names, shard)),
-            ]
+            return [first, *(n for each in shards for n in fnmatch.filter(names, each))]
     return []
 
 
@@ -304,7 +301,9 @@ def _about(commit: HubReference, card: Mapping[str, Any], has_codes: bool) -> Ab
     )
 
 
-def _languages(name: str, listed: object, has_codes: bool):
+def _languages(
+    name: str, listed: object, has_codes: bool
+) -> tuple[str | None, str | None]:
     """The two languages in a name of OPUS-MT, as far as the card does not differ.
 
     Args:
@@ -312,12 +311,12 @@ def _languages(name: str, listed: object, has_codes: bool):
         listed: what the card has as its languages, in no particular order.
         has_codes: bool. Whether each text begins with the code of its target language.
     Returns:
-        Tuple of two, each str or None.
+        Source and target, each None where that is not known.
     """
     match = OPUS_MT.fullmatch(name)
     listed = [listed] if isinstance(listed, str) else listed
     listed = listed if isinstance(listed, list) else []
-    listed = {"no" if tag is False else tag for tag in listed}  # YAML reads `no` so
+    listed = {"no" if tag is False else str(tag) for tag in listed}  # YAML's `no`
     if match is None or (listed and not set(match.groups()) <= listed):
         return None, None
     has_several_sources = len(listed) > 2 and not has_codes

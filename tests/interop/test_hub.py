@@ -18,6 +18,7 @@ MODEL = HubReference("owner/model")
         ("opus-mt-de-en", ["en", "de"], False, ("de", "en")),
         ("opus-mt-de-en", None, False, ("de", "en")),
         ("opus-mt-de-en", ["fr", "en"], False, (None, None)),
+        ("opus-mt-de-en", [{"de": 1}, "en"], False, (None, None)),
         ("opus-mt-no-de", [False, "de"], False, ("no", "de")),  # YAML's false
         ("opus-mt-tc-big-en-pt", ["en", "pt", "pt_br"], True, ("en", None)),
         ("opus-mt_tiny_eng-fra", ["eng", "fra"], False, ("eng", "fra")),

@@ -8,6 +8,7 @@ import shutil
 import socket
 from pathlib import Path
 
+import child_process
 import numpy as np
 import pytest
 from checks import array
@@ -85,9 +86,12 @@ def use(monkeypatch, url):
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """A hub without models, and an empty cache."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", f"{tmp_path}/cache")
-    monkeypatch.setenv("HF_TOKEN_PATH", f"{tmp_path}/token")
+    constants = huggingface_hub.constants
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", f"{tmp_path}/cache")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", f"{tmp_path}/token")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     hub = LocalHub()
     use(monkeypatch, hub.url)
     with hub.running():
@@ -113,10 +117,12 @@ def assert_same_as_transformers(ours, folder, texts):
     batch = tokenizer(texts, return_tensors="pt", padding=True)
     ids = [row[row != ours.model.pad_id].tolist() for row in batch.input_ids.numpy()]
     assert ours.encode(texts) == ids
+    targets = np.random.default_rng(0).integers(2, 30, (len(texts), 7))
+    targets[:, 0] = ours.model.start_id
     with torch.no_grad():
         output = model.generate(**batch, num_beams=1, max_length=LENGTH + 1)
-        logits = model(**batch, decoder_input_ids=output).logits.numpy()
-    feed = {"source_ids": batch.input_ids.numpy(), "target_ids": output.numpy()}
+        logits = model(**batch, decoder_input_ids=torch.tensor(targets)).logits.numpy()
+    feed = {"source_ids": batch.input_ids.numpy(), "target_ids": targets}
     assert np.abs(logits).max() > 1
     np.testing.assert_allclose(array(ours.model(feed)), logits, atol=TOLERANCE)
     searched = ours.search(ids, DecodingConfig(max_length=LENGTH))
@@ -402,6 +408,21 @@ def test_a_model_is_exported_and_verified(commit, tmp_path, monkeypatch):
     assert main([*export_, "--max-length", str(LENGTH), "--quantize", "none"]) == 0
     verify = ["verify", f"hub:{NAME}", "out.tflite", "--source", "source"]
     assert main(verify) in (0, 1)  # outputs of random weights never end
+
+
+def test_a_process_heeds_the_variables_of_the_hub(hub, commit, folder, tmp_path):
+    command = ["-m", "keras_vanilla", "translate", f"hub:{NAME}", LINES[0]]
+    command += ["--max-length", str(LENGTH)]
+    variables = {"HF_HUB_CACHE": f"{tmp_path}/own", "HF_ENDPOINT": hub.url}
+    translation = child_process.run(*command, **variables)
+    assert sorted(hub.fetched()) == sorted(READ)
+    with pytest.warns(UserWarning, match="longest length"):
+        expected = from_marian(folder).translate(LINES[:1], max_length=LENGTH)
+    assert translation == f"{expected[0]}\n"
+    hub.requests.clear()
+    variables["HF_HUB_OFFLINE"] = "1"
+    assert child_process.run(*command, **variables) == translation
+    assert hub.requests == []
 
 
 def test_files_are_translated_by_one_commit(hub, commit, copy, tmp_path):

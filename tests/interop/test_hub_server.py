@@ -4,6 +4,7 @@ The oracle of what they compute is `transformers`, on the folder that the hub se
 """
 
 import errno
+import json
 import shutil
 import socket
 from pathlib import Path
@@ -15,7 +16,7 @@ from checks import array
 from local_hub import TOKEN, LocalHub
 from marian_folder import learn_models, write_folder, write_model
 from near_ties import assert_same_but_for_near_ties
-from word_reversal import english_sentences
+from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator, export
 from keras_vanilla.bulk import translate_shards
@@ -210,15 +211,21 @@ def test_a_branch_that_moved_is_fetched_anew(hub, copy, commit):
 
 
 @pytest.mark.parametrize(
-    "card", [None, "no header", "---\n{: [\n---\n", "---\n- a\n---"]
+    "card",
+    ["", "# A title", "---\n{: [\n---\n", "---\n- a\n---\n"],
+    ids=["empty", "no header", "not YAML", "a list"],
 )
 def test_a_card_that_states_nothing(card, hub, copy):
-    (copy / "README.md").unlink() if card is None else (copy / "README.md").write_text(
-        card
-    )
+    (copy / "README.md").write_text(card)
     commit = hub.add("owner/captions", copy)
     stated = {"name": "captions", "converted_from": f"hub:owner/captions@{commit}"}
     assert Translator.from_hub("owner/captions").about.stated() == stated
+
+
+def test_a_model_needs_no_card(hub, copy):
+    (copy / "README.md").unlink()
+    hub.add(NAME, copy)
+    assert Translator.from_hub(NAME).about.model_license is None
 
 
 def test_files_state_where_the_model_is_from(commit, tmp_path):
@@ -388,26 +395,45 @@ def test_commands_take_a_model_of_the_hub(commit, folder, tmp_path, monkeypatch,
     output = capfd.readouterr()
     assert output.out == f"{text}\n"
     assert f"Fetching {NAME}: " in output.err
-    Path("source").write_text("\n".join(LINES))
     assert main(["convert", reference, "translator.keras"]) == 0
     assert main(["convert", reference, "folder", "--format", "marian"]) == 0
-    assert (
-        main(["evaluate", reference, "--source", "source", "--reference", "source"])
-        == 0
-    )
-    assert main(["probe", reference, "--count", "1"]) == 0
     assert_same_weights(read_translator("translator.keras"), folder)
     assert_same_weights(read_translator("folder"), folder)
+    write_lines("source", "target")
+    files = ["--source", "source", "--reference", "target"]
+    assert main(["evaluate", reference, *files]) == 0
+    assert main(["probe", reference, "--count", "1"]) == 0
     assert "Fetching" not in capfd.readouterr().err
 
 
-def test_a_model_is_exported_and_verified(commit, tmp_path, monkeypatch):
+def write_lines(source, target):
+    Path(source).write_text("\n".join(LINES))
+    Path(target).write_text("\n".join(map(dutch, LINES)))
+
+
+def test_a_model_that_is_trained_further_states_its_source(
+    commit, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    Path("source").write_text("\n".join(LINES[:2]))
-    export_ = ["export", f"hub:{NAME}", "out.tflite", "--check", "structure"]
-    assert main([*export_, "--max-length", str(LENGTH), "--quantize", "none"]) == 0
-    verify = ["verify", f"hub:{NAME}", "out.tflite", "--source", "source"]
-    assert main(verify) in (0, 1)  # outputs of random weights never end
+    write_lines("source", "target")
+    train = ["train", "--from", f"hub:{NAME}", "--source", "source", "--target"]
+    assert main([*train, "target", "--output", "out", "--epochs", "1"]) == 0
+    about = Translator.load("out/translator.keras").about
+    assert about.converted_from == f"hub:{NAME}@{commit}"
+    assert about.model_license == "apache-2.0" and about.examples
+
+
+def test_a_model_is_exported_and_verified(commit, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    write_lines("source", "target")
+    command = ["export", f"hub:{NAME}", "out.tflite", "--check", "structure"]
+    assert main([*command, "--max-length", str(LENGTH), "--quantize", "none"]) == 0
+    capfd.readouterr()
+    verify = ["verify", f"hub:{NAME}", "out.tflite", "--source", "source", "--json"]
+    assert main(verify) == 1  # outputs of random weights never end
+    report = json.loads(capfd.readouterr().out)
+    assert report["sentences"] == len(LINES)
+    assert report["differences"] == report["text_differences"] == []
 
 
 def test_a_process_heeds_the_variables_of_the_hub(hub, commit, folder, tmp_path):

@@ -27,6 +27,8 @@ class About:
         model_license: str or None. Such as an SPDX identifier.
         data: str or None. What the model was trained on.
         data_license: str or None.
+        converted_from: str or None. The model that it was converted from, such as
+            "hub:OWNER/NAME@COMMIT".
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or an
@@ -42,6 +44,7 @@ class About:
     model_license: str | None = None
     data: str | None = None
     data_license: str | None = None
+    converted_from: str | None = None
 
     def __post_init__(self):
         for name, value in vars(self).items():

@@ -11,6 +11,7 @@ from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.export.checks.runners import SavedModelFolder
 from keras_vanilla.interop import to_ctranslate2
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.translation import Translator
 
 TEXT = ["one two", "two three", "three one"]
 
@@ -77,6 +78,12 @@ def test_models_of_ctranslate2_name_its_extra(without, trained_translator, tmp_p
     without("ctranslate2")
     with needs("Models of CTranslate2, such as .*server, need", "ctranslate2"):
         line_translators.open_line_translator(tmp_path / "server")
+
+
+def test_models_of_the_hub_name_its_extra(without):
+    without("huggingface_hub")
+    with needs("Models of the hub need huggingface-hub", "hub"):
+        Translator.from_hub("Helsinki-NLP/opus-mt-de-en")
 
 
 def test_a_missing_backend_names_its_extra_and_the_others():

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_vanilla._checks import check_integer, extra_missing
+from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.line_command import LineCommand
 from keras_vanilla.bulk.line_translation import NO_END, LineTranslation
@@ -33,8 +34,8 @@ def open_line_translator(
     Args:
         model: path of a `.keras` file, of a `.tflite` file that takes text, of a
             SavedModel, or of a folder that `to_ctranslate2` or CTranslate2's converters
-            wrote; a list of paths of `.keras` files, which are one `ensemble`; or a
-            `LineCommand`.
+            wrote; "hub:OWNER/NAME", as of `Translator.from_hub`; a list of paths of
+            `.keras` files or such names, which are one `ensemble`; or a `LineCommand`.
         threads: int or None, which leaves it to the library.
         **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as of
             `Translator.translate`; of CTranslate2, whose length penalty divides by
@@ -52,7 +53,9 @@ def open_line_translator(
     if isinstance(model, LineCommand):
         return _without_settings(model, threads=threads, **search)
     if not isinstance(model, PathLike):
-        return KerasLines([Path(path) for path in model], threads, **search)
+        return KerasLines(model, threads, **search)
+    if is_hub_reference(model):
+        return KerasLines([model], threads, **search)
     model = Path(model)
     if not model.exists():
         raise FileNotFoundError(f"There is no file or folder {model}.")
@@ -68,7 +71,7 @@ def open_line_translator(
 class KerasLines:
     """Lines through a `Translator`; `open_line_translator` has the arguments."""
 
-    def __init__(self, models: Sequence[Path], threads: int | None, **search: Any):
+    def __init__(self, models: Sequence[PathLike], threads: int | None, **search: Any):
         if threads is not None:
             _limit_threads(threads)
         translators = [Translator.load(model) for model in models]

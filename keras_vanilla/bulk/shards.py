@@ -10,6 +10,7 @@ from typing import Any
 from keras_vanilla._atomic_write import atomic_write, atomic_write_text
 from keras_vanilla._checks import check_choice, json_of_form
 from keras_vanilla._folder_lock import folder_lock
+from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.journal import NAME as JOURNAL
@@ -19,6 +20,7 @@ from keras_vanilla.bulk.line_translators import LineModel
 from keras_vanilla.bulk.ray_workers import with_ray
 from keras_vanilla.bulk.shard import Shard, ShardTranslator
 from keras_vanilla.data.lines import raw_lines
+from keras_vanilla.interop.hub import pinned
 
 STATE = ".translating"  # the folder, in the output folder, of what a later run needs
 PROBLEMS = "problems.tsv"
@@ -65,7 +67,7 @@ def translate_shards(
     """
     check_choice("engine", engine, ENGINES)
     model, folder = _absolute(model), Path(folder).absolute()
-    if engine == "ray" and not isinstance(model, Path):
+    if engine == "ray" and not isinstance(model, PathLike):
         raise ValueError(f"The engine 'ray' takes one path. Received: {model}")
     shards = _planned(sources, folder)
     with folder_lock(folder / STATE):
@@ -79,11 +81,13 @@ def translate_shards(
 
 
 def _absolute(model):
-    """The model, with absolute paths that exist."""
+    """The model, with absolute paths that exist, and commits of models of the hub."""
     if isinstance(model, LineCommand):
         return model
     if not isinstance(model, PathLike):
         return [_absolute(path) for path in model]
+    if is_hub_reference(model):
+        return pinned(str(model))
     if not Path(model).exists():
         raise FileNotFoundError(f"There is no file or folder {Path(model).absolute()}.")
     return Path(model).absolute()
@@ -131,9 +135,14 @@ def _check_record(model, settings, path):
 
 
 def _digest(model):
-    """SHA-256 of a file or of all files in a folder, of each of a list; a command."""
+    """SHA-256 of a file or of all files in a folder, of each of a list; a command.
+
+    Of a model of the hub its commit.
+    """
     if isinstance(model, LineCommand):
         return model.command
+    if isinstance(model, str):
+        return model
     if not isinstance(model, Path):
         return [_digest(path) for path in model]
     digest = hashlib.sha256()

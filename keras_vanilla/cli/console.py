@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keras_vanilla._hub_reference import is_hub_reference
+
 if TYPE_CHECKING:
     from keras_vanilla._about import About
 
@@ -28,11 +30,18 @@ def add_command(
     return command
 
 
-ANY_MODEL = "a .keras or .tflite file, a SavedModel, or CTranslate2's folder"
+HUB = "hub:OWNER/NAME[@REVISION]"
+KERAS_MODEL = f"a .keras file, or {HUB}"
+ANY_MODEL = f"a .keras or .tflite file, a SavedModel, CTranslate2's folder, or {HUB}"
 
 
 def is_keras_file(model: str) -> bool:
-    """Whether a model is to be read as a `Translator`: a file that is not `.tflite`."""
+    """Whether a model is to be read as a `Translator`.
+
+    That is a file that is not `.tflite`, or a model of the hub.
+    """
+    if is_hub_reference(model):
+        return True
     return Path(model).suffix != ".tflite" and not Path(model).is_dir()
 
 

@@ -3,6 +3,7 @@
 import argparse
 
 from keras_vanilla.cli.console import (
+    KERAS_MODEL,
     about_settings,
     add_about_options,
     add_command,
@@ -25,7 +26,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     command.add_argument(
         "model",
         metavar="FROM",
-        help="a .keras file, an .argosmodel file, or the folder of a model of Hugging "
+        help=f"{KERAS_MODEL}, an .argosmodel file, or the folder of a model of Hugging "
         "Face's (OPUS-MT), of Marian or of CTranslate2",
     )
     command.add_argument("output", metavar="TO", help="must not exist yet")

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli import train
-from keras_vanilla.cli.console import ANY_MODEL, add_command, say
+from keras_vanilla.cli.console import ANY_MODEL, add_command, is_keras_file, say
 from keras_vanilla.cli.corpora import add_columns_option, add_validation_options
 
 BEAM_SIZE = 5
@@ -21,7 +22,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "teachers",
         nargs="*",
         metavar="TEACHER",
-        help=f"{ANY_MODEL}, or several .keras files with one tokenizer, which "
+        help=f"{ANY_MODEL}; or several .keras files with one tokenizer, which "
         "translate together",
     )
     add(
@@ -80,8 +81,11 @@ def run(options: argparse.Namespace) -> None:
 
 def _loader(options):
     """Loads the teacher as a Translator."""
-    paths = list(map(Path, options.teachers))
-    if not paths or any(path.suffix != ".keras" for path in paths):
+    teachers = options.teachers
+    if not teachers or not all(
+        Path(teacher).suffix == ".keras" or is_hub_reference(teacher)
+        for teacher in teachers
+    ):
         raise ValueError(
             "--word-level needs teachers that are .keras files. Received: "
             f"{options.program or ' '.join(options.teachers)}"
@@ -90,7 +94,7 @@ def _loader(options):
     def load():
         from keras_vanilla.translation import Translator, ensemble
 
-        translators = [Translator.load(path) for path in paths]
+        translators = [Translator.load(teacher) for teacher in teachers]
         return ensemble(translators) if len(translators) > 1 else translators[0]
 
     return load
@@ -102,11 +106,13 @@ def _about_teacher(options):
     from keras_vanilla.export.metadata.description import find_description
     from keras_vanilla.translation import Translator
 
-    path = Path(options.teachers[0]) if options.teachers else None
-    if path is None or path.is_dir():
+    teacher = options.teachers[0] if options.teachers else ""
+    if is_keras_file(teacher) and teacher:
+        told = Translator.load(teacher).about
+    elif teacher.endswith(".tflite") and not Path(teacher).is_dir():
+        told = find_description(teacher)
+    else:
         return About()
-    is_file = path.suffix == ".tflite"
-    told = find_description(path) if is_file else Translator.load(path).about
     names = ("source_language", "target_language", "examples")
     return About(**{name: getattr(told, name, None) or None for name in names})
 

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from keras_vanilla.cli.console import (
+    KERAS_MODEL,
     about_settings,
     add_about_options,
     add_command,
@@ -42,7 +43,7 @@ def _add_export(commands):
     command = add_command(
         commands, "export", _export, "write a .tflite file, a site or a SavedModel"
     )
-    command.add_argument("model", metavar="MODEL", help="a .keras file")
+    command.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
     command.add_argument(
         "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
     )
@@ -90,7 +91,7 @@ def _add_verify(commands):
     command = add_command(
         commands, "verify", _verify, "compare an exported file with its model"
     )
-    command.add_argument("model", metavar="MODEL", help="a .keras file")
+    command.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
     command.add_argument(
         "exported",
         metavar="FILE.tflite|FOLDER",

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command, refuse_unwritable
+from keras_vanilla.cli.console import KERAS_MODEL, add_command, refuse_unwritable
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -46,7 +46,7 @@ def _add_attention(pictures):
 
 def _add_picture(pictures, name, draw, description):
     picture = add_command(pictures, name, draw, description)
-    picture.add_argument("model", metavar="MODEL", help="a .keras file")
+    picture.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
     picture.add_argument("text", metavar="TEXT")
     _add_output(picture)
     return picture

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keras_vanilla.cli.console import (
+    KERAS_MODEL,
     add_about_options,
     add_command,
     example_of,
@@ -85,7 +86,9 @@ def _add_model(command):
         help="normalize before each sublayer, not after it: learns sooner",
     )
     add("--max-length", type=int, metavar="N", help="longest text in tokens (512)")
-    add("--from", dest="start", metavar="MODEL", help="train this .keras file further")
+    add(
+        "--from", dest="start", metavar="MODEL", help=f"train it further: {KERAS_MODEL}"
+    )
     add(
         "--tokenizer",
         nargs="+",

@@ -2,6 +2,7 @@
 
 from keras_vanilla.interop.ctranslate2 import from_ctranslate2
 from keras_vanilla.interop.formats import read_translator, write_translator
+from keras_vanilla.interop.hub import from_hub
 from keras_vanilla.interop.keras_layers import load_keras_layer
 from keras_vanilla.interop.marian import from_marian
 from keras_vanilla.interop.marian_npz import from_marian_npz
@@ -13,6 +14,7 @@ from keras_vanilla.interop.to_marian import to_marian
 
 __all__ = [
     "from_ctranslate2",
+    "from_hub",
     "from_marian",
     "from_marian_npz",
     "from_pytorch",

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from keras_vanilla._checks import check_choice
+from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.ctranslate2 import from_ctranslate2, is_ctranslate2
+from keras_vanilla.interop.hub import from_hub
 from keras_vanilla.interop.marian import from_marian
 from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.to_ctranslate2 import to_ctranslate2
@@ -67,14 +69,16 @@ FORMATS = {
 
 
 def read_translator(path: PathLike) -> Translator:
-    """A Translator from a file or folder of any of these formats.
+    """A Translator from a file or folder of any of these formats, or from the hub.
 
     Args:
-        path: path.
+        path: path, or a str such as "hub:OWNER/NAME", as of `from_hub`.
     Raises:
         FileNotFoundError: if there is nothing there.
         ValueError: if it is in none of the formats; also as the function of the format.
     """
+    if is_hub_reference(path):
+        return from_hub(str(path))
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")

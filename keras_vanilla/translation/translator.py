@@ -10,6 +10,8 @@ import numpy as np
 from keras_vanilla._about import About
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._checks import check_choice, check_ids, first_line
+from keras_vanilla._hub_reference import is_hub_reference
+from keras_vanilla._lazy_names import lazy_names
 from keras_vanilla._progress import Progress
 from keras_vanilla._readable import check_finite_weights
 from keras_vanilla._types import PathLike
@@ -34,6 +36,9 @@ from keras_vanilla.translation.saved_classes import (
     tokenizer_config,
 )
 from keras_vanilla.translation.target_prefixes import encoded_prefixes
+
+# `interop` imports this module, so what is needed of it is imported at the call.
+_of_interop = lazy_names("keras_vanilla.interop", {"from_hub": "hub"})
 
 
 def _refusal(method, instead):
@@ -366,7 +371,11 @@ class Translator(keras.Model):
     def load(cls, path: PathLike) -> "Translator":
         """Reads a translator from its archive.
 
+        Args:
+            path: path; or a str, "hub:OWNER/NAME" or "hub:OWNER/NAME@REVISION", which
+                is a model of the Hugging Face hub, as of `from_hub`.
         Raises:
+            ImportError, OSError: as `from_hub`.
             TypeError: if a model is given instead of a path.
             FileNotFoundError: if there is no such file.
             ValueError: if it is not a Keras archive, is cut short, has parts that
@@ -378,6 +387,8 @@ class Translator(keras.Model):
                 f"`path` must be a path. Received: a {type(path).__name__}; a model "
                 "that is loaded becomes one by Translator(tokenizer, model)"
             )
+        if is_hub_reference(path):
+            return cls.from_hub(str(path))
         path = Path(path)
         check_archive(path)
         try:
@@ -397,6 +408,22 @@ class Translator(keras.Model):
                 f"{path} is damaged: it has no tokenizer, assets/source.model."
             )
         return translator
+
+    @classmethod
+    def from_hub(cls, name: str) -> "Translator":
+        """A translator from a Marian model of the Hugging Face hub, such as OPUS-MT's.
+
+        Args:
+            name: str. "OWNER/NAME", or "OWNER/NAME@REVISION" with a branch, a tag or a
+                commit.
+        Raises:
+            ImportError, OSError, ValueError: as `keras_vanilla.interop.from_hub`.
+        Example:
+            translator = Translator.from_hub("Helsinki-NLP/opus-mt-de-en")
+            translator.translate(["Guten Morgen."])
+        """
+        model = _of_interop("from_hub")(name)
+        return cls(model.tokenizer, model.model, model.about)
 
     def copy(self, weights: list | None = None) -> "Translator":
         """A new translator with the same weights, or others, and no optimizer.

@@ -57,6 +57,8 @@ class Description:
         no_loops: bool. Whether no phrase is repeated more than three times, unless the
             text does.
         examples: list of str. Sentences in the source language to try the model with.
+        converted_from: str or None. The model that it was converted from, such as
+            "hub:OWNER/NAME@COMMIT".
     Raises:
         TypeError: if a value is not of its type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, an example
@@ -85,6 +87,7 @@ class Description:
     shortlist: int | None = None
     no_loops: bool = False
     examples: list = dataclasses.field(default_factory=list)
+    converted_from: str | None = None
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
@@ -118,6 +121,7 @@ class Description:
             "of each token": ", ".join(self.outputs) or None,
             "search": self.search,
             "weights": f"{self.parameters:,} parameters, {self.quantize or 'float32'}",
+            "converted from": self.converted_from,
             "model license": self.model_license or not_stated,
             "trained on": self.data or not_stated,
             "data license": self.data_license or not_stated,

@@ -38,6 +38,7 @@ export function rows(description) {
     ['Search', about.beam_size > 1 ? `${about.beam_size} beams` : 'greedy'],
     ['Size', `${about.parameters?.toLocaleString('en')} parameters, ${precision}`],
     ['Written by', `keras_vanilla ${about.version}`],
+    ...(about.converted_from ? [['Converted from', about.converted_from]] : []),
     ['Model license', about.model_license ?? 'not stated'],
     ['Trained on', about.data ?? 'not stated'],
     ['Data license', about.data_license ?? 'not stated'],

@@ -44,6 +44,8 @@ export interface Description {
   oldest_runtime?: string | null;
   /** Sentences in the source language, to begin with. */
   examples?: string[];
+  /** The model that it was converted from, such as "hub:OWNER/NAME@COMMIT". */
+  converted_from?: string | null;
 }
 
 /** How much of a file has arrived, in bytes. */

@@ -321,6 +321,17 @@ def test_examples_are_kept_and_shown(tmp_path):
     assert 'octets = "Grüße.".encode()' in card
 
 
+def test_what_it_was_converted_from_is_kept_and_shown(tmp_path):
+    reference = "hub:owner/model@0123abc"
+    description = Description(**FACTS, converted_from=reference)
+    path = tmp_path / "converted.tflite"
+    path.write_bytes(with_description(echo_file.content(), description))
+    assert read_description(path) == description
+    assert f"\nconverted from  {reference}\n" in str(description)
+    card = model_card_text(description, "converted.tflite", 1, "0")
+    assert f"| converted from | {reference} |" in card
+
+
 @pytest.mark.parametrize(
     "examples, error",
     [(["a", ""], ValueError), ([3], TypeError), ("a", TypeError)],

@@ -1,0 +1,326 @@
+"""Marian models of the Hugging Face hub, such as those of OPUS-MT, by their names."""
+
+import contextlib
+import errno
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from keras_vanilla._about import About
+from keras_vanilla._checks import extra_missing, first_line
+from keras_vanilla._hub_reference import HubReference
+from keras_vanilla._progress import Progress
+from keras_vanilla._version import __version__
+from keras_vanilla.interop.files.json_file import read_json_object
+from keras_vanilla.interop.marian import from_marian
+from keras_vanilla.translation import Translator
+
+CONFIG, CARD = "config.json", "README.md"
+REQUIRED = "source.spm", "target.spm", "vocab.json"
+OPTIONAL = (
+    CARD,
+    "generation_config.json",
+    "tokenizer_config.json",
+    "added_tokens.json",
+    "target_vocab.json",
+)
+WEIGHTS = (  # the first that is there, as in `from_marian`
+    ("model.safetensors",),
+    ("model.safetensors.index.json", "model-*.safetensors"),
+    ("pytorch_model.bin",),
+    ("pytorch_model.bin.index.json", "pytorch_model-*.bin"),
+)
+LIBRARY = {"library_name": "keras_vanilla", "library_version": __version__}
+LOGIN = "log in with `hf auth login` or set HF_TOKEN"
+OPUS_MT = re.compile(
+    r"opus-mt(?:[-_](?:tc|tiny|small|base|big|bible|tatoeba))*"
+    r"[-_](?P<source>[a-z]{2,3})-(?P<target>[a-z]{2,3})"
+)
+
+
+def from_hub(name: str) -> Translator:
+    """A Translator of a Marian model of the Hugging Face hub, such as OPUS-MT's.
+
+    Needs the package `huggingface_hub`, whose cache, token and environment variables
+    it uses (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT and others). Only the files
+    that `from_marian` reads and the model card are fetched, unless they are cached.
+    `about` states the repository's license and languages, and the commit that was read.
+
+    Args:
+        name: str. "OWNER/NAME", or "OWNER/NAME@REVISION" with a branch, a tag or a
+            commit.
+    Raises:
+        ImportError: if `huggingface_hub` is not installed.
+        FileNotFoundError: if the hub has no such model or revision, or the model lacks
+            a file.
+        PermissionError: if the model is gated.
+        ConnectionError: if the hub cannot be reached and the model is not cached, or a
+            download was interrupted.
+        OSError: if the disk is full.
+        ValueError: if the name has another form, or the model is not a Marian model.
+    Example:
+        translator = from_hub("Helsinki-NLP/opus-mt-de-en")
+        translator.translate(["Guten Morgen."])
+    """
+    commit, folder = _fetch(HubReference.parse(name))
+    translator = from_marian(folder)
+    has_codes = bool(translator.tokenizer.languages)
+    return translator.replace(about=_about(commit, _card(folder / CARD), has_codes))
+
+
+def pinned(name: str) -> str:
+    """The reference to the commit of a model, whose files are then in the cache.
+
+    Args:
+        name: as of `from_hub`.
+    Returns:
+        Str, such as "hub:OWNER/NAME@COMMIT".
+    Raises:
+        ImportError, OSError, ValueError: as `from_hub`.
+    """
+    commit, _ = _fetch(HubReference.parse(name))
+    return str(commit)
+
+
+def _fetch(model: HubReference) -> tuple[HubReference, Path]:
+    """The commit of a model and the folder of its files, all of them cached."""
+    hub = _hub()
+    with _explained(hub.errors, model):
+        try:
+            sizes = _sizes(hub, model)
+        except (OSError, hub.errors.HTTPError) as error:
+            if isinstance(error, _refusals(hub.errors)):
+                raise
+            folder = _cached(hub, model, error)
+        else:
+            folder = _downloaded(hub, model, sizes)
+    return HubReference(model.name, folder.name), folder
+
+
+def _hub():
+    try:
+        import huggingface_hub
+        import huggingface_hub.constants
+        import huggingface_hub.errors
+    except ImportError as error:
+        raise extra_missing("Models of the hub", "huggingface-hub", "hub") from error
+    return huggingface_hub
+
+
+def _refusals(errors):
+    """What the hub answers where a cached copy is no answer to it."""
+    return errors.RepositoryNotFoundError, errors.RevisionNotFoundError
+
+
+@contextlib.contextmanager
+def _explained(errors, model: HubReference) -> Iterator[None]:
+    """Raises what the hub refuses as one sentence."""
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise PermissionError(
+            f"{model} is gated: accept its conditions on its page of the hub, then "
+            f"{LOGIN}."
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise FileNotFoundError(
+            f"The hub has no model {model.name}, or it is private: check the name, or "
+            f"{LOGIN}."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise FileNotFoundError(
+            f"{model.name} has no revision {model.revision}: give a branch, a tag or a "
+            "commit of it."
+        ) from error
+
+
+def _sizes(hub, model: HubReference) -> dict[str, int | None]:
+    """The files of the repository, and their sizes in bytes."""
+    info = hub.HfApi(**LIBRARY).model_info(
+        model.name, revision=model.revision, files_metadata=True
+    )
+    return {file.rfilename: file.size for file in info.siblings or ()}
+
+
+def _cached(hub, model: HubReference, reason: Exception) -> Path:
+    """The folder of a model in the cache.
+
+    Args:
+        hub: the package.
+        model: HubReference.
+        reason: why the hub could not be asked.
+    """
+    cache, offline = hub.constants.HF_HUB_CACHE, hub.constants.HF_HUB_OFFLINE
+    why = "HF_HUB_OFFLINE is set" if offline else first_line(reason)
+    try:
+        config = hub.hf_hub_download(
+            model.name, CONFIG, revision=model.revision, local_files_only=True
+        )
+    except hub.errors.LocalEntryNotFoundError:
+        raise ConnectionError(
+            f"{model} is not in the cache {cache}, and the hub cannot be reached: {why}"
+        ) from reason
+    folder = Path(config).parent
+    _check_architecture(model, folder)
+    names = [path.name for path in folder.iterdir()]
+    if not _weights(names) or not set(REQUIRED) <= set(names):
+        raise ConnectionError(
+            f"Only a part of {model} is in the cache {cache}, and the hub cannot be "
+            f"reached: {why}"
+        ) from reason
+    return folder
+
+
+def _downloaded(hub, model: HubReference, sizes: Mapping[str, int | None]) -> Path:
+    """The folder of a model, of which all files are in the cache afterwards."""
+    if CONFIG not in sizes:
+        raise ValueError(
+            f"{model} has no {CONFIG}: it is not a Marian model of transformers."
+        )
+    folder = _download(hub, model, CONFIG)
+    _check_architecture(model, folder)
+    weights = _weights(sizes)
+    for name in REQUIRED:
+        if name not in sizes:
+            raise FileNotFoundError(f"{model} has no {name}, which Marian models have.")
+    if not weights:
+        raise FileNotFoundError(
+            f"{model} must have its weights in model.safetensors or pytorch_model.bin."
+        )
+    # The weights come last: where they are cached, the small files are too.
+    names = [*REQUIRED, *(name for name in OPTIONAL if name in sizes), *weights]
+    missing = [name for name in names if not (folder / name).exists()]
+    if missing:
+        commit = HubReference(model.name, folder.name)  # branches move
+        total = sum(sizes[name] or 0 for name in missing)
+        with Progress(f"Fetching {model.name}", total, "bytes") as progress:
+            for name in missing:
+                _download(hub, commit, name, progress)
+    return folder
+
+
+def _download(hub, model, name, progress: Progress | None = None) -> Path:
+    """Fetches one file; returns its folder."""
+    errors = hub.errors
+    try:
+        path = hub.hf_hub_download(
+            model.name,
+            name,
+            revision=model.revision,
+            tqdm_class=_bar(progress),
+            **LIBRARY,
+        )
+    except _refusals(errors):
+        raise
+    except (OSError, RuntimeError, errors.HTTPError) as error:
+        number = getattr(error, "errno", None)
+        if number == errno.ENOSPC:
+            raise OSError(
+                f"{model} does not fit on the disk of the cache "
+                f"{hub.constants.HF_HUB_CACHE}: free some space, or set HF_HOME to a "
+                "folder on another disk."
+            ) from error
+        if number is not None and not isinstance(error, ConnectionError):
+            raise  # such as a cache that cannot be written
+        raise ConnectionError(
+            f"The download of {name} of {model.name} was interrupted "
+            f"({first_line(error)}): try again, files that are complete are kept."
+        ) from error
+    return Path(path).parent
+
+
+def _bar(progress: Progress | None):
+    """A class with what the hub calls of a tqdm bar; it counts in a `Progress`."""
+
+    class Bar:
+        def __init__(self, *args, **settings):
+            self.n = 0
+
+        def update(self, count=1):
+            self.n += count
+            if progress is not None:
+                progress.update(count)
+
+        def _ignore(self, *args, **settings):
+            return self
+
+        __enter__ = _ignore
+        close = refresh = set_postfix_str = _ignore
+        update_transfer = set_transfer_postfix_str = _ignore
+
+        def __exit__(self, *error):
+            self.close()
+
+    return Bar
+
+
+def _check_architecture(model: HubReference, folder: Path) -> None:
+    config = read_json_object(folder / CONFIG)
+    kind = config.get("model_type")
+    if kind != "marian":
+        names = config.get("architectures")
+        received = str(names[0]) if isinstance(names, list) and names else repr(kind)
+        raise ValueError(
+            f"{model} must be a MarianMTModel, as models of OPUS-MT are. Received: "
+            f"{received}; the package transformers has models of other kinds"
+        )
+
+
+def _weights(names: Iterable[str]) -> list[str]:
+    """The files of the weights: safetensors before pickles; empty if there are none."""
+    for first, *shards in WEIGHTS:
+        if first in names:
+            return [first, *(n for each in shards for n in fnmatch.filter(names, each))]
+    return []
+
+
+def _card(path: Path) -> dict[str, Any]:
+    """What the model card states in its header; nothing if it cannot be read."""
+    from huggingface_hub import metadata_load
+
+    card = None
+    with contextlib.suppress(Exception):  # those of YAML have no class in common
+        card = metadata_load(path)
+    return card or {}
+
+
+def _about(commit: HubReference, card: Mapping[str, Any], has_codes: bool) -> About:
+    name = commit.name.partition("/")[2]
+    source, target = _languages(name, card.get("language"), has_codes)
+    license_ = card.get("license")
+    if license_ == "other":
+        license_ = card.get("license_name") or license_
+    return About(
+        name=name,
+        source_language=source,
+        target_language=target,
+        model_license=license_ if isinstance(license_, str) else None,
+        converted_from=str(commit),
+    )
+
+
+def _languages(
+    name: str, listed: object, has_codes: bool
+) -> tuple[str | None, str | None]:
+    """The two languages in a name of OPUS-MT, as far as the card does not differ.
+
+    Args:
+        name: str, such as "opus-mt-de-en".
+        listed: what the card has as its languages, in no particular order.
+        has_codes: bool. Whether each text begins with the code of its target language.
+    Returns:
+        Source and target, each None where that is not known.
+    """
+    match = OPUS_MT.fullmatch(name)
+    listed = [listed] if isinstance(listed, str) else listed
+    listed = listed if isinstance(listed, list) else []
+    listed = {"no" if tag is False else str(tag) for tag in listed}  # YAML's `no`
+    if match is None or (listed and not set(match.groups()) <= listed):
+        return None, None
+    has_several_sources = len(listed) > 2 and not has_codes
+    return (
+        None if has_several_sources else match["source"],
+        None if has_codes else match["target"],
+    )

@@ -1,0 +1,66 @@
+"""Commands take models of the hub by name, and ask for them when they run."""
+
+import importlib.util
+import shlex
+
+import pytest
+
+from keras_vanilla.cli import main, parser
+from keras_vanilla.interop import hub
+
+NAME = "hub:owner/model@v1"
+COMMANDS = [
+    f"translate {NAME} hello",
+    f"translate {NAME} --input a --output-dir out",
+    f"evaluate {NAME} --source a --reference b",
+    f"probe {NAME} --count 1",
+    f"convert {NAME} out --format ctranslate2",
+    f"export {NAME} out.tflite",
+    f"verify {NAME} out.tflite --source a",
+    f"plot attention {NAME} hello --output out.png",
+    f"train --from {NAME} --source a --target b --output out",
+    f"distil {NAME} --source a --output out",
+    f"distil {NAME} other.keras --source a --output out --word-level 0.5",
+]
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """The models that the hub, which has none, is asked for."""
+    models = []
+
+    def fetch(model):
+        models.append(str(model))
+        raise FileNotFoundError(f"The hub has no {model}.")
+
+    monkeypatch.setattr(hub, "_fetch", fetch)
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "out.tflite"):
+        (tmp_path / name).write_text("one\ntwo\nthree\n")
+    return models
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_asks_the_hub_and_reports_in_one_sentence(command, asked, capfd):
+    if command.startswith("plot") and not importlib.util.find_spec("matplotlib"):
+        pytest.skip("matplotlib is not installed")
+    if command.startswith("export"):
+        command = command.replace("out.tflite", "new.tflite")
+    assert main(shlex.split(command)) == 1
+    assert asked == [NAME]
+    error = capfd.readouterr().err
+    assert error.splitlines()[-1] == f"keras-vanilla: The hub has no {NAME}."
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_model_is_fetched_while_arguments_are_parsed(command, asked):
+    parser().parse_args(shlex.split(command))
+    assert asked == []
+
+
+@pytest.mark.parametrize("name", ["hub:model", "hub:owner/model/file", "hub:"])
+def test_another_form_is_refused(name, asked, capfd):
+    assert main(["translate", name, "hello"]) == 1
+    error = capfd.readouterr().err
+    assert "OWNER/NAME or OWNER/NAME@REVISION" in error and name in error
+    assert asked == []

@@ -1,0 +1,89 @@
+"""The documentation as a site: Sphinx's configuration.
+
+Each page is a file of the repository as it stands. What is written here alone is
+the home page and the list of the pages; README.md beside this file has the command.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+# The parts of the site beside this file, and the package whose docstrings are read.
+sys.path[:0] = [str(HERE), str(ROOT)]
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from keras_vanilla._version import __version__  # noqa: E402
+
+project = "keras_vanilla"
+version = release = __version__
+copyright = "the authors of keras_vanilla, Apache License 2.0"
+
+include_patterns = []  # `site_pages` below has them
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "pages",
+    "reference",
+    "formulas",
+    "live_translator",
+]
+
+# Each page of the site, and its file. Links between the files become links between
+# the pages; a file that is in no list of index.md is an error.
+guides = {
+    "guides/overview": "README.md",
+    "guides/architecture": "keras_vanilla/README.md",
+    "guides/exported-files": "export/README.md",
+    "guides/web": "export/web/README.md",
+    "guides/recipes": "notebooks/recipes.md",
+    "guides/tests": "tests/README.md",
+    "notebooks/index": "notebooks/README.md",
+    "results": "tests/benchmarks/README.md",
+    "changelog": "CHANGELOG.md",
+}
+guides |= {
+    f"guides/{path.parent.name}": str(path.relative_to(ROOT))
+    for path in ROOT.glob("keras_vanilla/*/README.md")
+}
+notebooks = {
+    f"notebooks/{path.stem}": str(path.relative_to(ROOT))
+    for path in ROOT.glob("notebooks/*.ipynb")
+}
+site_pages = {"index": "notebooks/site/index.md", **guides, **notebooks}
+
+# Markdown, as the code host reads it.
+myst_heading_anchors = 6
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_double_inline = True
+suppress_warnings = ["misc.highlighting_failure"]  # shell and pseudocode as Python
+
+# The notebooks are shown with the outputs that are committed.
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}  # no widgets, and nothing from another host
+nb_merge_streams = True
+
+# Docstrings.
+default_role = "py:obj"  # `name` is a link where the reference has the name
+autodoc_inherit_docstrings = False  # those of Keras are in its documentation
+autodoc_typehints = "none"  # the arguments' descriptions begin with the types
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = False
+napoleon_custom_sections = [("Call arguments", "params_style"), ("Fields", "Attributes"), "Source"]
+napoleon_use_ivar = True
+maximum_signature_line_length = 72
+python_display_short_literal_types = True
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+html_theme = "furo"
+html_title = f"keras_vanilla {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_math_renderer = "mathml"

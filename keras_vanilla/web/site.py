@@ -9,6 +9,7 @@ from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.runtime import PAGE, runtime_folder
+from keras_vanilla.web.server import check_model
 from keras_vanilla.web.tour import tour
 
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
@@ -59,8 +60,44 @@ def write_site(
         export.tflite(
             translator, temporary / "inside.tflite", form="inside", **settings
         )
-        _copy_page(temporary)
+        _copy_page(temporary, with_inside=True)
         _write_tour(translator, temporary)
+        _copy_runtime(litert, temporary / "runtime")
+
+
+def write_page(
+    model: PathLike,
+    folder: PathLike,
+    runtime: str | None = None,
+    say: Callable[[str], None] = print,
+    inside: PathLike | None = None,
+) -> None:
+    """Writes the same folder around files that are exported already.
+
+    Without a file of the form "inside" it has no page that looks inside; the guided
+    tour needs the translator itself, and so `write_site`.
+
+    Args:
+        model: path of a `.tflite` file of the form "text".
+        folder: path; written whole or not at all.
+        runtime: str or None, as for `write_site`.
+        say: called with a sentence before something that takes a while.
+        inside: path of a `.tflite` file of the form "inside", or None.
+    Raises:
+        FileExistsError: if there is something at `folder`.
+        FileNotFoundError, ValueError: if a file is not there, or not of its form.
+        RuntimeError: if LiteRT.js cannot be fetched, see `runtime_folder`.
+    """
+    check_model(model)
+    if inside is not None:
+        check_model(inside, "inside")
+    litert = runtime_folder(runtime, say)
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
+        temporary.mkdir()
+        shutil.copyfile(model, temporary / "translator.tflite")
+        if inside is not None:
+            shutil.copyfile(inside, temporary / "inside.tflite")
+        _copy_page(temporary, with_inside=inside is not None)
         _copy_runtime(litert, temporary / "runtime")
 
 
@@ -72,9 +109,12 @@ def _write_tour(translator, folder):
         (folder / "inside" / "tour.json").write_text(content, encoding="utf-8")
 
 
-def _copy_page(folder):
-    ignored = shutil.ignore_patterns(*NOT_IN_A_SITE, "*.d.ts")
+def _copy_page(folder, with_inside):
+    left_out = NOT_IN_A_SITE if with_inside else (*NOT_IN_A_SITE, "inside")
+    ignored = shutil.ignore_patterns(*left_out, "*.d.ts")
     shutil.copytree(PAGE, folder, ignore=ignored, dirs_exist_ok=True)
+    if not with_inside:
+        return
     index = folder / "index.html"
     page = index.read_text(encoding="utf-8")
     index.write_text(page.replace(HIDDEN_LINK, LINK), encoding="utf-8")

@@ -87,3 +87,8 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
+html_js_files = [("live.js", {"defer": "defer"})]
+
+# The home page translates with the file that the package brings, or with another one:
+# -D live_translator=FILE.tflite, or a folder of `export --form site`.
+default_translator = str(ROOT / "keras_vanilla/pretrained/en-fr/translator.tflite")

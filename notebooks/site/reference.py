@@ -150,32 +150,38 @@ def write_reference(app):
 def restructured(app, what, name, value, options, lines):
     """Turns a docstring's blocks of code and formulas into what Sphinx reads as such.
 
-    An indented block after a paragraph is a formula or a picture; an example without
+    An indented block after an empty line is a formula or a table; an example without
     prompts is code; "Source: ..." is a section.
     """
-    result, section, literal = [], None, False
+    result, section, block = [], None, None  # block: indentation of the text before it
+    before, is_first = "", False  # the last line with text; whether a block begins here
     for number, line in enumerate(lines):
-        previous = lines[number - 1] if number else ""
         following = lines[number + 1] if number + 1 < len(lines) else ""
-        if line and not line.startswith(" "):
-            section, literal = None, False
-            if SECTION.match(line) and following.startswith(" "):
-                section = line
+        indentation = indented(line)
+        if line and block is not None and indentation <= block:
+            block = None
+        if line and not indentation:
+            section = line if SECTION.match(line) and following[:1] == " " else None
             if line.startswith("Source: "):
-                result += ["", "Source:", f"    {line.removeprefix('Source: ')}"]
-                section = "Source:"
-                continue
-        elif line and section is None and not literal and not previous:
-            result += ["::", ""]
-            literal = True
-        elif line and section == "Example:" and previous == section:
-            if not line.strip().startswith(">>>"):
+                result += ["", "Source:"]
+                line, section = line.removeprefix("Source: "), "Source:"
+        is_first = bool(line) and line != section and block is None
+        if is_first and section == "Example:" == before:
+            if ">>>" not in line:
                 result += ["    .. code-block:: python", ""]
-                literal = True
-        elif section == "Source:":
-            line = f"    {line}"
-        result.append(f"    {line}" if literal and section and line else line)
+                block = 0
+        elif is_first and not lines[number - 1] and indentation > indented(before):
+            block = indented(before)
+            result += [f"{' ' * block}::", ""]
+        deeper = block == 0 and section is not None or section == "Source:"
+        result.append(f"    {line}" if line and deeper else line)
+        before = line or before
     lines[:] = result
+
+
+def indented(line):
+    """The number of spaces at the beginning of a line."""
+    return len(line) - len(line.lstrip())
 
 
 def constructor_signature(app, what, name, value, options, signature, returned):
@@ -199,8 +205,8 @@ def skipped(app, what, name, value, skip, options):
     Left out are the members that Keras and Python define, and those without a word.
     """
     function = getattr(value, "fget", None) or getattr(value, "__func__", value)
-    home = getattr(inspect.unwrap(function), "__module__", None) or "keras_vanilla"
-    if not home.startswith("keras_vanilla"):
+    home = getattr(inspect.unwrap(function), "__module__", None) or ""
+    if inspect.isroutine(function) and not home.startswith("keras_vanilla"):
         return True
     if name == "call":
         return False

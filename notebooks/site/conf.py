@@ -42,6 +42,7 @@ guides = {
     "guides/web": "export/web/README.md",
     "guides/recipes": "notebooks/recipes.md",
     "guides/tests": "tests/README.md",
+    "guides/site": "notebooks/site/README.md",
     "notebooks/index": "notebooks/README.md",
     "results": "tests/benchmarks/README.md",
     "changelog": "CHANGELOG.md",
@@ -59,8 +60,7 @@ site_pages = {"index": "notebooks/site/index.md", **guides, **notebooks}
 # Markdown, as the code host reads it.
 myst_heading_anchors = 6
 myst_enable_extensions = ["dollarmath"]
-myst_dmath_double_inline = True
-suppress_warnings = ["misc.highlighting_failure"]  # shell and pseudocode as Python
+highlight_language = "text"
 
 # The notebooks are shown with the outputs that are committed.
 nb_execution_mode = "off"
@@ -68,26 +68,32 @@ nb_ipywidgets_js = {}  # no widgets, and nothing from another host
 nb_merge_streams = True
 
 # Docstrings.
-default_role = "py:obj"  # `name` is a link where the reference has the name
-autodoc_inherit_docstrings = False  # those of Keras are in its documentation
+default_role = "name"  # of reference.py
 autodoc_typehints = "none"  # the arguments' descriptions begin with the types
+autodoc_inherit_docstrings = False  # those of Keras are in its documentation
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = False
-napoleon_custom_sections = [("Call arguments", "params_style"), ("Fields", "Attributes"), "Source"]
-napoleon_use_ivar = True
+napoleon_use_rtype = False
+napoleon_custom_sections = [
+    ("Call arguments", "params_style"),
+    ("Attributes", "params_style"),
+    ("Fields", "params_style"),
+    "Source",
+]
 maximum_signature_line_length = 72
-python_display_short_literal_types = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = f"keras_vanilla {version}"
+html_favicon = "../../keras_vanilla/web/page/icon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = [("live.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
-html_math_renderer = "mathml"
-html_js_files = [("live.js", {"defer": "defer"})]
+html_math_renderer = "mathml"  # of formulas.py
 
 # The home page translates with the file that the package brings, or with another one:
 # -D live_translator=FILE.tflite, or a folder of `export --form site`.

@@ -37,7 +37,10 @@ class SitePages(Project):
 
     def doc2path(self, docname, absolute):
         path = self.files.get(docname, Path(f"{docname}.md"))
-        return self.srcdir / path if absolute else path
+        if absolute:
+            return self.srcdir / path
+        # The search index names it: no path of the machine that builds.
+        return Path(f"{docname}{path.suffix}") if path.is_absolute() else path
 
 
 def use_site_pages(app):
@@ -59,10 +62,6 @@ def resolve_links(app, doctree):
                 link["reftargetid"] = heading_slug(link["reftargetid"])
         elif (path / link["reftarget"]).is_dir():
             link.replace_self(link.children)  # the site has no page of a folder
-    for link in list(doctree.findall(addnodes.download_reference)):
-        page = source_page(app, link)
-        if page:
-            link.replace_self(page)
 
 
 def embed_attachments(app, doctree):
@@ -82,11 +81,6 @@ def embed_attachments(app, doctree):
 def heading_slug(anchor):
     """The slug of a heading, of its anchor in Jupyter: `Why,-X%3F` -> `why-x`."""
     return re.sub(r"[^\w\- ]", "", unquote(anchor).lower())
-
-
-def source_page(app, link):
-    """The link to the page with a module's source, if there is one."""
-    return None
 
 
 def setup(app):

@@ -9,6 +9,8 @@ import re
 from types import ModuleType
 
 from docutils import nodes
+from docutils.parsers.rst import roles
+from sphinx import addnodes
 from sphinx.util import inspect as sphinx_inspect
 
 import keras_vanilla
@@ -118,7 +120,9 @@ def command_page():
     os.environ["COLUMNS"] = "80"
     every = parser()
     lines = [title("The command line"), help_of(every)]
-    (commands,) = (a for a in every._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (
+        a for a in every._actions if isinstance(a, argparse._SubParsersAction)
+    )
     for name, command in commands.choices.items():
         heading = f"keras-vanilla {name}"
         lines += [f"{heading}\n{'-' * len(heading)}\n", help_of(command)]
@@ -172,7 +176,7 @@ def restructured(app, what, name, value, options, lines):
                 block = 0
         elif is_first and not lines[number - 1] and indentation > indented(before):
             block = indented(before)
-            result += [f"{' ' * block}::", ""]
+            result += [f"{' ' * block}.. code-block:: text", ""]
         deeper = block == 0 and section is not None or section == "Source:"
         result.append(f"    {line}" if line and deeper else line)
         before = line or before
@@ -206,12 +210,32 @@ def skipped(app, what, name, value, skip, options):
     """
     function = getattr(value, "fget", None) or getattr(value, "__func__", value)
     home = getattr(inspect.unwrap(function), "__module__", None) or ""
-    if inspect.isroutine(function) and not home.startswith("keras_vanilla"):
+    is_code = inspect.isroutine(function) or inspect.isclass(function)
+    if is_code and not home.startswith("keras_vanilla"):
         return True
     if name == "call":
         return False
     text = getattr(function, "__doc__", None) or ""
     return True if not text or text.startswith("Alias for field number") else None
+
+
+def name_role(role, raw, text, line, inliner, options=None, content=None):
+    """`text` of a docstring: code, and a link where the reference has the name."""
+    code = nodes.literal(raw, text)
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.\w+)*", text):
+        return [code], []
+    context = inliner.document.settings.env.ref_context
+    link = addnodes.pending_xref(
+        raw,
+        code,
+        refdomain="py",
+        reftype="obj",
+        reftarget=text,
+        refdoc=inliner.document.settings.env.docname,
+        refwarn=False,
+        **{name: context.get(name) for name in ("py:module", "py:class")},
+    )
+    return [link], []
 
 
 def resolve_short_name(app, env, node, contnode):
@@ -237,6 +261,7 @@ def resolve_short_name(app, env, node, contnode):
 
 def setup(app):
     """Registers the extension."""
+    roles.register_local_role("name", name_role)
     app.connect("builder-inited", write_reference)
     app.connect("autodoc-process-docstring", restructured, priority=100)
     app.connect("autodoc-process-signature", constructor_signature)

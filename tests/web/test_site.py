@@ -13,7 +13,7 @@ from keras_vanilla import export
 from keras_vanilla.cli import main
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
-from keras_vanilla.web.site import write_site
+from keras_vanilla.web.site import write_page, write_site
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +159,34 @@ def test_nothing_is_written_where_something_is_missing(small_translator, tmp_pat
         runtime = str(make_runtime(tmp_path / "installed"))
         write_site(small_translator, tmp_path / "site", runtime, beam_sise=2)
     assert not (tmp_path / "site").exists()
+
+
+def test_a_page_of_files_is_the_site_of_their_model(site, installed, tmp_path):
+    files = [site / "translator.tflite", tmp_path / "page", str(installed)]
+    write_page(*files, inside=site / "inside.tflite")
+    of_the_model = {"inside/tour.json", "translator.md", "inside.md"}
+    assert files_in(tmp_path / "page") == files_in(site) - of_the_model
+    for name in ("index.html", "translator.tflite", "inside.tflite"):
+        assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()
+
+
+def test_a_page_of_one_file_does_not_look_inside(site, installed, tmp_path):
+    write_page(site / "translator.tflite", tmp_path / "page", str(installed))
+    assert not [name for name in files_in(tmp_path / "page") if "inside" in name]
+    assert (
+        'href="inside/index.html" hidden>' in (tmp_path / "page/index.html").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "inside"), [("inside", None), ("translator", "translator")]
+)
+def test_a_page_refuses_a_file_of_another_form(
+    model, inside, site, installed, tmp_path
+):
+    inside = inside and site / f"{inside}.tflite"
+    with pytest.raises(ValueError, match="needs a file of the form"):
+        write_page(
+            site / f"{model}.tflite", tmp_path / "page", str(installed), inside=inside
+        )
+    assert not (tmp_path / "page").exists()

@@ -118,8 +118,9 @@ def test_signatures_name_every_argument(site, documented):
         value = getattr(modules().get(module.rpartition(".")[2]), attribute, None)
         if not inspect.isclass(value) or not inspect.isfunction(value.__init__):
             continue
-        page = (site / address.partition("#")[0]).read_text(encoding="utf-8")
-        start = page.index(f'id="{name}"')
+        path, _, anchor = address.partition("#")
+        page = (site / path).read_text(encoding="utf-8")
+        start = page.index(f'id="{anchor}"')
         shown = re.sub(r"<[^>]+>", "", page[start : page.index("</dt>", start)])
         for parameter in list(inspect.signature(value.__init__).parameters)[1:]:
             if not issubclass(value, tuple) and not hasattr(value, "_is_protocol"):

@@ -85,12 +85,11 @@ class PageServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def check_model(path: PathLike, form: str = "text") -> None:
+def check_model(path: PathLike) -> None:
     """Refuses a file or a site that the page could not translate with.
 
     Args:
         path: path of a `.tflite` file, or of a folder that `write_site` wrote.
-        form: "text", or "inside" for the page that looks inside.
     Raises:
         FileNotFoundError: if there is nothing at `path`.
         ValueError: if it is not a translator's `.tflite` file or a site of one, or is
@@ -104,12 +103,11 @@ def check_model(path: PathLike, form: str = "text") -> None:
                 f"writes. Received: {path}, without {MODEL}"
             )
         path = path / MODEL
-    received = read_description(path).form
-    if received != form:
-        option = "without --form" if form == "text" else f"with --form {form}"
+    form = read_description(path).form
+    if form != "text":
         raise ValueError(
-            f"The page needs a file of the form {form!r}, which `keras-vanilla export` "
-            f"writes {option}. Received: {path}, of the form {received!r}"
+            f"The page needs a file of the form 'text', which `keras-vanilla export` "
+            f"writes without --form. Received: {path}, of the form {form!r}"
         )
 
 

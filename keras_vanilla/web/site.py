@@ -57,12 +57,7 @@ def write_site(
         export.tflite(translator, temporary / "translator.tflite", **settings)
         for name in SEARCH_OPTIONS:
             settings.pop(name, None)
-        export.tflite(
-            translator, temporary / "inside.tflite", form="inside", **settings
-        )
-        _copy_page(temporary, with_inside=True)
-        _write_tour(translator, temporary)
-        _copy_runtime(litert, temporary / "runtime")
+        _fill(temporary, litert, translator, settings)
 
 
 def write_page(
@@ -70,35 +65,42 @@ def write_page(
     folder: PathLike,
     runtime: str | None = None,
     say: Callable[[str], None] = print,
-    inside: PathLike | None = None,
+    translator: Translator | None = None,
+    **settings,
 ) -> None:
-    """Writes the same folder around files that are exported already.
-
-    Without a file of the form "inside" it has no page that looks inside; the guided
-    tour needs the translator itself, and so `write_site`.
+    """Writes a folder as `write_site` does, around a file that is exported already.
 
     Args:
         model: path of a `.tflite` file of the form "text".
         folder: path; written whole or not at all.
         runtime: str or None, as for `write_site`.
         say: called with a sentence before something that takes a while.
-        inside: path of a `.tflite` file of the form "inside", or None.
+        translator: the Translator that the file was exported from, which the page that
+            looks inside needs; None leaves out that page.
+        settings: arguments of `export.tflite` for inside.tflite.
     Raises:
         FileExistsError: if there is something at `folder`.
-        FileNotFoundError, ValueError: if a file is not there, or not of its form.
-        RuntimeError: if LiteRT.js cannot be fetched, see `runtime_folder`.
+        FileNotFoundError: if there is nothing at `model`.
+        TypeError, ValueError, RuntimeError: as `write_site`; also if the file is not a
+            translator's, or of another form.
     """
     check_model(model)
-    if inside is not None:
-        check_model(inside, "inside")
     litert = runtime_folder(runtime, say)
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         shutil.copyfile(model, temporary / "translator.tflite")
-        if inside is not None:
-            shutil.copyfile(inside, temporary / "inside.tflite")
-        _copy_page(temporary, with_inside=inside is not None)
-        _copy_runtime(litert, temporary / "runtime")
+        _fill(temporary, litert, translator, settings)
+
+
+def _fill(folder, litert, translator, settings):
+    """Adds the pages, what looks inside if there is a translator, and LiteRT.js."""
+    if translator is not None:
+        settings = {"name": translator.about.name or "Translator", **settings}
+        export.tflite(translator, folder / "inside.tflite", form="inside", **settings)
+    _copy_page(folder, with_inside=translator is not None)
+    if translator is not None:
+        _write_tour(translator, folder)
+    _copy_runtime(litert, folder / "runtime")
 
 
 def _write_tour(translator, folder):

@@ -34,7 +34,8 @@ extensions = [
 ]
 
 # Each page of the site, and its file. Links between the files become links between
-# the pages; a file that is in no list of index.md is an error.
+# the pages. A guide that index.md does not name comes last in its list; another page
+# that it does not name is an error.
 guides = {
     "guides/overview": "README.md",
     "guides/architecture": "keras_vanilla/README.md",
@@ -50,6 +51,10 @@ guides = {
 guides |= {
     f"guides/{path.parent.name}": str(path.relative_to(ROOT))
     for path in ROOT.glob("keras_vanilla/*/README.md")
+}
+guides |= {
+    f"guides/pretrained-{path.parent.name}": str(path.relative_to(ROOT))
+    for path in ROOT.glob("keras_vanilla/pretrained/*/README.md")
 }
 notebooks = {
     f"notebooks/{path.stem}": str(path.relative_to(ROOT))

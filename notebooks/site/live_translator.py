@@ -1,5 +1,6 @@
 """The translator that runs in the home page, where the build has a file of one."""
 
+import html
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from docutils.parsers.rst import Directive
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
+from keras_vanilla.export import read_description
+from keras_vanilla.translation import Translator
 from keras_vanilla.web.server import MODEL, check_model
 from keras_vanilla.web.site import write_page
 
@@ -16,6 +19,7 @@ FOLDER = "live"  # of the site
 RUNTIME_MB = 10  # what a browser loads of LiteRT.js
 LIVE = """
 <div class="live">
+<p><b>{name}</b></p>
 <p><button type="button" class="live-open" data-page="{folder}/index.html">Translate
 here</button> <a href="{folder}/index.html">on a page of its own</a>{inside}</p>
 <p>The browser computes everything, and the text stays on the device. It loads
@@ -43,15 +47,12 @@ def write_translator(app):
         check_model(model)
         shutil.copytree(model, folder)
         return
-    inside = model.with_name("inside.tflite")
+    saved = model.with_suffix(".keras")  # what the page that looks inside needs
+    translator = Translator.load(saved) if saved.exists() else None
+    settings = {"check": "structure"} if translator else {}
+    runtime = app.config.live_runtime or None
     try:
-        write_page(
-            model,
-            folder,
-            app.config.live_runtime or None,
-            LOG.info,
-            inside if inside.exists() else None,
-        )
+        write_page(model, folder, runtime, LOG.info, translator, **settings)
     except RuntimeError as error:  # LiteRT.js cannot be fetched
         LOG.info("The home page has no translator: %s", error)
         app.env.why_not_live = "LiteRT.js, which runs it, could not be fetched"
@@ -75,6 +76,7 @@ class LiveTranslator(Directive):
         has_inside = (folder / "inside.tflite").exists()
         content = LIVE.format(
             folder=FOLDER,
+            name=html.escape(read_description(folder / MODEL).name),
             inside=INSIDE.format(folder=FOLDER) if has_inside else "",
             megabytes=(folder / MODEL).stat().st_size / 1e6 + RUNTIME_MB,
         )

@@ -104,10 +104,10 @@ def first_page(modules):
         value = getattr(keras_vanilla, name)
         if inspect.isclass(value):
             home = value.__module__.rpartition(".")[0]
-            lines.append(f".. py:class:: keras_vanilla.{name}")
+            lines.append(f".. py:class:: {name}")
             lines += ["   :no-index-entry:", f"\n   The same as `{home}.{name}`.\n"]
         elif not isinstance(value, ModuleType):
-            lines.append(f".. py:data:: keras_vanilla.{name}\n")
+            lines.append(f".. py:data:: {name}\n")
             lines.append("   The version of the package, a str.\n")
     lines += [".. toctree::", "   :hidden:\n"]
     lines += [f"   {name} <{name}>" for name in modules]

@@ -161,12 +161,15 @@ def test_nothing_is_written_where_something_is_missing(small_translator, tmp_pat
     assert not (tmp_path / "site").exists()
 
 
-def test_a_page_of_files_is_the_site_of_their_model(site, installed, tmp_path):
-    files = [site / "translator.tflite", tmp_path / "page", str(installed)]
-    write_page(*files, inside=site / "inside.tflite")
-    of_the_model = {"inside/tour.json", "translator.md", "inside.md"}
-    assert files_in(tmp_path / "page") == files_in(site) - of_the_model
-    for name in ("index.html", "translator.tflite", "inside.tflite"):
+def test_a_page_of_a_file_and_its_translator_is_a_site(
+    site, installed, small_translator, tmp_path
+):
+    arguments = [site / "translator.tflite", tmp_path / "page", str(installed)]
+    limits = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
+    settings = {"check": "structure", "examples": ["three red house"], **limits}
+    write_page(*arguments, translator=small_translator, **settings)
+    assert files_in(tmp_path / "page") == files_in(site) - {"translator.md"}
+    for name in ("index.html", "translator.tflite", "inside/tour.json"):
         assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()
 
 
@@ -178,15 +181,7 @@ def test_a_page_of_one_file_does_not_look_inside(site, installed, tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "inside"), [("inside", None), ("translator", "translator")]
-)
-def test_a_page_refuses_a_file_of_another_form(
-    model, inside, site, installed, tmp_path
-):
-    inside = inside and site / f"{inside}.tflite"
-    with pytest.raises(ValueError, match="needs a file of the form"):
-        write_page(
-            site / f"{model}.tflite", tmp_path / "page", str(installed), inside=inside
-        )
+def test_a_page_refuses_a_file_of_another_form(site, installed, tmp_path):
+    with pytest.raises(ValueError, match="needs a file of the form 'text'"):
+        write_page(site / "inside.tflite", tmp_path / "page", str(installed))
     assert not (tmp_path / "page").exists()

@@ -78,7 +78,8 @@ def module_page(module):
         lines.append(f".. {directive(value)}:: {home}.{name}")
         if inspect.isclass(value):
             lines += ["   :members:", f"   :inherited-members: {FOREIGN}"]
-            lines += ["   :show-inheritance:"]
+            if value.__bases__ != (object,):
+                lines.append("   :show-inheritance:")
         lines.append("")
     return "\n".join(lines)
 

@@ -24,7 +24,7 @@ PAGES = sorted(
         *CHECKOUT.glob("keras_vanilla/**/README.md"),
         *CHECKOUT.glob("export/*.md"),
         *CHECKOUT.glob("export/*/README.md"),
-        *CHECKOUT.glob("notebooks/*.md"),
+        *CHECKOUT.glob("notebooks/**/*.md"),
         *CHECKOUT.glob("tests/benchmarks/*.md"),
     ]
 )

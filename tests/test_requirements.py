@@ -12,7 +12,7 @@ from architecture_page import ROOT
 CONFIG = configparser.ConfigParser()
 CONFIG.read(Path(__file__).resolve().parents[1] / "setup.cfg", encoding="utf-8")
 TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")]
-OF_DEVELOPMENT = {"test", "parity"}
+OF_DEVELOPMENT = {"test", "parity", "docs"}
 PROGRAMS = {"jupyterlab", "nbclient"}  # which no module imports
 BROUGHT_BY = {  # modules under another name than the package that has them
     "PIL": "pillow",

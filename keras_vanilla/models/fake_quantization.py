@@ -22,7 +22,7 @@ def fake_quantize(model: keras.Model, mode: str | None) -> None:
 
         x W = (round(x / s_x) - z) round(W / s_W) * s_x s_W
 
-    Each column of a matrix has a scale, s_W = max |w| / 127 (7 in int4), and so has
+    Each column of a matrix has a scale, `s_W = max |w| / 127` (7 in int4), and so has
     each row of an embedding table. Each row of inputs has a scale s_x and a zero point
     z, which map it, and 0, to 8 bits, as LiteRT does when a file runs. All else is
     computed as before. The weights stay as they are, the roundings are part of the

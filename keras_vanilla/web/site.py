@@ -9,6 +9,7 @@ from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.runtime import PAGE, runtime_folder
+from keras_vanilla.web.server import check_model
 from keras_vanilla.web.tour import tour
 
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
@@ -56,12 +57,50 @@ def write_site(
         export.tflite(translator, temporary / "translator.tflite", **settings)
         for name in SEARCH_OPTIONS:
             settings.pop(name, None)
-        export.tflite(
-            translator, temporary / "inside.tflite", form="inside", **settings
-        )
-        _copy_page(temporary)
-        _write_tour(translator, temporary)
-        _copy_runtime(litert, temporary / "runtime")
+        _fill(temporary, litert, translator, settings)
+
+
+def write_page(
+    model: PathLike,
+    folder: PathLike,
+    runtime: str | None = None,
+    say: Callable[[str], None] = print,
+    translator: Translator | None = None,
+    **settings,
+) -> None:
+    """Writes a folder as `write_site` does, around a file that is exported already.
+
+    Args:
+        model: path of a `.tflite` file of the form "text".
+        folder: path; written whole or not at all.
+        runtime: str or None, as for `write_site`.
+        say: called with a sentence before something that takes a while.
+        translator: the Translator that the file was exported from, which the page that
+            looks inside needs; None leaves out that page.
+        settings: arguments of `export.tflite` for inside.tflite.
+    Raises:
+        FileExistsError: if there is something at `folder`.
+        FileNotFoundError: if there is nothing at `model`.
+        TypeError, ValueError, RuntimeError: as `write_site`; also if the file is not a
+            translator's, or of another form.
+    """
+    check_model(model)
+    litert = runtime_folder(runtime, say)
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
+        temporary.mkdir()
+        shutil.copyfile(model, temporary / "translator.tflite")
+        _fill(temporary, litert, translator, settings)
+
+
+def _fill(folder, litert, translator, settings):
+    """Adds the pages, what looks inside if there is a translator, and LiteRT.js."""
+    if translator is not None:
+        settings = {"name": translator.about.name or "Translator", **settings}
+        export.tflite(translator, folder / "inside.tflite", form="inside", **settings)
+    _copy_page(folder, with_inside=translator is not None)
+    if translator is not None:
+        _write_tour(translator, folder)
+    _copy_runtime(litert, folder / "runtime")
 
 
 def _write_tour(translator, folder):
@@ -72,9 +111,12 @@ def _write_tour(translator, folder):
         (folder / "inside" / "tour.json").write_text(content, encoding="utf-8")
 
 
-def _copy_page(folder):
-    ignored = shutil.ignore_patterns(*NOT_IN_A_SITE, "*.d.ts")
+def _copy_page(folder, with_inside):
+    left_out = NOT_IN_A_SITE if with_inside else (*NOT_IN_A_SITE, "inside")
+    ignored = shutil.ignore_patterns(*left_out, "*.d.ts")
     shutil.copytree(PAGE, folder, ignore=ignored, dirs_exist_ok=True)
+    if not with_inside:
+        return
     index = folder / "index.html"
     page = index.read_text(encoding="utf-8")
     index.write_text(page.replace(HIDDEN_LINK, LINK), encoding="utf-8")

@@ -13,7 +13,7 @@ from keras_vanilla import export
 from keras_vanilla.cli import main
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
-from keras_vanilla.web.site import write_site
+from keras_vanilla.web.site import write_page, write_site
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +159,29 @@ def test_nothing_is_written_where_something_is_missing(small_translator, tmp_pat
         runtime = str(make_runtime(tmp_path / "installed"))
         write_site(small_translator, tmp_path / "site", runtime, beam_sise=2)
     assert not (tmp_path / "site").exists()
+
+
+def test_a_page_of_a_file_and_its_translator_is_a_site(
+    site, installed, small_translator, tmp_path
+):
+    arguments = [site / "translator.tflite", tmp_path / "page", str(installed)]
+    limits = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
+    settings = {"check": "structure", "examples": ["three red house"], **limits}
+    write_page(*arguments, translator=small_translator, **settings)
+    assert files_in(tmp_path / "page") == files_in(site) - {"translator.md"}
+    for name in ("index.html", "translator.tflite", "inside/tour.json"):
+        assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()
+
+
+def test_a_page_of_one_file_does_not_look_inside(site, installed, tmp_path):
+    write_page(site / "translator.tflite", tmp_path / "page", str(installed))
+    assert not [name for name in files_in(tmp_path / "page") if "inside" in name]
+    assert (
+        'href="inside/index.html" hidden>' in (tmp_path / "page/index.html").read_text()
+    )
+
+
+def test_a_page_refuses_a_file_of_another_form(site, installed, tmp_path):
+    with pytest.raises(ValueError, match="needs a file of the form 'text'"):
+        write_page(site / "inside.tflite", tmp_path / "page", str(installed))
+    assert not (tmp_path / "page").exists()

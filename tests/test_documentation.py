@@ -1,0 +1,188 @@
+"""The site of notebooks/site: what is in it, and that it needs no network."""
+
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote
+
+import pytest
+
+import keras_vanilla
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+NEEDED = ("sphinx", "myst_nb", "furo")
+LOADING = {"img", "script", "iframe", "source", "video", "audio", "embed", "input"}
+LOADED_BY_LINK = {"stylesheet", "icon", "preload", "modulepreload", "manifest"}
+# Modules without `__all__`, and a name that each must show.
+WITHOUT_LIST = {"cli": "main", "quickstart": "run", "web": "site.write_site"}
+
+pytestmark = pytest.mark.full
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site: what .ci/run has built, or else built here."""
+    if built := os.environ.get("KERAS_VANILLA_SITE"):
+        return Path(built)
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"not installed, of the extra docs: {', '.join(missing)}")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "sphinx", "-M", "html", ".", str(folder)]
+    options = ["-c", "notebooks/site", "-W", "--keep-going", "-q", "-j", "2"]
+    # No translator, which would need npm.
+    without = ["-D", "default_translator=none"]
+    result = subprocess.run(
+        [*build, *options, *without], cwd=CHECKOUT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    """Each page of the documentation, parsed, by its path."""
+    live = site / "live"
+    paths = [path for path in site.rglob("*.html") if live not in path.parents]
+    return {path: Page(path) for path in paths}
+
+
+class Page(HTMLParser):
+    """What a page loads, where it links to, and the ids of its parts."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.loaded, self.links, self.ids, self.scripts = [], [], set(), []
+        self.text = path.read_text(encoding="utf-8")
+        self._in_script = False
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self._in_script = tag == "script"
+        if "id" in values:
+            self.ids.add(values["id"])
+        if tag in LOADING:
+            self.loaded += [values[n] for n in ("src", "srcset") if values.get(n)]
+        if tag == "object":
+            self.loaded.append(values.get("data", ""))
+        if tag == "link" and LOADED_BY_LINK & set(values.get("rel", "").split()):
+            self.loaded.append(values["href"])
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+
+    def handle_endtag(self, tag):
+        self._in_script = False
+
+    def handle_data(self, data):
+        if self._in_script:
+            self.scripts.append(data)
+
+
+@pytest.fixture(scope="module")
+def documented(site):
+    """The names in the site's inventory of objects, each with its page."""
+    *_, body = (site / "objects.inv").read_bytes().split(b"\n", 4)
+    lines = zlib.decompress(body).decode().splitlines()
+    found = (re.match(r"(\S+) py:\w+ \S+ (\S+) ", line) for line in lines)
+    return {m[1]: m[2].replace("$", m[1]) for m in found if m}
+
+
+def modules():
+    attributes = {name: getattr(keras_vanilla, name) for name in keras_vanilla.__all__}
+    return {n: a for n, a in attributes.items() if isinstance(a, ModuleType)}
+
+
+def public_names():
+    names = {f"keras_vanilla.{name}" for name in keras_vanilla.__all__}
+    for name, module in modules().items():
+        listed = getattr(module, "__all__", None) or [WITHOUT_LIST[name]]
+        names |= {f"keras_vanilla.{name}.{each}" for each in listed}
+    return names
+
+
+def test_every_public_name_is_in_the_reference(documented):
+    assert public_names() - documented.keys() == set()
+
+
+def test_signatures_name_every_argument(site, documented):
+    """Also those of a constructor that a class inherits, or that Keras wraps."""
+    for name, address in documented.items():
+        module, _, attribute = name.rpartition(".")
+        value = getattr(modules().get(module.rpartition(".")[2]), attribute, None)
+        if not inspect.isclass(value) or not inspect.isfunction(value.__init__):
+            continue
+        path, _, anchor = address.partition("#")
+        page = (site / path).read_text(encoding="utf-8")
+        start = page.index(f'id="{anchor}"')
+        shown = re.sub(r"<[^>]+>", "", page[start : page.index("</dt>", start)])
+        for parameter in list(inspect.signature(value.__init__).parameters)[1:]:
+            if not issubclass(value, tuple) and not hasattr(value, "_is_protocol"):
+                assert re.search(rf"\b{parameter}\b", shown), (name, parameter)
+
+
+def test_call_arguments_are_a_list(site):
+    page = (site / "reference" / "layers.html").read_text(encoding="utf-8")
+    lists = re.findall(r"Call arguments.*?</dt>\s*<dd[^>]*>\s*<ul", page, re.DOTALL)
+    assert len(lists) == len(keras_vanilla.layers.__all__)
+
+
+def test_each_class_links_to_its_source(site, pages):
+    page = pages[site / "reference" / "models.html"]
+    assert "../_modules/keras_vanilla/models/transformer.html#Transformer" in page.links
+
+
+def test_nothing_is_loaded_from_another_host(site, pages):
+    for path, page in pages.items():
+        for address in page.loaded:
+            assert not re.match(r"(\w+:)?//", address), (path, address)
+        assert not re.search(r"https?://", "".join(page.scripts)), path
+    for path in (site / "_static").rglob("*.css"):
+        style = path.read_text(encoding="utf-8")
+        assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", style), path
+
+
+def test_every_link_inside_the_site_leads_somewhere(site, pages):
+    for path, page in pages.items():
+        for link in [*page.links, *page.loaded]:
+            if re.match(r"\w+:", link):
+                continue
+            address, _, anchor = link.partition("#")
+            target = (path.parent / unquote(address.partition("?")[0])).resolve()
+            target = path if not address else target
+            assert target.is_file(), (path, link)
+            if anchor and target in pages:
+                assert unquote(anchor) in pages[target].ids, (path, link)
+
+
+def test_formulas_need_no_script(site, pages):
+    page = pages[site / "notebooks" / "1_attention.html"].text
+    assert page.count("<math") > 50
+    assert "\\sqrt" not in page
+
+
+def test_the_search_index_has_the_reference_and_the_notebooks(site):
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
+    for page in ("reference/layers", "notebooks/1_attention", "guides/training"):
+        assert f'"{page}"' in index
+    assert "smoothedcrossentropy" in index.lower()
+
+
+def test_no_page_names_a_folder_of_the_machine_that_built_it(site, pages):
+    texts = [page.text for page in pages.values()]
+    texts.append((site / "searchindex.js").read_text(encoding="utf-8"))
+    assert not any(str(CHECKOUT) in text or str(site) in text for text in texts)
+
+
+def test_the_home_page_has_a_translator_or_says_that_it_has_none(site, pages):
+    text, links = pages[site / "index.html"].text, pages[site / "index.html"].links
+    has_one = (site / "live" / "index.html").exists()
+    assert ("live/index.html" in links) == has_one
+    assert ("There is no translator in this copy" in text) != has_one

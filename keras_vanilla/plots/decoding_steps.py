@@ -221,7 +221,8 @@ def _png(pictures):
     from PIL import Image  # comes with matplotlib
 
     pictures = [*pictures[-1:], *pictures[:-1]]
-    palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(_commonest(np.concatenate(pictures)).ravel().tolist())
     frames = [
         Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
         for picture in pictures
@@ -236,6 +237,14 @@ def _png(pictures):
         loop=0,
     )
     return file.getvalue()
+
+
+def _commonest(pixels):
+    """The most frequent colours (n, 3) of uint8 pixels (..., 3), without rounding."""
+    red, green, blue = np.moveaxis(pixels.astype("int64"), -1, 0)
+    codes, counts = np.unique((red << 16) | (green << 8) | blue, return_counts=True)
+    codes = codes[np.argsort(-counts, kind="stable")[:COLOURS]]
+    return np.stack([codes >> 16, (codes >> 8) & 255, codes & 255], axis=-1)
 
 
 def _draw(axes, decoding, scene):

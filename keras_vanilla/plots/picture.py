@@ -2,6 +2,7 @@
 
 import io
 import re
+import threading
 from html import escape
 
 from matplotlib import rc_context
@@ -15,6 +16,7 @@ SETTINGS = {
     "svg.fonttype": "none",  # letters stay letters: small files, readable by programs
     "svg.hashsalt": "keras_vanilla",  # the same figure gives the same file
 }
+_ONE_AT_A_TIME = threading.Lock()  # the settings are those of the whole process
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of one width, so that all names fit
 
 
@@ -36,7 +38,7 @@ class Picture(Figure):
     def svg(self) -> str:
         """The figure as an SVG document with its alternative text."""
         file = io.StringIO()
-        with rc_context(SETTINGS):
+        with _ONE_AT_A_TIME, rc_context(SETTINGS):
             self.savefig(
                 file,
                 format="svg",

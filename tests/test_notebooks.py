@@ -1,5 +1,7 @@
 """The notebooks run, say what they said, and hold what their table promises."""
 
+import base64
+import io
 import os
 import re
 import sys
@@ -19,6 +21,8 @@ NAMES = [
     "5_to_the_phone",
 ]
 LARGEST = 1_500_000  # bytes
+WIDEST = 900  # pixels of a picture
+PICTURES = {"image/png", "image/svg+xml"}
 INSTALLED = {  # by the extra `notebooks`
     "IPython",
     "ai_edge_litert",
@@ -76,7 +80,7 @@ def printed(cell):
     texts = []
     for output in cell.outputs:
         data = output.get("data", {})
-        if output.get("name") != "stderr" and "image/png" not in data:
+        if output.get("name") != "stderr" and not PICTURES & set(data):
             texts.append(output.get("text", "") or data.get("text/plain", ""))
     return "".join(texts)
 
@@ -153,8 +157,61 @@ def test_all_begin_with_what_you_can_do_and_the_same_installation():
         title, installation = notebook(name).cells[:2]
         assert re.match(rf"# {name[0]}\. ", title.source)
         assert "you can" in title.source
+        assert len(installation.source.splitlines()) == 1
         firsts.add(installation.source)
     assert len(firsts) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_contents_are_its_sections(name):
+    cells = notebook(name).cells
+    contents = cells[0].source.partition("**Contents**")[2]
+    links = re.findall(r"^- \[(.+)\]\(#(\S+)\)$", contents, re.MULTILINE)
+    headings = [heading for heading in sections(name) if "#" not in heading]
+    firsts = [c.source.split("\n")[0] for c in cells if c.source.startswith("## ")]
+    assert [title for title, _ in links] == [first[3:] for first in firsts]
+    assert all(unquote(link) in headings for _, link in links)
+
+
+def test_no_heading_is_used_twice():
+    headings = [heading for name in NAMES for heading in sections(name)]
+    assert len(headings) == len(set(headings))
+
+
+def pictures(name):
+    """(cell's id, data, metadata) of each picture that a notebook has put out."""
+    for cell in code(notebook(name).cells):
+        for output in cell.outputs:
+            if PICTURES & set(output.get("data", {})):
+                yield cell.id, output.data, output.metadata
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_pictures_have_all_colours_a_width_and_an_alternative_text(name):
+    for id_, data, metadata in pictures(name):
+        if "image/svg+xml" in data:
+            svg, alt = data["image/svg+xml"], metadata["image/svg+xml"]["alt"]
+            assert float(re.search(r'<svg [^>]*\bwidth="(\d+)"', svg)[1]) <= WIDEST, id_
+            assert "<title>" in svg and data["text/plain"] == alt
+        else:
+            image = pytest.importorskip("PIL.Image").open(
+                io.BytesIO(base64.b64decode(data["image/png"]))
+            )
+            assert image.width <= WIDEST, id_
+            assert image.mode in ("RGB", "RGBA") or len(image.getcolors()) > 128, id_
+            alt = metadata["image/png"]["alt"]
+        assert len(alt) > 20, id_
+
+
+def test_no_title_is_used_for_two_pictures():
+    texts = {
+        data["text/plain"]
+        for name in NAMES
+        for _, data, _ in pictures(name)
+        if "image/svg+xml" in data
+    }
+    titles = [text.partition(":")[0] for text in texts]
+    assert len(titles) == len(set(titles)), sorted(titles)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,6 +8,7 @@ from keras_vanilla.plots.attention import attention_map, mask_table
 from keras_vanilla.plots.attention_links import attention_links
 from keras_vanilla.plots.curves import bars, curves
 from keras_vanilla.plots.decoding_steps import decoding_animation, decoding_stills
+from keras_vanilla.plots.heads import multi_head
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
 from keras_vanilla.plots.layer_drawing import layer_with_frame, token_flow
 from keras_vanilla.plots.matrices import matrix_product
@@ -44,6 +45,7 @@ __all__ = [
     "learning_rate",
     "mask_table",
     "matrix_product",
+    "multi_head",
     "next_token",
     "position_curves",
     "position_map",

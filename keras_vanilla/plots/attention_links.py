@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_LINKED = 40  # tokens per column; longer columns are cropped
 FAINTEST = 0.05  # links below it are not drawn, unless all alike are below it too
+NAMED = 6  # links in the alternative text
 SAMPLES = 1.0, 0.5, 0.25  # weights whose lines are shown below the picture
 STYLES = [  # dashes and marker of each head
     ("solid", "o"),
@@ -85,6 +86,7 @@ def attention_links(
     weights = weights[:, :, columns]
     _draw_links(left, weights, heads, faintest=min(FAINTEST, 1 / len(keys)))
     _show_samples(left, len(keys))
+    left.figure.alt = _in_words(title, weights, queries[rows], keys[columns])
     return left.figure
 
 
@@ -159,6 +161,19 @@ def _caption(weights, columns):
     if columns.stop - columns.start == weights.shape[-1]:
         return caption
     return f"{caption}; keys not shown hold {left_out:.0%} of the weight"
+
+
+def _in_words(title, weights, queries, keys):
+    """The strongest links, with their weights."""
+    strongest = np.argsort(weights, axis=None)[::-1][:NAMED]
+    links = []
+    for place in strongest:
+        head, row, column = np.unravel_index(place, weights.shape)
+        if (weight := weights[head, row, column]) > 0:
+            links.append(f"{queries[row]} to {keys[column]} {weight:.2f}")
+    return (
+        f"{title}: lines from {len(queries)} to {len(keys)} tokens. {'; '.join(links)}"
+    )
 
 
 def _draw_links(axes, weights, heads, faintest):

@@ -39,17 +39,20 @@ def canvas(
         height: float. Inches.
         title: str or None. Title of the whole figure.
     Returns:
-        A matplotlib Figure, and a NumPy object array (rows, columns) of its axes.
+        A Picture, which is a matplotlib Figure, and a NumPy object array (rows,
+        columns) of its axes.
     Raises:
         ImportError: if matplotlib is not installed.
     """
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # noqa: F401
     except ImportError:
         raise extra_missing("Pictures", "matplotlib", "notebooks") from None
+    from keras_vanilla.plots.picture import Picture
+
     if title is not None:
         width = max(width, 1.2 * title_inches(title))  # its letters are larger
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    figure = Picture(figsize=(width, height), dpi=100, layout="constrained")
     if title is not None:
         figure.suptitle(shown(title, longest=None), fontfamily=fonts_for([title]))
     return figure, figure.subplots(rows, columns, squeeze=False)

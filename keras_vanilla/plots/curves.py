@@ -15,27 +15,27 @@ from keras_vanilla.plots.canvas import (
     shown,
     title_inches,
 )
+from keras_vanilla.plots.palette import BLACK, GREY, LIME, MAGENTA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DARK, MIDDLE, LIGHT = "#08306b", "#c05a00", "#8a8a8a"
 LINES = [  # dashes, marker, colour
-    ("-", "o", DARK),
-    ("--", "s", MIDDLE),
-    (":", "^", "black"),
-    ("-.", "D", LIGHT),
-    ((0, (1, 4)), "v", DARK),
-    ((0, (8, 3)), "x", MIDDLE),
+    ("-", "o", BLACK),
+    ("--", "s", MAGENTA),
+    (":", "^", LIME),
+    ("-.", "D", GREY),
+    ((0, (1, 4)), "v", BLACK),
+    ((0, (8, 3)), "x", MAGENTA),
 ]
 FILLS = [
-    (DARK, ""),
+    (MAGENTA, ""),
     ("white", "///"),
-    (LIGHT, ""),
+    (GREY, ""),
     ("white", "..."),
     ("white", "xx"),
-    (LIGHT, "\\\\\\"),
+    (GREY, "\\\\\\"),
     ("white", "---"),
     ("white", ""),
 ]
@@ -219,28 +219,36 @@ def _name_ends(axes):
         axes.annotate(
             name.strip(),
             (x, y),
-            (1.04, height),
+            (1.06, height),
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
             fontsize="small",
             fontfamily=fonts_for([name]),
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": line.get_color(),
+                "linewidth": 0.6,
+                "relpos": (0, 0.5),  # ends at its own name and crosses no other
+                "shrinkA": 1,
+                "shrinkB": 0,
+            },
         )
 
 
 def _spread(heights):
-    """Heights in rising order, moved as little as keeps them apart."""
-    moved = np.array(heights)
-    for i in range(1, len(moved)):
-        moved[i] = max(moved[i], moved[i - 1] + APART)
-    over = moved[-1] - 1.0 if len(moved) else 0.0
-    for i in reversed(range(len(moved))):
-        if over <= 0:
-            break
-        moved[i] -= over
-        over = 0.0 if i == 0 else max(0.0, moved[i - 1] + APART - moved[i])
-    return moved
+    """Heights in rising order, moved as little as keeps them apart (least squares)."""
+    count = len(heights)
+    offsets = APART * np.arange(count)
+    groups = []  # (mean, size) of neighbours that would overlap
+    for height in np.asarray(heights) - offsets:
+        groups.append((height, 1))
+        while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
+            (mean, size), (low, more) = groups[-2:]
+            groups[-2:] = [((mean * size + low * more) / (size + more), size + more)]
+    moved = np.repeat(*zip(*groups, strict=True)) if groups else np.array([])
+    moved = np.maximum(moved + offsets, offsets)  # not below the axis
+    return np.minimum(moved, 1 - offsets[::-1])
 
 
 def _name_them(axes, names, **place):

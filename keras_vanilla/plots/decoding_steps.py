@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 MILLISECONDS, POSTER_MILLISECONDS = 1200, 3000  # per picture
 MOST_TOKENS = 24  # of the source, and of the translation
-LONGEST = 9  # characters of a token
-COLOURS = 64
+COLOURS = 256
 LIKELIEST = 4  # next tokens with a bar
-TOKEN = 0.72  # inches from token to token
-LEFT = -0.9  # where the stacks begin; their first token is at 0
-BARS = 3.4  # width of the bars and their names, in tokens
+TOKEN = 0.72  # inches from token to token, or less in a long text
+WIDEST = 8.7  # inches of a picture
+NAMES = 2.1  # inches, about: the names of the rows, and a margin
+LARGE, SMALL = 8, 6.5  # points of the letters in boxes
+LEFT = -0.7  # where the stacks begin; their first token is at 0
+BAR, BAR_STEP = 3.0, 0.3  # length of the bar of probability 1; from bar to bar
 IDLE = "white", "black"  # the fill and the letters of a box
 AT_WORK = {part: (shades.dark, "white") for part, shades in PARTS.items()}
 DONE = {part: (shades.light, "black") for part, shades in PARTS.items()}
@@ -53,7 +55,21 @@ class _Decoding(NamedTuple):
     @property
     def width(self):
         """Tokens of the longer side."""
-        return max(len(self.source), len(self.scenes[-1].output))
+        return max(len(self.source), len(self.scenes[-1].output), 6)
+
+    @property
+    def token(self):
+        """Inches from token to token."""
+        return min(TOKEN, (WIDEST - NAMES) / self.width)
+
+    @property
+    def size(self):
+        """Points of the letters in boxes."""
+        return LARGE if self.token > 0.6 else SMALL
+
+    def shown(self, token):
+        """A token, cut to what its box has room for."""
+        return shown(token, longest=max(3, int(self.token * 110 / self.size)))
 
 
 def decoding_animation(
@@ -130,6 +146,9 @@ def decoding_stills(
         place.set_axis_off()
     for place, i in zip(axes.flat, chosen, strict=False):
         _draw(place, decoding, scenes[i])
+    titles = "; ".join(scenes[i].title for i in chosen)
+    output = " ".join(scenes[-1].output)
+    figure.alt = f"Greedy decoding of {text!r} to {output}. {titles}."
     return figure
 
 
@@ -180,7 +199,8 @@ def _likeliest(logits, names):
 
 
 def _inches(decoding):
-    return (decoding.width + 2.2 + BARS) * TOKEN, 2.5 + 0.16 * decoding.layers
+    width = decoding.width * decoding.token + NAMES
+    return width, 3.3 + 0.16 * decoding.layers
 
 
 def _picture(decoding, scene):
@@ -201,7 +221,8 @@ def _png(pictures):
     from PIL import Image  # comes with matplotlib
 
     pictures = [*pictures[-1:], *pictures[:-1]]
-    palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(_commonest(np.concatenate(pictures)).ravel().tolist())
     frames = [
         Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
         for picture in pictures
@@ -218,14 +239,24 @@ def _png(pictures):
     return file.getvalue()
 
 
+def _commonest(pixels):
+    """The most frequent colours (n, 3) of uint8 pixels (..., 3), without rounding."""
+    red, green, blue = np.moveaxis(pixels.astype("int64"), -1, 0)
+    codes, counts = np.unique((red << 16) | (green << 8) | blue, return_counts=True)
+    codes = codes[np.argsort(-counts, kind="stable")[:COLOURS]]
+    return np.stack([codes >> 16, (codes >> 8) & 255, codes & 255], axis=-1)
+
+
 def _draw(axes, decoding, scene):
     """From below: source, encoder, memory, what the decoder reads, and predicts."""
     memory = 0.62 + 0.28 * decoding.layers
     reads, decoder, predicts = memory + 0.72, memory + 1.18, memory + 1.64
-    axes.set(xlim=(-2.1, decoding.width + BARS), ylim=(-0.3, predicts + 0.55))
+    names, top = (NAMES - 0.5) / decoding.token, predicts + 0.6
+    high = top + LIKELIEST * BAR_STEP
+    axes.set(xlim=(-names, decoding.width + 0.5), ylim=(-0.3, high))
     name_picture(axes, scene.title)
     _draw_encoder(axes, decoding, scene)
-    _draw_memory(axes, decoding.source, memory, scene)
+    _draw_memory(axes, decoding, memory, scene)
     _name(axes, reads, "reads")
     _name(axes, decoder, "decoder")
     _name(axes, predicts, "predicts")
@@ -235,20 +266,21 @@ def _draw(axes, decoding, scene):
     if encoding:
         return
     _arrow(axes, (LEFT + 0.2, memory + 0.2), (LEFT + 0.2, decoder - 0.13))
-    _tokens(axes, [START, *scene.output[:-1]], reads, DONE["X"])
-    _tokens(axes, scene.output[:-1], predicts, DONE["decoder"])
+    _tokens(axes, decoding, [START, *scene.output[:-1]], reads, DONE["X"])
+    _tokens(axes, decoding, scene.output[:-1], predicts, DONE["decoder"])
     newest = len(scene.output) - 1
-    _tokens(axes, scene.output[-1:], predicts, AT_WORK["decoder"], newest)
+    _tokens(axes, decoding, scene.output[-1:], predicts, AT_WORK["decoder"], newest)
     if newest:
         _draw_loop(axes, newest, reads, predicts)
-    _draw_likeliest(axes, scene.likeliest, decoding.width + 1.1, predicts)
+    _draw_likeliest(axes, scene.likeliest, top + (LIKELIEST - 1) * BAR_STEP)
 
 
 def _draw_encoder(axes, decoding, scene):
     """The source, and a bar for each layer above it."""
     encoding = scene.layer is not None
     _name(axes, 0, "source")
-    _tokens(axes, decoding.source, 0, (AT_WORK if scene.layer == 0 else DONE)["X"])
+    look = (AT_WORK if scene.layer == 0 else DONE)["X"]
+    _tokens(axes, decoding, decoding.source, 0, look)
     _name(axes, 0.36 + 0.14 * decoding.layers, "encoder")
     for layer in range(decoding.layers):
         passed = not encoding or layer < scene.layer
@@ -258,15 +290,16 @@ def _draw_encoder(axes, decoding, scene):
         _bar(axes, decoding.source, 0.5 + 0.28 * layer, 0.2, look)
 
 
-def _draw_memory(axes, source, y, scene):
+def _draw_memory(axes, decoding, y, scene):
     """The encoder's output, each token as dark as what the decoder takes of it."""
     _name(axes, y, "memory")
     if scene.layer is not None:
         return
-    for x, (token, weight) in enumerate(zip(source, scene.attended, strict=True)):
+    pairs = zip(decoding.source, scene.attended, strict=True)
+    for x, (token, weight) in enumerate(pairs):
         fill = color_map("memory")(weight)
-        text = f"{shown(token, longest=LONGEST)}\n{weight:.2f}"
-        _box(axes, x, y, 0.92, 0.4, text, (fill, ink_on(fill)))
+        text = f"{decoding.shown(token)}\n{weight:.2f}"
+        _box(axes, x, y, 0.92, 0.4, text, (fill, ink_on(fill)), decoding.size)
 
 
 def _draw_loop(axes, newest, reads, predicts):
@@ -277,17 +310,18 @@ def _draw_loop(axes, newest, reads, predicts):
     _arrow(axes, (right, reads), (newest + 0.46, reads))
 
 
-def _draw_likeliest(axes, likeliest, x, top):
-    """Bars of the next token's probabilities, to the right of everything."""
-    axes.text(x, top + 0.3, "next token", fontsize=9, style="italic", ha="center")
+def _draw_likeliest(axes, likeliest, top):
+    """Bars of the next token's probabilities, above everything."""
+    _name(axes, top, "next token")
+    x = 1.0
     for row, (token, p) in enumerate(likeliest):
-        y = top - 0.34 * row
+        y = top - BAR_STEP * row
         look = (AT_WORK if row == 0 else DONE)["decoder"]
-        style = {"va": "center", "fontsize": 8}
-        axes.text(x - 0.1, y, shown(token, longest=LONGEST), ha="right", **style)
+        style = {"va": "center", "fontsize": LARGE}
+        axes.text(x - 0.1, y, shown(token, longest=11), ha="right", **style)
         if p > 0.001:
-            _box(axes, x + 0.7 * p, y, 1.4 * p, 0.24, "", look)
-        axes.text(x + 1.4 * p + 0.08, y, f"{p:.2f}", ha="left", **style)
+            _box(axes, x + BAR * p / 2, y, BAR * p, 0.22, "", look)
+        axes.text(x + BAR * p + 0.08, y, f"{p:.2f}", ha="left", **style)
 
 
 def _arrow(axes, start, end):
@@ -305,11 +339,12 @@ def _bar(axes, tokens, y, height, look):
     _box(axes, (LEFT + right) / 2, y, right - LEFT, height, "", look)
 
 
-def _tokens(axes, tokens, y, look, first=0):
+def _tokens(axes, decoding, tokens, y, look, first=0):
     for x, token in enumerate(tokens, start=first):
-        _box(axes, x, y, 0.92, 0.3, shown(token, longest=LONGEST), look)
+        _box(axes, x, y, 0.92, 0.3, decoding.shown(token), look, decoding.size)
 
 
-def _box(axes, x, y, width, height, text, look):
+def _box(axes, x, y, width, height, text, look, size=LARGE):
     fill, color = look
-    draw_named_box(axes, Box(x, y, width, height), text, color, facecolor=fill)
+    box = Box(x, y, width, height)
+    draw_named_box(axes, box, text, color, size, facecolor=fill)

@@ -48,7 +48,9 @@ def draw_box(axes: "Axes", box: Box, **style) -> None:
     axes.add_patch(Rectangle(corner, box.width, box.height, **style))
 
 
-def draw_named_box(axes: "Axes", box: Box, text: str, color: str, **style) -> None:
+def draw_named_box(
+    axes: "Axes", box: Box, text: str, color: str, size: float = 8, **style
+) -> None:
     """Draws a box with a small text, which `shown` has made drawable."""
     draw_box(axes, box, zorder=2, **style)
     axes.text(
@@ -57,7 +59,7 @@ def draw_named_box(axes: "Axes", box: Box, text: str, color: str, **style) -> No
         text,
         ha="center",
         va="center",
-        fontsize=8,
+        fontsize=size,
         color=color,
         fontfamily=fonts_for(text.split("\n")),
         linespacing=1.1,
@@ -96,8 +98,13 @@ class Drawing:
         return box
 
     def frame(self, boxes: Sequence[Box], name: str = "", around: float = 0.2) -> Box:
-        """Draws a dashed frame around boxes, its name in the upper left corner."""
+        """Draws a dashed frame around boxes, its name in the upper left corner.
+
+        It is wide enough to the left that the name does not reach the arrow that
+        leaves the first box upwards.
+        """
         left = min(box.left[0] for box in boxes) - around
+        left = min(left, boxes[0].x - 0.25 - 0.078 * len(name))
         right = max(box.right[0] for box in boxes) + around
         low = min(box.bottom[1] for box in boxes) - around
         high = max(box.top[1] for box in boxes) + around + (0.2 if name else 0)

@@ -42,8 +42,9 @@ def heat_map(
 ) -> "Figure":
     """Draws a table (rows, columns) of numbers: the larger, the darker.
 
-    Where there are numbers above and below 0, red is above, blue below and white 0: the
-    darker, the farther from 0. Cells that are NaN or infinite are white with a cross.
+    Where there are numbers above and below 0, magenta is above, lime below and white 0:
+    the darker, the farther from 0. Cells that are NaN or infinite are white with a
+    cross.
 
     Args:
         values: float or bool array (rows, columns).
@@ -155,7 +156,8 @@ def _grid(tables, columns, x_labels, y_labels, title):
     """A figure with room for tables and their names, and as many axes or more."""
     rows = math.ceil(len(tables) / columns)
     width, height = (
-        max(1.2, min(inches, 10 / columns)) for inches in _inches(tables[0].shape)
+        max(1.2, min(inches, 7.2 / columns - 0.2))  # together at most about a page
+        for inches in _inches(tables[0].shape)
     )
     figure, grid = canvas(
         rows,

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CELL = 0.5  # inches, the side of a cell
-SIGN = 0.55  # the width of what stands between two matrices
+CELL = 0.46  # inches, the side of a cell
+SIGN = 0.5  # the width of what stands between two matrices
 MOST_CELLS = 12  # rows and columns of a matrix
 
 
@@ -36,14 +36,15 @@ def matrix_product(
 ) -> "Figure":
     """Draws two matrices and their product, with all numbers.
 
-    The larger a number, whatever its sign, the darker its cell.
+    Cells above 0 are magenta, cells below 0 lime, and 0 is white: the darker, the
+    farther from 0. A part of the model has its name and its frame in its own colour.
 
     Args:
         left: float array (N, D).
         right: float array (D, M).
         names: sequence of three str: of both and of the product.
-        parts: sequence of three names of `palette.PARTS` or None: whose colours they
-            have.
+        parts: sequence of three names of `palette.PARTS` or None: whose colours their
+            names and frames have.
         then: None, or what becomes of the product: what is done to it, the result's
             name, and the result, a float array with as many rows as the product.
         numbers: str. Format of the numbers.
@@ -86,7 +87,7 @@ def _check(row):
 
 def _drawn(row, signs, numbers, title):
     widths = [matrix.values.shape[1] * CELL for matrix in row]
-    gaps = [max(SIGN, 0.11 * len(sign) + 0.3) for sign in signs]
+    gaps = [max(SIGN, 0.1 * len(sign) + 0.2) for sign in signs]
     tallest = max(matrix.values.shape[0] for matrix in row) * CELL
     width, height = sum(widths) + sum(gaps) + 0.6, tallest + 0.9
     size = {"width": max(width, title_inches(title)), "height": height + 0.4}
@@ -102,6 +103,11 @@ def _drawn(row, signs, numbers, title):
         fonts = {"fontfamily": fonts_for([sign]), "fontsize": 11}
         axes.text(x + wide + gap / 2, 0, sign, ha="center", va="center", **fonts)
         x += wide + gap
+    named = [
+        f"{name} ({values.shape[0]} × {values.shape[1]})" for name, values, _ in row
+    ]
+    terms = [term for pair in zip(named, [*signs, ""], strict=True) for term in pair]
+    axes.figure.alt = f"{title}: matrices with all numbers, {' '.join(terms).strip()}."
     return axes.figure
 
 
@@ -112,22 +118,23 @@ def _draw_matrix(axes: "Axes", matrix, x, numbers):
     name, values, part = matrix
     rows, columns = values.shape
     top = rows * CELL / 2
-    colors = color_map(part)
+    colors = color_map(None, signed=True)
     largest = max(np.abs(values).max(), 1e-12)
     for (row, column), value in np.ndenumerate(values):
-        fill = colors(0.75 * abs(value) / largest)
+        fill = colors(0.5 + 0.4 * value / largest)
         corner = x + column * CELL, top - (row + 1) * CELL
         axes.add_patch(Rectangle(corner, CELL, CELL, facecolor=fill, edgecolor="white"))
         middle = corner[0] + CELL / 2, corner[1] + CELL / 2
         style = {"ha": "center", "va": "center", "fontsize": 8, "color": ink_on(fill)}
         axes.text(*middle, numbers.format(value), **style)
     edge = PARTS[part].dark if part else "black"
-    frame = {"facecolor": "none", "edgecolor": edge, "linewidth": 1.4}
+    frame = {"facecolor": "none", "edgecolor": edge, "linewidth": 2.4 if part else 1.2}
     axes.add_patch(Rectangle((x, -top), columns * CELL, rows * CELL, **frame))
     middle = x + columns * CELL / 2
     style = {
         "ha": "center",
         "fontsize": 11,
+        "fontweight": "bold" if part else "normal",
         "color": edge,
         "fontfamily": fonts_for([name]),
     }

@@ -1,7 +1,9 @@
 """The colours of the pictures: each part of the model has its own, in every picture.
 
-No picture needs them to be understood: parts have their names beside them, larger
-numbers are darker, and lines differ by dashes and markers.
+Everything else has colours that no part has: numbers above 0 are magenta and numbers
+below 0 are lime, lines and bars are black, magenta, lime or grey. No picture needs
+colours to be understood: parts have their names beside them, larger numbers are darker,
+and lines differ by dashes and markers.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,8 +31,10 @@ PARTS = {
     "decoder": Shades("#a01550", "#f4c4d4"),
     "memory": Shades("#5c4400", "#f0dc9c"),
 }
-PLAIN = "Blues"  # the map of what is no part of the model
-SIGNED = "RdBu_r"  # red above 0, blue below, white at 0
+BLACK, MAGENTA, LIME, GREY = "#000000", "#b000b0", "#7a8a00", "#8a8a8a"
+CHARTS = BLACK, MAGENTA, LIME, GREY  # lines and bars; no part has these colours
+ABOVE = "white", "#e7a6e7", "#7a007a"  # numbers from 0 up, of no part
+BELOW = "#5c6600", "#d3db6a"  # from the lowest number to 0
 
 
 def color_map(part: str | None, signed: bool = False) -> "Colormap":
@@ -38,19 +42,19 @@ def color_map(part: str | None, signed: bool = False) -> "Colormap":
 
     Args:
         part: a name of `PARTS`, or None.
-        signed: bool. Whether there are numbers on both sides of 0, which then is white.
+        signed: bool. Whether there are numbers on both sides of 0: then 0 is white,
+            numbers above it are magenta and numbers below it lime, whatever the part.
     Raises:
         ValueError: if there is no such part.
     """
-    from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
     if part is not None:
         check_choice("part", part, tuple(PARTS))
     if signed:
-        return colormaps[SIGNED]
+        return LinearSegmentedColormap.from_list("signed", [*BELOW, *ABOVE])
     if part is None:
-        return colormaps[PLAIN]
+        return LinearSegmentedColormap.from_list("plain", ABOVE)
     shades = PARTS[part]
     return LinearSegmentedColormap.from_list(part, ["white", shades.light, shades.dark])
 

@@ -121,7 +121,7 @@ def position_similarity(
 def _room(rows, columns):
     """Axes for a table of this size, at most as large as a page."""
     width, height = 0.42 * columns + 2.2, 0.32 * rows + 1.2
-    return canvas(width=min(9, max(4.6, width)), height=min(7, max(2.8, height)))[1][
+    return canvas(width=min(8.7, max(4.6, width)), height=min(7, max(2.8, height)))[1][
         0, 0
     ]
 

@@ -72,7 +72,7 @@ def training_history(
     columns = min(2, pictures)
     rows = -(-pictures // columns)
     figure, grid = canvas(
-        rows, columns, width=4.8 * columns, height=3.2 * rows + 0.4, title=title
+        rows, columns, width=4.4 * columns, height=3.2 * rows + 0.4, title=title
     )
     grid = grid.ravel()
     for axes, (name, y_axis, lines) in zip(grid, panels, strict=False):

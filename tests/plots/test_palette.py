@@ -2,8 +2,8 @@ import matplotlib.colors
 import numpy as np
 import pytest
 
-from keras_vanilla.plots import attention_map, heat_map, matrix_product
-from keras_vanilla.plots.palette import PARTS, color_map, ink_on
+from keras_vanilla.plots import attention_map, bars, curves, heat_map, matrix_product
+from keras_vanilla.plots.palette import ABOVE, BELOW, CHARTS, PARTS, color_map, ink_on
 
 NAMES = {"title": "Weights", "x_axis": "key", "y_axis": "query"}
 
@@ -46,6 +46,51 @@ def test_parts_differ_also_for_those_who_see_two_colours_of_three():
     seen = np.clip(colors @ np.transpose(seen_as), 0, 1) ** (1 / 2.2)
     distances = np.linalg.norm(seen[:, None] - seen, axis=-1)
     assert distances[~np.eye(len(PARTS), dtype=bool)].min() > 0.05
+
+
+def lab(color):
+    """CIE 1976 L*a*b*, in which distances are about those that people see."""
+    to_xyz = [
+        [0.4124, 0.3576, 0.1805],
+        [0.2126, 0.7152, 0.0722],
+        [0.0193, 0.1192, 0.95],
+    ]
+    x, y, z = to_xyz @ linear(color) / [0.9505, 1.0, 1.089]
+    x, y, z = (
+        v ** (1 / 3) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z)
+    )
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("color", [*CHARTS, ABOVE[-1], BELOW[0]])
+def test_no_part_has_the_colours_of_charts_and_of_plain_numbers(color):
+    shades = [shade for shades in PARTS.values() for shade in shades]
+    assert min(np.linalg.norm(lab(color) - lab(shade)) for shade in shades) > 20
+
+
+def test_lines_and_bars_have_the_colours_of_charts():
+    lines = curves([1, 2], {str(i): [1, 2] for i in range(6)}, **NAMES).axes[0].lines
+    assert {line.get_color() for line in lines} == set(CHARTS)
+    patches = bars({"a": {str(i): 1 for i in range(8)}}, title="t", y_axis="y")
+    filled = {
+        matplotlib.colors.to_hex(p.get_facecolor()) for p in patches.axes[0].patches
+    }
+    assert filled <= {*CHARTS, "#ffffff"}
+
+
+def cells(figure):
+    return [
+        patch
+        for patch in figure.axes[0].patches
+        if patch.get_edgecolor()[:3] == (1, 1, 1)
+    ]
+
+
+def test_cells_of_a_product_are_magenta_above_zero_and_lime_below():
+    figure = matrix_product([[2.0, -2.0]], np.eye(2), parts=("Q", None, None))
+    above, below, *_ = (patch.get_facecolor() for patch in cells(figure))
+    assert above[0] > above[1] < above[2] and below[0] > below[2] < below[1]
+    assert cells(figure)[3].get_facecolor()[:3] == pytest.approx((1, 1, 1), abs=0.02)
 
 
 def test_a_picture_has_the_colour_of_its_part():

@@ -58,15 +58,12 @@ def test_each_curve_is_a_column_named_by_its_dimension():
         np.testing.assert_allclose(line.get_ydata(), encoding(101, 20)[:, dimension])
 
 
-def test_values_below_zero_are_blue_above_it_red_and_zero_white():
+def test_values_below_zero_are_lime_above_it_magenta_and_zero_white():
     image = position_map(encoding(5, 4)).axes[0].images[0]
-    red, green, blue = (
-        image.to_rgba(1.0)[:3],
-        image.to_rgba(0.0)[:3],
-        image.to_rgba(-1.0),
-    )
-    assert red[0] > red[2] and blue[2] > blue[0]
-    assert min(green) > 0.95
+    above, zero, below = (image.to_rgba(value)[:3] for value in (1.0, 0.0, -1.0))
+    assert above[0] > above[1] + 0.3 < above[2]
+    assert below[0] > below[2] + 0.2 < below[1]
+    assert min(zero) > 0.95
 
 
 def test_similarity_is_the_cosine_of_each_two_positions():

@@ -1,0 +1,141 @@
+"""A figure that notebooks show as SVG, with an alternative text."""
+
+import io
+import re
+import threading
+from html import escape
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+WIDEST = 900  # pixels; wider pictures are scaled down, and their letters with them
+LONGEST = 600  # characters of an alternative text
+PIXELS = 96 / 72  # of a page, per point
+SETTINGS = {
+    "svg.fonttype": "none",  # letters stay letters: small files, readable by programs
+    "svg.hashsalt": "keras_vanilla",  # the same figure gives the same file
+}
+_ONE_AT_A_TIME = threading.Lock()  # the settings are those of the whole process
+FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of one width, so that all names fit
+
+
+class Picture(Figure):
+    """A matplotlib Figure that notebooks show as SVG of at most 900 pixels.
+
+    The alternative text, which screen readers read and which is shown where pictures
+    are not, is made of the titles, axes and numbers of the figure. To replace it, set
+    `alt` to a text of your own.
+    """
+
+    alt: str | None = None
+
+    def alternative_text(self) -> str:
+        """What the picture shows, in words and numbers."""
+        text = describe(self) if self.alt is None else self.alt
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+    def svg(self) -> str:
+        """The figure as an SVG document with its alternative text."""
+        file = io.StringIO()
+        with _ONE_AT_A_TIME, rc_context(SETTINGS):
+            self.savefig(
+                file,
+                format="svg",
+                bbox_inches="tight",
+                pad_inches=0.1,
+                metadata={"Date": None, "Creator": None},
+            )
+        drawn = file.getvalue().replace("'DejaVu Sans'", FONTS)
+        drawn = drawn[drawn.index("<svg ") :]
+        opening, rest = drawn.split(">", 1)
+        width = float(re.search(r'width="([\d.]+)pt"', opening)[1]) * PIXELS
+        size = f'width="{min(round(width), WIDEST)}" role="img" style="max-width: 100%"'
+        opening = re.sub(r'(?:width|height)="[\d.]+pt" ?', "", opening)
+        rest = re.sub(r"\s*<metadata>.*?</metadata>", "", rest, flags=re.DOTALL)
+        title = f"<title>{escape(self.alternative_text(), quote=False)}</title>"
+        return f"{opening} {size}>\n {title}{rest}"
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        text = self.alternative_text()
+        data = {"image/svg+xml": self.svg(), "text/plain": text}
+        return data, {"image/svg+xml": {"alt": text}}
+
+
+def describe(figure: Figure) -> str:
+    """The titles, axes and numbers of a figure as one text."""
+    parts = [figure.get_suptitle()]
+    parts += [_describe_axes(axes) for axes in figure.axes if not _is_scale(axes)]
+    return " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts if part)
+
+
+def _is_scale(axes):
+    return axes.get_label() == "<colorbar>"
+
+
+def _describe_axes(axes: Axes) -> str:
+    if axes.images:
+        shown = _table(axes)
+    elif axes.containers:
+        shown = _bars(axes)
+    elif axes.lines and axes.axison:
+        shown = _lines(axes)
+    else:
+        texts = [_one_line(text.get_text()) for text in axes.texts]
+        shown = "; ".join(filter(None, texts))
+    return ": ".join(part for part in (_one_line(axes.get_title()), shown) if part)
+
+
+def _table(axes):
+    values = axes.images[0].get_array()
+    rows, columns = values.shape[:2]
+    names = [f"{rows} rows", f"{columns} columns"]
+    for i, name in enumerate((axes.get_ylabel(), axes.get_xlabel())):
+        names[i] += f" ({_one_line(name)})" if name else ""
+    table = f"table of {' and '.join(names)}"
+    if values.count() == 0:
+        return table
+    table += f", numbers from {values.min():.3g} to {values.max():.3g}"
+    row, column = divmod(int(values.argmax()), columns)
+    up = _tick(axes.yaxis, row, rows, "row")
+    across = _tick(axes.xaxis, column, columns, "column")
+    return f"{table}, the largest at {up}, {across}"
+
+
+def _tick(axis, place, count, what):
+    """The name of a row or column, or its number."""
+    names = [_one_line(label.get_text()) for label in axis.get_ticklabels()]
+    return names[place] if len(names) == count and names[place] else f"{what} {place}"
+
+
+def _bars(axes):
+    groups = [_one_line(label.get_text()) for label in axes.get_xticklabels()]
+    shown = []
+    for bars in axes.containers:
+        heights = [f"{bar.get_height():.3g}" for bar in bars]
+        pairs = [
+            f"{group} {height}" for group, height in zip(groups, heights, strict=False)
+        ]
+        name = bars.get_label().strip()
+        name = "" if name.startswith("_container") else name
+        shown.append(f"{name}: {', '.join(pairs)}" if name else ", ".join(pairs))
+    return f"bars, {_one_line(axes.get_ylabel())}. {'; '.join(shown)}"
+
+
+def _lines(axes):
+    shown = []
+    for line in axes.lines:
+        points = line.get_xydata()
+        points = points[~(points != points).any(axis=1)]  # without gaps
+        if len(points):
+            name = line.get_label().strip()
+            name = "" if name.startswith("_") else f"{name} "
+            shown.append(f"{name}from {points[0, 1]:.3g} to {points[-1, 1]:.3g}")
+    places = [line.get_xdata() for line in axes.lines if len(line.get_xdata())]
+    low, high = (f"{end:.4g}" for end in (places[0][0], places[0][-1]))
+    y, x = _one_line(axes.get_ylabel()), _one_line(axes.get_xlabel())
+    return f"{y} over {x} from {low} to {high}. {'; '.join(shown)}"
+
+
+def _one_line(text):
+    return " ".join(text.split())

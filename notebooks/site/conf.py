@@ -52,10 +52,6 @@ guides |= {
     f"guides/{path.parent.name}": str(path.relative_to(ROOT))
     for path in ROOT.glob("keras_vanilla/*/README.md")
 }
-guides |= {
-    f"guides/pretrained-{path.parent.name}": str(path.relative_to(ROOT))
-    for path in ROOT.glob("keras_vanilla/pretrained/*/README.md")
-}
 notebooks = {
     f"notebooks/{path.stem}": str(path.relative_to(ROOT))
     for path in ROOT.glob("notebooks/*.ipynb")
@@ -99,7 +95,3 @@ html_js_files = [("live.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"  # of formulas.py
-
-# The home page translates with the file that the package brings, or with another one:
-# -D live_translator=FILE.tflite, or a folder of `export --form site`.
-default_translator = str(ROOT / "keras_vanilla/pretrained/en-fr/translator.tflite")

@@ -36,13 +36,12 @@ def write_translator(app):
     folder = app.outdir / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     given = app.config.live_translator
-    model = Path(given or app.config.default_translator)
-    app.env.why_not_live = ""
-    if not model.exists():
-        if given:
-            raise ConfigError(f"There is no translator at {given}.")
+    if not given:
         app.env.why_not_live = "no file of a translator was given to the build"
         return
+    app.env.why_not_live, model = "", Path(given)
+    if not model.exists():
+        raise ConfigError(f"There is no translator at {given}.")
     if model.is_dir():
         check_model(model)
         shutil.copytree(model, folder)
@@ -87,7 +86,6 @@ def setup(app):
     """Registers the extension."""
     app.add_config_value("live_translator", "", "env", str)
     app.add_config_value("live_runtime", "", "", str)
-    app.add_config_value("default_translator", "", "", str)
     app.add_directive("live-translator", LiveTranslator)
     app.connect("builder-inited", write_translator)
     app.connect("env-get-outdated", lambda *_: ["index"])

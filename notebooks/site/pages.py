@@ -55,13 +55,18 @@ def resolve_links(app, doctree):
     for link in list(doctree.findall(addnodes.pending_xref)):
         if link["reftype"] != "myst":
             continue
-        path = app.project.doc2path(link["refdoc"], absolute=True).parent
+        page = app.project.doc2path(link["refdoc"], absolute=True)
+        if link["refdomain"] is None:
+            if (page.parent / link["reftarget"]).is_dir():
+                link.replace_self(link.children)  # the site has no page of a folder
+                continue
+            if page.suffix == ".ipynb":  # to a heading of the same notebook
+                link["refdomain"], link["reftargetid"] = "doc", link["reftarget"]
+                link["reftarget"] = link["refdoc"]
         if link["refdomain"] == "doc":
             file = app.project.doc2path(link["reftarget"], absolute=False)
             if file.suffix == ".ipynb" and link["reftargetid"]:
                 link["reftargetid"] = heading_slug(link["reftargetid"])
-        elif (path / link["reftarget"]).is_dir():
-            link.replace_self(link.children)  # the site has no page of a folder
 
 
 def embed_attachments(app, doctree):

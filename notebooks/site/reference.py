@@ -239,9 +239,11 @@ def name_role(role, raw, text, line, inliner, options=None, content=None):
     return [link], []
 
 
-def source_of_alias(app, module, name):
-    """No source for a name of the package itself: its class links to it already."""
-    return module if module == "keras_vanilla" else None
+def without_source(app, doctree):
+    """Takes the names of the package itself from viewcode: their classes are there."""
+    if app.env.docname == "reference/index":
+        for signature in doctree.findall(addnodes.desc_signature):
+            signature["module"] = None
 
 
 def resolve_short_name(app, env, node, contnode):
@@ -272,6 +274,6 @@ def setup(app):
     app.connect("autodoc-process-docstring", restructured, priority=100)
     app.connect("autodoc-process-signature", constructor_signature)
     app.connect("autodoc-skip-member", skipped)
-    app.connect("viewcode-follow-imported", source_of_alias)
+    app.connect("doctree-read", without_source, priority=100)
     app.connect("missing-reference", resolve_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

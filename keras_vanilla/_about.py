@@ -22,7 +22,7 @@ class About:
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
         examples: list or tuple of str, or None. Sentences in the source language to try
-            the model with. None means that nobody has chosen any: a training then takes
+            the model with. None means that none were chosen: a training then takes
             short sentences of its validation text.
         model_license: str or None. Such as an SPDX identifier.
         data: str or None. What the model was trained on.

@@ -100,7 +100,7 @@ def named_errors(path: PathLike, temporary: PathLike | None = None) -> Iterator[
 def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
     """Removes the temporary files that killed writes have left.
 
-    Only where nobody else writes now: see `folder_lock`.
+    Only where nothing else writes now: see `folder_lock`.
 
     Args:
         folder: path; it need not exist.

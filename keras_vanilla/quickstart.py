@@ -47,7 +47,7 @@ class Kind(NamedTuple):
     repeated: int
 
 
-# "zero" is in no other number, so nobody could know it without having seen it.
+# "zero" is in no other number, so it cannot be inferred from the others.
 ZERO = Kind(slice(0, 1), 0, 0, 20)
 KINDS = {
     "0 to 99": Kind(slice(1, 100), 10, 0, 20),

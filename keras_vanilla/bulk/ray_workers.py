@@ -119,7 +119,7 @@ def _connected(ray, workers, threads):
         yield
         return
     settings = {}
-    if not os.environ.get("RAY_ADDRESS"):  # on this machine nobody need wait for cores
+    if not os.environ.get("RAY_ADDRESS"):  # a local worker need not wait for cores
         settings["num_cpus"] = max(os.cpu_count(), (workers or 1) * (threads or 1))
     ray.init(logging_level="ERROR", log_to_driver=False, **settings)
     try:

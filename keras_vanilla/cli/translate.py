@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int | None:
     _check(options)
     translates = _KerasLines if is_keras_file(options.model) else _OtherLines
     settings = translates.settings(options)
-    # A file has its name only when it is whole: nobody waits for its first lines.
+    # A file appears when it is complete, so its first lines need not be early.
     groups = [options.text] if options.text else None
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
     ended = []

@@ -44,7 +44,7 @@ def replicas_in_force() -> Replicas:
 
 
 def _of_tensorflow():
-    if "tensorflow" not in sys.modules:  # then nobody can be in a scope
+    if "tensorflow" not in sys.modules:  # then no scope can be in force
         return Replicas()
     import tensorflow as tf
 

@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def version_string(self):
-        """Names the program; its version and Python's are nobody's business."""
+        """Names the program, without its version and Python's."""
         return "keras-vanilla"
 
     def log_message(self, format, *args):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MOST_LOSS = 0.3  # of BLEU or chrF that nobody notices
+MOST_LOSS = 0.3  # of BLEU or chrF: too little to notice
 SIGNIFICANT = 0.05  # p-value below which a loss is more than chance
 RESAMPLES = 1000
 
@@ -26,7 +26,7 @@ class MetricComparison:
 
     @property
     def is_lower(self) -> bool:
-        """Whether the file loses more than nobody notices."""
+        """Whether the file loses more than `MOST_LOSS`."""
         return self.keras - self.file > MOST_LOSS
 
     @property

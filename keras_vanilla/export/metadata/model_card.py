@@ -52,7 +52,7 @@ Refuse a text of more than {max_bytes:,} bytes before the call. Of one with more
 Single sentences like those it was trained on, where a wrong translation does no harm,
 or where somebody reads it who knows both languages. It errs fluently: it leaves out,
 makes up, and mistakes names and numbers. A text in another language gives nonsense, not
-an error. Nobody has looked for prejudice in what it says.
+an error. It has not been tested for bias.
 """
 
 ELSEWHERE = {

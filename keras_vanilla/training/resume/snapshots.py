@@ -59,7 +59,7 @@ class SeparateArrays(tuple):
     own once, instead of into every snapshot.
 
     Args:
-        arrays: iterable of NumPy arrays. Nobody may change them from now on.
+        arrays: iterable of NumPy arrays. They must not change from now on.
     """
 
     def __new__(cls, arrays: Iterable[np.ndarray]):
@@ -127,7 +127,7 @@ class Snapshots:
 
         Args:
             step: int. Number of updates made.
-            state: as for `save`; nobody may change it until it is written.
+            state: as for `save`; it must not change until it is written.
         """
 
         def save():
@@ -209,7 +209,7 @@ class Snapshots:
                 with _opened(path) as file:
                     used |= set(json.loads(file["state"].tobytes())["files"])
             except (OSError, Damaged):
-                return  # nobody knows what a damaged one refers to
+                return  # what a damaged one refers to is unknown
         for path in self._files(WEIGHTS_NAME):
             if path.name not in used:
                 path.unlink(missing_ok=True)

@@ -37,7 +37,7 @@ class StopSignals:
 
     def __exit__(self, *error):
         for number, previous in self._previous.items():
-            if signal.getsignal(number) == self._handle:  # nobody has replaced ours
+            if signal.getsignal(number) == self._handle:  # not replaced since
                 signal.signal(number, previous)
 
     def let_through(self) -> None:

@@ -112,7 +112,7 @@ def test_each_training_step_is_that_of_the_log():
     "library", ["KerasHub", "OpenNMT-tf", "CTranslate2", "Hugging Face"]
 )
 def test_what_is_said_of_other_libraries_has_a_source(library):
-    compared = README[README.index("## Beside other libraries") :]
+    compared = README[README.index("## Compared with other libraries") :]
     cells = re.search(rf"^\| {library} \| (.+) \|$", compared, re.MULTILINE)[1]
     for said in re.split(r"; | \| ", cells):
         assert "](https://" in said or "not documented" in said, said

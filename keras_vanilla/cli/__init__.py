@@ -70,7 +70,12 @@ def parser() -> argparse.ArgumentParser:
         prog="keras-vanilla",
         description="Train a translation Transformer, use it, and export it.",
     )
-    every.add_argument("--version", action="version", version=__version__)
+    every.add_argument(
+        "--version",
+        action="version",
+        version=__version__,
+        help="print the version and exit",
+    )
     commands = every.add_subparsers(
         title="commands", dest="command", required=True, metavar="COMMAND"
     )

@@ -85,12 +85,22 @@ def _finite(value):
 def add_search_options(command: argparse.ArgumentParser) -> None:
     """Adds the options of the search, for the commands that translate."""
     add = command.add_argument
-    add("--beam-size", type=int, metavar="K", help="1 is greedy search, the default")
-    add("--length-penalty", type=float, metavar="A", help="of the beams (0.6)")
+    add(
+        "--beam-size",
+        type=int,
+        metavar="K",
+        help="number of beams; 1, the default, is greedy search",
+    )
+    add(
+        "--length-penalty",
+        type=float,
+        metavar="A",
+        help="length penalty of beam search (default: 0.6)",
+    )
     add(
         "--no-loops",
         action="store_true",
-        help="no phrase more than three times in a row, unless the text repeats it",
+        help="repeat no phrase more than three times, unless the source repeats it",
     )
 
 
@@ -142,9 +152,9 @@ def add_about_options(command: argparse.ArgumentParser) -> None:
         dest="examples",
         action="append",
         metavar="TEXT",
-        help="a sentence to try it with; may be given several times",
+        help="an example sentence of the source language; may be repeated",
     )
-    add("--no-examples", action="store_true", help="keep no sentence to try it with")
+    add("--no-examples", action="store_true", help="store no example sentences")
 
 
 def about_settings(options: argparse.Namespace) -> dict:

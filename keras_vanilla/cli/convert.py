@@ -29,14 +29,18 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         help=f"{KERAS_MODEL}, an .argosmodel file, or the folder of a model of Hugging "
         "Face's (OPUS-MT), of Marian or of CTranslate2",
     )
-    command.add_argument("output", metavar="TO", help="must not exist yet")
     command.add_argument(
-        "--format", choices=FORMATS, help="of TO (.keras: keras; else it is needed)"
+        "output", metavar="TO", help="the file or folder to write; must not exist"
+    )
+    command.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="format of TO; required unless TO ends with .keras",
     )
     command.add_argument(
         "--quantize",
         choices=["int8", "float16"],
-        help="round the weights, for a smaller file; .keras: int8 (not rounded)",
+        help="round the weights, for a smaller file (default: no); .keras: only int8",
     )
     add_about_options(command)
 

@@ -28,11 +28,15 @@ def add_corpus_options(
     files = {"nargs": "+" if shards else None, "metavar": "FILE"}
     several = "; several files are read one after the other" if shards else ""
     add("--source", **files, help=f"one sentence per line, or .gz, .xz, .zst{several}")
-    add(f"--{target}", **files, help="its translation, line by line")
-    add("--pairs", **files, help="instead: both in one table, .csv or tab-separated")
+    add(f"--{target}", **files, help="the translations, line by line")
+    add("--pairs", **files, help="both in one table, .csv or tab-separated")
     add_columns_option(command)
     add("--corpus", metavar="tfds:NAME", help="a public corpus instead of files")
-    add("--reverse", action="store_true", help="from its second language to its first")
+    add(
+        "--reverse",
+        action="store_true",
+        help="translate from the second language to the first",
+    )
 
 
 def add_columns_option(command: argparse.ArgumentParser) -> None:
@@ -42,8 +46,8 @@ def add_columns_option(command: argparse.ArgumentParser) -> None:
         nargs=2,
         type=lambda column: int(column) if column.isdecimal() else column,
         metavar=("SOURCE", "TARGET"),
-        help="of tables with more than two: numbers, such as 1 2, or names in the "
-        "first row",
+        help="columns of source and translation: numbers, such as 1 2, or names in "
+        "the first row (default: the only two)",
     )
 
 
@@ -52,7 +56,7 @@ def add_cache_option(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--cache",
         metavar="DIR",
-        help="keep the ids of --source and --target there, not in memory",
+        help="store the ids of --source and --target there, not in memory",
     )
 
 
@@ -61,7 +65,7 @@ def add_validation_options(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--validation-source", metavar="FILE", help="sentences to validate on")
     add("--validation-target", metavar="FILE", help="their translations")
-    add("--validation-pairs", metavar="FILE", help="instead: both in one table")
+    add("--validation-pairs", metavar="FILE", help="both in one table")
 
 
 def read_corpus(

@@ -16,7 +16,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "print the description inside a .tflite file",
         needs_keras=False,
     )
-    command.add_argument("file", metavar="FILE.tflite")
+    command.add_argument("file", metavar="FILE.tflite", help="an exported file")
     add_json_option(command, "one JSON object")
 
 

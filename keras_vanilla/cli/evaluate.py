@@ -22,7 +22,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add = command.add_argument
     add("model", metavar="MODEL", help=ANY_MODEL)
     add_corpus_options(command, target="reference")
-    add("--split", help="of a public corpus (test)")
+    add("--split", help="split of a public corpus (default: test)")
     add_search_options(command)
     add("--lowercase", action="store_true", help="ignore case")
     add("--tokenized", action="store_true", help="BLEU of text split by Moses's rules")
@@ -34,7 +34,13 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         help="sources that are too long: leave them out (the default), refuse them, or "
         "split every source into sentences",
     )
-    add("--sentences", type=int, default=3, metavar="N", help="worst and best to show")
+    add(
+        "--sentences",
+        type=int,
+        default=3,
+        metavar="N",
+        help="number of worst and best sentences to show",
+    )
     add_json_option(command, "everything as one JSON object")
 
 

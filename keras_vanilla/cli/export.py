@@ -45,34 +45,62 @@ def _add_export(commands):
     )
     command.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
     command.add_argument(
-        "output", metavar="FILE.tflite|FOLDER", help="must not exist yet"
+        "output",
+        metavar="FILE.tflite|FOLDER",
+        help="the file or folder to write; must not exist",
     )
     add = command.add_argument_group("of a .tflite file or a site").add_argument
-    add("--quantize", choices=["int8", "int4", "none"], help="the weights (int8)")
-    add("--form", choices=FORMS, help="what goes in and out (text); or a web site")
-    add("--beam-size", type=int, help="1 is greedy search (1)")
-    add("--length-penalty", type=float, help="of beam search (0.6)")
+    add(
+        "--quantize",
+        choices=["int8", "int4", "none"],
+        help="precision of the weights (default: int8)",
+    )
+    add(
+        "--form",
+        choices=FORMS,
+        help="what goes in and out (default: text), or a web site",
+    )
+    add(
+        "--beam-size",
+        type=int,
+        help="number of beams; 1, the default, is greedy search",
+    )
+    add(
+        "--length-penalty",
+        type=float,
+        help="length penalty of beam search (default: 0.6)",
+    )
     add(
         "--no-loops",
         action="store_true",
         default=None,
-        help="no phrase more than three times in a row, unless the text repeats it",
+        help="repeat no phrase more than three times, unless the source repeats it",
     )
-    add("--max-bytes", type=int, help="longest text (512)")
+    add("--max-bytes", type=int, help="longest text in bytes of UTF-8 (default: 512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
-        add(name, type=int, help=f"longest {side}, in tokens (128)")
+        add(name, type=int, help=f"longest {side} in tokens (default: 128)")
     add(
         "--outputs",
         nargs="+",
         choices=["alignment", "confidence"],
-        help="what to say of each token besides",
+        help="additional outputs for each token",
     )
     files = {"nargs": 2, "metavar": ("SOURCE", "TARGET")}
-    add("--shortlist", **files, help="texts that say which pieces translate which")
-    add("--shortlist-size", type=int, help="pieces among which a step chooses (512)")
-    add("--sample", metavar="FILE", help="sentences to check the file on")
     add(
-        "--check", choices=["all", "structure"], help="of an untrained model: structure"
+        "--shortlist",
+        **files,
+        help="parallel texts that decide among which pieces a step chooses",
+    )
+    add(
+        "--shortlist-size",
+        type=int,
+        help="number of pieces that a step chooses among (default: 512)",
+    )
+    add("--sample", metavar="FILE", help="sentences to check the file with")
+    add(
+        "--check",
+        choices=["all", "structure"],
+        help="checks of the file (default: all); untrained models pass only structure",
     )
     add_about_options(command)
     command.add_argument_group("of a site").add_argument(
@@ -83,7 +111,7 @@ def _add_export(commands):
     command.add_argument_group("of a SavedModel").add_argument(
         "--core-operators",
         action="store_true",
-        help="of TensorFlow's own operators: without tensorflow-text and XLA",
+        help="use only TensorFlow's own operators: no tensorflow-text and no XLA",
     )
 
 
@@ -95,7 +123,7 @@ def _add_verify(commands):
     command.add_argument(
         "exported",
         metavar="FILE.tflite|FOLDER",
-        help="a folder's graph is run: only from people you trust",
+        help="the exported file; a folder's graph is run, so it must be trustworthy",
     )
     command.add_argument(
         "--source", required=True, metavar="FILE", help="sentences to compare on"

@@ -17,7 +17,13 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     search = _add_picture(
         pictures, "search", _search, "beam search and greedy search, step by step"
     )
-    search.add_argument("--beam-size", type=int, default=4, metavar="K")
+    search.add_argument(
+        "--beam-size",
+        type=int,
+        default=4,
+        metavar="K",
+        help="number of beams (default: 4)",
+    )
     search.add_argument("--translation", metavar="TEXT", help="draw its path as well")
     training = add_command(
         pictures,
@@ -39,15 +45,25 @@ def _add_attention(pictures):
         choices=["cross", "encoder", "decoder"],
         help="translation to source (the default), or either to itself",
     )
-    add("--layer", type=int, metavar="L", help="1 is the first (the last)")
-    add("--head", type=int, metavar="N", help="1 is the first (the mean of all)")
-    add("--translation", metavar="TEXT", help="given to the model (the model's own)")
+    add(
+        "--layer",
+        type=int,
+        metavar="L",
+        help="number of the layer, from 1 (default: the last)",
+    )
+    add(
+        "--head",
+        type=int,
+        metavar="N",
+        help="number of the head, from 1 (default: the mean)",
+    )
+    add("--translation", metavar="TEXT", help="use this translation, not the model's")
 
 
 def _add_picture(pictures, name, draw, description):
     picture = add_command(pictures, name, draw, description)
     picture.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
-    picture.add_argument("text", metavar="TEXT")
+    picture.add_argument("text", metavar="TEXT", help="a sentence to translate")
     _add_output(picture)
     return picture
 

@@ -24,11 +24,17 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add(
         "--command",
         dest="program",
-        help="instead of MODEL: a program that reads and writes lines",
+        help="a program that translates lines, instead of MODEL",
     )
-    add("--language", help="of the sentences: de (the default), en, es or fr")
-    add("--sentences", metavar="FILE", help="your own, one per line, instead")
-    add("--count", type=int, default=50, metavar="N", help="inputs of each kind (50)")
+    add("--language", help="language of the sentences: de (the default), en, es or fr")
+    add("--sentences", metavar="FILE", help="use these sentences, one per line")
+    add(
+        "--count",
+        type=int,
+        default=50,
+        metavar="N",
+        help="inputs of each kind (default: 50)",
+    )
     add("--failures", action="store_true", help="also show what went wrong")
     add_json_option(command, "everything as one JSON object")
     add_search_options(command)

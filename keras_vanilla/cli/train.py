@@ -76,7 +76,8 @@ def _add_model(command):
     add = command.add_argument
     add(
         "--preset",
-        help="tiny, small, base, big, phone, phone-small or phone-tiny (small)",
+        help="size: tiny, small, base, big, phone, phone-small or phone-tiny (default: "
+        "small)",
     )
     add(
         "--pre-norm",
@@ -85,7 +86,12 @@ def _add_model(command):
         default=None,
         help="normalize before each sublayer, not after it: learns sooner",
     )
-    add("--max-length", type=int, metavar="N", help="longest text in tokens (512)")
+    add(
+        "--max-length",
+        type=int,
+        metavar="N",
+        help="longest text in tokens (default: 512)",
+    )
     add(
         "--from", dest="start", metavar="MODEL", help=f"train it further: {KERAS_MODEL}"
     )
@@ -99,7 +105,7 @@ def _add_model(command):
         "--vocabulary-size",
         type=int,
         metavar="N",
-        help="pieces (by the size of the corpus)",
+        help="number of pieces (default: by the size of the corpus)",
     )
     add(
         "--separate-vocabularies",
@@ -110,7 +116,7 @@ def _add_model(command):
         "--precision",
         dest="dtype",
         choices=["float32", "mixed_bfloat16"],
-        help="what the layers compute in (float32)",
+        help="dtype in which the layers compute (default: float32)",
     )
 
 
@@ -121,7 +127,7 @@ def _add_recipe(add):
         metavar="auto|paper",
         help="auto, by the size of the corpus; the next four options override it",
     )
-    add("--epochs", type=int, metavar="N", help="how often the corpus is read")
+    add("--epochs", type=int, metavar="N", help="number of passes over the corpus")
     add(
         "--tokens-per-batch",
         type=int,
@@ -139,13 +145,13 @@ def _add_recipe(add):
         "--learning-rate",
         type=float,
         metavar="X",
-        help="a constant one, without warm-up",
+        help="use this constant learning rate, without warm-up",
     )
     add(
         "--cooldown-epochs",
         type=int,
         metavar="N",
-        help="last epochs in which the learning rate falls to 0, such as half of all",
+        help="number of last epochs, such as half, in which the rate falls to 0",
     )
 
 
@@ -170,13 +176,13 @@ def _add_regularization(add):
         "--label-smoothing",
         type=float,
         metavar="P",
-        help="share of each label's probability that all tokens get (0.1)",
+        help="share of each label's probability that all tokens get (default: 0.1)",
     )
     add(
         "--r-drop",
         type=float,
         metavar="A",
-        help="two passes of each pair, and A times how far they are apart, such as 5",
+        help="R-Drop: pass each pair twice and add A times the divergence, such as 5",
     )
     add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
     add(
@@ -189,7 +195,7 @@ def _add_regularization(add):
         "--sampling",
         type=float,
         metavar="A",
-        help="another segmentation of each text in every epoch, such as 0.2",
+        help="draw a new segmentation of each text in every epoch, such as 0.2",
     )
     add(
         "--robust",
@@ -200,7 +206,12 @@ def _add_regularization(add):
 
 def _add_end(add):
     """How a training ends, and its seed."""
-    add("--average-last", type=int, metavar="N", help="epochs to average (5)")
+    add(
+        "--average-last",
+        type=int,
+        metavar="N",
+        help="average the weights of the last N epochs (default: 5)",
+    )
     add(
         "--patience",
         type=int,
@@ -211,7 +222,7 @@ def _add_end(add):
         "--seed",
         type=int,
         metavar="N",
-        help="of initial weights, order and dropout (0)",
+        help="seed of initial weights, order and dropout (default: 0)",
     )
 
 
@@ -220,7 +231,7 @@ def _add_filters(add):
         "--max-tokens",
         type=int,
         metavar="N",
-        help="leave longer pairs out (256, or the model's longest text)",
+        help="leave out longer pairs (default: 256, or the model's longest text)",
     )
     add(
         "--max-length-ratio",

@@ -57,11 +57,13 @@ def _model_folder(folder, path):
         "translate",
         None,
     ):
-        raise ValueError(f"{folder / METADATA} is not that of a translation package.")
+        raise ValueError(
+            f"{folder / METADATA} does not describe a translation package."
+        )
     if metadata.get("target_prefix"):
         raise ValueError(
             f"{folder / METADATA} has the target_prefix {metadata['target_prefix']!r}, "
-            "with which every translation begins: that cannot be converted."
+            "which begins every translation; such packages cannot be converted."
         )
     if not (folder / TOKENIZER).is_file():
         raise FileNotFoundError(

@@ -237,8 +237,8 @@ def position_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]
     for name in POSITIONS.values():
         if name not in names:
             raise ValueError(
-                f"{folder} has no table {name!r}: positions without one begin with 1, "
-                "as in OpenNMT-tf, and cannot be converted."
+                f"{folder} has no table {name!r}: without it, positions begin with 1, "
+                "as in OpenNMT-tf, and the model cannot be converted."
             )
         table = content.weights(name)
         layouts.add(layout_of(table.reshape(-1, table.shape[-1])))

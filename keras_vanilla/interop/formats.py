@@ -111,8 +111,8 @@ def write_translator(
     if format is None:
         if path.suffix != ".keras":
             raise ValueError(
-                f"{path} does not end with .keras: say which format it is to have, "
-                f"one of {', '.join(written)}."
+                f"{path} does not end with .keras: set the format to one of "
+                f"{', '.join(written)}."
             )
         format = "keras"
     check_choice("format", format, written)

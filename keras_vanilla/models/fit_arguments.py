@@ -152,9 +152,9 @@ def _use_dataset(given, data, steps):
         value = given[data] = value.dataset()
     if given.get(steps) is None and cardinality(value) == INFINITE:
         raise ValueError(
-            f"`{data}` never ends: say with `{steps}` after how many batches an epoch "
-            "does, or give a dataset without `.repeat()`, or `Batches` themselves "
-            f"instead of their `dataset()`. Received: {steps}=None"
+            f"`{data}` is infinite: set `{steps}` to the number of batches per epoch, "
+            "or pass a dataset without `.repeat()`, or `Batches` instead of their "
+            f"`dataset()`. Received: {steps}=None"
         )
 
 

@@ -112,7 +112,7 @@ class MarianVocabulary:
             check_line(number, line)
             if self.codes and TYPED_CODE.fullmatch(code):
                 raise ValueError(
-                    f"The vocabulary has no token {code!r}, with which a text begins: "
+                    f"A text begins with {code!r}, which is not in the vocabulary: "
                     f"{line[:40]!r}. It has {some_of(list(self.codes), 20)}"
                 )
         return self.codes.get(code, self._unknown_id)

@@ -287,7 +287,7 @@ def test_a_sentencepiece_model_of_another_vocabulary_is_refused(package, tmp_pat
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"type": "sbd"}, "not that of a translation package"),
+        ({"type": "sbd"}, "does not describe a translation package"),
         ({"target_prefix": "__nl__"}, "the target_prefix '__nl__'"),
     ],
 )

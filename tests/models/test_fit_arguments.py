@@ -64,18 +64,20 @@ def test_endless_batches_end_an_epoch_and_a_validation(data, compiled):
 @pytest.mark.parametrize(
     ("endless", "remedy"),
     [
-        (lambda data: data.dataset(), r"or `Batches` themselves instead"),
-        (lambda data: user_dataset(), r"or give a dataset without `.repeat\(\)`"),
+        (lambda data: data.dataset(), r"or `Batches` instead"),
+        (lambda data: user_dataset(), r"or pass a dataset without `.repeat\(\)`"),
     ],
     ids=["dataset of batches", "dataset of the user"],
 )
 def test_an_endless_dataset_without_steps_is_refused(endless, remedy, data, compiled):
     model, dataset = compiled(), endless(data)
-    with pytest.raises(ValueError, match=f"`x` never ends.*{remedy}"):
+    with pytest.raises(ValueError, match=f"`x` is infinite.*{remedy}"):
         model.fit(dataset)
-    with pytest.raises(ValueError, match="`validation_data` never ends.*validation_st"):
+    with pytest.raises(
+        ValueError, match="`validation_data` is infinite.*validation_st"
+    ):
         model.fit(data, validation_data=dataset)
-    with pytest.raises(ValueError, match="`x` never ends: say with `steps` after"):
+    with pytest.raises(ValueError, match="`x` is infinite: set `steps` to the number"):
         model.evaluate(dataset)
     assert int(model.optimizer.iterations) == 0
 

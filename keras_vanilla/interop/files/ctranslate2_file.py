@@ -135,8 +135,8 @@ def read_ctranslate2(folder: PathLike) -> CTranslate2Model:
     binary = read_binary(folder / "model.bin")
     if binary.spec != _SPEC:
         raise ValueError(
-            f"{folder} holds a {binary.spec!r:.80}, and only a {_SPEC}, an encoder and "
-            "a decoder, can be converted."
+            f"{folder} must contain a {_SPEC}, an encoder and a decoder. Received: "
+            f"{binary.spec!r:.80}"
         )
     if not _OLDEST_REVISION <= binary.revision <= _NEWEST_REVISION:
         raise ValueError(

@@ -89,7 +89,7 @@ class PlainUnpickler:
             operation = getattr(self, f"_on_{name.lower()}", None)
             if operation is None:
                 raise ValueError(
-                    f"it asks for the operation {name}, which plain values do not need"
+                    f"it uses the operation {name}, which plain values do not need"
                 )
             operation(argument) if argument is not None else operation()
 
@@ -192,7 +192,7 @@ class PlainUnpickler:
         called, arguments = self._popped(2)
         build = self._builders[expect(called, Name).name]
         if build is None:
-            raise ValueError(f"it asks to call {called.name}")
+            raise ValueError(f"it calls {called.name}")
         self._push(build(*expect(arguments, tuple)))
 
     def _on_build(self):

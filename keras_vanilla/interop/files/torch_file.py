@@ -172,7 +172,7 @@ class _Sequence:
 def _state_dict(value):
     """The names and tensors of a state dict, or of the one in a checkpoint."""
     if not isinstance(value, dict):
-        raise ValueError(f"it holds a {type(value).__name__}, and no dict; {REMEDY}")
+        raise ValueError(f"it contains a {type(value).__name__}, not a dict; {REMEDY}")
     tensors = {k: v for k, v in value.items() if isinstance(v, PickledTensor)}
     if not tensors:
         names = [name for name in _STATE_DICTS if isinstance(value.get(name), dict)]

@@ -258,7 +258,10 @@ ONE = [variable("a", np.zeros(3, "float32"))]
         (binary() + b"\0", "continues after its end"),
         (binary(version=3), "its version is 3, and only 4 to 6"),
         (binary(version=7), "its version is 7, and only 4 to 6"),
-        (binary(spec="WhisperSpec"), "a 'WhisperSpec', and only a TransformerSpec"),
+        (
+            binary(spec="WhisperSpec"),
+            "must contain a TransformerSpec.* Received: 'WhisperSpec'",
+        ),
         (binary(revision=2), "the revision 2"),
         (binary(revision=8), "the revision 8"),
         (binary(count=2**32 - 1), "should have 4294967295 variables"),

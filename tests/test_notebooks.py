@@ -176,6 +176,14 @@ def test_its_contents_are_its_sections(name):
     assert all(unquote(link) in headings for _, link in links)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_committed_output_needs_a_server(name):
+    """A page of the server that a cell starts is gone when its output is read."""
+    for cell in notebook(name).cells:
+        for output in cell.get("outputs", []):
+            assert "<iframe" not in str(output.get("data", {}).get("text/html"))
+
+
 def test_no_heading_is_used_twice():
     headings = [heading for name in NAMES for heading in sections(name)]
     assert len(headings) == len(set(headings))

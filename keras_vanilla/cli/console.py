@@ -82,8 +82,8 @@ def _finite(value):
     return value if is_number else None
 
 
-def add_search_options(command: argparse.ArgumentParser) -> None:
-    """Adds the options of the search, for the commands that translate."""
+def add_search_options(command: argparse._ActionsContainer) -> None:
+    """Adds the options of the search to a command, or to a group of its options."""
     add = command.add_argument
     add(
         "--beam-size",
@@ -100,6 +100,7 @@ def add_search_options(command: argparse.ArgumentParser) -> None:
     add(
         "--no-loops",
         action="store_true",
+        default=None,
         help="repeat no phrase more than three times, unless the source repeats it",
     )
 

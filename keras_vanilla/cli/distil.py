@@ -106,15 +106,17 @@ def _about_teacher(options):
     from keras_vanilla.export.metadata.description import find_description
     from keras_vanilla.translation import Translator
 
-    teacher = options.teachers[0] if options.teachers else ""
-    if is_keras_file(teacher) and teacher:
-        told = Translator.load(teacher).about
-    elif teacher.endswith(".tflite") and not Path(teacher).is_dir():
-        told = find_description(teacher)
-    else:
+    teacher = options.teachers[0] if options.teachers else None
+    if teacher is None:
         return About()
+    if is_keras_file(teacher):
+        about = Translator.load(teacher).about
+    elif Path(teacher).is_dir():
+        return About()
+    else:
+        about = find_description(teacher)
     names = ("source_language", "target_language", "examples")
-    return About(**{name: getattr(told, name, None) or None for name in names})
+    return About(**{name: getattr(about, name, None) or None for name in names})
 
 
 def _translate(options, folder):

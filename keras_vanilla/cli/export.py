@@ -9,6 +9,7 @@ from keras_vanilla.cli.console import (
     add_about_options,
     add_command,
     add_json_option,
+    add_search_options,
     example_of,
     json_text,
     refuse_unwritable,
@@ -49,7 +50,8 @@ def _add_export(commands):
         metavar="FILE.tflite|FOLDER",
         help="the file or folder to write; must not exist",
     )
-    add = command.add_argument_group("of a .tflite file or a site").add_argument
+    group = command.add_argument_group("of a .tflite file or a site")
+    add = group.add_argument
     add(
         "--quantize",
         choices=["int8", "int4", "none"],
@@ -60,22 +62,7 @@ def _add_export(commands):
         choices=FORMS,
         help="what goes in and out (default: text), or a web site",
     )
-    add(
-        "--beam-size",
-        type=int,
-        help="number of beams; 1, the default, is greedy search",
-    )
-    add(
-        "--length-penalty",
-        type=float,
-        help="length penalty of beam search (default: 0.6)",
-    )
-    add(
-        "--no-loops",
-        action="store_true",
-        default=None,
-        help="repeat no phrase more than three times, unless the source repeats it",
-    )
+    add_search_options(group)
     add("--max-bytes", type=int, help="longest text in bytes of UTF-8 (default: 512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side} in tokens (default: 128)")

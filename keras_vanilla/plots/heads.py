@@ -66,30 +66,10 @@ def multi_head(
     for row, token in enumerate(tokens):
         up = middle + (count / 2 - row - 0.5) * CELL
         _text(axes, x - 0.08, up, shown(token, longest=11), "right")
+    sizes = f"{width} × {key_dim}", f"{count} × {key_dim}", f"{count} × {value_dim}"
     for head in range(heads):
-        sizes = f"{width} × {key_dim}", f"{count} × {key_dim}", f"{count} × {value_dim}"
-        last = head == heads - 1
-        y = -head * ROW
-        _arrow(axes, (right + 0.05, middle), (kernels - 0.1, y))
-        for i, part in enumerate("QKV"):
-            left = kernels + i * 0.58
-            name = f"$W_{{{head + 1}}}^{part}$"
-            _grid(axes, left, y, UP, ACROSS, part, name, sizes[0] if last else "")
-        _arrow(axes, (kernels + 1.65, y), (projections - 0.08, y))
-        for i, part in enumerate("QKV"):
-            left, name = projections + i * 0.58, f"${part}_{{{head + 1}}}$"
-            _grid(axes, left, y, count, ACROSS, part, name, sizes[1] if last else "")
-        _arrow(axes, (projections + 1.65, y), (z - 0.08, y))
-        _grid(
-            axes,
-            z,
-            y,
-            count,
-            ACROSS,
-            "Z",
-            f"$Z_{{{head + 1}}}$",
-            sizes[2] if last else "",
-        )
+        _arrow(axes, (right + 0.05, middle), (kernels - 0.1, -head * ROW))
+        _draw_head(axes, head, count, sizes if head == heads - 1 else ("", "", ""))
     _draw_output(axes, lowest, count, heads, value_dim, d_model)
     axes.figure.alt = (
         f"{title}: X ({count} × {width}) goes to {heads} heads. Each multiplies it by "
@@ -99,6 +79,21 @@ def multi_head(
         f"{d_model}), are Z ({count} × {d_model})."
     )
     return axes.figure
+
+
+def _draw_head(axes, head, count, sizes):
+    """The kernels of a head, its queries, keys and values, and its output."""
+    _, kernels, projections, z = COLUMNS
+    y, n = -head * ROW, head + 1
+    for i, part in enumerate("QKV"):
+        name = f"$W_{{{n}}}^{part}$"
+        _grid(axes, kernels + i * 0.58, y, UP, ACROSS, part, name, sizes[0])
+    _arrow(axes, (kernels + 1.65, y), (projections - 0.08, y))
+    for i, part in enumerate("QKV"):
+        name = f"${part}_{{{n}}}$"
+        _grid(axes, projections + i * 0.58, y, count, ACROSS, part, name, sizes[1])
+    _arrow(axes, (projections + 1.65, y), (z - 0.08, y))
+    _grid(axes, z, y, count, ACROSS, "Z", f"$Z_{{{n}}}$", sizes[2])
 
 
 def _draw_output(axes, lowest, count, heads, value_dim, d_model):

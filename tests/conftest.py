@@ -46,13 +46,9 @@ def as_deterministic_as_before():
 
 
 @pytest.fixture(scope="session")
-def trained_file(tmp_path_factory):
+def trained_file():
     """A tiny trained translator's file."""
-    return made_once(
-        tmp_path_factory,
-        "translator.keras",
-        lambda path: word_reversal.train_translator().save(path),
-    )
+    return word_reversal.TRAINED
 
 
 @pytest.fixture(scope="session")

@@ -57,16 +57,15 @@ def _translate(inside, encoded, model):
 def test_weights_and_translations_are_the_models(
     inside, trained_translator, unseen_sentences
 ):
-    model = trained_translator.model
-    for text in unseen_sentences[:20]:
+    model, texts = trained_translator.model, unseen_sentences[:8]
+    translations = trained_translator.translate(texts, beam_size=1)
+    for text, translation in zip(texts, translations, strict=True):
         encoded = _encode(inside, text)
         count = int(encoded["count"])
         source = encoded["source_ids"][:, :count]
         np.testing.assert_array_equal(source[0], trained_translator.encode([text])[0])
         ids, steps = _translate(inside, encoded, model)
-        assert trained_translator.tokenizer.decode([ids[1:-1]]) == (
-            trained_translator.translate([text], beam_size=1)
-        )
+        assert trained_translator.tokenizer.decode([ids[1:-1]]) == [translation]
         target = np.array([ids[:-1]], np.int32)
         expected = model.attention_weights({"source_ids": source, "target_ids": target})
         for name, weights in expected.items():

@@ -101,11 +101,3 @@ def test_each_matrix_is_in_the_file_once(contents):
 def test_an_exported_file_states_its_runtime(int8_file):
     assert oldest_runtime(int8_file.read_bytes()) == "2.17"
     assert export.read_description(int8_file).oldest_runtime == "2.17"
-
-
-@pytest.mark.full
-def test_a_beam_needs_no_newer_runtime(trained_translator, tmp_path):
-    """If it does: tests/benchmarks/old_runtimes.py tells which operator."""
-    path = tmp_path / "beam.tflite"
-    export.tflite(trained_translator, path, beam_size=4, check="structure")
-    assert export.read_description(path).oldest_runtime == "2.17"

@@ -10,8 +10,34 @@ from keras_vanilla.export.checks.probe_sentences import made_up_sentences
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
 
+SMALL = {"max_source_length": 9, "max_length": 9}
 
-def refused(translator, folder, **settings):
+
+@pytest.fixture(scope="module")
+def content(small_translator, tmp_path_factory):
+    """What the conversion of the small translator gives."""
+    made, convert = [], to_tflite.convert
+
+    def recorded(*arguments):
+        made.append(convert(*arguments))
+        return made[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(to_tflite, "convert", recorded)
+        path = tmp_path_factory.mktemp("small") / "x.tflite"
+        export.tflite(small_translator, path, check="structure", **SMALL)
+    return made[0]
+
+
+def refused(translator, folder, monkeypatch, **settings):
+    """The error; without the check what the same conversion gave is written."""
+    made, convert = [], to_tflite.convert
+
+    def convert_once(*arguments):
+        made.extend([] if made else [convert(*arguments)])
+        return made[0]
+
+    monkeypatch.setattr(to_tflite, "convert", convert_once)
     with pytest.raises(RuntimeError, match="The file is not written") as error:
         export.tflite(translator, folder / "x.tflite", quantize=None, **settings)
     assert not list(folder.iterdir())
@@ -28,31 +54,30 @@ def changed(translator, change):
 
 
 @pytest.mark.full
-def test_sentences_that_never_end(trained_translator, tmp_path):
+def test_sentences_that_never_end(trained_translator, tmp_path, monkeypatch):
     def mix_up_its_words(model):
         table, *others = model.get_weights()
         model.set_weights([table[::-1], *others])
 
     endless = changed(trained_translator, mix_up_its_words)
-    assert "outputs never end" in refused(endless, tmp_path)
+    assert "outputs never end" in refused(endless, tmp_path, monkeypatch)
 
 
 @pytest.mark.full
-def test_a_source_that_does_not_matter(trained_translator, tmp_path):
+def test_a_source_that_does_not_matter(trained_translator, tmp_path, monkeypatch):
     def look_away(model):
         for layer in model.decoder_layers:
             values = layer.cross_attention.value_dense
             values.set_weights([0 * weight for weight in values.get_weights()])
 
     blind = changed(trained_translator, look_away)
-    refusal = refused(blind, tmp_path)
+    refusal = refused(blind, tmp_path, monkeypatch)
     assert "The source hardly matters: 4" in refusal
     assert "give some of its own as `sample` (--sample FILE)" in refusal
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("form", ["text", "ids"])
-def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form):
+def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch):
     convert = to_tflite.convert
 
     def convert_another(module, model, *settings):
@@ -67,12 +92,13 @@ def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch, form)
 
     monkeypatch.setattr(to_tflite, "convert", convert_another)
     assert "sentences differ by more than a tie" in refused(
-        trained_translator, tmp_path, form=form
+        trained_translator, tmp_path, monkeypatch, form="ids"
     )
 
 
 @pytest.mark.full
-def test_faults_of_structure(small_translator, tmp_path, monkeypatch):
+def test_faults_of_structure(small_translator, content, tmp_path, monkeypatch):
+    monkeypatch.setattr(to_tflite, "convert", lambda *_: content)
     monkeypatch.setattr(to_tflite, "structure_faults", lambda *_: ["It is too large."])
     with pytest.raises(RuntimeError, match="not written: It is too large."):
         export.tflite(small_translator, tmp_path / "x.tflite", check="structure")
@@ -199,16 +225,15 @@ def test_numpy_integers_are_accepted(trained_translator):
 @pytest.mark.full
 @pytest.mark.parametrize("failing", ["atomic_write_text", "model_card_text"])
 def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
-    small_translator, tmp_path, monkeypatch, failing
+    small_translator, content, tmp_path, monkeypatch, failing
 ):
     def fail(*_, **__):
         raise OSError("the disk is full")
 
-    settings = {"check": "structure", "max_source_length": 9, "max_length": 9}
-    with monkeypatch.context() as patched:
-        patched.setattr(to_tflite, failing, fail)
-        with pytest.raises(OSError, match="the disk is full"):
-            export.tflite(small_translator, tmp_path / "x.tflite", **settings)
+    monkeypatch.setattr(to_tflite, "convert", lambda *_: content)
+    monkeypatch.setattr(to_tflite, failing, fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        export.tflite(small_translator, tmp_path / "x.tflite", **SMALL)
     assert not list(tmp_path.iterdir())
 
 
@@ -216,8 +241,8 @@ def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"form": "ids", "beam_size": 4},
-        {"max_length": 1},
+        {"beam_size": 4},
+        {"max_length": 1, "form": "ids"},
         {"max_length": 2, "beam_size": 3, "max_source_length": 2},
         {"beam_size": 30, "form": "ids", "quantize": None, "check": "structure"},
     ],
@@ -229,21 +254,24 @@ def test_correct_files_pass_their_own_check(trained_translator, tmp_path, settin
     description = export.read_description(path)
     assert description.form == settings.get("form", "text")
     assert description.beam_size == settings.get("beam_size", 1)
+    # A beam needs no newer runtime. If it does, tests/benchmarks/old_runtimes.py tells
+    # which operator.
+    if settings.get("quantize", "int8") == "int8":
+        assert description.oldest_runtime == "2.17"
 
 
 @pytest.mark.full
 def test_a_file_that_comes_during_the_export_is_kept(
-    small_translator, tmp_path, monkeypatch
+    small_translator, content, tmp_path, monkeypatch
 ):
-    def convert_slowly(*arguments):
+    def convert_slowly(*_):
         path.write_text("another export's")
-        return convert(*arguments)
+        return content
 
-    path, convert = tmp_path / "x.tflite", to_tflite.convert
+    path = tmp_path / "x.tflite"
     monkeypatch.setattr(to_tflite, "convert", convert_slowly)
-    settings = {"check": "structure", "max_source_length": 9, "max_length": 9}
     with pytest.raises(FileExistsError, match="x.tflite exists already"):
-        export.tflite(small_translator, path, **settings)
+        export.tflite(small_translator, path, check="structure", **SMALL)
     assert path.read_text() == "another export's"
     assert list(tmp_path.iterdir()) == [path]
 

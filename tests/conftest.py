@@ -68,6 +68,17 @@ def small_translator(trained_translator):
 
 
 @pytest.fixture(scope="session")
+def two_layer_translator(trained_translator):
+    """One that knows nothing, where it matters which layer is meant."""
+    tokenizer = trained_translator.tokenizer
+    size = tokenizer.vocabulary_size
+    model = Transformer.from_preset(
+        "tiny", source_vocabulary_size=size, dropout=0.0, max_length=60
+    )
+    return Translator(tokenizer, randomize(model))
+
+
+@pytest.fixture(scope="session")
 def int8_file(trained_translator, tmp_path_factory):
     """It takes ids."""
     limits = {"form": "ids", "max_source_length": 29, "max_length": 59}

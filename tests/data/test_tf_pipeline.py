@@ -72,8 +72,7 @@ def test_the_gpus_are_the_backends_alone(monkeypatch, backend, hidden):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("run", range(2))
-def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine(run):
+def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine():
     prefetching = python(CORPUS + PREFETCHING_AT_THE_END)
     assert prefetching.stdout.readline() == "opened\n"
     busy = [python(BUSY) for _ in range(3)]

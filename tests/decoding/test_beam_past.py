@@ -27,7 +27,7 @@ class OneForEach(SearchedModel):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"normalize_first": True}, {"forbidden_ids": [0, 5]}, {"zero_pad": True}],
+    [{}, {"normalize_first": True, "forbidden_ids": [0, 5], "zero_pad": True}],
     ids=str,
 )
 def test_both_find_the_same(settings):

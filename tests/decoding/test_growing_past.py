@@ -43,7 +43,7 @@ def test_each_step_appends_its_position(beam_size, is_ensemble):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"normalize_first": True}, {"forbidden_ids": [0, 5]}, {"zero_pad": True}],
+    [{}, {"normalize_first": True, "forbidden_ids": [0, 5], "zero_pad": True}],
     ids=str,
 )
 def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):

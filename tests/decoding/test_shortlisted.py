@@ -74,8 +74,7 @@ class OthersForbidden:
 
 MODELS = [
     {},
-    {"normalize_first": True},
-    {"output_bias": True},
+    {"normalize_first": True, "output_bias": True},
     {"tie_output": False},
     {"forbidden_ids": [PAD, 7]},
     {"start_id": PAD, "forbidden_ids": [PAD], "zero_pad": True},
@@ -88,9 +87,9 @@ MODELS = [
 def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_size):
     model, shortlist = make_decisive_model(0.4, **settings), make_shortlist(11)
     shortlisted = Shortlisted(model, shortlist)
-    search = {"max_length": 9, "return_scores": True}
+    search = {"max_length": 6, "return_scores": True}
     if beam_size > 1:
-        search = {"max_length": 9, "beam_size": beam_size}
+        search = {"max_length": 6, "beam_size": beam_size}
     function = greedy_search if beam_size == 1 else beam_search
     places, scores = function(shortlisted, SOURCES, **search)
     ids = np.asarray(shortlisted.ids_of(places))

@@ -39,17 +39,18 @@ def test_each_word_attends_most_to_the_one_it_translates(trained_translator):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_head_and_their_mean_are_what_the_model_attends_with(
-    trained_translator, kind
+    two_layer_translator, kind
 ):
-    translator = trained_translator
+    translator = two_layer_translator
     source = translator.encode([TEXT])[0]
     target = translator.tokenizer.encode_target([dutch(TEXT)])[0]
     weights = translator.model.attention_weights(
         {"source_ids": [source], "target_ids": [[2, *target[:-1]]]}
     )
     expected = weights["encoder/0" if kind == "encoder" else f"decoder/0/{_part(kind)}"]
+    read = {} if kind == "encoder" else {"translation": dutch(TEXT)}
     for head, table in ((None, expected[0].mean(axis=0)), (3, expected[0, 2])):
-        figure = translation_attention(translator, TEXT, kind, layer=1, head=head)
+        figure = translation_attention(translator, TEXT, kind, 1, head, **read)
         np.testing.assert_allclose(drawn(figure)[0], table, atol=1e-6)
         assert "layer 1 of 2" in figure.axes[0].get_title()
 
@@ -66,8 +67,8 @@ def test_what_is_read_begins_with_the_start_token(trained_translator):
 
 
 @pytest.mark.parametrize("kind", ["cross", "decoder"])
-def test_a_given_translation_is_what_the_model_reads(trained_translator, kind):
-    translator, given = trained_translator, "rivier drie huis groen"
+def test_a_given_translation_is_what_the_model_reads(two_layer_translator, kind):
+    translator, given = two_layer_translator, "rivier drie huis groen"
     assert given != dutch(TEXT)
     figure = translation_attention(translator, TEXT, kind, translation=given)
     table, rows, columns = drawn(figure)
@@ -149,6 +150,8 @@ def test_unknown_pieces_are_named_and_drawn(trained_translator):
         ),
     ],
 )
-def test_what_the_model_does_not_have_is_refused(trained_translator, settings, message):
+def test_what_the_model_does_not_have_is_refused(
+    two_layer_translator, settings, message
+):
     with pytest.raises(ValueError, match=message):
-        translation_attention(trained_translator, TEXT, **settings)
+        translation_attention(two_layer_translator, TEXT, **settings)

@@ -27,14 +27,14 @@ def test_a_pair_is_aligned_alike_alone_and_beside_longer_ones(trained_translator
         assert trained_translator.align([text], [translation]) == [links]
 
 
-def test_links_are_of_the_layer_that_is_named(trained_translator):
-    model, tokenizer = trained_translator.model, trained_translator.tokenizer
+def test_links_are_of_the_layer_that_is_named(two_layer_translator):
+    model, tokenizer = two_layer_translator.model, two_layer_translator.tokenizer
     texts = english_sentences(5, seed=9, lengths=range(4, 9))
     translations = [dutch(text) for text in texts]
     ids = tokenizer.encode(texts), tokenizer.encode_target(translations)
     last = model.num_decoder_layers - 1
     links = [align(model, tokenizer, *ids, layer=layer) for layer in (0, last)]
-    assert links[1] == trained_translator.align(texts, translations) != links[0]
+    assert links[1] == two_layer_translator.align(texts, translations) != links[0]
 
 
 def test_a_word_of_several_pieces_adds_them_up():

@@ -62,7 +62,7 @@ def test_a_damaged_archive_is_one_sentence(
 
 def test_of_keras_s_two_lines_the_reason_is_shown(trained_file, tmp_path):
     def wider(content):
-        return content.replace(b'"d_ff": 256', b'"d_ff": 128')
+        return content.replace(b'"d_ff": 128', b'"d_ff": 64')
 
     path = changed(trained_file, tmp_path / "x.keras", "config.json", wider)
     with pytest.raises(ValueError, match="objects could not be loaded.*expect"):

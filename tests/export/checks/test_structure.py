@@ -88,7 +88,7 @@ def test_much_that_is_no_constant_is_found(content, trained_translator):
         model.description = "x" * 1_000_000
 
     (found,) = structure_faults(changed(content, talk), trained_translator.model)
-    assert "All that is not a constant takes 1," in found and "4 layers" in found
+    assert "All that is not a constant takes 1," in found and "2 layers" in found
 
 
 @pytest.mark.full

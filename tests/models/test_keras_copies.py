@@ -50,6 +50,7 @@ def compiled(micro_batches=1):
         training.SmoothedCrossentropy(),
         metrics=[training.TokenAccuracy()],
         micro_batches=micro_batches,
+        jit_compile=False,
     )
     return model
 

@@ -666,7 +666,7 @@ def test_fit_ends_an_epoch_of_endless_batches():
             return tf.data.Dataset.from_tensors((INPUTS, labels)).repeat()
 
     model = make_model(**ONE_LAYER_EACH)
-    model.compile("sgd", SmoothedCrossentropy())
+    model.compile("sgd", SmoothedCrossentropy(), jit_compile=False)
     model.fit(Endless(), epochs=3, validation_data=None, verbose=0)
     assert int(model.optimizer.iterations) == 6
     assert np.isfinite(model.evaluate(Endless(), steps=1, verbose=0))

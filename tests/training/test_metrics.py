@@ -66,6 +66,7 @@ def model():
         keras.optimizers.SGD(0.0),
         SmoothedCrossentropy(),
         metrics=[TokenCrossentropy(), Perplexity(), TokenAccuracy()],
+        jit_compile=False,
     )
     return model
 

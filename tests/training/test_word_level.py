@@ -54,6 +54,7 @@ def reference(taught, logits, weight, smoothing):
 
 
 def compiled(model, loss, learning_rate=0.0, **settings):
+    settings = {"jit_compile": keras.backend.backend() == "jax", **settings}
     model.compile(keras.optimizers.SGD(learning_rate), loss, **settings)
     return model
 

@@ -10,7 +10,7 @@ from keras_vanilla.export.checks.probe_sentences import made_up_sentences
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
 
-SMALL = {"max_source_length": 9, "max_length": 9}
+SMALL = {"max_source_length": 9, "max_length": 9, "check": "structure"}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def content(small_translator, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(to_tflite, "convert", recorded)
         path = tmp_path_factory.mktemp("small") / "x.tflite"
-        export.tflite(small_translator, path, check="structure", **SMALL)
+        export.tflite(small_translator, path, **SMALL)
     return made[0]
 
 
@@ -271,7 +271,7 @@ def test_a_file_that_comes_during_the_export_is_kept(
     path = tmp_path / "x.tflite"
     monkeypatch.setattr(to_tflite, "convert", convert_slowly)
     with pytest.raises(FileExistsError, match="x.tflite exists already"):
-        export.tflite(small_translator, path, check="structure", **SMALL)
+        export.tflite(small_translator, path, **SMALL)
     assert path.read_text() == "another export's"
     assert list(tmp_path.iterdir()) == [path]
 

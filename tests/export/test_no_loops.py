@@ -62,14 +62,7 @@ def test_the_file_says_what_keras_says(
     assert changed > 6
 
 
-@pytest.mark.full
-def test_on_the_command_line(trained_translator, tmp_path, capfd):
-    model, path = tmp_path / "model.keras", tmp_path / "x.tflite"
-    trained_translator.save(model)
-    command = ["export", str(model), str(path), "--no-loops", "--max-length", "59"]
-    assert main(command) in (0, None)
-    assert read_description(path).no_loops
-    capfd.readouterr()
-    command = ["export", str(model), "y.tflite", "--form", "steps", "--no-loops"]
-    assert main(command) == 1
+def test_a_form_without_a_search_has_no_such_option(trained_file, capfd):
+    command = ["export", str(trained_file), "y.tflite", "--form", "steps"]
+    assert main([*command, "--no-loops"]) == 1
     assert "takes no settings of a search" in capfd.readouterr().err

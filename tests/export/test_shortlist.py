@@ -6,7 +6,6 @@ import word_reversal
 from ai_edge_litert.interpreter import Interpreter
 from models import make_model
 from text_form import TextForm
-from tiers import in_full
 
 from keras_vanilla import export
 from keras_vanilla.cli import main
@@ -24,10 +23,11 @@ def shortlist(trained_translator):
     return Shortlist.learn(trained_translator.tokenizer, ENGLISH, DUTCH, size=SIZE)
 
 
-@pytest.fixture(scope="module", params=["int8", *in_full("int4", None)])
-def path(request, trained_translator, shortlist, tmp_path_factory):
+@pytest.fixture(scope="module")
+def path(trained_translator, shortlist, tmp_path_factory):
+    """In int8."""
     path = tmp_path_factory.mktemp("shortlist") / "translator.tflite"
-    settings = {**SMALL, "quantize": request.param, "sample": ENGLISH[:20]}
+    settings = {**SMALL, "sample": ENGLISH[:20]}
     export.tflite(trained_translator, path, shortlist=shortlist, **settings)
     return path
 
@@ -68,6 +68,7 @@ def test_it_is_judged_as_an_approximation_of_the_whole_vocabulary(
     path, trained_translator, unseen_sentences
 ):
     assert read_description(path).shortlist == SIZE
+    assert read_description(path).oldest_runtime == "2.17"
     assert "among 30 pieces" in read_description(path).rows()["search"]
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.shortlist == SIZE
@@ -117,16 +118,6 @@ def test_it_says_what_each_token_comes_from(trained_translator, shortlist, tmp_p
     assert (result["confidence"][:count] > 0.5).all()
 
 
-@pytest.mark.full
-def test_it_runs_on_the_oldest_runtime_of_int8(
-    trained_translator, shortlist, unseen_sentences, tmp_path
-):
-    path = tmp_path / "x.tflite"
-    settings = {**SMALL, "sample": ENGLISH[:9]}
-    export.tflite(trained_translator, path, shortlist=shortlist, **settings)
-    assert read_description(path).oldest_runtime == "2.17"
-
-
 @pytest.mark.parametrize(
     "settings, error, words",
     [
@@ -151,9 +142,9 @@ def test_on_the_command_line(trained_translator, tmp_path, capfd):
     for text, lines in zip(texts, (ENGLISH, DUTCH), strict=True):
         text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["export", model, path, "--shortlist", *texts, "--shortlist-size", 40]
-    command += ["--max-length", 59, "--sample", texts[0]]
+    command += ["--max-length", 59, "--sample", texts[0], "--no-loops"]
     assert main(list(map(str, command))) in (0, None)
-    assert read_description(path).shortlist == 40
+    assert read_description(path).shortlist == 40 and read_description(path).no_loops
     capfd.readouterr()
     assert main(["export", str(model), "y.tflite", "--shortlist-size", "9"]) == 1
     assert "--shortlist-size is for --shortlist" in capfd.readouterr().err

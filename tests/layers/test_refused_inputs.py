@@ -1,12 +1,12 @@
 """Inputs that do not belong together: refused before anything is broadcast."""
 
-import os
 import subprocess
 import sys
 
 import keras
 import numpy as np
 import pytest
+from child_process import environment
 
 from keras_vanilla import Transformer
 from keras_vanilla.layers import (
@@ -249,7 +249,7 @@ def test_other_backends_refuse_the_same(backend):
     pytest.importorskip(backend, reason=f"{backend} is not installed")
     done = subprocess.run(
         [sys.executable, "-c", LENGTHS],
-        env={**os.environ, "KERAS_BACKEND": backend},
+        env=environment(backend),
         capture_output=True,
         text=True,
     )

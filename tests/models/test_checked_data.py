@@ -2,7 +2,6 @@
 
 import importlib.util
 import itertools
-import os
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from child_process import environment
 from micro_batch_worker import ONE_LAYER, batch
 from models import make_model
 from tiers import in_full
@@ -430,7 +430,7 @@ def test_all_of_it_on_other_backends(backend):
         pytest.skip(f"{backend} is not installed")
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        env={**os.environ, "KERAS_BACKEND": backend},
+        env=environment(backend),
         capture_output=True,
         text=True,
     )

@@ -20,12 +20,13 @@ def first_example():
 @pytest.fixture
 def host(text_file, litertjs, unseen_sentences):
     """What polyfill.test.mjs serves, and what LiteRT in Python translates."""
+    (example,) = in_python(text_file, ["Ein Hund rennt."])
     return {
         "page": str(PAGE),
         "runtime": f"{litertjs}/node_modules/@litertjs",
         "model": str(text_file),
         "texts": in_python(text_file, unseen_sentences[:5]),
-        "guide": first_example(),
+        "guide": {"html": first_example(), "text": example[1]},
     }
 
 

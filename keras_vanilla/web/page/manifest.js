@@ -62,7 +62,7 @@ export class Manifest {
       if (bytes && (await isWhole(bytes, pair))) return bytes;
       // Not from the browser's other cache, which might give a damaged file again.
       const downloaded = await this.#download(pair, { ...options, cache: 'no-store' });
-      await this.#keep(downloaded, pair, cache);
+      await this.#keep(downloaded, pair, cache).catch(() => {}); // there may be no space
       return downloaded;
     });
   }
@@ -83,8 +83,7 @@ export class Manifest {
     for (const request of await cache.keys()) {
       if (!listed.has(request.url)) await cache.delete(request);
     }
-    // Without space for it, it works all the same.
-    await cache.put(key, new Response(bytes)).catch(() => {});
+    await cache.put(key, new Response(bytes));
   }
 
   async #read() {

@@ -456,6 +456,19 @@ test('what the browser keeps is checked, and replaced by what the manifest lists
   assert.deepEqual(urls.toSorted(), ['/newer.tflite', '/translators.json']);
 });
 
+test('without space in the browser it keeps nothing, and translates', async () => {
+  const host = await Host.open();
+  const tab = await host.tab();
+  const seen = await tab.evaluate(async (text) => {
+    Cache.prototype.put = async () => {
+      throw new DOMException('No space.', 'QuotaExceededError');
+    };
+    return [await translate(text), await Own.availability(pair), await translate(text)];
+  }, SOURCE);
+  assert.deepEqual(seen, [TARGET, 'downloadable', TARGET]);
+  assert.equal(host.count('/en-nl.tflite'), 2);
+});
+
 test('a manifest or a file that is of no use is an error with a sentence', async () => {
   const host = await Host.open();
   const tab = await host.tab();
@@ -606,6 +619,7 @@ test('it works in a worker', async () => {
   const tab = await host.tab();
   const text = await tab.evaluate(async (text) => {
     const worker = new Worker('/a-worker.js', { type: 'module' });
+    globalThis.worker = worker; // Firefox may end one that is waiting and that nothing refers to
     const answer = () => new Promise((done) => (worker.onmessage = ({ data }) => done(data)));
     await answer();
     worker.postMessage(text);

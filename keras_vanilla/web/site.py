@@ -14,7 +14,15 @@ from keras_vanilla.web.tour import tour
 
 SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
 HIDDEN_LINK, LINK = ' href="inside/index.html" hidden>', ' href="inside/index.html">'
-NOT_IN_A_SITE = ("package.json", "package-lock.json", "node.js", "node_worker.js")
+NOT_IN_A_SITE = (
+    "package.json",
+    "package-lock.json",
+    "node.js",
+    "node_worker.js",
+    "polyfill.js",
+    "manifest.js",
+    "languages.js",
+)
 OTHER_VARIANTS = ("threaded", "jspi")  # of LiteRT.js, which the page does not load
 
 

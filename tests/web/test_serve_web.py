@@ -212,6 +212,7 @@ def test_the_service_worker_keeps_every_file_of_the_page():
     kept = set(re.findall(r"'(.+?)'", listed))
     others = {"package.json", "package-lock.json", "service-worker.js"}
     others |= {"node.js", "node_worker.js", "translate.d.ts"}
+    others |= {"polyfill.js", "manifest.js", "languages.js", "polyfill.d.ts"}
     files = {path.name for path in PAGE.iterdir() if path.is_file()} - others
     assert kept == files - {"index.html"} | {"./"}
 

@@ -66,6 +66,7 @@ def test_it_has_what_its_pages_load_and_nothing_else(site):
     assert runtime == {f"runtime/core/wasm/litert.{end}" for end in ("js", "wasm")}
     pages = {name for name in files_in(PAGE) if not name.endswith((".d.ts", ".json"))}
     pages -= {"node.js", "node_worker.js"}
+    pages -= {"polyfill.js", "manifest.js", "languages.js"}
     models = {"translator.tflite", "translator.md", "inside.tflite"}
     assert files - runtime - models - pages == {"inside/tour.json"}
 

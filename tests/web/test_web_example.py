@@ -1,6 +1,7 @@
 """The web caller: packed for an app, beside a page, and its example in a browser."""
 
 import functools
+import hashlib
 import json
 import re
 import shlex
@@ -24,6 +25,40 @@ import { loadTranslator } from 'keras-vanilla-web';
 const translator = await loadTranslator(process.argv[1]);
 console.log((await translator.translate('two')).text);
 translator.close();"""
+# What is added to the example: the Translator API, in the page and in a worker.
+API = """
+import { translatorOver, type Translator } from 'keras-vanilla-web/polyfill';
+
+const runtime = new URL('runtime', document.baseURI).href;
+const manifest = new URL('translators.json', document.baseURI).href;
+
+async function translate(text: string): Promise<string> {
+  const Own = translatorOver('translators.json');
+  const pair = { sourceLanguage: 'en', targetLanguage: 'nl' };
+  const translator: Translator = await Own.create(pair);
+  return translator.translate(text);
+}
+
+function translateInWorker(text: string): Promise<string> {
+  const worker = new Worker(new URL('./api_worker.ts', import.meta.url), {
+    type: 'module',
+  });
+  worker.postMessage({ manifest, runtime, text });
+  return new Promise((done) => (worker.onmessage = ({ data }) => done(data)));
+}
+
+Object.assign(globalThis, { translate, translateInWorker });
+"""
+API_WORKER = """
+import { translatorOver } from 'keras-vanilla-web/polyfill';
+
+onmessage = async ({ data: { manifest, runtime, text } }) => {
+  const Own = translatorOver(manifest, { runtime });
+  const pair = { sourceLanguage: 'en', targetLanguage: 'nl' };
+  const translator = await Own.create(pair);
+  postMessage(await translator.translate(text));
+};
+"""
 pytestmark = [
     pytest.mark.full,
     pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed"),
@@ -51,8 +86,26 @@ def example(tmp_path_factory, short):
     npm(folder, "install", "--ignore-scripts")
     (folder / "public").mkdir()
     shutil.copy(short, folder / "public" / "translator.tflite")
+    add_api(folder, short)
     npm(folder, "run", "build")
     return folder
+
+
+def add_api(folder, model):
+    """Adds a program that uses the Translator API to the example's page."""
+    (folder / "src" / "api.ts").write_text(API)
+    (folder / "src" / "api_worker.ts").write_text(API_WORKER)
+    with (folder / "src" / "main.tsx").open("a") as program:
+        program.write("import './api';\n")
+    content = model.read_bytes()
+    entry = {
+        "sourceLanguage": "en",
+        "targetLanguage": "nl",
+        "file": "translator.tflite",
+        "size": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    (folder / "public" / "translators.json").write_text(json.dumps([entry]))
 
 
 @contextmanager
@@ -105,8 +158,14 @@ def test_the_example_of_vite_and_react_translates(
 
 def translated_in_node(folder, model):
     """What the module that is installed in a folder makes of "two"."""
+    return in_node(folder, PROGRAM, model)
+
+
+def in_node(folder, program, *arguments):
+    """What a program prints that is run in a folder."""
+    node = [shutil.which("node"), "--input-type=module", "--eval"]
     result = subprocess.run(
-        [shutil.which("node"), "--input-type=module", "--eval", PROGRAM, model],
+        [*node, program, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -153,6 +212,8 @@ def test_an_app_keeps_the_packed_module_among_its_own_files(
     shutil.rmtree(tmp_path / "node_modules")
     npm(tmp_path, "ci", "--ignore-scripts")  # as another developer does
     assert translated_in_node(tmp_path, str(short)) == "twee"
+    exports = "console.log(...Object.keys(await import('keras-vanilla-web/polyfill')))"
+    assert in_node(tmp_path, exports) == "install translatorOver"
 
 
 def test_a_page_without_npm_has_the_module_and_its_runtime(tmp_path, monkeypatch):

@@ -77,15 +77,14 @@ def test_it_translates_in_node_as_python_does(
 
 
 def compile_types(folder, right="", wrong=""):
-    """TypeScript's verdict on translate.d.ts beside what the modules export."""
+    """TypeScript's verdict on the types beside what the modules export."""
     for name in ("modules", "types"):
         (folder / name).mkdir(parents=True)
     for path in PAGE.glob("*.js"):
         shutil.copy(path, folder / "modules")
-    types = (PAGE / "translate.d.ts").read_text(encoding="utf-8")
-    (folder / "types" / "translate.d.ts").write_text(
-        types.replace(right, wrong), encoding="utf-8"
-    )
+    for path in PAGE.glob("*.d.ts"):
+        types = path.read_text(encoding="utf-8").replace(right, wrong)
+        (folder / "types" / path.name).write_text(types, encoding="utf-8")
     shutil.copy(FOLDER / "test" / "types_match.ts", folder)
     (folder / "package.json").write_text('{"type": "module"}')
     options = "--noEmit --strict --allowJs --module nodenext --target esnext"
@@ -106,6 +105,7 @@ def test_its_types_are_those_of_its_modules(tmp_path):
     for right, wrong in [
         ("translateSentence(", "translateLine("),
         ("truncated: boolean", "cut: boolean"),
+        ("measureInputUsage(", "measureUsage("),
     ]:
         result = compile_types(tmp_path / right[:9], right, wrong)
         assert "types_match.ts" in result.stdout

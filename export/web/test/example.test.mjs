@@ -22,6 +22,15 @@ for (const [name, url] of Object.entries(urls)) {
     assert.deepEqual(page.errors, []);
     await photograph(page, `example-${name}`);
   });
+
+  test(`${name}: the Translator API translates, in the page and in a worker`, async () => {
+    const page = await blank();
+    await page.goto(url);
+    const [source, text] = texts[0];
+    assert.equal(await page.evaluate((source) => translate(source), source), text);
+    assert.equal(await page.evaluate((source) => translateInWorker(source), source), text);
+    assert.deepEqual(page.errors, []);
+  });
 }
 
 test('a translation that is cut off is said to be', async () => {

@@ -2,19 +2,25 @@
 
 import { TranslatorError } from './errors.js';
 
+/** The whole of a URL that is relative to the page, or to the worker. */
+export function absolute(url) {
+  return new URL(url, globalThis.document?.baseURI ?? location.href).href;
+}
+
 /**
  * The bytes of a model.
  *
  * @param {string|URL} url
- * @param {{signal?: AbortSignal, onProgress?: function(import('./translate.js').Progress)}}
- *     [options] `onProgress` is called whenever more has arrived.
+ * @param {{signal?: AbortSignal, cache?: RequestCache,
+ *     onProgress?: function(import('./translate.js').Progress)}} [options] `onProgress` is
+ *     called whenever more has arrived.
  * @returns {Promise<Uint8Array>}
  * @throws {TranslatorError} "missing"; or the signal's reason.
  */
-export async function fetched(url, { signal, onProgress } = {}) {
+export async function fetched(url, { signal, cache, onProgress } = {}) {
   let response;
   try {
-    response = await fetch(url, { signal });
+    response = await fetch(url, { signal, cache });
     if (response.ok) return await bytesOf(response, onProgress);
   } catch {
     signal?.throwIfAborted();

@@ -9,7 +9,7 @@
  */
 
 import { TranslatorError } from './errors.js';
-import { fetched } from './fetched.js';
+import { absolute, fetched } from './fetched.js';
 import { openTranslator, Translator } from './translator.js';
 
 export { Translator, TranslatorError };
@@ -30,8 +30,7 @@ const HERE = import.meta.env?.BASE_URL ?? import.meta.url;
  */
 export async function loadTranslator(model, { runtime, ...options } = {}) {
   const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model, options);
-  const beside = new URL(HERE, document.baseURI);
-  const folder = new URL(runtime ?? new URL('runtime/', beside), document.baseURI).href;
+  const folder = absolute(runtime ?? new URL('runtime/', absolute(HERE)));
   const start = () => new Worker(new URL('worker.js', import.meta.url));
   return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), options);
 }

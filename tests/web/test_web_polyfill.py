@@ -1,0 +1,43 @@
+"""The Translator API of browsers that the web module implements, in two browsers."""
+
+import re
+import shutil
+
+import pytest
+from web_setting import FOLDER, NEEDS_NODE, in_python, node
+
+from keras_vanilla.web.runtime import PAGE
+
+pytestmark = [pytest.mark.full, NEEDS_NODE]
+
+
+def first_example():
+    """The HTML that export/web/README.md begins with."""
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    return re.search("```html\n(.*?)```", readme, re.DOTALL)[1]
+
+
+@pytest.fixture
+def host(text_file, litertjs, unseen_sentences):
+    """What polyfill.test.mjs serves, and what LiteRT in Python translates."""
+    (example,) = in_python(text_file, ["Ein Hund rennt."])
+    return {
+        "page": str(PAGE),
+        "runtime": f"{litertjs}/node_modules/@litertjs",
+        "model": str(text_file),
+        "texts": in_python(text_file, unseen_sentences[:5]),
+        "guide": {"html": first_example(), "text": example[1]},
+    }
+
+
+def test_chromium_has_the_interface_of_the_specification(setting, host, tmp_path):
+    arguments = ["--host-resolver-rules=MAP insecure.test 127.0.0.1"]
+    node("polyfill", {**setting, **host, "arguments": arguments}, tmp_path)
+
+
+def test_firefox_has_the_interface_of_the_specification(host, tmp_path):
+    firefox = shutil.which("firefox-esr") or shutil.which("firefox")
+    if firefox is None:
+        pytest.skip("no Firefox is installed")
+    setting = {"firefox": firefox, **host}
+    node("polyfill", setting, tmp_path, options=["--experimental-websocket"])

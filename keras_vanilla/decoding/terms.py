@@ -130,8 +130,12 @@ class TermBanks:
         before = ops.expand_dims(known["progress"], 2)
 
         width = ops.shape(tokens)[2]  # M
-        is_term = ops.arange(width) >= most
-        possible = (scores > NOTHING) & (~is_term | (progress > before))
+        unmet = known["counts"] < self._needed[:, None]
+        said_term = ops.any(self._complete(known["said"]) & unmet, axis=2)  # (B, K)
+        ends_term = ops.equal(ops.arange(width), most) & said_term[:, :, None]
+        is_likely = ops.arange(width) < most
+        possible = is_likely | ends_term | (progress > before)
+        possible = possible & (scores > NOTHING)
         is_end = ops.equal(tokens, self._model.end_id)
         may_end = ops.all(counts >= _beside(self._needed, 2), axis=3)
         stuck = ~ops.any(possible & ~is_end, axis=2, keepdims=True)
@@ -186,22 +190,29 @@ class TermBanks:
     def _candidates(self, state, logits, constraints, most):
         """Tokens (B, K, M) and their logits, -inf for those that are there already.
 
-        First the most likely ones, then the next of each form of each term.
+        First the most likely ones, then the most likely one that does not go on with a
+        word, which may end a term, then the next of each form of each term.
         """
         batch, beam_size, size = ops.shape(logits)
         allowed = constraints(logits, state["ids"], state["index"])
-        best, likely = blockwise_top_k(ops.reshape(allowed, (-1, size)), most)
-        best, likely = (
-            ops.reshape(x, (batch, beam_size, most)) for x in (best, likely)
-        )
+
+        def most_likely(scores, count):
+            best, tokens = blockwise_top_k(ops.reshape(scores, (-1, size)), count)
+            shape = batch, beam_size, count
+            return ops.reshape(best, shape), ops.reshape(tokens, shape)
+
+        best, likely = most_likely(allowed, most)
+        begins = ops.where(self._inside[1], NOTHING, 0.0)
+        _, after_word = most_likely(allowed + begins, 1)
         wanted = self._next_tokens(state["terms"])  # (B, K, J A)
+        wanted = ops.concatenate([after_word, wanted], axis=2)
         scores = ops.take_along_axis(
             constraints.after_prefix(logits, logits, state["index"]),
             ops.maximum(wanted, 0),
             axis=2,
         )
         both = ops.concatenate([likely, wanted], axis=2)
-        same = ops.equal(wanted[:, :, :, None], both[:, :, None, :])  # (B, K, J A, M)
+        same = ops.equal(wanted[:, :, :, None], both[:, :, None, :])
         own = ops.arange(ops.shape(wanted)[2])[:, None] + most
         earlier = ops.arange(ops.shape(both)[2]) < own
         known = ops.any(same & earlier, axis=3) | (wanted < 0)

@@ -14,7 +14,7 @@ from keras_vanilla.decoding.top_k import blockwise_top_k
 NOTHING = float("-inf")
 FIRST = 1e30  # ranks before every estimate
 LAST = 2**30  # ranks after every place in a bank
-BEGUN = 7.0  # nats: how much less likely than another token a term may begin
+BEGUN, SAID = 5.0, 2.0  # nats: what a term that has begun, and each token of it, adds
 STRAY = 1e4  # nats: more than a hypothesis loses in any other way
 MOST_BANKS = 32
 
@@ -51,10 +51,11 @@ class TermBanks:
     comes closer to its terms, while the others wait for a better place to say them.
 
     Within a bank the order is that of an estimate of the final log-probability. A term
-    that has begun, or occurs, adds 7: with one beam it begins where its first token is
-    at least e^-7 times as likely as the best. Last are those with too little room for
-    the missing tokens, those that break off a term whose beginning the model itself did
-    not propose, and other tokens than those of terms where the model would rather end.
+    that has begun, or occurs, adds 5, and each of its tokens 2: with one beam it begins
+    where its first token is at least e^-7 times as likely as the best. Last are those
+    with too little room for the missing tokens, those that break off a term whose
+    beginning the model itself did not propose, and other tokens than those of terms
+    where the model would rather end.
 
     Args:
         model: SearchedModel.
@@ -118,74 +119,78 @@ class TermBanks:
             Parent beams, tokens, log-probabilities and `kept`, each (B, K), and what is
             known of these hypotheses.
         """
-        known, finished = state["terms"], state["finished"]
-        batch, beam_size, size = ops.shape(logits)
-        most = min(beam_size + 1, size)
+        most = min(self._beam_size + 1, ops.shape(logits)[2])
         tokens, scores = self._candidates(state, logits, constraints, most)
-        counts, gains, inside = self._after(known, state["last"], tokens)
-        met = ops.minimum(counts, _beside(self._needed, 2))  # (B, K, M, J)
-        unfinished_term = ops.max(gains, axis=3)
-        progress = ops.sum(met * _beside(self._lengths, 2), axis=3) + unfinished_term
-        begun = ops.sum(met, axis=3) + ops.cast(unfinished_term > 0, "int32")
-        before = ops.expand_dims(known["progress"], 2)
-
-        width = ops.shape(tokens)[2]  # M
-        unmet = known["counts"] < self._needed[:, None]
-        said_term = ops.any(self._complete(known["said"]) & unmet, axis=2)  # (B, K)
-        ends_term = ops.equal(ops.arange(width), most) & said_term[:, :, None]
-        is_likely = ops.arange(width) < most
-        possible = is_likely | ends_term | (progress > before)
-        possible = possible & (scores > NOTHING)
-        is_end = ops.equal(tokens, self._model.end_id)
-        may_end = ops.all(counts >= _beside(self._needed, 2), axis=3)
-        stuck = ~ops.any(possible & ~is_end, axis=2, keepdims=True)
-        possible = possible & (~is_end | may_end | stuck)
+        after = self._after(state["terms"], state["last"], tokens)
         added = scores - log_total(logits)
-        log_probs = ops.expand_dims(state["log_probs"], 2) + added
-
+        log_probs = ops.expand_dims(state["log_probs"], 2) + added  # (B, K, M)
+        possible = self._possible(state["terms"], tokens, scores, after, most)
         rather_end = scores < logits[:, :, self._model.end_id][:, :, None]
-        total = _beside(self._total, 2)
-        stray = rather_end & (progress <= before) & (before < total) & ~is_end
-        stray = stray | (known["forced"][:, :, None] & (progress < before))
-        estimates = log_probs + BEGUN * ops.cast(begun, "float32")
-        missing = total - progress
-        room = _beside(self._limits, 2) - state["index"] - 2  # the end has its own
-        short = ops.where(missing > 0, ops.maximum(missing - room, 0), 0)
-        estimates = estimates - STRAY * ops.cast(
-            short + ops.cast(stray, "int32"), "float32"
-        )
+        estimates = self._estimates(state, log_probs, after, rather_end)
+        banks = self._bank(after.progress)
 
-        itself = ops.equal(ops.arange(width), 0)
-        done = ops.expand_dims(finished, 2)
+        # A finished hypothesis has one continuation, itself.
+        done = ops.expand_dims(state["finished"], 2)
+        itself = ops.equal(ops.arange(ops.shape(tokens)[2]), 0)
         exists = ops.where(done, itself, possible & (log_probs > NOTHING))
-        estimates = ops.where(done, FIRST, estimates)
-        estimates = ops.where(exists, estimates, NOTHING)
-        banks = ops.where(done, -1, self._bank(progress, total))
+        estimates = ops.where(exists, ops.where(done, FIRST, estimates), NOTHING)
+        banks = ops.where(done, -1, banks)
         log_probs = ops.where(done, state["log_probs"][:, :, None], log_probs)
         log_probs = ops.where(exists, log_probs, NOTHING)
 
-        def flat(values):
-            return ops.reshape(values, (batch, -1, *ops.shape(values)[3:]))
-
-        places = self._first_of_banks(flat(estimates), flat(banks))  # (B, K)
+        places = self._first_of_banks(*map(_of_row, (estimates, banks)))  # (B, K)
+        width = ops.shape(exists)[2]
         parents = ops.floor_divide(places, width)
-        kept = of_parents(flat(done & itself), places)
-        chosen = of_parents(flat(tokens), places)
-        forced = (
-            ops.greater_equal(ops.mod(places, width), most)
-            | of_parents(known["forced"], parents)
-        ) & (of_parents(flat(unfinished_term), places) > 0)
-        inside = of_parents(flat(inside), places)
+        tokens, log_probs, kept = (
+            of_parents(_of_row(x), places) for x in (tokens, log_probs, done & itself)
+        )
+        is_extra = ops.mod(places, width) >= most
+        after = _After(*(of_parents(_of_row(x), places) for x in after))
+        known = self._known(state["terms"], parents, tokens, after, is_extra, kept)
+        return parents, tokens, log_probs, kept, known
+
+    def _known(self, known, parents, tokens, after, is_extra, kept):
+        """What is known of the hypotheses (B, K) that are kept."""
         old = {name: of_parents(value, parents) for name, value in known.items()}
         new = {
-            "said": self._said(old["said"], chosen, inside),
-            "counts": of_parents(flat(counts), places),
-            "progress": of_parents(flat(progress), places),
-            "forced": forced,
+            "said": self._said(old["said"], tokens, after.inside),
+            "counts": after.counts,
+            "progress": after.progress,
+            "forced": (is_extra | old["forced"]) & (after.begun_tokens > 0),
         }
-        log_probs = of_parents(flat(log_probs), places)
-        now = {name: _choose(kept, old[name], new[name]) for name in new}
-        return parents, chosen, log_probs, kept, now
+        return {name: _choose(kept, old[name], new[name]) for name in new}
+
+    def _possible(self, known, tokens, scores, after, most):
+        """(B, K, M): whether a candidate may follow.
+
+        Those that are not among the likely ones only if they bring a term closer, or
+        end one.
+        """
+        place = ops.arange(ops.shape(tokens)[2])
+        unmet = known["counts"] < self._needed[:, None]
+        said_term = ops.any(self._complete(known["said"]) & unmet, axis=2)  # (B, K)
+        ends_term = ops.equal(place, most) & said_term[:, :, None]
+        closer = after.progress > known["progress"][:, :, None]
+        possible = (scores > NOTHING) & ((place < most) | ends_term | closer)
+        is_end = ops.equal(tokens, self._model.end_id)
+        may_end = ops.all(after.counts >= _beside(self._needed, 2), axis=3)
+        others = ops.any(possible & ~is_end, axis=2, keepdims=True)
+        return possible & (~is_end | may_end | ~others)
+
+    def _estimates(self, state, log_probs, after, rather_end):
+        """(B, K, M): by what the candidates of a bank are ranked."""
+        known, total = state["terms"], _beside(self._total, 2)
+        before = known["progress"][:, :, None]
+        breaks_off = known["forced"][:, :, None] & (after.progress < before)
+        rambles = rather_end & (after.progress <= before) & (before < total)
+        missing = total - after.progress
+        room = _beside(self._limits, 2) - state["index"] - 2  # the end has its own
+        short = ops.where(missing > 0, ops.maximum(missing - room, 0), 0)
+        stray = short + ops.cast(breaks_off | rambles, "int32")
+        begun, said, stray = (
+            ops.cast(x, "float32") for x in (after.begun, after.progress, stray)
+        )
+        return log_probs + BEGUN * begun + SAID * said - STRAY * stray
 
     def _candidates(self, state, logits, constraints, most):
         """Tokens (B, K, M) and their logits, -inf for those that are there already.
@@ -235,7 +240,7 @@ class TermBanks:
         return ops.reshape(tokens, (batch, beam_size, -1))
 
     def _after(self, known, last, tokens):
-        """Of each candidate: counts and tokens spared (B, K, M, J), and (B, K, M)."""
+        """What is known of each candidate (B, K, M)."""
         ends, begins = self._inside[0], self._inside[1]
         inside = ops.take(ends, last)[:, :, None] & ops.take(begins, tokens)
         complete = self._complete(known["said"])[:, :, None]  # (B, K, 1, J)
@@ -244,8 +249,12 @@ class TermBanks:
         )
         said = self._said(known["said"][:, :, None], tokens, inside)
         spared = ops.max(ops.where(said, _beside(self._spared, 2), 0), axis=(4, 5))
-        unmet = counts < _beside(self._needed, 2)
-        return counts, ops.where(unmet, spared, 0), inside
+        needed = _beside(self._needed, 2)
+        spared = ops.max(ops.where(counts < needed, spared, 0), axis=3)
+        met = ops.minimum(counts, needed)  # (B, K, M, J)
+        progress = ops.sum(met * _beside(self._lengths, 2), axis=3) + spared
+        begun = ops.sum(met, axis=3) + ops.cast(spared > 0, "int32")
+        return _After(inside, counts, progress, begun, spared)
 
     def _said(self, said, tokens, inside):
         """(..., J, A, P) with one more token (...)."""
@@ -264,8 +273,9 @@ class TermBanks:
         """(B, K, J): whether the newest tokens are a form of a term."""
         return ops.any(said & self._is_last[:, None], axis=(3, 4))
 
-    def _bank(self, progress, total):
-        """The number of a bank; all that is there has a bank of its own."""
+    def _bank(self, progress):
+        """(B, K, M): the number of a bank; those with all terms have their own."""
+        total = _beside(self._total, 2)
         banks = ops.minimum(min(self._beam_size, MOST_BANKS), total + 1)
         return ops.floor_divide(progress * (banks - 1), ops.maximum(total, 1))
 
@@ -281,6 +291,30 @@ class TermBanks:
         first = ops.cast(ops.argsort(ranks, axis=1), "int32")[:, : self._beam_size]
         places = ops.take_along_axis(order, first, axis=1)
         return ops.reshape(places, (-1, self._beam_size))  # known to a graph
+
+
+class _After(NamedTuple):
+    """What is known of continuations.
+
+    Fields:
+        inside: bool. Whether a word reaches over the place before the token.
+        counts: int32, with an axis J. How often each term has occurred.
+        progress: int32. Number of tokens of terms.
+        begun: int32. Number of terms that have occurred or begun.
+        begun_tokens: int32. Number of tokens of a term that has begun.
+    """
+
+    inside: Tensor
+    counts: Tensor
+    progress: Tensor
+    begun: Tensor
+    begun_tokens: Tensor
+
+
+def _of_row(values):
+    """(B, K, M, ...) -> (B, K M, ...)."""
+    batch, _, _, *rest = ops.shape(values)
+    return ops.reshape(values, (batch, -1, *rest))
 
 
 def _beside(values, count):

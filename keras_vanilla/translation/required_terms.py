@@ -36,8 +36,9 @@ UNSPACED = (
 )
 WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
 IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
+CONNECTING = ".,:;!?/@+=&#%"  # signs after which no word begins without a space
 CONTEXTS = "( ", "", "("  # what a term comes after: a space, nothing, a sign
-BYTE_PIECE = re.compile(r"<0x[0-9A-F]{2}>")
+BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class _Form(NamedTuple):
@@ -55,8 +56,9 @@ class RequiredTerms:
     Text and terms are compared in Unicode's form NFKC, word by word; of several terms
     at a place the longest counts. A term in lower case is found in any case, another
     one as it is written. Its translation occurs in the pieces that the tokenizer makes
-    of it after a space, at the beginning of a text, or after a sign; between other
-    letters, as "canine" in "canines", it does not.
+    of it after a space, at the beginning of a text, or after a sign such as a quotation
+    mark. Within a longer word, as "canine" in "canines", it does not, nor directly
+    after a point, comma, slash or the like.
 
     Args:
         tokenizer: TokenizerProtocol.
@@ -270,7 +272,7 @@ def warn_unmet(unmet: Sequence[Sequence[str]]) -> None:
     if numbers:
         warnings.warn(
             f"{len(numbers)} of {len(unmet)} translations lack a term: texts "
-            f"{some_of(numbers)}; the first lacks {unmet[numbers[0] - 1][0]!r}",
+            f"{some_of(numbers)}; the first lacks {unmet[numbers[0] - 1][0]!r:.60}",
             stacklevel=3,
         )
 
@@ -321,20 +323,25 @@ def _inside(tokenizer):
     inside = np.zeros((2, tokenizer.target_vocabulary_size), bool)
     special = tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id
     for id_ in range(inside.shape[1]):
-        piece = name(id_)
-        if id_ in (*special, tokenizer.unknown_id) or not piece:
-            continue
-        if BYTE_PIECE.fullmatch(piece):  # a part of a letter
-            inside[:, id_] = True
-        else:
-            inside[:, id_] = [bool(in_word.match(piece[i])) for i in (-1, 0)]
+        text = _text(name(id_))
+        if text and id_ not in (*special, tokenizer.unknown_id):
+            inside[:, id_] = [bool(in_word.match(text[i])) for i in (-1, 0)]
+            inside[0, id_] |= text[-1] in CONNECTING
     return inside
+
+
+def _text(piece):
+    """What a piece writes; of a byte that is a part of a character a letter."""
+    byte = BYTE_PIECE.fullmatch(piece)
+    if byte is None:
+        return piece
+    return chr(int(byte[1], 16)) if int(byte[1], 16) < 0x80 else "x"
 
 
 def _after_sign(ids, names):
     """The ids after those of the opening parenthesis; None if one id has more."""
     for count in range(1, len(ids)):
-        text = "".join(names(ids[:count])).lstrip(WORD_START)
+        text = "".join(map(_text, names(ids[:count]))).lstrip(WORD_START)
         if text:
             return ids[count:] if text == "(" else None
     return None

@@ -120,10 +120,10 @@ def random_case(rows, length):
     return model, np.arange(1, rows + 1)[:, None], cases, inside
 
 
-@pytest.mark.parametrize("beam_size", [1, 3, 12])
+@pytest.mark.parametrize("beam_size", [1, 3, pytest.param(12, marks=pytest.mark.full)])
 def test_every_output_has_its_terms(beam_size):
     """With fewer beams than banks, as many, and more."""
-    model, sources, rows, inside = random_case(60, length=14)
+    model, sources, rows, inside = random_case(60, length=11)
     config = DecodingConfig(beam_size=beam_size)
     found = run_search(model, sources, config, terms=as_terms(rows, inside))
     for said, row in zip(array(found, "int32").tolist(), rows, strict=True):
@@ -133,7 +133,7 @@ def test_every_output_has_its_terms(beam_size):
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_rows_without_terms_are_found_as_without_any(beam_size):
-    model, sources, rows, inside = random_case(60, length=14)
+    model, sources, rows, inside = random_case(60, length=11)
     config = DecodingConfig(beam_size=beam_size, n_best=beam_size)
     settings = {"config": config, "return_scores": True}
     found = run_search(model, sources, **settings, terms=as_terms(rows, inside))
@@ -145,8 +145,9 @@ def test_rows_without_terms_are_found_as_without_any(beam_size):
         assert (array(ours)[~free] != array(theirs)[~free]).any()
 
 
+@pytest.mark.full
 def test_scores_are_those_of_the_model():
-    model, sources, rows, inside = random_case(20, length=14)
+    model, sources, rows, inside = random_case(20, length=11)
     ids, scores = beam_search(
         model,
         sources,
@@ -163,8 +164,9 @@ def test_scores_are_those_of_the_model():
         assert score == pytest.approx(own, rel=1e-4)
 
 
+@pytest.mark.full
 def test_greedy_search_has_the_score_and_notes_of_its_output():
-    model, sources, rows, inside = random_case(20, length=14)
+    model, sources, rows, inside = random_case(20, length=11)
     terms = as_terms(rows, inside)
     said, scores, notes = greedy_search(model, sources, return_notes=True, terms=terms)
     np.testing.assert_allclose(
@@ -213,10 +215,9 @@ def test_prefix_and_terms_go_together():
         assert has_all(said, row)
 
 
-@pytest.mark.parametrize("settings", [{"no_repeat_ngram_size": 1}, {"no_loops": True}])
-def test_terms_may_be_repeated(settings):
-    model = Automaton.random(5, seed=1, max_length=16)
-    row = {((3, 4),): 5}
+def test_terms_may_be_repeated():
+    model = Automaton.random(5, seed=1, max_length=12)
+    row, settings = {((3, 4),): 5}, {"no_repeat_ngram_size": 1, "no_loops": True}
     said = greedy_search(model, [[7]], terms=as_terms([row]), **settings)
     assert has_all(array(said, "int32")[0].tolist(), row)
 

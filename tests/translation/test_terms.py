@@ -135,12 +135,14 @@ def test_sentences_of_a_text_have_their_own_terms(trained_translator):
     assert has(split, "groot", times=5) and has(split, "klein")
 
 
+@pytest.mark.full
 def test_an_ensemble_keeps_terms(trained_translator):
     both = ensemble([trained_translator] * 2)
     [text] = both.translate(["one two three"], terms=TERMS)
     assert has(text, "groot") and has(text, "steen rivier")
 
 
+@pytest.mark.full
 def test_terms_go_with_a_prefix_n_best_and_no_loops(trained_translator):
     [found] = trained_translator.stream(
         ["one two three"],
@@ -208,6 +210,8 @@ def test_forms_follow_a_space_and_a_sign(trained_translator):
         ("een (groot) groot", 2),
         ("groote", 0),
         ("eengroot", 0),
+        ("een.groot", 0),
+        ("een-groot", 1),
     ):
         ids = tokenizer.encode_target([text])[0]
         lacks = required.unmet({"groot": times + 1}, ids, text)

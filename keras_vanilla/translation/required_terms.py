@@ -38,6 +38,7 @@ WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
 IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
 CONNECTING = ".,:;!?/@+=&#%"  # signs after which no word begins without a space
 CONTEXTS = "( ", "", "("  # what a term comes after: a space, nothing, a sign
+MOST_KNOWN = 100_000  # terms and copies whose ids are remembered
 BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
@@ -163,6 +164,8 @@ class RequiredTerms:
             prefixes: lists of ids.
             max_length: int or None, as of `DecodingConfig`.
         """
+        if len(self._forms_of) > MOST_KNOWN:
+            self._forms_of.clear()
         rows = [
             self._with_room(row, len(source), len(prefix), max_length)
             for row, source, prefix in zip(rows, sources, prefixes, strict=True)
@@ -249,7 +252,9 @@ class RequiredTerms:
             for context in CONTEXTS:
                 (ids,) = encode([context + what])
                 form = _after_sign(ids[:-1], names) if context else ids[:-1]
-                if form and form not in forms and self._can_be_said(form):
+                if not form or form in forms or not self._can_be_said(form):
+                    continue
+                if forms or context != "(":  # the first can follow any token
                     forms.append(form)
             self._forms_of[what] = forms
         return self._forms_of[what]

@@ -111,7 +111,7 @@ def searches(model):
     settings |= {"target_prefix": prefix, "no_repeat_ngram_size": 2}
     yield "ids/prefix", beam_search(model, source, **settings)[0]
     yield "ids/prefix/compiled", compiled(beam_search, source, **settings)[0]
-    ids = np.array([[[[8, 3]], [[11, -1]]], [[[6, 6]], [[-1, -1]]]])
+    ids = np.array([[[[8, 9]], [[11, -1]]], [[[6, 6]], [[-1, -1]]]])
     terms = Terms(ids, np.array([[1, 2], [1, 0]]), np.zeros((2, 19), bool))
     for beam_size in (1, 3):
         settings = {"beam_size": beam_size, "max_length": 11, "terms": terms}

@@ -1,12 +1,12 @@
 """What compiles a search: TensorFlow once for all shapes, JAX once per shape."""
 
 from collections.abc import Callable
+from typing import Any
 
 import keras
-import numpy as np
 
 
-def trace_for_all_shapes(model: keras.Model, inputs: dict[str, np.ndarray]) -> None:
+def trace_for_all_shapes(model: keras.Model, inputs: dict[str, Any]) -> None:
     """Makes the graph of `predict_on_batch` at once for inputs of every size.
 
     Keras has it traced for the first shape, again for one that differs, and again when
@@ -17,8 +17,8 @@ def trace_for_all_shapes(model: keras.Model, inputs: dict[str, np.ndarray]) -> N
 
     Args:
         model: compiled keras.Model.
-        inputs: arrays as for `predict_on_batch`; later ones have the same names, dtypes
-            and numbers of dimensions.
+        inputs: dict of arrays, or of tuples of them, as for `predict_on_batch`; later
+            ones have the same names, dtypes and numbers of dimensions.
     """
     if keras.backend.backend() != "tensorflow":
         return
@@ -26,10 +26,9 @@ def trace_for_all_shapes(model: keras.Model, inputs: dict[str, np.ndarray]) -> N
 
     model.make_predict_function()  # unless there is one
     if isinstance(model.predict_function, tf.types.experimental.PolymorphicFunction):
-        specs = {
-            name: tf.TensorSpec([None] * array.ndim, array.dtype)
-            for name, array in inputs.items()
-        }
+        specs = keras.tree.map_structure(
+            lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), inputs
+        )
         traced = model.predict_function.get_concrete_function([(specs,)])
         model.predict_function = traced
 

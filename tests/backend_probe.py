@@ -17,7 +17,13 @@ from checks import array, randomize, weights_of
 from models import ids, inputs, make_model
 
 from keras_vanilla import interop, layers, training
-from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
+from keras_vanilla.decoding import (
+    CompiledSearch,
+    Terms,
+    beam_search,
+    greedy_search,
+    sample,
+)
 from keras_vanilla.models import fake_quantize
 
 B, T, S, N, D, F, V = 2, 7, 5, 5, 10, 13, 19
@@ -105,6 +111,13 @@ def searches(model):
     settings |= {"target_prefix": prefix, "no_repeat_ngram_size": 2}
     yield "ids/prefix", beam_search(model, source, **settings)[0]
     yield "ids/prefix/compiled", compiled(beam_search, source, **settings)[0]
+    ids = np.array([[[[8, 9]], [[11, -1]]], [[[6, 6]], [[-1, -1]]]])
+    terms = Terms(ids, np.array([[1, 2], [1, 0]]), np.zeros((2, 19), bool))
+    for beam_size in (1, 3):
+        settings = {"beam_size": beam_size, "max_length": 11, "terms": terms}
+        name = f"ids/terms/{beam_size}"
+        yield name, beam_search(model, source, **settings)[0]
+        yield f"{name}/compiled", compiled(beam_search, source, **settings)[0]
     yield "ids/sample", sampled_by_the_same_numbers(model, source)
     yield "ids/seeds", what_seeds_do(model, source, compiled)
 

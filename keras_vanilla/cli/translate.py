@@ -28,7 +28,14 @@ from keras_vanilla.cli.translate_files import (
 )
 
 # What needs the model itself: other files have neither ids nor scores to give.
-KERAS_FILE_OPTIONS = ("target_prefix", "no_repeat_ngram_size", "n_best", "alignments")
+KERAS_FILE_OPTIONS = (
+    "target_prefix",
+    "terms",
+    "copy",
+    "no_repeat_ngram_size",
+    "n_best",
+    "alignments",
+)
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -50,6 +57,17 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "--target-prefix",
         metavar="TEXT",
         help="what every translation begins with",
+    )
+    of_keras(
+        "--terms",
+        metavar="FILE",
+        help="terms of the source and what their translations must contain, one of "
+        "each per line, between them a tab",
+    )
+    of_keras(
+        "--copy",
+        metavar="KINDS",
+        help="what must be copied, such as url,email,tag,number",
     )
     of_keras(
         "--no-repeat-ngram-size",
@@ -82,6 +100,7 @@ def run(options: argparse.Namespace) -> int | None:
         return translate_files(options)
 
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
+    from keras_vanilla.translation.required_terms import warn_unmet
 
     _check(options)
     translates = _KerasLines if is_keras_file(options.model) else _OtherLines
@@ -89,14 +108,17 @@ def run(options: argparse.Namespace) -> int | None:
     # A file appears when it is complete, so its first lines need not be early.
     groups = [options.text] if options.text else None
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
-    ended = []
+    ended, unmet = [], []
     with _progress(options, groups) as progress, _opened(options.output) as write:
         lines = translates(options, settings, progress)
         for group in groups:
             for rows in lines.translated(group, first=len(ended) + 1):
                 write(b"".join(_line(row, options) for row in rows))
-                ended += [row["ended"] for row in rows if row["rank"] == 1]
+                best = [row for row in rows if row["rank"] == 1]
+                ended += [row["ended"] for row in best]
+                unmet += [row.get("unmet") or [] for row in best]
     warn_unfinished(ended)
+    warn_unmet(unmet)
     return None
 
 
@@ -108,6 +130,10 @@ class _KerasLines:
         """The arguments of `Translator.stream`."""
         settings = search_settings(options, scored=options.n_best is not None)
         names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
+        if options.terms is not None:
+            settings["terms"] = _terms_of(options.terms)
+        if options.copy is not None:
+            settings["copy"] = options.copy.split(",")
         return settings | {name: getattr(options, name) for name in names}
 
     def __init__(self, options, settings, progress):
@@ -139,6 +165,7 @@ class _KerasLines:
                     "translation": each.text,
                     "score": each.score,
                     "ended": each.ended,
+                    "unmet": list(each.unmet) or None,
                 }
                 for i, hypotheses in window
                 for rank, each in enumerate(hypotheses, start=1)
@@ -207,6 +234,31 @@ class _OtherLines:
             if self._progress is not None:
                 self._progress.update(len(rows))
             yield rows
+
+
+def _terms_of(path):
+    """The terms of a file: their translations."""
+    from keras_vanilla.data.lines import lines_of
+
+    terms, numbers = {}, {}
+    with named_errors(path):
+        lines = [line.decode("utf-8") for line in lines_of(path)]
+    for number, line in enumerate(lines, start=1):
+        source, *translations = map(str.strip, line.split("\t"))
+        if not line.strip():
+            continue
+        if len(translations) != 1 or not source or not translations[0]:
+            raise ValueError(
+                f"{path}, line {number}: a term, a tab and its translation were "
+                f"expected. Received: {line!r:.60}"
+            )
+        if terms.setdefault(source, translations[0]) != translations[0]:
+            raise ValueError(
+                f"{path}, line {number}: {source!r:.60} has another translation in "
+                f"line {numbers[source]}."
+            )
+        numbers.setdefault(source, number)
+    return terms
 
 
 def _check(options):

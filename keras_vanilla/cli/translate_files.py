@@ -19,6 +19,8 @@ LINE_OPTIONS = [
     "output",
     "n_best",
     "target_prefix",
+    "terms",
+    "copy",
     "no_repeat_ngram_size",
     "alignments",
     "json",

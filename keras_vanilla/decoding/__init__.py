@@ -8,6 +8,7 @@ from keras_vanilla.decoding.greedy import greedy_search
 from keras_vanilla.decoding.sampling import sample
 from keras_vanilla.decoding.search import run_search
 from keras_vanilla.decoding.searched_model import Cache, SearchedModel
+from keras_vanilla.decoding.terms import Terms
 from keras_vanilla.decoding.trace import SearchTrace, trace_search
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "DecodingConfig",
     "SearchTrace",
     "SearchedModel",
+    "Terms",
     "beam_search",
     "greedy_search",
     "run_search",

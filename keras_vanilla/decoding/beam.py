@@ -5,13 +5,14 @@ from typing import Any
 from keras import ops
 
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.beam_past import beam_past, of_parents
+from keras_vanilla.decoding.beam_past import SinglePast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import check_source_shape, run_loop
 from keras_vanilla.decoding.searched_model import SearchedModel
+from keras_vanilla.decoding.terms import TermBanks, Terms, check_terms
 from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
@@ -25,6 +26,7 @@ def beam_search(
     config: DecodingConfig | None = None,
     target_prefix: Tensor | None = None,
     return_notes: bool = False,
+    terms: Terms | None = None,
     **settings: Any,
 ) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to the best of the hypotheses that K beams find, with scores.
@@ -48,6 +50,9 @@ def beam_search(
             are returned; with fewer the search can end sooner.
         target_prefix: int tensor (B, P) or None, as in `greedy_search`.
         return_notes: bool. Return notes of each token, as in `greedy_search`.
+        terms: Terms or None. What each row's hypotheses must contain, see `TermBanks`.
+            If those of a row reach its longest length without it, and no other has all
+            of it, they are returned as they are.
         settings: fields of `config`, such as `beam_size`.
     Returns:
         Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
@@ -65,11 +70,16 @@ def beam_search(
     memory, memory_mask = model.encode(source_ids)
     length, limits = constraints.row_limits(memory_mask)
 
+    banks = None
+    if terms is not None:
+        check_terms(model, terms, memory.shape[0])
+        banks = TermBanks(model, terms, limits, config.beam_size)
+
     def score(log_probs, lengths):
         return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
 
     def unfinished(state):
-        worst = ops.top_k(_scores(state, score), k=n_best)[0][:, -1]  # (B,)
+        worst = ops.top_k(_scores(state, score, banks), k=n_best)[0][:, -1]  # (B,)
         live = ops.where(state["finished"], NOTHING, state["log_probs"])
         bound = score(ops.max(live, axis=1), limits)
         return ops.logical_and(
@@ -77,18 +87,21 @@ def beam_search(
         )
 
     past = beam_past(model, config.beam_size)
+    if banks and config.beam_size == 1:
+        past = SinglePast(model, 1)  # exactly the steps of greedy search
     shape = ops.shape(memory)[0], config.beam_size
     state = run_loop(
         model,
         unfinished,
-        lambda state: _step(model, past, state, limits, constraints),
+        lambda state: _step(model, past, state, limits, constraints, banks),
         {
             **_start(model, shape, length),
             "cache": past.start(memory, memory_mask, length),
             "notes": start_notes(model, (*shape, length)) if return_notes else {},
+            "terms": banks.start() if banks else {},
         },
     )
-    scores = _scores(state, score)
+    scores = _scores(state, score, banks)
     ids, scores, notes = _best(state, scores, n_best, model.pad_id)
     return (ids, scores, notes) if return_notes else (ids, scores)
 
@@ -107,10 +120,11 @@ def _start(model, shape, length):
     }
 
 
-def _step(model, past, state, limits, constraints):
+def _step(model, past, state, limits, constraints, banks):
     """Extends every live beam by one token and keeps the K best hypotheses."""
     logits, cache = past.step(state["last"], state["index"], state["cache"])
-    parents, tokens, log_probs, ended_before = _best_continuations(
+    best_continuations = banks.best_continuations if banks else _best_continuations
+    parents, tokens, log_probs, ended_before, terms = best_continuations(
         state, logits, constraints
     )
     tokens = ops.where(ended_before, model.pad_id, tokens)
@@ -130,11 +144,12 @@ def _step(model, past, state, limits, constraints):
         "finished": ended_before | (ends & ops.greater(log_probs, NOTHING)),
         "cache": past.of_parents(cache, state["cache"], parents),
         "notes": _notes(model, state, cache, parents, log_probs),
+        "terms": terms,
     }
 
 
 def _best_continuations(state, logits, constraints):
-    """The K best continuations: parent beams, tokens, log-probabilities, `kept`.
+    """The K best continuations: parent beams, tokens, log-probabilities, `kept`, {}.
 
     A finished hypothesis has one continuation, itself, which ranks before all others;
     `kept` is True there.
@@ -159,7 +174,7 @@ def _best_continuations(state, logits, constraints):
     tokens = ops.take_along_axis(ops.reshape(tokens, (batch, -1)), places, axis=1)
     kept = ops.equal(best, FIRST)  # False where there was no hypothesis left
     log_probs = ops.where(kept, of_parents(state["log_probs"], parents), best)
-    return parents, tokens, log_probs, kept
+    return parents, tokens, log_probs, kept, {}
 
 
 def _notes(model, state, cache, parents, log_probs):
@@ -187,7 +202,15 @@ def _best(state, scores, n_best, pad_id):
     return ids, scores, notes
 
 
-def _scores(state, score):
-    """(B, K): the scores of finished hypotheses, -inf for the others."""
+def _scores(state, score, banks):
+    """(B, K): the scores of finished hypotheses, -inf for the others.
+
+    Hypotheses without their terms have one only if no other of their row has.
+    """
     scores = score(state["log_probs"], state["lengths"])
-    return ops.where(state["finished"], scores, NOTHING)
+    scores = ops.where(state["finished"], scores, NOTHING)
+    if banks is None:
+        return scores
+    met = banks.are_met(state)
+    one_is = ops.any(met & (scores > NOTHING), axis=1, keepdims=True)
+    return ops.where(met | ~one_is, scores, NOTHING)

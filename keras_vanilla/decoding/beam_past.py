@@ -83,6 +83,19 @@ class CopiedPast(_Past):
         )
 
 
+class SinglePast(CopiedPast):
+    """The past of one beam, which has no other parent than itself.
+
+    Args:
+        model: SearchedModel.
+        beam_size: int. 1.
+    """
+
+    def of_parents(self, cache: Any, before: Any, parents: Tensor) -> Any:
+        """The cache as it is."""
+        return cache
+
+
 def of_parents(values: Tensor, parents: Tensor) -> Tensor:
     """(B, K, ...) of each beam -> (B, n, ...) of the beams `parents` (B, n)."""
     batch, beam_size, *rest = ops.shape(values)

@@ -16,6 +16,7 @@ from keras_vanilla.decoding.constraints import check_prefix_shape, checked_prefi
 from keras_vanilla.decoding.loop import check_source_shape
 from keras_vanilla.decoding.sampling import checked_seed
 from keras_vanilla.decoding.searched_model import ModelAround, SearchedModel
+from keras_vanilla.decoding.terms import Terms, check_terms
 
 MOST_KEPT = 16  # compiled searches per model
 
@@ -44,6 +45,7 @@ class CompiledSearch:
         source_ids: Tensor,
         config: DecodingConfig | None = None,
         target_prefix: Tensor | None = None,
+        terms: Terms | None = None,
         **settings: Any,
     ) -> Any:
         """The result of `search(model, source_ids, config, ...)`, as NumPy arrays.
@@ -53,6 +55,7 @@ class CompiledSearch:
             source_ids: int32 array (B, S).
             config: DecodingConfig or None.
             target_prefix: int32 array (B, P) or None.
+            terms: Terms of arrays, or None.
             settings: fields of `config`, and the search's other arguments, which must
                 be hashable.
         Raises:
@@ -73,7 +76,13 @@ class CompiledSearch:
             # no graph of all shapes can check it
             check_prefix_shape(self._model, prefix.shape, len(source_ids), longest)
             inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
-        kinds = [(name, ids.dtype, ids.ndim) for name, ids in inputs.items()]
+        if terms is not None:
+            check_terms(self._model, terms, len(source_ids))
+            inputs["terms"] = Terms(*map(np.asarray, terms))
+        kinds = [
+            (name, *((array.dtype, array.ndim) for array in keras.tree.flatten(value)))
+            for name, value in inputs.items()
+        ]
         settings["config"] = config
         key = (search, rounding, *kinds, *sorted(settings.items()))
         with self._lock:

@@ -94,6 +94,10 @@ class Constraints:
             allowed = _without_repeats(scores, ids, index, size)
         if self._may_loop is not None:
             allowed = _without_loops(allowed, ids, index, self._may_loop)
+        return self.after_prefix(allowed, scores, index)
+
+    def after_prefix(self, allowed: Tensor, scores: Tensor, index: Tensor) -> Tensor:
+        """`allowed` after a row's prefix; within it, the score of its token alone."""
         if self._prefix is None:
             return allowed
         forced = _token_at(self._prefix, index, self._model.pad_id)  # (B,)

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import decode_token_by_token
 from keras_vanilla.decoding.searched_model import SearchedModel
+from keras_vanilla.decoding.terms import Terms
 from keras_vanilla.decoding.top_k import blockwise_top_k
 
 
@@ -20,6 +23,7 @@ def greedy_search(
     target_prefix: Tensor | None = None,
     return_scores: bool = False,
     return_notes: bool = False,
+    terms: Terms | None = None,
     **settings: Any,
 ) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, taking the most likely token at each step.
@@ -37,6 +41,8 @@ def greedy_search(
             model scores them, and count in the length.
         return_scores: bool. Return the log-probabilities of the outputs as well.
         return_notes: bool. Return the scores, and notes of each token.
+        terms: Terms or None. What each output must contain, see `TermBanks`; with
+            more beams, terms are said in better places.
         settings: fields of `config`, such as `max_length`.
     Returns:
         Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
@@ -54,6 +60,13 @@ def greedy_search(
     """
     config = DecodingConfig.of(config, **settings)
     config.refuse_beams("greedy_search")
+    if terms is not None:
+        config = DecodingConfig.of(config, length_penalty=0)
+        results = beam_search(
+            model, source_ids, config, target_prefix, return_notes, terms
+        )
+        results = keras.tree.map_structure(lambda x: x[:, 0], results)
+        return results if return_scores or return_notes else results[0]
     constraints = Constraints(model, source_ids, config, target_prefix)
     log_prob = _log_prob_of if constraints else _highest_log_prob
     ids, scores, notes = decode_token_by_token(

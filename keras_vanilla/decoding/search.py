@@ -7,6 +7,7 @@ from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.greedy import greedy_search
 from keras_vanilla.decoding.searched_model import SearchedModel
+from keras_vanilla.decoding.terms import Terms
 
 
 def run_search(
@@ -16,6 +17,7 @@ def run_search(
     target_prefix: Tensor | None = None,
     return_scores: bool = False,
     return_notes: bool = False,
+    terms: Terms | None = None,
 ) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, by greedy or beam search.
 
@@ -27,6 +29,7 @@ def run_search(
         return_scores: bool. Return the scores of the best hypotheses as well. With
             `n_best` they are always returned.
         return_notes: bool. Return the scores, and notes of each token.
+        terms: Terms or None. What each output must contain, see `TermBanks`.
     Returns:
         Int32 ids (B, L) of the best hypotheses; with `return_scores` also float32
         scores (B,). With `n_best` ids (B, n_best, L), best first, and scores
@@ -37,10 +40,16 @@ def run_search(
     """
     if config.is_greedy:
         return greedy_search(
-            model, source_ids, config, target_prefix, return_scores, return_notes
+            model,
+            source_ids,
+            config,
+            target_prefix,
+            return_scores,
+            return_notes,
+            terms,
         )
     best = DecodingConfig.of(config, n_best=config.n_best or 1)
-    results = beam_search(model, source_ids, best, target_prefix, return_notes)
+    results = beam_search(model, source_ids, best, target_prefix, return_notes, terms)
     if config.n_best is None:
         results = keras.tree.map_structure(lambda x: x[:, 0], results)
     with_scores = return_notes or return_scores or config.n_best is not None

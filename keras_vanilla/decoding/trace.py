@@ -48,8 +48,8 @@ def trace_search(
                                    follow; the last state has none
 
         In a beam search all but "index" have one more axis (K) after the first, and
-        instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache
-        and the notes are left out.
+        instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache,
+        the notes and what is known of terms are left out.
     Raises:
         ValueError: as the search.
     Example:
@@ -89,6 +89,6 @@ class _Traced(ModelAround):
             {
                 name: np.array(ops.convert_to_numpy(value))
                 for name, value in state.items()
-                if name not in ("cache", "notes")
+                if name not in ("cache", "notes", "terms")
             }
         )

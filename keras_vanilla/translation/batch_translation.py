@@ -20,8 +20,10 @@ from keras_vanilla.translation.buckets import (
     bucket_width,
     length_buckets,
     pad_rows,
+    power_of_two,
 )
 from keras_vanilla.translation.loops import without_loops
+from keras_vanilla.translation.required_terms import RequiredTerms
 
 WINDOW = 64 * ROWS  # texts that are sorted by length together
 
@@ -35,12 +37,14 @@ class Hypothesis(NamedTuple):
             greedy search, which does not compute it.
         ids: list of int, with the end if there is one.
         ended: bool. False if the longest length was reached before an end.
+        unmet: list of str. The translations of terms that it does not contain.
     """
 
     text: str
     score: float | None
     ids: list[int]
     ended: bool
+    unmet: Sequence[str] = ()
 
 
 class BatchTranslator:
@@ -53,6 +57,7 @@ class BatchTranslator:
         config: DecodingConfig. With `n_best` each text has as many hypotheses, with
             scores; without it one.
         progress: Progress that counts the texts, or None.
+        required: RequiredTerms or None.
     Raises:
         ValueError: if the config's `max_length` is above the model's.
     """
@@ -64,10 +69,12 @@ class BatchTranslator:
         compiled: CompiledSearch,
         config: DecodingConfig,
         progress: Progress | None = None,
+        required: RequiredTerms | None = None,
     ):
         config.check_model(model)
         self.model, self.tokenizer, self.config = model, tokenizer, config
         self._compiled, self._progress = compiled, progress
+        self._required = required
 
     @property
     def longest_output(self) -> int:
@@ -96,6 +103,10 @@ class BatchTranslator:
             window = self._window(
                 [sources[i] for i in numbers],
                 [[] if prefixes is None else prefixes[i] for i in numbers],
+                [
+                    self._required.of_text(texts[i]) if self._required else {}
+                    for i in numbers
+                ],
             )
             for i, hypotheses in zip(numbers, window, strict=True):
                 if self.config.no_loops:
@@ -106,7 +117,10 @@ class BatchTranslator:
                 yield hypotheses
 
     def search_batch(
-        self, sources: Sequence, prefixes: Sequence[Sequence[int]] = ()
+        self,
+        sources: Sequence,
+        prefixes: Sequence[Sequence[int]] = (),
+        terms: Sequence[dict[str, int]] = (),
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Target ids (B, n, L) and scores (B, n), or None, of one batch.
 
@@ -117,6 +131,10 @@ class BatchTranslator:
         inputs = {"source_ids": self._padded(sources, self.model.max_length)}
         if any(map(len, prefixes)):
             inputs["target_prefix"] = self._padded(prefixes, self.longest_output)
+        if any(terms):
+            inputs["terms"] = self._required.batch(
+                *map(_with_last, (terms, sources, prefixes)), self.config.max_length
+            )
         if self.config.is_greedy:
             ids = self._compiled(run_search, **inputs, config=self.config)[:, None]
             scores = None
@@ -136,12 +154,11 @@ class BatchTranslator:
     def _padded(self, rows, longest):
         """An array of few shapes to compile: the number of rows is a power of two."""
         width = min(bucket_width(rows), longest)
-        rows = [*rows, *[rows[-1]] * (_power_of_two(len(rows)) - len(rows))]
-        return pad_rows(rows, width, self.model.pad_id)
+        return pad_rows(_with_last(rows), width, self.model.pad_id)
 
-    def _window(self, sources, prefixes):
+    def _window(self, sources, prefixes, terms):
         score = None if self.config.is_greedy else 0.0
-        results = [[Hypothesis("", score, [], True)] for _ in sources]
+        results = [[Hypothesis("", score, [], True, list(row))] for row in terms]
         # A text without a piece, which is an end alone or a language's code and an end,
         # has the empty translation, unless that is to begin with something.
         blank = 1 + tokens_before_text(self.tokenizer)
@@ -150,29 +167,36 @@ class BatchTranslator:
         }
         self._count(len(sources) - len(searched))
         for numbers in length_buckets(searched, self.config.beam_size):
-            for i, hypotheses in self._search(searched, prefixes, numbers):
+            for i, hypotheses in self._search(searched, prefixes, terms, numbers):
                 results[i] = hypotheses
             self._count(len(numbers))
         return results
 
-    def _search(self, sources, prefixes, numbers):
+    def _search(self, sources, prefixes, terms, numbers):
         """Yields number and hypotheses of the rows of a batch.
 
         A batch that memory cannot hold is halved.
         """
         try:
             ids, scores = self.search_batch(
-                [sources[i] for i in numbers], [prefixes[i] for i in numbers]
+                *([rows[i] for i in numbers] for rows in (sources, prefixes, terms))
             )
         except Exception as error:
             if len(numbers) == 1 or not is_out_of_memory(error):
                 raise
         else:
-            yield from zip(numbers, self._read(ids, scores), strict=True)
+            for i, hypotheses in zip(numbers, self._read(ids, scores), strict=True):
+                yield i, [self._with_unmet(each, terms[i]) for each in hypotheses]
             return
         middle = len(numbers) // 2
-        yield from self._search(sources, prefixes, numbers[:middle])
-        yield from self._search(sources, prefixes, numbers[middle:])
+        for half in (numbers[:middle], numbers[middle:]):
+            yield from self._search(sources, prefixes, terms, half)
+
+    def _with_unmet(self, hypothesis, row):
+        if not row:
+            return hypothesis
+        unmet = self._required.unmet(row, hypothesis.ids, hypothesis.text)
+        return hypothesis._replace(unmet=unmet)
 
     def _count(self, number):
         if self._progress is not None and number:
@@ -200,6 +224,11 @@ class BatchTranslator:
             yield hypotheses
 
 
+def _with_last(rows):
+    """Rows of which the last is repeated: their number is a power of two."""
+    return [*rows, *[rows[-1]] * (power_of_two(len(rows)) - len(rows))]
+
+
 def warn_unfinished(ended: Sequence[bool]) -> None:
     """Warns of translations without an end.
 
@@ -215,8 +244,3 @@ def warn_unfinished(ended: Sequence[bool]) -> None:
             f"length without an end: texts {some_of(unfinished)}",
             stacklevel=3,
         )
-
-
-def _power_of_two(number):
-    """The smallest power of two that is not below the number."""
-    return 1 << (number - 1).bit_length()

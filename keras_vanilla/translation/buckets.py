@@ -39,3 +39,8 @@ def pad_rows(rows: Collection[Sequence[int]], width: int, pad_id: int) -> np.nda
 def bucket_width(rows: Collection[Sequence[int]]) -> int:
     """The length of the longest row, rounded up to a multiple of 8."""
     return -(-max(map(len, rows)) // WIDTH_STEP) * WIDTH_STEP
+
+
+def power_of_two(number: int) -> int:
+    """The smallest power of two that is not below the number, for few shapes."""
+    return 1 << (number - 1).bit_length()

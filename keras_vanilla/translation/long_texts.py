@@ -108,4 +108,5 @@ def _join(pieces, hypotheses):
     text = joined(pieces, [each.text for each in hypotheses])
     ids = [id_ for each in hypotheses for id_ in each.ids]
     ended = all(each.ended for each in hypotheses)
-    return Hypothesis(text, None, ids, ended)
+    unmet = [what for each in hypotheses for what in each.unmet]
+    return Hypothesis(text, None, ids, ended, unmet)

@@ -1,6 +1,6 @@
 """Text in, text out: a tokenizer, a Transformer and a search in one Keras archive."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,6 +28,7 @@ from keras_vanilla.translation.batch_translation import (
 )
 from keras_vanilla.translation.encoded_texts import EncodedTexts, check_length
 from keras_vanilla.translation.long_texts import stream_sentences
+from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 from keras_vanilla.translation.saved_classes import (
     TOKENIZER,
     TRANSFORMER,
@@ -121,6 +122,8 @@ class Translator(keras.Model):
         *,
         on_too_long: str = "refuse",
         target_prefix: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        copy: Sequence[str] = (),
         splitter: Callable[[str], Sequence[str]] | None = None,
         **settings: Any,
     ) -> list[str]:
@@ -133,6 +136,11 @@ class Translator(keras.Model):
                 "split" every text into sentences, which are translated one by one.
             target_prefix: list of str or None. What each translation begins with, ""
                 where it is free; best whole words.
+            terms: dict of str or None. Where a text has one of these terms, its
+                translation contains the translation given, as often as the text has
+                the term, see `RequiredTerms`. Best with some beams.
+            copy: list of str. What translations contain as it is in their texts:
+                "url", "email", "tag" and "number".
             splitter: function of a text that returns its sentences, for
                 on_too_long="split", such as that of a library that knows the language;
                 None means the rules of `keras_vanilla.data.sentences`.
@@ -141,14 +149,16 @@ class Translator(keras.Model):
             List of str, in the order of `texts`. A text without a piece gives "",
             unless it has a prefix.
         Raises:
-            TypeError: if `texts` or `target_prefix` is one str, or a setting is
-                unknown.
+            TypeError: if `texts` or `target_prefix` is one str, `terms` or `copy` is of
+                another type, or a setting is unknown.
             ValueError: if a text has more tokens than the model takes, an argument is
                 out of its range, a prefix is not valid, see `encoded_prefixes`, or a
                 translation is empty or without an end and the model has weights that
                 are NaN or infinite.
         Warns:
-            UserWarning: if translations reached their longest length without an end.
+            UserWarning: if translations reached their longest length without an end, or
+                lack a term: its translation has characters that the model cannot write,
+                or there was no room. `stream` says which.
         Example:
             translator.translate(["Good morning."], beam_size=4)
         """
@@ -157,11 +167,14 @@ class Translator(keras.Model):
             config,
             on_too_long=on_too_long,
             target_prefix=target_prefix,
+            terms=terms,
+            copy=copy,
             splitter=splitter,
             **settings,
         )
         best = [hypotheses[0] for hypotheses in stream]
         warn_unfinished([hypothesis.ended for hypothesis in best])
+        warn_unmet([hypothesis.unmet for hypothesis in best])
         return [hypothesis.text for hypothesis in best]
 
     def translate_n_best(
@@ -170,6 +183,8 @@ class Translator(keras.Model):
         config: DecodingConfig | None = None,
         *,
         target_prefix: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        copy: Sequence[str] = (),
         **settings: Any,
     ) -> list[list[tuple[str, float]]]:
         """The best translations of each text, with their scores.
@@ -179,6 +194,8 @@ class Translator(keras.Model):
             config: DecodingConfig, or None for one with 4 beams. Without `n_best` it
                 has as many as `beam_size`.
             target_prefix: list of str or None, as for `translate`.
+            terms: dict of str or None, as for `translate`.
+            copy: list of str, as for `translate`.
             settings: fields of `config`.
         Returns:
             For each text a list of (str, float), best first: at most `n_best`, fewer
@@ -192,8 +209,10 @@ class Translator(keras.Model):
         config = DecodingConfig(beam_size=4) if config is None else config
         config = DecodingConfig.of(config, **settings)
         config = DecodingConfig.of(config, n_best=config.n_best or config.beam_size)
-        n_best_lists = list(self.stream(texts, config, target_prefix=target_prefix))
+        required = {"target_prefix": target_prefix, "terms": terms, "copy": copy}
+        n_best_lists = list(self.stream(texts, config, **required))
         warn_unfinished([hypotheses[0].ended for hypotheses in n_best_lists])
+        warn_unmet([hypotheses[0].unmet for hypotheses in n_best_lists])
         return [
             [(hypothesis.text, hypothesis.score) for hypothesis in hypotheses]
             for hypotheses in n_best_lists
@@ -206,6 +225,8 @@ class Translator(keras.Model):
         *,
         on_too_long: str = "refuse",
         target_prefix: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        copy: Sequence[str] = (),
         splitter: Callable[[str], Sequence[str]] | None = None,
         progress: Progress | None = None,
         first_number: int = 1,
@@ -222,6 +243,9 @@ class Translator(keras.Model):
                 text has one hypothesis.
             on_too_long: "refuse" or "split", as for `translate`.
             target_prefix: list of str or None, as for `translate`.
+            terms: dict of str or None, as for `translate`; each `Hypothesis` has those
+                that are `unmet`.
+            copy: list of str, as for `translate`.
             splitter: function or None, as for `translate`.
             progress: `Progress` that counts the texts (or the sentences, of texts that
                 are split) that are done, or None.
@@ -249,7 +273,10 @@ class Translator(keras.Model):
                 "`splitter` is for on_too_long='split'. Received: "
                 f"on_too_long={on_too_long!r}"
             )
-        translator = self._batch_translator(config, progress)
+        required = None
+        if terms or copy:
+            required = RequiredTerms(self.tokenizer, self.model, terms, copy)
+        translator = self._batch_translator(config, progress, required)
         if on_too_long == "split":
             return stream_sentences(translator, texts, first_number, splitter)
         texts = self._encoded(texts, first_number)
@@ -333,9 +360,9 @@ class Translator(keras.Model):
         for number, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
             check_length(name, number, len(row), longest, value)
 
-    def _batch_translator(self, config, progress=None):
+    def _batch_translator(self, config, progress=None, required=None):
         return BatchTranslator(
-            self.model, self.tokenizer, self._compiled, config, progress
+            self.model, self.tokenizer, self._compiled, config, progress, required
         )
 
     def save(

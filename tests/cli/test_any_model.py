@@ -82,6 +82,8 @@ def test_a_text_that_is_too_long_is_refused_by_its_number(opened, tmp_path, capf
         ["--target-prefix", ""],
         ["--alignments"],
         ["--target-prefix", "a"],
+        ["--terms", "terms.tsv"],
+        ["--copy", "url"],
         ["--no-repeat-ngram-size", "3"],
         ["--on-too-long", "split"],
     ],

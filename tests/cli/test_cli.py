@@ -264,6 +264,40 @@ def test_translations_begin_as_asked_and_repeat_nothing(
         assert translations != trained_translator.translate(texts, max_length=9)
 
 
+def test_translations_have_the_terms_of_a_file(
+    loaded_model, trained_translator, tmp_path, capfd
+):
+    terms, texts = tmp_path / "terms.tsv", ["one two three", "two 12"]
+    terms.write_text("two\tgroot\n\nthree\t" + "steen " * 70 + "\n")
+    command = ["translate", loaded_model, *texts, "--copy", "url,number", "--json"]
+    assert main([*command, "--terms", str(terms)]) == 0
+    out, err = capfd.readouterr()
+    assert "1 of 2 translations lack a term: texts 1; the first lacks 'steen" in err
+    rows = [json.loads(line) for line in out.splitlines()]
+    for row in rows:
+        assert "groot" in row["translation"].split()
+    assert "12" in rows[1]["translation"].split()
+    assert rows[0]["unmet"] == [("steen " * 70).strip()] and "unmet" not in rows[1]
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        ("a\tb\nc", "line 2: a term, a tab and its translation were expected."),
+        ("a\tb\tc", "line 1: a term, a tab and its translation were expected."),
+        ("\tb", "line 1: a term, a tab and its translation were expected."),
+        ("a\tb\n\na\tc", "line 3: 'a' has another translation in line 1."),
+    ],
+)
+def test_bad_lines_of_terms_are_refused(
+    loaded_model, tmp_path, content, expected, capfd
+):
+    terms = tmp_path / "terms.tsv"
+    terms.write_text(content)
+    error = fails(capfd, "translate", loaded_model, "two", "--terms", terms)
+    assert f"{terms}, {expected}" in error
+
+
 @pytest.mark.full
 def test_a_translation_has_no_loop_where_none_is_wanted(
     trained_translator, tmp_path, capfd

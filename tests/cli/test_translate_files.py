@@ -82,6 +82,7 @@ def test_every_setting_reaches_the_library(files, called):
         (["--n-best", "2"], "--n-best"),
         (["--alignments"], "--alignments"),
         (["--target-prefix", "a"], "--target-prefix"),
+        (["--terms", "a.tsv", "--copy", "url"], "--terms, --copy"),
         (["--no-repeat-ngram-size", "3"], "--no-repeat-ngram-size"),
         (["--on-too-long", "split"], "--on-too-long"),
         (["--json"], "--json"),

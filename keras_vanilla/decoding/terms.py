@@ -1,0 +1,360 @@
+"""What the outputs of each row must contain, and the beams that see to it."""
+
+from typing import NamedTuple
+
+from keras import ops
+
+from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.beam_past import of_parents
+from keras_vanilla.decoding.constraints import Constraints
+from keras_vanilla.decoding.log_probs import log_total
+from keras_vanilla.decoding.searched_model import SearchedModel
+from keras_vanilla.decoding.top_k import blockwise_top_k
+
+NOTHING = float("-inf")
+FIRST = 1e30  # ranks before every estimate
+LAST = 2**30  # ranks after every place in a bank
+BEGUN, SAID = 5.0, 2.0  # nats: what a term that has begun, and each token of it, adds
+STRAY = 1e4  # nats: more than a hypothesis loses in any other way
+MOST_BANKS = 32
+
+
+class Terms(NamedTuple):
+    """The terms that the outputs of each row must contain.
+
+    A term occurs where the tokens of one of its forms follow each other and no word
+    reaches over either of its ends: where the token before it ends within a word and
+    its first token begins within one, it does not occur; nor does it where the same is
+    true of its last token and the token after it. Occurrences may overlap.
+
+    Fields:
+        ids: int32 (B, J, A, P), -1 after shorter forms. The tokens of J terms, each of
+            which has A forms; the first can follow any token. All -1 is no term.
+        needed: int32 (B, J). How often each term must occur.
+        inside: bool (2, V). Whether each token's text ends within a word, and whether
+            it begins within one.
+    """
+
+    ids: Tensor
+    needed: Tensor
+    inside: Tensor
+
+
+class TermBanks:
+    """Keeps beams for hypotheses that have said more or less of their terms.
+
+    A hypothesis's progress is the number of tokens of its terms that it has said. The
+    continuations of a row's hypotheses are the likely tokens, and the next token of
+    each term that is not met. They are put into banks by their progress, at most K, and
+    the best of each bank come first, then the second best. The end may only follow if
+    all terms occur, or if nothing else can follow. So one of the hypotheses always
+    comes closer to its terms, while the others wait for a better place to say them.
+
+    Within a bank the order is that of an estimate of the final log-probability. A term
+    that has begun, or occurs, adds 5, and each of its tokens 2: with one beam it begins
+    where its first token is at least e^-7 times as likely as the best. Last are those
+    with too little room for the missing tokens, those that break off a term whose
+    beginning the model itself did not propose, and other tokens than those of terms
+    where the model would rather end.
+
+    Args:
+        model: SearchedModel.
+        terms: Terms, as of `check_terms`.
+        limits: int32 (B,) or int. Longest length of each row.
+        beam_size: int (K).
+    Source: Post & Vilar 2018, "Fast Lexically Constrained Decoding with Dynamic Beam
+        Allocation", for the banks; Baeza-Yates & Gonnet 1992, "A New Approach to Text
+        Searching", for the search of terms in parallel.
+    """
+
+    def __init__(
+        self,
+        model: SearchedModel,
+        terms: Terms,
+        limits: Tensor | int,
+        beam_size: int,
+    ):
+        self._model, self._limits, self._beam_size = model, limits, beam_size
+        self._ids = ops.convert_to_tensor(terms.ids, dtype="int32")
+        self._needed = ops.convert_to_tensor(terms.needed, dtype="int32")
+        self._inside = ops.convert_to_tensor(terms.inside, dtype="bool")
+        self._real = ops.greater_equal(self._ids, 0)  # (B, J, A, P)
+        lengths = ops.sum(ops.cast(self._real, "int32"), axis=3, keepdims=True)
+        self._places = ops.arange(ops.shape(self._ids)[3], dtype="int32")  # (P,)
+        self._is_last = ops.equal(self._places, lengths - 1)
+        self._lengths = lengths[:, :, 0, 0]  # (B, J), of the first forms
+        # The tokens of the first form that are spared by those said of any form.
+        spared = lengths[:, :, :1] - lengths + self._places + 1
+        self._spared = ops.where(self._real, ops.maximum(spared, 0), 0)
+        self._total = ops.sum(self._needed * self._lengths, axis=1)  # (B,)
+
+    def start(self) -> dict[str, Tensor]:
+        """What is known of hypotheses without a token."""
+        batch, *sizes = ops.shape(self._ids)
+        shape = batch, self._beam_size
+        return {
+            # Whether the newest tokens are those of a form up to each of its places.
+            "said": ops.zeros((*shape, *sizes), dtype="bool"),
+            "counts": ops.zeros((*shape, sizes[0]), dtype="int32"),
+            "progress": ops.zeros(shape, dtype="int32"),
+            "forced": ops.zeros(shape, dtype="bool"),
+        }
+
+    def are_met(self, state: dict) -> Tensor:
+        """(B, K): whether all terms of each hypothesis occur, if it ends here."""
+        known = state["terms"]
+        counts = known["counts"] + ops.cast(self._complete(known["said"]), "int32")
+        return ops.all(counts >= ops.expand_dims(self._needed, 1), axis=2)
+
+    def best_continuations(
+        self, state: dict, logits: Tensor, constraints: Constraints
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """The K continuations that are kept.
+
+        Args:
+            state: of the beam search.
+            logits: float32 tensor (B, K, V).
+            constraints: Constraints. Repetitions that they forbid are allowed in terms.
+        Returns:
+            Parent beams, tokens, log-probabilities and `kept`, each (B, K), and what is
+            known of these hypotheses.
+        """
+        most = min(self._beam_size + 1, ops.shape(logits)[2])
+        tokens, scores = self._candidates(state, logits, constraints, most)
+        after = self._after(state["terms"], state["last"], tokens)
+        added = scores - log_total(logits)
+        log_probs = ops.expand_dims(state["log_probs"], 2) + added  # (B, K, M)
+        possible = self._possible(state["terms"], tokens, scores, after, most)
+        rather_end = scores < logits[:, :, self._model.end_id][:, :, None]
+        estimates = self._estimates(state, log_probs, after, rather_end)
+        banks = self._bank(after.progress)
+
+        # A finished hypothesis has one continuation, itself.
+        done = ops.expand_dims(state["finished"], 2)
+        itself = ops.equal(ops.arange(ops.shape(tokens)[2]), 0)
+        exists = ops.where(done, itself, possible & (log_probs > NOTHING))
+        estimates = ops.where(exists, ops.where(done, FIRST, estimates), NOTHING)
+        banks = ops.where(done, -1, banks)
+        log_probs = ops.where(done, state["log_probs"][:, :, None], log_probs)
+        log_probs = ops.where(exists, log_probs, NOTHING)
+
+        places = self._first_of_banks(*map(_of_row, (estimates, banks)))  # (B, K)
+        width = ops.shape(exists)[2]
+        parents = ops.floor_divide(places, width)
+        tokens, log_probs, kept = (
+            of_parents(_of_row(x), places) for x in (tokens, log_probs, done & itself)
+        )
+        is_extra = ops.mod(places, width) >= most
+        after = _After(*(of_parents(_of_row(x), places) for x in after))
+        known = self._known(state["terms"], parents, tokens, after, is_extra, kept)
+        return parents, tokens, log_probs, kept, known
+
+    def _known(self, known, parents, tokens, after, is_extra, kept):
+        """What is known of the hypotheses (B, K) that are kept."""
+        old = {name: of_parents(value, parents) for name, value in known.items()}
+        new = {
+            "said": self._said(old["said"], tokens, after.inside),
+            "counts": after.counts,
+            "progress": after.progress,
+            "forced": (is_extra | old["forced"]) & (after.begun_tokens > 0),
+        }
+        return {name: _choose(kept, old[name], new[name]) for name in new}
+
+    def _possible(self, known, tokens, scores, after, most):
+        """(B, K, M): whether a candidate may follow.
+
+        Those that are not among the likely ones only if they bring a term closer, or
+        end one.
+        """
+        place = ops.arange(ops.shape(tokens)[2])
+        unmet = known["counts"] < self._needed[:, None]
+        said_term = ops.any(self._complete(known["said"]) & unmet, axis=2)  # (B, K)
+        ends_term = ops.equal(place, most) & said_term[:, :, None]
+        closer = after.progress > known["progress"][:, :, None]
+        possible = (scores > NOTHING) & ((place < most) | ends_term | closer)
+        is_end = ops.equal(tokens, self._model.end_id)
+        may_end = ops.all(after.counts >= _beside(self._needed, 2), axis=3)
+        others = ops.any(possible & ~is_end, axis=2, keepdims=True)
+        return possible & (~is_end | may_end | ~others)
+
+    def _estimates(self, state, log_probs, after, rather_end):
+        """(B, K, M): by what the candidates of a bank are ranked."""
+        known, total = state["terms"], _beside(self._total, 2)
+        before = known["progress"][:, :, None]
+        breaks_off = known["forced"][:, :, None] & (after.progress < before)
+        rambles = rather_end & (after.progress <= before) & (before < total)
+        missing = total - after.progress
+        room = _beside(self._limits, 2) - state["index"] - 2  # the end has its own
+        short = ops.where(missing > 0, ops.maximum(missing - room, 0), 0)
+        stray = short + ops.cast(breaks_off | rambles, "int32")
+        begun, said, stray = (
+            ops.cast(x, "float32") for x in (after.begun, after.progress, stray)
+        )
+        return log_probs + BEGUN * begun + SAID * said - STRAY * stray
+
+    def _candidates(self, state, logits, constraints, most):
+        """Tokens (B, K, M) and their logits, -inf for those that are there already.
+
+        First the most likely ones, then the most likely one that does not go on with a
+        word, which may end a term, then the next of each form of each term.
+        """
+        batch, beam_size, size = ops.shape(logits)
+        allowed = constraints(logits, state["ids"], state["index"])
+
+        def most_likely(scores, count):
+            best, tokens = blockwise_top_k(ops.reshape(scores, (-1, size)), count)
+            shape = batch, beam_size, count
+            return ops.reshape(best, shape), ops.reshape(tokens, shape)
+
+        best, likely = most_likely(allowed, most)
+        begins = ops.where(self._inside[1], NOTHING, 0.0)
+        _, after_word = most_likely(allowed + begins, 1)
+        wanted = self._next_tokens(state["terms"])  # (B, K, J A)
+        wanted = ops.concatenate([after_word, wanted], axis=2)
+        scores = ops.take_along_axis(
+            constraints.after_prefix(logits, logits, state["index"]),
+            ops.maximum(wanted, 0),
+            axis=2,
+        )
+        both = ops.concatenate([likely, wanted], axis=2)
+        same = ops.equal(wanted[:, :, :, None], both[:, :, None, :])
+        own = ops.arange(ops.shape(wanted)[2])[:, None] + most
+        earlier = ops.arange(ops.shape(both)[2]) < own
+        known = ops.any(same & earlier, axis=3) | (wanted < 0)
+        scores = ops.where(known, NOTHING, scores)
+        both = ops.maximum(both, 0)
+        return both, ops.concatenate([best, scores], axis=2)
+
+    def _next_tokens(self, known):
+        """(B, K, J A): the next token of what is said of a form, -1 if it is met."""
+        follows = self._follows(known["said"]) & self._real[:, None]
+        deepest = ops.max(
+            ops.where(follows, self._places, -1), axis=4, keepdims=True
+        )  # (B, K, J, A, 1)
+        is_next = ops.equal(self._places, deepest)
+        tokens = ops.max(ops.where(is_next, self._ids[:, None], -1), axis=4)
+        counts = known["counts"] + ops.cast(self._complete(known["said"]), "int32")
+        unmet = counts < ops.expand_dims(self._needed, 1)  # (B, K, J)
+        tokens = ops.where(unmet[..., None], tokens, -1)
+        batch, beam_size = ops.shape(tokens)[:2]
+        return ops.reshape(tokens, (batch, beam_size, -1))
+
+    def _after(self, known, last, tokens):
+        """What is known of each candidate (B, K, M)."""
+        ends, begins = self._inside[0], self._inside[1]
+        inside = ops.take(ends, last)[:, :, None] & ops.take(begins, tokens)
+        complete = self._complete(known["said"])[:, :, None]  # (B, K, 1, J)
+        counts = known["counts"][:, :, None] + ops.cast(
+            complete & ~inside[..., None], "int32"
+        )
+        said = self._said(known["said"][:, :, None], tokens, inside)
+        spared = ops.max(ops.where(said, _beside(self._spared, 2), 0), axis=(4, 5))
+        needed = _beside(self._needed, 2)
+        spared = ops.max(ops.where(counts < needed, spared, 0), axis=3)
+        met = ops.minimum(counts, needed)  # (B, K, M, J)
+        progress = ops.sum(met * _beside(self._lengths, 2), axis=3) + spared
+        begun = ops.sum(met, axis=3) + ops.cast(spared > 0, "int32")
+        return _After(inside, counts, progress, begun, spared)
+
+    def _said(self, said, tokens, inside):
+        """(..., J, A, P) with one more token (...)."""
+        between = len(tokens.shape) - 1
+        begins_in_word = inside[..., None, None, None] & ops.equal(self._places, 0)
+        same = ops.equal(tokens[..., None, None, None], _beside(self._ids, between))
+        return self._follows(said) & same & ~begins_in_word
+
+    def _follows(self, said):
+        """(..., P): whether all before a place of a form has been said."""
+        padding = [[0, 0]] * (len(said.shape) - 1) + [[1, 0]]
+        before = ops.pad(said[..., :-1], padding, constant_values=False)
+        return before | ops.equal(self._places, 0)
+
+    def _complete(self, said):
+        """(B, K, J): whether the newest tokens are a form of a term."""
+        return ops.any(said & self._is_last[:, None], axis=(3, 4))
+
+    def _bank(self, progress):
+        """(B, K, M): the number of a bank; those with all terms have their own."""
+        total = _beside(self._total, 2)
+        banks = ops.minimum(min(self._beam_size, MOST_BANKS), total + 1)
+        return ops.floor_divide(progress * (banks - 1), ops.maximum(total, 1))
+
+    def _first_of_banks(self, estimates, banks):
+        """(B, K): places of the best of each bank, then of the second best, ..."""
+        order = ops.cast(ops.argsort(-estimates, axis=1), "int32")
+        banks = ops.take_along_axis(banks, order, axis=1)
+        estimates = ops.take_along_axis(estimates, order, axis=1)
+        numbers = ops.arange(min(self._beam_size, MOST_BANKS), dtype="int32")
+        is_in = ops.cast(ops.equal(banks[:, :, None], numbers), "int32")
+        ranks = ops.sum(is_in * ops.cumsum(is_in, axis=1), axis=2)
+        ranks = ops.where(estimates > NOTHING, ranks, LAST)
+        first = ops.cast(ops.argsort(ranks, axis=1), "int32")[:, : self._beam_size]
+        places = ops.take_along_axis(order, first, axis=1)
+        return ops.reshape(places, (-1, self._beam_size))  # known to a graph
+
+
+class _After(NamedTuple):
+    """What is known of continuations.
+
+    Fields:
+        inside: bool. Whether a word reaches over the place before the token.
+        counts: int32, with an axis J. How often each term has occurred.
+        progress: int32. Number of tokens of terms.
+        begun: int32. Number of terms that have occurred or begun.
+        begun_tokens: int32. Number of tokens of a term that has begun.
+    """
+
+    inside: Tensor
+    counts: Tensor
+    progress: Tensor
+    begun: Tensor
+    begun_tokens: Tensor
+
+
+def _of_row(values):
+    """(B, K, M, ...) -> (B, K M, ...)."""
+    batch, _, _, *rest = ops.shape(values)
+    return ops.reshape(values, (batch, -1, *rest))
+
+
+def _beside(values, count):
+    """Values of rows (B, ...) with axes of size 1 after the first."""
+    values = ops.convert_to_tensor(values)
+    for _ in range(count if len(values.shape) else 0):
+        values = ops.expand_dims(values, 1)
+    return values
+
+
+def _choose(condition, values, others):
+    """`ops.where` of a condition (B, K) for values (B, K, ...)."""
+    while len(condition.shape) < len(values.shape):
+        condition = ops.expand_dims(condition, -1)
+    return ops.where(condition, values, others)
+
+
+def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> None:
+    """Refuses terms of other shapes, or of another vocabulary than the model's.
+
+    Args:
+        model: SearchedModel.
+        terms: Terms.
+        rows: int. Rows of `source_ids`; None where a graph does not know them.
+    Raises:
+        ValueError: if they are such.
+    """
+    ids, needed, inside = (tuple(each.shape) for each in terms)
+    if (len(ids), len(needed), len(inside)) != (4, 2, 2):
+        raise ValueError(
+            "`terms` must be `Terms` with ids (B, J, A, P), needed (B, J) and inside "
+            f"(2, V). Received: shapes {ids}, {needed} and {inside}"
+        )
+    if None not in (ids[0], rows) and ids[0] != rows:
+        raise ValueError(
+            f"`terms` must have one row for each of the {rows} rows of `source_ids`. "
+            f"Received: {ids[0]} rows"
+        )
+    if inside[1] not in (None, model.target_vocabulary_size):
+        raise ValueError(
+            f"`terms` are of a vocabulary of {inside[1]} tokens, but the search is "
+            f"among {model.target_vocabulary_size}; a shortlist takes no terms."
+        )

@@ -1,0 +1,352 @@
+"""What the translation of each text must contain: terms, and what is copied."""
+
+import itertools
+import re
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_vanilla._checks import check_choice, some_of
+from keras_vanilla._graphemes import with_marks
+from keras_vanilla.decoding import Terms
+from keras_vanilla.decoding.hypothesis_end import output_length
+from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.piece_names import target_names
+from keras_vanilla.translation.alignment import WORD_START
+from keras_vanilla.translation.buckets import power_of_two
+
+COPIED = {
+    "url": re.compile(
+        r"\b(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?()\[\]{}'»”]", re.I
+    ),
+    "email": re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "tag": re.compile(
+        r"</?[A-Za-z][^<>]*>|\{\{?[^{}\s]*\}?\}|%(?:\(\w+\)|\d+\$)?[sd](?!\w)"
+    ),
+    "number": re.compile(r"(?<![\w.,:/-])[-+]?\d+(?:[.,:/-]\d+)*(?!\w)"),
+}
+# Scripts without spaces between words: each letter is a word.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
+IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
+CONNECTING = ".,:;!?/@+=&#%"  # signs after which no word begins without a space
+CONTEXTS = "( ", "", "("  # what a term comes after: a space, nothing, a sign
+MOST_KNOWN = 100_000  # terms and copies whose ids are remembered
+BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+class _Form(NamedTuple):
+    """How a source term is written, and what its translation is."""
+
+    words: list[str]
+    folded: list[str]
+    as_written: bool  # whether its case counts
+    translation: str
+
+
+class RequiredTerms:
+    """Finds the terms of texts, and says what their translations must contain.
+
+    Text and terms are compared in Unicode's form NFKC, word by word; of several terms
+    at a place the longest counts. A term in lower case is found in any case, another
+    one as it is written. Its translation occurs in the pieces that the tokenizer makes
+    of it after a space, at the beginning of a text, or after a sign such as a quotation
+    mark. Within a longer word, as "canine" in "canines", it does not, nor directly
+    after a point, comma, slash or the like.
+
+    Args:
+        tokenizer: TokenizerProtocol.
+        model: Transformer.
+        terms: dict of str, the translation of each term of the source, or None.
+        copy: list of str. What is copied: "url", "email", "tag" (also `{name}` and
+            `%s`) and "number".
+    Raises:
+        TypeError: if `terms` is not a dict of str, or `copy` is one str.
+        ValueError: if a term or its translation is empty, or `copy` has another value.
+    """
+
+    def __init__(
+        self,
+        tokenizer: TokenizerProtocol,
+        model: Any,
+        terms: Mapping[str, str] | None = None,
+        copy: Sequence[str] = (),
+    ):
+        self._tokenizer, self._model = tokenizer, model
+        self._copy = _checked_copy(copy)
+        self._terms = {}
+        for source, translation in _checked_terms(terms).items():
+            words = _words(_normalised(source))
+            folded = [word.lower() for word in words]
+            form = _Form(words, folded, words != folded, _normalised(translation))
+            self._terms.setdefault(folded[0], []).append(form)
+        for forms in self._terms.values():  # the first that is found counts
+            forms.sort(key=lambda form: (-len(form.words), not form.as_written))
+        self._inside = _inside(tokenizer)
+        self._forms_of = {}
+
+    def of_text(self, text: str) -> dict[str, int]:
+        """How often the translation of a text must contain what.
+
+        Args:
+            text: str.
+        """
+        text = _normalised(text)
+        taken, found = [], []
+
+        def take(span, what):
+            if not any(span[0] < end and start < span[1] for start, end in taken):
+                taken.append(span)
+                found.append((span[0], what))
+
+        def take_all(kinds):
+            for kind in kinds:
+                for match in COPIED[kind].finditer(text):
+                    take(match.span(), match[0])
+
+        take_all([kind for kind in self._copy if kind != "number"])
+        self._take_terms(text, taken, found)
+        take_all([kind for kind in self._copy if kind == "number"])
+        return dict(Counter(what for _, what in sorted(found)))
+
+    def _take_terms(self, text, taken, found):
+        if not self._terms:
+            return
+        words = [
+            match
+            for match in with_marks(WORD).finditer(text)
+            if not any(
+                match.start() < end and start < match.end() for start, end in taken
+            )
+        ]
+        i = 0
+        while i < len(words):
+            form = self._term_at(words, i)
+            if form is None:
+                i += 1
+                continue
+            span = words[i].start(), words[i + len(form.words) - 1].end()
+            taken.append(span)
+            found.append((span[0], form.translation))
+            i += len(form.words)
+
+    def _term_at(self, words, i):
+        for form in self._terms.get(words[i][0].lower(), ()):
+            some = [match[0] for match in words[i : i + len(form.words)]]
+            if form.as_written:
+                if some == form.words:
+                    return form
+            elif [word.lower() for word in some] == form.folded:
+                return form
+        return None
+
+    def batch(
+        self,
+        rows: Sequence[dict[str, int]],
+        sources: Sequence[Sequence[int]],
+        prefixes: Sequence[Sequence[int]],
+        max_length: int | None,
+    ) -> Terms | None:
+        """The terms of a batch for its search; None where no text has any.
+
+        What has no piece, or no room in the longest output, is left out.
+
+        Args:
+            rows: list of what `of_text` returned.
+            sources: lists of ids.
+            prefixes: lists of ids.
+            max_length: int or None, as of `DecodingConfig`.
+        """
+        if len(self._forms_of) > MOST_KNOWN:
+            self._forms_of.clear()
+        rows = [
+            self._with_room(row, len(source), len(prefix), max_length)
+            for row, source, prefix in zip(rows, sources, prefixes, strict=True)
+        ]
+        if not any(rows):
+            return None
+        all_forms = [self._forms(what) for what in itertools.chain(*rows)]
+        terms = power_of_two(max(map(len, rows)))
+        longest = max(len(form) for forms in all_forms for form in forms)
+        shape = len(rows), terms, max(map(len, all_forms)), -(-longest // 8) * 8
+        ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")
+        for b, row in enumerate(rows):
+            for j, (what, count) in enumerate(self._needed(row).items()):
+                needed[b, j] = count
+                for a, form in enumerate(self._forms(what)):
+                    ids[b, j, a, : len(form)] = form
+        return Terms(ids, needed, self._inside)
+
+    def unmet(self, row: dict[str, int], ids: Sequence[int], text: str) -> list[str]:
+        """What a translation does not contain, or too seldom.
+
+        Args:
+            row: what `of_text` returned for its source.
+            ids: list of int, of the translation.
+            text: str, the translation.
+        """
+        possible = {what: count for what, count in row.items() if self._forms(what)}
+        needed = row | self._needed(possible)
+        return [
+            what
+            for what, count in needed.items()
+            if (self._count(ids, what) if what in possible else text.count(what))
+            < count
+        ]
+
+    def _with_room(self, row, source_length, prefix_length, max_length):
+        """The first of the terms that fit into the longest output, with its end."""
+        # The mask of a source may leave out its end.
+        limit = output_length(self._model, max(source_length - 1, 1), max_length)
+        room, kept = max(limit, prefix_length) - prefix_length - 1, Counter()
+        for what, count in row.items():
+            forms = self._forms(what)
+            for _ in range(count):
+                if forms and len(forms[0]) <= room:
+                    room -= len(forms[0])
+                    kept[what] += 1
+        return dict(kept)
+
+    def _needed(self, row):
+        """How often each term occurs where all are said, some as a part of others."""
+        return {
+            what: sum(
+                count * self._count(self._forms(other)[0], what)
+                if other != what
+                else count
+                for other, count in row.items()
+            )
+            for what in row
+        }
+
+    def _count(self, ids, what):
+        """How often a term occurs, as `Terms` says."""
+        ends, begins = self._inside
+        ids = list(ids)
+
+        def in_word(i):
+            return 0 < i < len(ids) and ends[ids[i - 1]] and begins[ids[i]]
+
+        return len(
+            {
+                end
+                for form in self._forms(what)
+                for end in range(len(form), len(ids) + 1)
+                if ids[end - len(form) : end] == form
+                and not (in_word(end - len(form)) or in_word(end))
+            }
+        )
+
+    def _forms(self, what):
+        """Lists of ids, the first of which can follow any others."""
+        if what not in self._forms_of:
+            encode, names = self._tokenizer.encode_target, self._tokenizer.target_pieces
+            forms = []
+            for context in CONTEXTS:
+                (ids,) = encode([context + what])
+                form = _after_sign(ids[:-1], names) if context else ids[:-1]
+                if not form or form in forms or not self._can_be_said(form):
+                    continue
+                if forms or context != "(":  # the first can follow any token
+                    forms.append(form)
+            self._forms_of[what] = forms
+        return self._forms_of[what]
+
+    def _can_be_said(self, ids):
+        tokenizer, model = self._tokenizer, self._model
+        never = {tokenizer.unknown_id, model.pad_id, model.start_id, model.end_id}
+        return not never.union(model.forbidden_ids).intersection(ids)
+
+
+def warn_unmet(unmet: Sequence[Sequence[str]]) -> None:
+    """Warns of translations without their terms.
+
+    Args:
+        unmet: lists of what is missing, one for each text.
+    Warns:
+        UserWarning: if something is.
+    """
+    numbers = [number for number, missing in enumerate(unmet, start=1) if missing]
+    if numbers:
+        warnings.warn(
+            f"{len(numbers)} of {len(unmet)} translations lack a term: texts "
+            f"{some_of(numbers)}; the first lacks {unmet[numbers[0] - 1][0]!r:.60}",
+            stacklevel=3,
+        )
+
+
+def _checked_terms(terms):
+    if terms is None:
+        return {}
+    pairs = list(terms.items()) if isinstance(terms, Mapping) else [(terms, None)]
+    for pair in pairs:
+        if not all(isinstance(each, str) for each in pair):
+            raise TypeError(
+                "`terms` must be a dict of str, the translation of each term. "
+                f"Received: {terms!r:.60}"
+            )
+        if not all(map(str.strip, pair)):
+            raise ValueError(
+                "A term of `terms` and its translation must not be empty. Received: "
+                f"{pair[0]!r}: {pair[1]!r}"
+            )
+        for each in pair:
+            try:
+                each.encode()
+            except UnicodeEncodeError:
+                raise ValueError(
+                    f"A term of `terms` holds half a character: {each!r:.60}"
+                ) from None
+    return dict(pairs)
+
+
+def _checked_copy(copy):
+    if isinstance(copy, str):
+        raise TypeError(f"`copy` must be a list of str. Received: {copy!r:.60}")
+    return [check_choice("copy", kind, tuple(COPIED)) for kind in copy]
+
+
+def _normalised(text):
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def _words(text):
+    return with_marks(WORD).findall(text)
+
+
+def _inside(tokenizer):
+    """(2, V): whether each target piece ends, and begins, within a word."""
+    name = target_names(tokenizer)
+    in_word = with_marks(IN_WORD)
+    inside = np.zeros((2, tokenizer.target_vocabulary_size), bool)
+    special = tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id
+    for id_ in range(inside.shape[1]):
+        text = _text(name(id_))
+        if text and id_ not in (*special, tokenizer.unknown_id):
+            inside[:, id_] = [bool(in_word.match(text[i])) for i in (-1, 0)]
+            inside[0, id_] |= text[-1] in CONNECTING
+    return inside
+
+
+def _text(piece):
+    """What a piece writes; of a byte that is a part of a character a letter."""
+    byte = BYTE_PIECE.fullmatch(piece)
+    if byte is None:
+        return piece
+    return chr(int(byte[1], 16)) if int(byte[1], 16) < 0x80 else "x"
+
+
+def _after_sign(ids, names):
+    """The ids after those of the opening parenthesis; None if one id has more."""
+    for count in range(1, len(ids)):
+        text = "".join(map(_text, names(ids[:count]))).lstrip(WORD_START)
+        if text:
+            return ids[count:] if text == "(" else None
+    return None

@@ -1,0 +1,300 @@
+"""Terms that outputs must contain: against enumeration, and kept by every beam size."""
+
+import beam_reference as reference
+import keras
+import numpy as np
+import pytest
+from automaton import END, Automaton
+from beam_reference import assert_found, gnmt
+from checks import array
+from models import ids, make_model
+from word_reversal import padded
+
+from keras_vanilla.decoding import (
+    CompiledSearch,
+    DecodingConfig,
+    Terms,
+    beam_search,
+    greedy_search,
+    run_search,
+    sample,
+    trace_search,
+)
+from keras_vanilla.decoding.shortlisted import Shortlisted
+from keras_vanilla.translation import Shortlist
+
+LIMIT, EXPONENT = 4, 1.5
+SCORE = gnmt(EXPONENT)
+NO_WORDS = np.zeros((2, 5), bool)
+# Token 4 continues a word, and words may end with 3 and 4.
+WORDS = np.array([[0, 0, 0, 1, 1], [0, 0, 0, 0, 1]], bool)
+
+
+def as_terms(rows, inside=NO_WORDS):
+    """Terms of one dict {forms: how often} for each row."""
+    longest = max(len(form) for row in rows for forms in row for form in forms)
+    forms = max(len(forms) for row in rows for forms in row)
+    tokens = np.full((len(rows), max(map(len, rows)), forms, longest), -1)
+    needed = np.zeros(tokens.shape[:2], int)
+    for b, row in enumerate(rows):
+        for j, (term, times) in enumerate(row.items()):
+            needed[b, j] = times
+            for a, form in enumerate(term):
+                tokens[b, j, a, : len(form)] = form
+    return Terms(tokens, needed, inside)
+
+
+def once(*terms):
+    """Each term with one form, needed once."""
+    return {(term,): 1 for term in terms}
+
+
+def occurrences(said, forms, inside=NO_WORDS):
+    """How often a term occurs, by its definition."""
+    ends, begins = inside
+
+    def in_word(i):
+        """Whether a word reaches over the place before token i."""
+        return 0 < i < len(said) and ends[said[i - 1]] and begins[said[i]]
+
+    places = set()
+    for form in forms:
+        for end in range(len(form), len(said) + 1):
+            start = end - len(form)
+            if tuple(said[start:end]) == form and not (in_word(start) or in_word(end)):
+                places.add(end)
+    return len(places)
+
+
+def has_all(said, row, inside=NO_WORDS):
+    return all(occurrences(said, forms, inside) >= n for forms, n in row.items())
+
+
+ROWS = {
+    "one term": once((3, 4)),
+    "one token": once((3,)),
+    "a term twice": {((3,),): 2},
+    "two terms": once((3,), (4, 4)),
+    "overlapping terms": once((3, 4), (4, 1)),
+    "a shared prefix": once((3, 4), (3, 1)),
+    "a prefix of another": once((3,), (3, 4)),
+    "a term inside itself": {((3, 3),): 2},
+    "two forms": {((3, 4), (1, 1)): 1},
+    "no term": {},
+}
+
+
+@pytest.mark.parametrize("inside", [NO_WORDS, WORDS], ids=["tokens", "words"])
+def test_a_wide_beam_finds_everything_with_the_terms(inside):
+    model, rows = Automaton.random(5, seed=1, max_length=LIMIT), list(ROWS.values())
+    sources = np.arange(1, len(rows) + 1)[:, None]
+    truth = []
+    for source, row in zip(sources, rows, strict=True):
+        every = reference.everything(model.next_log_probs(source), LIMIT, SCORE)
+        kept = [(score, said) for said, score in every.items()]
+        kept = [one for one in kept if has_all(one[1], row, inside)]
+        assert row == {} or 0 < len(kept) < len(every)
+        truth.append(sorted(kept, reverse=True))
+    found = beam_search(
+        model,
+        sources,
+        beam_size=max(map(len, truth)),
+        length_penalty=EXPONENT,
+        terms=as_terms(rows, inside),
+    )
+    assert_found(found, truth)
+
+
+def random_case(rows, length):
+    """A model, sources, and terms whose first tokens begin words."""
+    draw = np.random.default_rng(5)
+    model = Automaton.random(6, seed=3, max_length=length)
+    inside = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1]], bool)
+    cases = []
+    for _ in range(rows):
+        terms = {}
+        for _ in range(draw.integers(0, 4)):
+            rest = draw.integers(3, 6, size=draw.integers(0, 3))
+            terms[((int(draw.integers(3, 5)), *rest.tolist()),)] = 1
+        cases.append(terms)
+    return model, np.arange(1, rows + 1)[:, None], cases, inside
+
+
+@pytest.mark.parametrize("beam_size", [1, 3, pytest.param(12, marks=pytest.mark.full)])
+def test_every_output_has_its_terms(beam_size):
+    """With fewer beams than banks, as many, and more."""
+    model, sources, rows, inside = random_case(60, length=11)
+    config = DecodingConfig(beam_size=beam_size)
+    found = run_search(model, sources, config, terms=as_terms(rows, inside))
+    for said, row in zip(array(found, "int32").tolist(), rows, strict=True):
+        said = said[: said.index(END)] if END in said else said
+        assert has_all(said, row, inside), (said, row)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_rows_without_terms_are_found_as_without_any(beam_size):
+    model, sources, rows, inside = random_case(60, length=11)
+    config = DecodingConfig(beam_size=beam_size, n_best=beam_size)
+    settings = {"config": config, "return_scores": True}
+    found = run_search(model, sources, **settings, terms=as_terms(rows, inside))
+    plain = run_search(model, sources, **settings)
+    free = np.array([not row for row in rows])
+    assert 5 < free.sum() < 55
+    for ours, theirs in zip(found, plain, strict=True):
+        np.testing.assert_array_equal(array(ours)[free], array(theirs)[free])
+        assert (array(ours)[~free] != array(theirs)[~free]).any()
+
+
+@pytest.mark.full
+def test_scores_are_those_of_the_model():
+    model, sources, rows, inside = random_case(20, length=11)
+    ids, scores = beam_search(
+        model,
+        sources,
+        beam_size=3,
+        length_penalty=0,
+        terms=as_terms(rows, inside),
+    )
+    for source, said, score in zip(
+        sources, array(ids, "int32")[:, 0].tolist(), array(scores)[:, 0], strict=True
+    ):
+        said = said[: said.index(END) + 1] if END in said else said
+        log_probs = model.next_log_probs(source)
+        own = sum(log_probs(said[:i])[token] for i, token in enumerate(said))
+        assert score == pytest.approx(own, rel=1e-4)
+
+
+@pytest.mark.full
+def test_greedy_search_has_the_score_and_notes_of_its_output():
+    model, sources, rows, inside = random_case(20, length=11)
+    terms = as_terms(rows, inside)
+    said, scores, notes = greedy_search(model, sources, return_notes=True, terms=terms)
+    np.testing.assert_allclose(
+        array(notes["log_probs"]).sum(axis=1), array(scores), rtol=1e-4
+    )
+    np.testing.assert_array_equal(said, greedy_search(model, sources, terms=terms))
+
+
+def test_a_term_begins_where_the_model_nearly_says_it():
+    """Not at once, although greedy search might never come back to it."""
+    likely = [-9.0, -9.0, 0.0, 5.0, -9.0]
+    logits = np.array([likely, [-9.0, -9.0, 0.0, 5.0, 2.0], likely])
+    transitions = np.array([[1] * 5, [2] * 5, [2] * 5])
+    model = Automaton(logits, transitions, max_length=9)
+    terms = as_terms([once((4,))])
+    said = greedy_search(model, [[3]], terms=terms)  # begins in state 0
+    assert array(said, "int32")[0, :3].tolist() == [3, 4, 3]
+
+
+def test_what_remains_is_said_where_the_model_would_end():
+    logits = np.array([[-30.0, -30.0, 9.0, 5.0, -30.0]])
+    model = Automaton(logits, np.zeros((1, 5), int), max_length=9)
+    said = greedy_search(model, [[1]], terms=as_terms([once((4, 4, 1))]))
+    assert array(said, "int32")[0].tolist() == [4, 4, 1, END, 0, 0, 0, 0, 0]
+
+
+def test_terms_without_room_are_said_as_far_as_possible():
+    model = Automaton.random(5, seed=1, max_length=3)
+    said = greedy_search(model, [[7]], terms=as_terms([once((3, 4, 3, 4))]))
+    assert array(said, "int32")[0].tolist() == [3, 4, 3]
+
+
+def test_prefix_and_terms_go_together():
+    """Terms within the prefix count."""
+    model = Automaton.random(5, seed=1, max_length=9)
+    rows = [once((3, 4), (1, 1)), once((3,), (4, 4)), {}]
+    prefixes = [(3, 3), (4, 3), (4,)]
+    config = DecodingConfig(beam_size=3)
+    found = run_search(
+        model, [[7], [11], [3]], config, padded(prefixes), terms=as_terms(rows)
+    )
+    for said, row, prefix in zip(
+        array(found, "int32").tolist(), rows, prefixes, strict=True
+    ):
+        assert tuple(said[: len(prefix)]) == prefix
+        assert has_all(said, row)
+
+
+def test_terms_may_be_repeated():
+    model = Automaton.random(5, seed=1, max_length=12)
+    row, settings = {((3, 4),): 5}, {"no_repeat_ngram_size": 1, "no_loops": True}
+    said = greedy_search(model, [[7]], terms=as_terms([row]), **settings)
+    assert has_all(array(said, "int32")[0].tolist(), row)
+
+
+def test_a_real_model_and_its_cache():
+    """The score is what the whole model gives the output."""
+    one = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    model, source = make_model(seed=4, **one), ids((5, 3, 4), 5)
+    rows = [once((7, 9), (11,)), {}, once((6, 6, 6))]
+    inside = np.zeros((2, 19), bool)
+    said, scores = beam_search(
+        model,
+        source,
+        beam_size=3,
+        length_penalty=0,
+        max_length=9,
+        terms=as_terms(rows, inside),
+    )
+    said = array(said, "int32")[:, 0]
+    for row, one in zip(rows, said.tolist(), strict=True):
+        assert has_all(one, row, inside)
+    shifted = np.pad(said[:, :-1], ((0, 0), (1, 0)), constant_values=model.start_id)
+    logits = array(model({"source_ids": source, "target_ids": shifted}), "float64")
+    log_probs = logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    own = np.take_along_axis(log_probs, said[:, :, None], axis=2)[:, :, 0]
+    own = (own * (said != model.pad_id)).sum(axis=1)
+    np.testing.assert_allclose(array(scores)[:, 0], own, atol=1e-4)
+
+
+def test_compiled_finds_the_same():
+    search = beam_search
+    model, eager = (Automaton.random(6, seed=4) for _ in range(2))
+    compiled, settings = CompiledSearch(model), {"max_length": 9, "beam_size": 3}
+    _, sources, rows, inside = random_case(6, length=9)
+    counts = []
+    for some in (slice(0, 6), slice(6, None, -1)):
+        given = as_terms(rows[some], inside)
+        found = compiled(search, sources[some], terms=given, **settings)
+        counts.append(model.encoded)
+        expected = search(eager, sources[some], terms=given, **settings)
+        for ours, theirs in zip(
+            keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
+        ):
+            np.testing.assert_allclose(ours, array(theirs), rtol=1e-6)
+    if keras.backend.backend() != "torch":  # which traces nothing
+        assert len(set(counts)) == 1
+
+
+def test_traces_leave_out_what_is_known_of_terms():
+    model = Automaton.random(5, seed=1, max_length=5)
+    _, states = trace_search(
+        beam_search, model, [[7]], beam_size=2, terms=as_terms([once((3, 4))])
+    )
+    assert states[1]["ids"].shape == (1, 2, 5) and "terms" not in states[1]
+
+
+# Refusals
+
+
+def test_terms_of_other_shapes_are_refused():
+    model, terms = Automaton.random(5, seed=1), as_terms([once((3, 4))])
+    with pytest.raises(
+        ValueError, match=r"ids \(B, J, A, P\).*Received: shapes \(1, 2"
+    ):
+        greedy_search(model, [[7]], terms=terms._replace(ids=np.array([[3, 4]])))
+    with pytest.raises(ValueError, match="one row for each of the 2 rows"):
+        CompiledSearch(model)(greedy_search, np.array([[7], [8]]), terms=terms)
+    with pytest.raises(ValueError, match="one row for each of the 2 rows"):
+        beam_search(model, np.array([[7], [8]]), terms=terms)
+
+
+def test_shortlists_and_samples_refuse_terms():
+    model = make_model()
+    terms = as_terms([once((3, 4))], np.zeros((2, 19), bool))
+    likely = np.tile(np.arange(4, 9), (19, 1))
+    few = Shortlisted(model, Shortlist(likely, np.arange(19), 9))
+    with pytest.raises(ValueError, match="among 9; a shortlist takes no terms"):
+        greedy_search(few, ids((3,), 3), terms=terms)
+    with pytest.raises(TypeError, match="no argument 'terms'"):
+        sample(model, ids((3,), 3), terms=terms)

@@ -1,0 +1,250 @@
+"""Terms that translations must contain, and what they copy."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from keras_vanilla.translation import ensemble
+from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
+
+TERMS = {"two": "groot", "three": "steen rivier", "zero": "klein"}
+TEXTS = ["one two three", "", "seven", "two two tree", "tree one zero river"]
+ALL = ("url", "email", "tag", "number")
+
+
+def has(text, term, times=1):
+    return len(re.findall(rf"(?<!\w){re.escape(term)}(?!\w)", text)) >= times
+
+
+@pytest.fixture(scope="module")
+def found(trained_translator):
+    """What is found in a text, by terms and kinds of what is copied."""
+
+    def of_text(text, terms=None, copy=()):
+        parts = trained_translator.tokenizer, trained_translator.model
+        return RequiredTerms(*parts, terms, copy).of_text(text)
+
+    return of_text
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Der Hund schläft.", {"dog": 1}),
+        ("Hund, Hund und Hunde", {"dog": 2}),
+        ("der hund", {}),
+        ("DAS HAUS am Hausboot", {"house": 1}),
+        ("Das Haus am See", {"lake house": 1}),
+        ("Das Haus am Seeufer", {"house": 1}),
+        ("Ein Hund (ﬁn)", {"dog": 1, "end": 1}),
+        ("我的狗", {"canine": 1}),
+        ("rotes Haus rotes Haus", {"red": 2, "house": 2}),
+        ("See haus am  see", {"lake house": 1}),
+    ],
+)
+def test_terms_are_found_as_whole_words(found, text, expected):
+    terms = {
+        "Hund": "dog",
+        "haus": "house",
+        "haus am see": "lake house",
+        "fin": "end",
+        "狗": "canine",
+        "rotes": "red",
+    }
+    assert found(text, terms) == expected
+
+
+def test_a_term_as_it_is_written_is_found_before_one_of_any_case(found):
+    terms = {"reich": "rich", "Reich": "realm"}
+    assert found("Reich und reich und REICH", terms) == {"realm": 1, "rich": 2}
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("siehe https://a.org/b?c=1, bitte", ["https://a.org/b?c=1"]),
+        ("(www.a.de)", ["www.a.de"]),
+        ("an eva.m@mail.a.org.", ["eva.m@mail.a.org"]),
+        ("<b>fett</b> und {name}, {{x}}", ["<b>", "</b>", "{name}", "{{x}}"]),
+        ("%s von %1$s, 5 %sehr", ["%s", "%1$s", "5"]),
+        ("am 3.12.2024 um 17:45 Uhr", ["3.12.2024", "17:45"]),
+        ("1.000,50 oder -7 oder A4", ["1.000,50", "-7"]),
+        ("von 10-12.", ["10-12"]),
+        ("nichts", []),
+    ],
+)
+def test_what_is_copied_is_found(found, text, expected):
+    assert found(text, copy=ALL) == dict.fromkeys(expected, 1)
+
+
+def test_terms_are_not_looked_for_in_what_is_copied(found):
+    terms = {"haus": "house", "3 Haus": "three houses"}
+    assert found("haus www.haus.de", terms, ["url"]) == {"house": 1, "www.haus.de": 1}
+    assert found("3 Haus", terms, ALL) == {"three houses": 1}
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_translations_have_their_terms(trained_translator, beam_size):
+    plain = trained_translator.translate(TEXTS, beam_size=beam_size)
+    bound = trained_translator.translate(TEXTS, beam_size=beam_size, terms=TERMS)
+    assert has(bound[0], "groot") and has(bound[0], "steen rivier")
+    assert has(bound[3], "groot", times=2) and has(bound[4], "klein")
+    assert bound[1:3] == plain[1:3] and bound[0] != plain[0]
+
+
+def test_own_words_change_nothing(trained_translator):
+    """Terms that the model says itself."""
+    plain = trained_translator.translate(TEXTS)
+    terms = {"one": "een", "three": "drie", "river": "rivier"}
+    assert trained_translator.translate(TEXTS, terms=terms) == plain
+
+
+def test_without_a_term_in_any_text_the_search_is_the_plain_one(
+    trained_translator, monkeypatch
+):
+    given, search = [], type(trained_translator._compiled).__call__
+
+    def watched(self, *arguments, **inputs):
+        given.append(set(inputs))
+        return search(self, *arguments, **inputs)
+
+    monkeypatch.setattr(type(trained_translator._compiled), "__call__", watched)
+    trained_translator.translate(["seven"], terms=TERMS, copy=ALL)
+    trained_translator.translate(["two"], terms=TERMS)
+    assert "terms" not in given[0] and "terms" in given[1]
+
+
+def test_a_term_within_another_is_a_term_of_its_own(trained_translator):
+    terms = {"two": "huis", "three": "huis boom"}
+    [text] = trained_translator.translate(["two three"], terms=terms)
+    assert has(text, "huis", times=2) and has(text, "huis boom")
+
+
+def test_what_is_copied_occurs(trained_translator):
+    texts = ["two 4711", "one www.a.org/b three", "mail a.b@c.org <b>tree</b>"]
+    found = trained_translator.translate(texts, copy=ALL)
+    assert has(found[0], "4711") and "www.a.org/b" in found[1]
+    assert all(each in found[2] for each in ("a.b@c.org", "<b>", "</b>"))
+    assert "4711" not in trained_translator.translate(texts)[0]
+
+
+def test_sentences_of_a_text_have_their_own_terms(trained_translator):
+    text = "one two. four two. two two two. five zero."
+    [split] = trained_translator.translate([text], on_too_long="split", terms=TERMS)
+    assert has(split, "groot", times=5) and has(split, "klein")
+
+
+@pytest.mark.full
+def test_an_ensemble_keeps_terms(trained_translator):
+    both = ensemble([trained_translator] * 2)
+    [text] = both.translate(["one two three"], terms=TERMS)
+    assert has(text, "groot") and has(text, "steen rivier")
+
+
+@pytest.mark.full
+def test_terms_go_with_a_prefix_n_best_and_no_loops(trained_translator):
+    [found] = trained_translator.stream(
+        ["one two three"],
+        terms=TERMS,
+        target_prefix=["groot zes"],
+        beam_size=3,
+        n_best=3,
+        no_loops=True,
+    )
+    assert len(found) == 3
+    for each in found:
+        assert each.text.startswith("groot zes") and has(each.text, "steen rivier")
+        assert list(each.unmet) == []
+
+
+def test_terms_that_cannot_be_met_are_reported(trained_translator):
+    terms = {"two": "groot " * 70, "three": "steen"}
+    texts = ["seven", "one two three"]
+    [_, [found]] = trained_translator.stream(texts, terms=terms)
+    assert found.unmet == [terms["two"].strip()] and has(found.text, "steen")
+    with pytest.warns(
+        UserWarning, match="1 of 2 translations lack a term: texts 2; the first lacks"
+    ):
+        translations = trained_translator.translate(texts, terms=terms)
+    assert translations[1] == found.text
+
+
+def test_a_text_without_a_piece_lacks_what_it_should_have(trained_translator):
+    class Blank(type(trained_translator.tokenizer)):
+        def encode(self, lines):
+            return [[self.end_id] for _ in lines]
+
+    tokenizer = trained_translator.tokenizer
+    blank = Blank(tokenizer.source_model)
+    [[found]] = trained_translator.replace(tokenizer=blank).stream(["two"], terms=TERMS)
+    assert found.text == "" and list(found.unmet) == ["groot"]
+
+
+def test_what_the_model_never_writes_is_reported(trained_translator):
+    class Forbidding:
+        def __init__(self, model, ids):
+            self.forbidden_ids = ids
+            names = "pad_id", "start_id", "end_id", "max_length"
+            vars(self).update({name: getattr(model, name) for name in names})
+
+    tokenizer, model = trained_translator.tokenizer, trained_translator.model
+    ids = tokenizer.encode_target(["groot"])[0][:1]
+    required = RequiredTerms(tokenizer, Forbidding(model, ids), TERMS)
+    row = required.of_text("two three")
+    terms = required.batch([row], [[5, 6, 3]], [[]], None)
+    assert (terms.needed[0] > 0).sum() == 1  # of "steen rivier" alone
+    said = tokenizer.encode_target(["steen rivier"])[0]
+    assert required.unmet(row, said, "steen rivier") == ["groot"]
+    assert required.unmet(row, said[:1], "groot") == ["steen rivier"]
+    assert required.batch([{"groot": 1}], [[5, 6, 3]], [[]], None) is None
+
+
+def test_forms_follow_a_space_and_a_sign(trained_translator):
+    tokenizer = trained_translator.tokenizer
+    required = RequiredTerms(tokenizer, trained_translator.model, TERMS)
+    terms = required.batch([{"groot": 1}], [[5, 6, 3]], [[]], None)
+    for text, times in (
+        ("groot", 1),
+        ("een groot.", 1),
+        ("een (groot) groot", 2),
+        ("groote", 0),
+        ("eengroot", 0),
+        ("een.groot", 0),
+        ("een-groot", 1),
+    ):
+        ids = tokenizer.encode_target([text])[0]
+        lacks = required.unmet({"groot": times + 1}, ids, text)
+        assert lacks == ["groot"]
+        assert not times or required.unmet({"groot": times}, ids, text) == []
+    assert terms.ids.shape[:2] == (1, 1) and terms.ids.shape[3] == 8
+
+
+def test_the_example_of_the_guide_runs(trained_translator):
+    guide = Path(__file__).parents[2] / "keras_vanilla/export/README.md"
+    _, section = guide.read_text(encoding="utf-8").split("### Terms that must be kept")
+    example = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
+    found = eval(example, {"translator": trained_translator})
+    assert has(found[0], "canine") and has(found[0], "12")
+
+
+@pytest.mark.parametrize(
+    "settings, error, message",
+    [
+        ({"terms": ["two"]}, TypeError, "`terms` must be a dict of str"),
+        ({"terms": {"two": 2}}, TypeError, "`terms` must be a dict of str"),
+        ({"terms": {" ": "a"}}, ValueError, "must not be empty. Received: ' ': 'a'"),
+        ({"terms": {"a": ""}}, ValueError, "must not be empty. Received: 'a': ''"),
+        ({"terms": {"a": "\ud800"}}, ValueError, "holds half a character"),
+        ({"copy": "url"}, TypeError, "`copy` must be a list of str. Received: 'url'"),
+        ({"copy": ["urls"]}, ValueError, "`copy` must be one of 'url', 'email'"),
+    ],
+)
+def test_bad_terms_are_refused(trained_translator, settings, error, message):
+    with pytest.raises(error, match=message):
+        trained_translator.translate(["one two"], **settings)
+
+
+def test_nothing_is_said_where_nothing_is_missing(recwarn):
+    warn_unmet([[], ()])
+    assert not recwarn

@@ -538,10 +538,10 @@ def test_a_batch_that_memory_cannot_hold_is_halved(
 ):
     search_batch, most = BatchTranslator.search_batch, 2
 
-    def search_small_batch(self, sources, prefixes=()):
+    def search_small_batch(self, sources, *others):
         if len(sources) > most:
             raise error
-        return search_batch(self, sources, prefixes)
+        return search_batch(self, sources, *others)
 
     monkeypatch.setattr(BatchTranslator, "search_batch", search_small_batch)
     texts = ["one", "two", "", "three", "four", "five"]

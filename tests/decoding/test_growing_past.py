@@ -49,9 +49,9 @@ def test_each_step_appends_its_position(beam_size, is_ensemble):
 def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):
     model = make_decisive_model(0.4, **settings)
     function, arguments = search
-    expected = function(model, SOURCES, return_notes=True, **arguments)
-    compiled = CompiledSearch(model)
-    received = compiled(function, SOURCES, return_notes=True, **arguments)
+    arguments = {**arguments, "return_notes": True, "max_length": 12}
+    expected = function(model, SOURCES, **arguments)
+    received = CompiledSearch(model)(function, SOURCES, **arguments)
     np.testing.assert_array_equal(received[0], expected[0])
     np.testing.assert_allclose(received[1], expected[1], rtol=1e-5)
     for name, values in expected[2].items():

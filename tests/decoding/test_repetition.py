@@ -42,7 +42,7 @@ def rows_with_repetitions(count):
 
 def test_looping_tokens_are_those_that_a_reader_finds():
     found = 0
-    for row in rows_with_repetitions(3000):
+    for row in rows_with_repetitions(1200):
         if loops(row):
             continue
         padded = np.array([row + [0] * (80 - len(row))], "int32")
@@ -50,7 +50,7 @@ def test_looping_tokens_are_those_that_a_reader_finds():
         found += bool(expected)
         received = array(looping_tokens(padded, np.int32(len(row))), "int32")[0]
         assert {*received.tolist()} - {-1} == expected, row
-    assert found > 50
+    assert found > 20
 
 
 def test_three_lengths_may_forbid_three_tokens():
@@ -151,13 +151,12 @@ def test_a_prefix_may_loop(loopy):
 def test_a_compiled_search_finds_the_same(beam_size):
     model = make_model()
     sources = ids([9, 7, 5, 3], 17)
-    config = DecodingConfig(beam_size=beam_size, max_length=31, no_loops=True)
+    settings = {"beam_size": beam_size, "max_length": 19}
+    config = DecodingConfig(no_loops=True, **settings)
     expected = array(run_search(model, sources, config), "int32")
     received = CompiledSearch(model)(run_search, sources, config=config)
     np.testing.assert_array_equal(received, expected)
-    free = run_search(
-        model, sources, DecodingConfig(beam_size=beam_size, max_length=31)
-    )
+    free = run_search(model, sources, DecodingConfig(**settings))
     assert any(
         loops([x for x in row if x != PAD]) for row in array(free, "int32").tolist()
     )

@@ -105,8 +105,9 @@ def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_s
 def test_with_all_pieces_it_is_the_whole_search():
     model = make_decisive_model(0.8)
     shortlisted = Shortlisted(model, make_shortlist(VOCABULARY))
-    noted = greedy_search(AttendedSource(shortlisted), SOURCES, return_notes=True)
-    expected = greedy_search(AttendedSource(model), SOURCES, return_notes=True)
+    search = {"max_length": 12, "return_notes": True}
+    noted = greedy_search(AttendedSource(shortlisted), SOURCES, **search)
+    expected = greedy_search(AttendedSource(model), SOURCES, **search)
     ids = shortlisted.ids_of(noted[0])
     np.testing.assert_array_equal(ids, expected[0])
     np.testing.assert_allclose(noted[1], expected[1], atol=1e-4)

@@ -50,8 +50,10 @@ def assert_notes_are_right(model, source, ids, notes, layer):
 def test_of_greedy_search(layer):
     model = make_decisive_model(0.8)
     noting = AttendedSource(model, layer)
-    ids, scores, notes = greedy_search(noting, SOURCES, return_notes=True)
-    expected_ids, expected_scores = greedy_search(model, SOURCES, return_scores=True)
+    search = {"max_length": 12}
+    ids, scores, notes = greedy_search(noting, SOURCES, return_notes=True, **search)
+    expected = greedy_search(model, SOURCES, return_scores=True, **search)
+    expected_ids, expected_scores = expected
     np.testing.assert_array_equal(ids, expected_ids)
     np.testing.assert_allclose(scores, expected_scores, atol=1e-5)
     for row in range(len(SOURCES)):
@@ -89,7 +91,8 @@ def test_of_every_hypothesis_of_a_beam_search(settings):
 def test_other_source_tokens_do_not_count(source_end, first):
     model = make_decisive_model(0.8, source_end=source_end)
     noting = AttendedSource(model, first=first)
-    ids, _, notes = greedy_search(noting, SOURCES[:2], return_notes=True)
+    search = {"max_length": 12, "return_notes": True}
+    ids, _, notes = greedy_search(noting, SOURCES[:2], **search)
     for source, hypothesis, attended in zip(
         SOURCES, np.asarray(ids), np.asarray(notes["attended"]), strict=False
     ):
@@ -102,7 +105,8 @@ def test_other_source_tokens_do_not_count(source_end, first):
 
 
 def test_a_model_may_have_nothing_to_be_noted():
-    *_, notes = greedy_search(make_decisive_model(0.8), SOURCES, return_notes=True)
+    model, search = make_decisive_model(0.8), {"max_length": 3, "return_notes": True}
+    *_, notes = greedy_search(model, SOURCES, **search)
     assert set(notes) == {"log_probs"}
 
 

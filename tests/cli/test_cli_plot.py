@@ -10,9 +10,9 @@ TEXT = "green house two"
 
 
 @pytest.fixture(scope="module")
-def model(trained_translator, tmp_path_factory):
+def model(two_layer_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "translator.keras"
-    trained_translator.save(path)
+    two_layer_translator.save(path)
     (path.parent / "history.csv").write_text(
         "epoch,loss,token_crossentropy,val_bleu\n0,5.5,5.0,1.5\n1,4.5,4.0,2.5\n"
     )

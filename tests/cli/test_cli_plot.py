@@ -10,9 +10,9 @@ TEXT = "green house two"
 
 
 @pytest.fixture(scope="module")
-def model(two_layer_translator, tmp_path_factory):
+def model(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "translator.keras"
-    two_layer_translator.save(path)
+    trained_translator.save(path)
     (path.parent / "history.csv").write_text(
         "epoch,loss,token_crossentropy,val_bleu\n0,5.5,5.0,1.5\n1,4.5,4.0,2.5\n"
     )
@@ -45,9 +45,9 @@ def test_pictures_of_a_text(model, tmp_path, ending):
         (
             "attention",
             ["--kind", "encoder", "--layer", "1", "--head", "2"],
-            "The encoder's self-attention, layer 1 of 2, head 2",
+            "The encoder's self-attention, layer 1 of 1, head 2",
         ),
-        ("attention", [], "Cross-attention, layer 2 of 2, mean of the heads"),
+        ("attention", [], "Cross-attention, layer 1 of 1, mean of the heads"),
         ("search", ["--beam-size", "2"], f"Beam search with 2 beams: {TEXT}"),
         ("search", [], f"Beam search with 4 beams: {TEXT}"),
         ("attention", ["--translation", "drie huis groen"], "piece given"),

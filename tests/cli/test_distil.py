@@ -41,30 +41,6 @@ def distil(teachers, lines, *options):
     return main(["distil", *teachers, *given, *options])
 
 
-@pytest.mark.full
-def test_a_student_learns_what_its_teacher_says(
-    lines, trained_file, trained_translator, tmp_path, capfd
-):
-    options = "--preset tiny --epochs 2 --seed 3 --vocabulary-size 290".split()
-    assert distil(trained_file, lines, *options) == 0
-    said = (tmp_path / "student-translations/lines.txt").read_text().splitlines()
-    sources = lines.read_text().splitlines()
-    assert said == trained_translator.translate(sources, beam_size=5)
-    assert "60 lines of the teacher are in" in capfd.readouterr().err
-    student = Translator.load(tmp_path / "student/translator.keras")
-    other = ["train", "--source", str(lines), "--target"]
-    other += [str(tmp_path / "student-translations/lines.txt")]
-    assert main([*other, "--output", str(tmp_path / "other"), *options]) == 0
-    same = Translator.load(tmp_path / "other/translator.keras")
-    for one, two in zip(
-        student.model.get_weights(), same.model.get_weights(), strict=True
-    ):
-        np.testing.assert_array_equal(one, two)
-    capfd.readouterr()
-    assert distil(trained_file, lines, *options) == 1
-    assert "finished" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("teacher", "options", "settings"),
     [
@@ -111,28 +87,31 @@ def test_a_program_teaches(lines, called):
 
 
 @pytest.mark.full
-def test_a_student_learns_the_probabilities_of_its_teacher(
-    lines, trained_file, trained_translator, tmp_path
+def test_a_student_learns_what_its_teacher_says(
+    lines, trained_file, trained_translator, tmp_path, capfd
 ):
-    sizes = "--preset tiny --epochs 1 --word-level 0.5".split()
-    assert distil(trained_file, lines, *sizes) == 0
+    options = "--preset tiny --epochs 1 --word-level 0.5".split()
+    assert distil(trained_file, lines, *options) == 0
+    assert "60 lines of the teacher are in" in capfd.readouterr().err
+    said = tmp_path / "student-translations/lines.txt"
+    sources = lines.read_text().splitlines()
+    expected = trained_translator.translate(sources, beam_size=5)
+    assert said.read_text().splitlines() == expected
     student = Translator.load(tmp_path / "student/translator.keras")
     assert student.tokenizer.digest == trained_translator.tokenizer.digest
-    source = ParallelCorpus.from_files(
-        lines, tmp_path / "student-translations/lines.txt"
-    )
+    settings = {"preset": "tiny", "epochs": 1, "word_level": 0.5}
     same = train_translator(
-        source,
+        ParallelCorpus.from_files(lines, said),
         tmp_path / "same",
-        preset="tiny",
-        epochs=1,
         teacher=trained_translator,
-        word_level=0.5,
+        **settings,
     )
     for one, two in zip(
         student.model.get_weights(), same.model.get_weights(), strict=True
     ):
         np.testing.assert_array_equal(one, two)
+    assert distil(trained_file, lines, *options) == 1
+    assert "finished" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("given", [["a.tflite"], ["--command", "decode"]])

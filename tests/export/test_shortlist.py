@@ -80,10 +80,8 @@ def test_it_is_judged_as_an_approximation_of_the_whole_vocabulary(
 @pytest.mark.parametrize(
     "quantize, form, settings",
     [
-        ("int4", "ids", {}),
-        (None, "text", {"tie_output": False, "output_bias": True}),
+        (None, "text", {"forbidden_ids": [0]}),
         ("int8", "ids", {"tie_output": False, "output_bias": True}),
-        ("int8", "text", {"forbidden_ids": [0]}),
         ("int4", "text", {"normalize_first": True}),
     ],
     ids=str,

@@ -102,9 +102,12 @@ class TermBanks:
 
     def are_met(self, state: dict) -> Tensor:
         """(B, K): whether all terms of each hypothesis occur, if it ends here."""
-        known = state["terms"]
+        return ~ops.any(self._unmet(state["terms"]), axis=2)
+
+    def _unmet(self, known):
+        """(B, K, J): whether a term occurs too seldom, if the output ends here."""
         counts = known["counts"] + ops.cast(self._complete(known["said"]), "int32")
-        return ops.all(counts >= ops.expand_dims(self._needed, 1), axis=2)
+        return counts < ops.expand_dims(self._needed, 1)
 
     def best_continuations(
         self, state: dict, logits: Tensor, constraints: Constraints
@@ -195,7 +198,7 @@ class TermBanks:
     def _candidates(self, state, logits, constraints, most):
         """Tokens (B, K, M) and their logits, -inf for those that are there already.
 
-        First the most likely ones, then the most likely one that does not go on with a
+        First the most likely ones, then the most likely one that does not continue a
         word, which may end a term, then the next of each form of each term.
         """
         batch, beam_size, size = ops.shape(logits)
@@ -233,9 +236,7 @@ class TermBanks:
         )  # (B, K, J, A, 1)
         is_next = ops.equal(self._places, deepest)
         tokens = ops.max(ops.where(is_next, self._ids[:, None], -1), axis=4)
-        counts = known["counts"] + ops.cast(self._complete(known["said"]), "int32")
-        unmet = counts < ops.expand_dims(self._needed, 1)  # (B, K, J)
-        tokens = ops.where(unmet[..., None], tokens, -1)
+        tokens = ops.where(self._unmet(known)[..., None], tokens, -1)
         batch, beam_size = ops.shape(tokens)[:2]
         return ops.reshape(tokens, (batch, beam_size, -1))
 

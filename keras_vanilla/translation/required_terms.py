@@ -1,5 +1,6 @@
 """What the translation of each text must contain: terms, and what is copied."""
 
+import functools
 import itertools
 import re
 import unicodedata
@@ -17,7 +18,7 @@ from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.translation.alignment import WORD_START
-from keras_vanilla.translation.buckets import power_of_two
+from keras_vanilla.translation.buckets import bucket_width, power_of_two
 
 COPIED = {
     "url": re.compile(
@@ -89,8 +90,12 @@ class RequiredTerms:
             self._terms.setdefault(folded[0], []).append(form)
         for forms in self._terms.values():  # the first that is found counts
             forms.sort(key=lambda form: (-len(form.words), not form.as_written))
-        self._inside = _inside(tokenizer)
         self._forms_of = {}
+
+    @functools.cached_property
+    def _inside(self):
+        """Of all pieces, which takes a while: only where a text has a term."""
+        return _inside(self._tokenizer)
 
     def of_text(self, text: str) -> dict[str, int]:
         """How often the translation of a text must contain what.
@@ -98,34 +103,27 @@ class RequiredTerms:
         Args:
             text: str.
         """
-        text = _normalised(text)
-        taken, found = [], []
+        text, found = _normalised(text), {}  # span: what the translation contains
+        self._find_copied(
+            text, found, [kind for kind in self._copy if kind != "number"]
+        )
+        self._find_terms(text, found)
+        self._find_copied(
+            text, found, [kind for kind in self._copy if kind == "number"]
+        )
+        return dict(Counter(found[span] for span in sorted(found)))
 
-        def take(span, what):
-            if not any(span[0] < end and start < span[1] for start, end in taken):
-                taken.append(span)
-                found.append((span[0], what))
+    def _find_copied(self, text, found, kinds):
+        for kind in kinds:
+            for match in COPIED[kind].finditer(text):
+                if _is_free(match, found):
+                    found[match.span()] = match[0]
 
-        def take_all(kinds):
-            for kind in kinds:
-                for match in COPIED[kind].finditer(text):
-                    take(match.span(), match[0])
-
-        take_all([kind for kind in self._copy if kind != "number"])
-        self._take_terms(text, taken, found)
-        take_all([kind for kind in self._copy if kind == "number"])
-        return dict(Counter(what for _, what in sorted(found)))
-
-    def _take_terms(self, text, taken, found):
+    def _find_terms(self, text, found):
         if not self._terms:
             return
-        words = [
-            match
-            for match in with_marks(WORD).finditer(text)
-            if not any(
-                match.start() < end and start < match.end() for start, end in taken
-            )
-        ]
+        words = with_marks(WORD).finditer(text)
+        words = [match for match in words if _is_free(match, found)]
         i = 0
         while i < len(words):
             form = self._term_at(words, i)
@@ -133,8 +131,7 @@ class RequiredTerms:
                 i += 1
                 continue
             span = words[i].start(), words[i + len(form.words) - 1].end()
-            taken.append(span)
-            found.append((span[0], form.translation))
+            found[span] = form.translation
             i += len(form.words)
 
     def _term_at(self, words, i):
@@ -174,8 +171,8 @@ class RequiredTerms:
             return None
         all_forms = [self._forms(what) for what in itertools.chain(*rows)]
         terms = power_of_two(max(map(len, rows)))
-        longest = max(len(form) for forms in all_forms for form in forms)
-        shape = len(rows), terms, max(map(len, all_forms)), -(-longest // 8) * 8
+        width = bucket_width([form for forms in all_forms for form in forms])
+        shape = len(rows), terms, max(map(len, all_forms)), width
         ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")
         for b, row in enumerate(rows):
             for j, (what, count) in enumerate(self._needed(row).items()):
@@ -311,6 +308,12 @@ def _checked_copy(copy):
     if isinstance(copy, str):
         raise TypeError(f"`copy` must be a list of str. Received: {copy!r:.60}")
     return [check_choice("copy", kind, tuple(COPIED)) for kind in copy]
+
+
+def _is_free(match, found):
+    """Whether nothing has been found within a match's span, or across its ends."""
+    begin, end = match.span()
+    return not any(begin < other_end and other < end for other, other_end in found)
 
 
 def _normalised(text):

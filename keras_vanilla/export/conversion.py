@@ -6,11 +6,13 @@ import tempfile
 
 import keras
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla._checks import first_line
 from keras_vanilla._types import PathLike
-from keras_vanilla.export.int4_weights import with_int4_weights
-from keras_vanilla.export.older_runtimes import with_lookups_for_2_17
+from keras_vanilla.export.int4_weights import round_to_int4
+from keras_vanilla.export.metadata.flatbuffer import unpacked
+from keras_vanilla.export.older_runtimes import replace_lookups
 from keras_vanilla.export.phone_layers import phone_layers
 from keras_vanilla.models.transformer import Transformer
 
@@ -31,8 +33,8 @@ def require_tensorflow() -> None:
 
 def convert(
     module: tf.Module, model: Transformer, quantize: str | None = None
-) -> bytes:
-    """The bytes of a `.tflite` file of builtin operators.
+) -> schema.ModelT:
+    """The tables of a `.tflite` file of builtin operators.
 
     Args:
         module: tf.Module with `signatures()`, functions by name.
@@ -44,10 +46,12 @@ def convert(
     """
     with phone_layers(model), tempfile.TemporaryDirectory() as folder:
         # Of the converter's inputs only a SavedModel keeps the names.
-        content = _convert(folder, save_graph(module, folder), quantize)
+        file = unpacked(_convert(folder, save_graph(module, folder), quantize))
     if quantize == "int8":
-        return with_lookups_for_2_17(content)
-    return with_int4_weights(content) if quantize == "int4" else content
+        replace_lookups(file)
+    elif quantize == "int4":
+        round_to_int4(file)
+    return file
 
 
 def save_graph(module: tf.Module, folder: PathLike) -> list[str]:
@@ -78,6 +82,8 @@ def _convert(folder, signatures, quantize):
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
     # Otherwise the last LayerNorm's gain makes a second copy of the tied table.
     converter._experimental_disable_fuse_mul_and_fc = True
+    # The file describes itself; TensorFlow's entry would cost reading and writing all.
+    converter.exclude_conversion_metadata = True
     if quantize == "int8":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     try:

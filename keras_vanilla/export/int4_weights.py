@@ -5,7 +5,6 @@ from collections import defaultdict
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_vanilla.export.metadata.flatbuffer import packed
 from keras_vanilla.models.fake_quantization import LARGEST, SMALLEST_MATRIX
 
 # The operators whose second input may be 4 bits, and their versions that take it.
@@ -15,21 +14,18 @@ VERSIONS = {
 }
 
 
-def with_int4_weights(content: bytes) -> bytes:
-    """A float32 `.tflite` file with its matrices in 4 bits.
+def round_to_int4(file: schema.ModelT) -> None:
+    """Rounds the matrices of a float32 `.tflite` file to 4 bits.
 
     The converter of TensorFlow 2.21 knows 8 bits alone; LiteRT runs both, and quantises
     the inputs of either to 8 bits. A matrix of which each reader is a FULLY_CONNECTED
     or an EMBEDDING_LOOKUP is rounded, with the largest number of each output at 7.
 
     Args:
-        content: bytes of a `.tflite` file.
-    Returns:
-        Bytes of a `.tflite` file.
+        file: ModelT, the file's tables, which are changed.
     """
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
-    for number, tensors in _matrices(model).items():
-        buffer = model.buffers[number]
+    for number, tensors in _matrices(file).items():
+        buffer = file.buffers[number]
         numbers, scale = _rounded(buffer.data.view("<f4").reshape(tensors[0].shape))
         buffer.data = _pairs(numbers)
         for tensor in tensors:
@@ -37,16 +33,15 @@ def with_int4_weights(content: bytes) -> bytes:
             tensor.quantization = schema.QuantizationParametersT(
                 scale=scale, zeroPoint=np.zeros(len(scale), "int64")
             )
-    _raise_versions(model)
-    return packed(model)
+    _raise_versions(file)
 
 
-def _matrices(model):
+def _matrices(file):
     """The tensors of each buffer that is to be rounded, by the buffer's number."""
     tensors, others = defaultdict(list), set()
-    for graph in model.subgraphs:
+    for graph in file.subgraphs:
         for operator in graph.operators:
-            code = _code(model, operator).builtinCode
+            code = _code(file, operator).builtinCode
             for place, index in enumerate(operator.inputs):
                 if index < 0:  # an input that may be missing
                     continue
@@ -58,7 +53,7 @@ def _matrices(model):
     return {
         number: readers
         for number, readers in tensors.items()
-        if number not in others and model.buffers[number].data is not None
+        if number not in others and file.buffers[number].data is not None
     }
 
 
@@ -83,15 +78,15 @@ def _pairs(numbers):
     return halves[::2] | halves[1::2] << 4
 
 
-def _code(model, operator):
-    return model.operatorCodes[operator.opcodeIndex]
+def _code(file, operator):
+    return file.operatorCodes[operator.opcodeIndex]
 
 
-def _raise_versions(model):
+def _raise_versions(file):
     """Says what the operators do that read 4 bits."""
-    for graph in model.subgraphs:
+    for graph in file.subgraphs:
         for operator in graph.operators:
-            code = _code(model, operator)
+            code = _code(file, operator)
             if code.builtinCode not in VERSIONS:
                 continue
             table = graph.tensors[operator.inputs[1]]

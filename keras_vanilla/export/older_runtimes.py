@@ -9,8 +9,6 @@ same, and the matrix is in the file once.
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_vanilla.export.metadata.flatbuffer import packed
-
 CODES = schema.BuiltinOperator
 LOOKUP = CODES.EMBEDDING_LOOKUP
 VERSION_FOR_ONE_SCALE = 3  # of LOOKUP
@@ -40,58 +38,54 @@ RAN_ON_2_13 = {
 }
 
 
-def with_lookups_for_2_17(content: bytes) -> bytes:
-    """An int8 file with the same results, which TensorFlow Lite 2.17 runs.
+def replace_lookups(file: schema.ModelT) -> None:
+    """Makes an int8 file one that TensorFlow Lite 2.17 runs, with the same results.
 
     Args:
-        content: bytes of a `.tflite` file that the converter made.
+        file: ModelT, the file's tables as the converter made them; they are changed.
     """
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     scale_buffers = {}  # the buffer with the scales of a matrix, by the matrix's
-    for graph in model.subgraphs:
+    for graph in file.subgraphs:
         operators, graph.operators = graph.operators, []
         for operator in operators:
-            code = model.operatorCodes[operator.opcodeIndex].builtinCode
+            code = file.operatorCodes[operator.opcodeIndex].builtinCode
             if code == LOOKUP and _has_scales(graph.tensors[operator.inputs[1]]):
-                graph.operators += _scaled_lookup(model, graph, operator, scale_buffers)
+                graph.operators += _scaled_lookup(file, graph, operator, scale_buffers)
             else:
                 graph.operators.append(operator)
-    for code in model.operatorCodes:
+    for code in file.operatorCodes:
         if code.builtinCode == LOOKUP:
             code.version = min(code.version, VERSION_FOR_ONE_SCALE)
-    return packed(model)
 
 
-def oldest_runtime(content: bytes) -> str | None:
+def oldest_runtime(file: schema.ModelT) -> str | None:
     """The oldest TensorFlow Lite that runs a file, such as "2.17".
 
     None if the file has operators of which that is not known.
 
     Args:
-        content: bytes of a `.tflite` file.
+        file: ModelT, the file's tables.
     """
-    model = schema.Model.GetRootAs(content, 0)
-    codes = map(model.OperatorCodes, range(model.OperatorCodesLength()))
     names = {number: name for name, number in vars(CODES).items()}
     newer = {
-        (code.BuiltinCode(), code.Version())
-        for code in codes
-        if code.Version() > RAN_ON_2_13.get(names[code.BuiltinCode()], 0)
+        (code.builtinCode, code.version)
+        for code in file.operatorCodes
+        if code.version > RAN_ON_2_13.get(names[code.builtinCode], 0)
     }
     if newer <= NEWER.keys():
         return max(["2.13", *(NEWER[each] for each in newer)])
     return None
 
 
-def _scaled_lookup(model, graph, lookup, scale_buffers):
+def _scaled_lookup(file, graph, lookup, scale_buffers):
     """Looks up the rows in whole numbers and their scales, and multiplies both."""
     (ids, table), (result,) = lookup.inputs, lookup.outputs
     matrix, output = graph.tensors[table], graph.tensors[result]
     scales = np.asarray(matrix.quantization.scale, np.float32)
     if matrix.buffer not in scale_buffers:
-        scale_buffers[matrix.buffer] = len(model.buffers)
+        scale_buffers[matrix.buffer] = len(file.buffers)
         data = np.frombuffer(scales.tobytes(), np.uint8)
-        model.buffers.append(schema.BufferT(data=data))
+        file.buffers.append(schema.BufferT(data=data))
 
     def tensor(shape, type_=schema.TensorType.FLOAT32, **settings):
         name = f"lookup_for_2_17_{len(graph.tensors)}"
@@ -119,7 +113,7 @@ def _scaled_lookup(model, graph, lookup, scale_buffers):
             lookup.opcodeIndex, _ints(ids, scale_column), _ints(row_scales)
         ),
         schema.OperatorT(
-            _index_of_mul(model),
+            _index_of_mul(file),
             _ints(rows, row_scales),
             _ints(result),
             schema.BuiltinOptions.MulOptions,
@@ -128,10 +122,10 @@ def _scaled_lookup(model, graph, lookup, scale_buffers):
     ]
 
 
-def _index_of_mul(model):
-    codes = [each.builtinCode for each in model.operatorCodes]
+def _index_of_mul(file):
+    codes = [each.builtinCode for each in file.operatorCodes]
     if CODES.MUL not in codes:
-        model.operatorCodes.append(
+        file.operatorCodes.append(
             schema.OperatorCodeT(
                 deprecatedBuiltinCode=CODES.MUL, builtinCode=CODES.MUL, version=1
             )

@@ -156,14 +156,12 @@ def _file_content(translator, limits, config, description):
     # translate meanwhile.
     copy = translator.copy()
     graph = FORMS[config.form](copy, limits, config)
-    content = convert(graph, copy.model, config.quantize)
-    description = dataclasses.replace(
-        description, oldest_runtime=oldest_runtime(content)
-    )
-    content = with_description(content, description, graph.metadata)
+    file = convert(graph, copy.model, config.quantize)
+    description = dataclasses.replace(description, oldest_runtime=oldest_runtime(file))
+    content = with_description(file, description, graph.metadata)
     tables = graph.tokenizer.nbytes if graph.tokenizer else 0
     tables += shortlist_bytes(translator.model, description)
-    _refuse(structure_faults(content, translator.model, tables))
+    _refuse(structure_faults(file, len(content), translator.model, tables))
     return content, description
 
 

@@ -18,6 +18,7 @@ import pytest
 from keras_vanilla.cli import parser
 from keras_vanilla.decoding import greedy_search
 from keras_vanilla.export.metadata.description import Description, with_description
+from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.metadata.model_card import write_model_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "export"
@@ -85,7 +86,7 @@ def described_echo(end_id=echo_file.END_ID):
     """The echo's bytes with a description."""
     sizes = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
     description = Description(name="echo", parameters=0, end_id=end_id, **sizes)
-    return with_description(echo_file.content(), description)
+    return with_description(unpacked(echo_file.content()), description)
 
 
 @pytest.fixture(params=["translate", "translate_compiled"])

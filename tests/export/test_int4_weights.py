@@ -6,8 +6,8 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
 from keras_vanilla import export
-from keras_vanilla.export.int4_weights import with_int4_weights
-from keras_vanilla.export.metadata.flatbuffer import packed
+from keras_vanilla.export.int4_weights import round_to_int4
+from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.models.fake_quantization import rounded
 
@@ -18,9 +18,8 @@ SCALES = np.float32(2) ** (np.arange(31) % 4)
 MATRIX = (WHOLE * SCALES[:, None]).astype("float32")
 
 
-def matrices(content):
+def matrices(model):
     """The whole numbers (F, D) and scales (F,) of each quantised matrix of a file."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     tensors = {
         tensor.buffer: tensor
         for graph in model.subgraphs
@@ -70,9 +69,9 @@ def test_the_numbers_of_a_file_are_those_that_keras_rounds_to(
     trained_translator, request, mode
 ):
     """However the matrices are arranged: each output's row is compared."""
-    content = request.getfixturevalue(f"{mode}_file").read_bytes()
+    file = unpacked(request.getfixturevalue(f"{mode}_file").read_bytes())
     in_file, in_keras, quotients = set(), set(), {}
-    for whole, _ in matrices(content):
+    for whole, _ in matrices(file):
         in_file |= rows(whole)
     for matrix in matrices_of(trained_translator.model):
         whole, _ = rounded(matrix, -1, LARGEST[mode])
@@ -100,7 +99,7 @@ def is_rounding_of(row, quotients):
 def test_an_int4_file_stores_half_a_byte_a_parameter_once(
     trained_translator, int4_file
 ):
-    sizes = [whole.size for whole, _ in matrices(int4_file.read_bytes())]
+    sizes = [whole.size for whole, _ in matrices(unpacked(int4_file.read_bytes()))]
     table = trained_translator.model.source_embedding.embeddings
     assert sizes.count(np.prod(table.shape)) == 1
     assert sum(sizes) > 0.98 * trained_translator.model.count_params()
@@ -136,24 +135,23 @@ def test_an_int4_file_is_verified_and_described(trained_translator, int4_file):
 
 
 def test_the_matrix_of_a_product_is_rounded_with_a_scale_for_each_output():
-    ((whole, scale),) = matrices(with_int4_weights(a_file([PRODUCT])))
+    ((whole, scale),) = matrices(in_int4([PRODUCT]))
     np.testing.assert_array_equal(whole, WHOLE)
     np.testing.assert_array_equal(scale, SCALES)
 
 
 def test_a_matrix_that_another_operator_reads_is_left_as_it_is():
-    content = a_file([PRODUCT, schema.BuiltinOperator.TRANSPOSE])
-    assert not list(matrices(with_int4_weights(content)))
+    assert not list(matrices(in_int4([PRODUCT, schema.BuiltinOperator.TRANSPOSE])))
 
 
 def test_equal_scales_are_in_a_file_once():
-    files = a_file([PRODUCT]), a_file([PRODUCT, PRODUCT])
-    sizes = [len(with_int4_weights(content)) for content in files]
+    files = in_int4([PRODUCT]), in_int4([PRODUCT, PRODUCT])
+    sizes = [len(packed(file)) for file in files]
     assert sizes[1] - sizes[0] < 12 * len(MATRIX)
 
 
-def a_file(operators):
-    """The bytes of a file of operators, each with a tensor of its own of one matrix."""
+def in_int4(operators):
+    """A rounded file of operators, each with a tensor of its own of one matrix."""
     graph = schema.SubGraphT(tensors=[], operators=[], inputs=[], outputs=[])
     model = schema.ModelT(version=3, operatorCodes=[], subgraphs=[graph])
     data = np.frombuffer(MATRIX.tobytes(), "uint8")
@@ -173,4 +171,5 @@ def a_file(operators):
                 builtinOptions=options,
             )
         )
-    return packed(model)
+    round_to_int4(model)
+    return model

@@ -9,7 +9,7 @@ from ai_edge_litert.interpreter import Interpreter
 from keras_vanilla import export
 from keras_vanilla.export import conversion
 from keras_vanilla.export.conversion import convert
-from keras_vanilla.export.metadata.flatbuffer import packed
+from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 from keras_vanilla.export.older_runtimes import oldest_runtime
 
 IDS = np.array([[7, 0, 16, 7]], "int32")
@@ -49,27 +49,26 @@ class _Table:
 
 
 @pytest.fixture(scope="module")
-def contents():
+def files():
     module = Lookup()
     return {name: convert(module, module, name) for name in (None, "int8")}
 
 
-def outputs(content):
-    runner = Interpreter(model_content=content).get_signature_runner("run")
+def outputs(file):
+    runner = Interpreter(model_content=packed(file)).get_signature_runner("run")
     return runner(ids=IDS)
 
 
-def versions(content):
+def versions(file):
     """The versions of the operators, by their names."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     names = {number: name for name, number in vars(schema.BuiltinOperator).items()}
-    return {names[code.builtinCode]: code.version for code in model.operatorCodes}
+    return {names[code.builtinCode]: code.version for code in file.operatorCodes}
 
 
-def test_the_results_are_those_of_int8_and_near_those_of_float32(contents, monkeypatch):
-    expected, int8 = (outputs(contents[name]) for name in (None, "int8"))
+def test_the_results_are_those_of_int8_and_near_those_of_float32(files, monkeypatch):
+    expected, int8 = (outputs(files[name]) for name in (None, "int8"))
     with monkeypatch.context() as patch:
-        patch.setattr(conversion, "with_lookups_for_2_17", lambda content: content)
+        patch.setattr(conversion, "replace_lookups", lambda file: None)
         module = Lookup()
         as_converted = outputs(convert(module, module, "int8"))
     for name, value in expected.items():
@@ -78,26 +77,29 @@ def test_the_results_are_those_of_int8_and_near_those_of_float32(contents, monke
         assert (error <= 0.02 * np.abs(value).max(-1)).all() and error.any()
 
 
-def test_no_operator_is_newer_than_stated(contents):
-    assert oldest_runtime(contents["int8"]) == "2.17"
-    received = versions(contents["int8"])
+def test_no_operator_is_newer_than_stated(files):
+    assert oldest_runtime(files["int8"]) == "2.17"
+    received = versions(files["int8"])
     assert (received["EMBEDDING_LOOKUP"], received["FULLY_CONNECTED"]) == (3, 12)
-    assert oldest_runtime(contents[None]) == "2.13"
+    assert oldest_runtime(files[None]) == "2.13"
 
 
-def test_an_operator_that_is_not_known_states_nothing(contents):
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(contents["int8"], 0))
-    model.operatorCodes[0].version = 99
-    assert oldest_runtime(packed(model)) is None
+def test_an_operator_that_is_not_known_states_nothing(files):
+    newer = unpacked(packed(files["int8"]))
+    newer.operatorCodes[0].version = 99
+    assert oldest_runtime(newer) is None
 
 
-def test_each_matrix_is_in_the_file_once(contents):
+def test_each_matrix_is_in_the_file_once(files):
     matrices = 97 * 32 + 32 * 61
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(contents["int8"], 0))
-    sizes = [len(b.data) for b in model.buffers if b.data is not None]
+    sizes = [
+        len(b.data)
+        for b in unpacked(packed(files["int8"])).buffers
+        if b.data is not None
+    ]
     assert sum(size for size in sizes if size > 1024) == matrices
 
 
 def test_an_exported_file_states_its_runtime(int8_file):
-    assert oldest_runtime(int8_file.read_bytes()) == "2.17"
+    assert oldest_runtime(unpacked(int8_file.read_bytes())) == "2.17"
     assert export.read_description(int8_file).oldest_runtime == "2.17"

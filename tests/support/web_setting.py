@@ -16,7 +16,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter
 
 from keras_vanilla.export.metadata.description import Description, with_description
-from keras_vanilla.export.metadata.flatbuffer import with_metadata
+from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 
@@ -49,14 +49,15 @@ LIMITS = {
 
 def described(content, name, **facts):
     facts = LIMITS | {"end_id": echo_file.END_ID} | facts
-    return with_description(content, Description(name=name, parameters=12345, **facts))
+    description = Description(name=name, parameters=12345, **facts)
+    return with_description(unpacked(content), description)
 
 
 def described_by_0_5(content):
     """As version 0.5.0 described a file: without a form and a checksum."""
     facts = {"format": "keras_vanilla translator 1", "version": "0.5.0", "name": "old"}
     text = json.dumps(facts | LIMITS | {"beam_size": 1, "parameters": 12345})
-    return with_metadata(content, {"keras_vanilla": text.encode()})
+    return packed(unpacked(content), {"keras_vanilla": text.encode()})
 
 
 def installed(package):

@@ -17,7 +17,7 @@ COUNTERS = 20_000  # bytes, of the tokenizer's loops
 
 
 def structure_faults(
-    content: bytes, model: Transformer, tokenizer_bytes: int = 0
+    file: schema.ModelT, size: int, model: Transformer, tokenizer_bytes: int = 0
 ) -> list[str]:
     """The faults in the structure of a file.
 
@@ -28,14 +28,14 @@ def structure_faults(
     0.2 MB for all that is not a constant.
 
     Args:
-        content: bytes of a `.tflite` file.
+        file: ModelT, the tables of a `.tflite` file.
+        size: int. The file's bytes.
         model: Transformer that it was made from.
         tokenizer_bytes: int. The size of the tokenizer's tables in the file, see
             `TokenizerGraph.nbytes`; 0 if the tokenizer is not in it.
     Returns:
         List of str, sentences.
     """
-    file = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     constants = _constants(file)
     faults = list(_duplicates(constants, model))
     scales = sum(each.channels for each in constants)
@@ -53,7 +53,7 @@ def structure_faults(
     if used > allowed:
         faults.append(f"Its constants are {used:,} bytes, more than {allowed:,.0f}.")
     layers = model.num_encoder_layers + model.num_decoder_layers
-    rest, allowed = len(content) - used, 100_000 * layers + 200_000
+    rest, allowed = size - used, 100_000 * layers + 200_000
     if rest > allowed:
         faults.append(
             f"All that is not a constant takes {rest:,} bytes, more than {allowed:,} "

@@ -20,6 +20,7 @@ from keras_vanilla.export.checks.report import Difference, Report, TextDifferenc
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.metadata.description import Description, find_description
+from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
@@ -77,7 +78,9 @@ def verify(
         tables = TokenizerGraph(translator.tokenizer).nbytes if takes_texts else 0
         tables += shortlist_bytes(translator.model, description)
         content = Path(path).read_bytes()
-        report.faults = tuple(structure_faults(content, translator.model, tables))
+        report.faults = tuple(
+            structure_faults(unpacked(content), len(content), translator.model, tables)
+        )
     return report
 
 

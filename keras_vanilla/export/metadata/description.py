@@ -4,12 +4,14 @@ import dataclasses
 import json
 from pathlib import Path
 
+from ai_edge_litert import schema_py_generated as schema
+
 from keras_vanilla._about import check_language, check_text, checked_examples
 from keras_vanilla._checks import check_choice, has_form
 from keras_vanilla._types import PathLike
 from keras_vanilla._version import __version__
 from keras_vanilla.export.metadata import checksum
-from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
+from keras_vanilla.export.metadata.flatbuffer import packed, read_metadata
 
 NAME = "keras_vanilla"  # of the entry in the file's metadata
 READABLE = tuple(f"keras_vanilla translator {number}" for number in (1, 2, 3, 4))
@@ -161,23 +163,25 @@ class Description:
 
 
 def with_description(
-    content: bytes, description: Description, entries: dict[str, bytes] | None = None
+    file: schema.ModelT,
+    description: Description,
+    entries: dict[str, bytes] | None = None,
 ) -> bytes:
     """A `.tflite` file that describes itself, with a checksum at its end.
 
     Args:
-        content: bytes of a `.tflite` file.
+        file: ModelT, a file's tables, see `unpacked`.
         description: Description.
         entries: dict or None. More metadata by its name.
     Returns:
-        Bytes, about a kilobyte more.
+        Bytes, about a kilobyte more than without a description.
     Raises:
-        ValueError: if the content is not a `.tflite` file, or is described already.
+        ValueError: if the file is described already.
     """
     text = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
     described = {NAME: bytes(text, "utf-8"), **(entries or {})}
     blank = {checksum.NAME: checksum.BLANK}
-    return checksum.with_digest(with_metadata(content, described | blank))
+    return checksum.with_digest(packed(file, described | blank))
 
 
 def read_description(path: PathLike) -> Description:

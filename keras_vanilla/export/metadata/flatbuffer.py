@@ -1,5 +1,6 @@
 """Named bytes inside a `.tflite` file: its metadata, written and read."""
 
+import copy
 import mmap
 import struct
 
@@ -13,45 +14,44 @@ IDENTIFIER = b"TFL3"  # bytes 4 to 8 of every .tflite file
 ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
 
 
-def with_metadata(content: bytes, entries: dict[str, bytes]) -> bytes:
-    """A `.tflite` file with more entries of metadata.
-
-    Tensors, operators and buffers are unchanged, each once. The values are at the end
-    of the file, in order, so that they cannot be read from a file that is cut short.
-    Every buffer is aligned to 16 bytes, as the schema requires; the converter aligns
-    many to 4. A last value of a multiple of 16 bytes ends with the file.
+def unpacked(content: bytes) -> schema.ModelT:
+    """The tables of a `.tflite` file, as objects that may be changed.
 
     Args:
-        content: bytes of a `.tflite` file.
-        entries: dict of each entry's name -> what it holds.
-    Returns:
-        Bytes.
+        content: bytes of a `.tflite` file; the buffers are views of them.
     Raises:
-        ValueError: if it is not a `.tflite` file, or has such an entry already.
+        ValueError: if it is not a `.tflite` file.
     """
     if content[4:8] != IDENTIFIER:
         raise ValueError(f"This is not a .tflite file. Received: {content[:8]!r}")
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
-    model.metadata = model.metadata or []
-    for name in entries:
-        if name.encode() in [entry.name for entry in model.metadata]:
-            raise ValueError(f"The file has metadata with the name {name!r} already.")
-    builder = _Builder(len(content))
-    for name, value in reversed(entries.items()):
-        model.metadata.append(schema.MetadataT(name, len(model.buffers)))
-        model.buffers.append(_FirstBuffer(builder, value))
-    return packed(model, builder)
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
 
 
-def packed(model: schema.ModelT, builder: flatbuffers.Builder | None = None) -> bytes:
+def packed(file: schema.ModelT, entries: dict[str, bytes] | None = None) -> bytes:
     """The bytes of a `.tflite` file; equal vectors of numbers are written once.
 
+    Every buffer is aligned to 16 bytes, as the schema requires; the converter aligns
+    many to 4. The values of `entries` are at the end of the file, in order, so that
+    they cannot be read from a file that is cut short. A last value of a multiple of 16
+    bytes ends with the file.
+
     Args:
-        model: ModelT of TensorFlow Lite's schema.
-        builder: the builder that has a part of the file already, or None.
+        file: ModelT of TensorFlow Lite's schema; it is not changed.
+        entries: dict or None. More metadata: each entry's name -> what it holds.
+    Raises:
+        ValueError: if the file has such an entry already.
     """
-    builder = builder or _Builder(0)
-    builder.Finish(model.Pack(builder), IDENTIFIER)
+    file, entries = copy.copy(file), entries or {}
+    file.buffers, file.metadata = list(file.buffers), list(file.metadata or [])
+    for name in entries:
+        if name.encode() in [entry.name for entry in file.metadata]:
+            raise ValueError(f"The file has metadata with the name {name!r} already.")
+    values = [each.data for each in file.buffers if each.data is not None]
+    builder = _Builder(sum(map(len, values)))
+    for name, value in reversed(entries.items()):
+        file.metadata.append(schema.MetadataT(name, len(file.buffers)))
+        file.buffers.append(_FirstBuffer(builder, value))
+    builder.Finish(file.Pack(builder), IDENTIFIER)
     return bytes(builder.Output())
 
 

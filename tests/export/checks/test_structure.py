@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from flatbuffers import Builder
 from tiers import in_full
 
 from keras_vanilla.export.checks.structure import structure_faults
+from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 
 
-def changed(content, change):
-    """The file with a change to what the schema reads from it."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
-    change(model)
-    builder = Builder(len(content))
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+def faults(content, translator, change=None, tables=0):
+    """Those of a file, with a change to its tables."""
+    file = unpacked(content)
+    if change is not None:
+        change(file)
+        content = packed(file)
+    return structure_faults(unpacked(content), len(content), translator.model, tables)
 
 
 def matrices(model):
@@ -46,11 +46,8 @@ def content(request):
 
 
 def test_files_that_are_made_well_have_no_fault(content, trained_translator):
-    assert structure_faults(content, trained_translator.model) == []
-    assert (
-        structure_faults(changed(content, lambda model: None), trained_translator.model)
-        == []
-    )
+    assert faults(content, trained_translator) == []
+    assert faults(content, trained_translator, lambda model: None) == []
 
 
 def test_a_weight_that_is_there_twice_is_found(content, trained_translator):
@@ -59,7 +56,7 @@ def test_a_weight_that_is_there_twice_is_found(content, trained_translator):
         add_tensor(model, table.shape, model.buffers[table.buffer].data)
 
     size = trained_translator.model.source_embedding.embeddings.shape
-    (first, *_) = structure_faults(changed(content, double), trained_translator.model)
+    (first, *_) = faults(content, trained_translator, double)
     assert f"Matrices of {np.prod(size):,} numbers are in the file 2 times" in first
 
 
@@ -68,9 +65,7 @@ def test_a_table_in_float32_beside_int8_is_found(int8_file, trained_translator):
         table = matrices(model)[0]
         add_tensor(model, table.shape, np.zeros(4 * np.prod(table.shape), "uint8"))
 
-    found = structure_faults(
-        changed(int8_file.read_bytes(), keep), trained_translator.model
-    )
+    found = faults(int8_file.read_bytes(), trained_translator, keep)
     assert "2 times, and in the model 1 times" in found[0]
     assert "Its constants are" in found[1]
 
@@ -79,7 +74,7 @@ def test_constants_that_are_no_weight_are_found(content, trained_translator):
     def add(model):
         add_tensor(model, [700, 1, 1000], np.zeros(700_000, "uint8"))
 
-    (found,) = structure_faults(changed(content, add), trained_translator.model)
+    (found,) = faults(content, trained_translator, add)
     assert "Its constants are" in found and "more than" in found
 
 
@@ -87,7 +82,7 @@ def test_much_that_is_no_constant_is_found(content, trained_translator):
     def talk(model):
         model.description = "x" * 1_000_000
 
-    (found,) = structure_faults(changed(content, talk), trained_translator.model)
+    (found,) = faults(content, trained_translator, talk)
     assert "All that is not a constant takes 1," in found and "2 layers" in found
 
 
@@ -95,8 +90,8 @@ def test_much_that_is_no_constant_is_found(content, trained_translator):
 def test_the_tokenizers_tables_are_allowed_in_the_text_form(
     trained_translator, text_file
 ):
-    content, model = text_file.read_bytes(), trained_translator.model
+    content = text_file.read_bytes()
     tables = TokenizerGraph(trained_translator.tokenizer).nbytes
-    assert structure_faults(content, model, tables) == []
-    (fault,) = structure_faults(content, model)
+    assert faults(content, trained_translator, tables=tables) == []
+    (fault,) = faults(content, trained_translator)
     assert "Its constants are" in fault

@@ -16,7 +16,7 @@ from keras_vanilla.export.metadata.description import (
     read_description,
     with_description,
 )
-from keras_vanilla.export.metadata.flatbuffer import with_metadata
+from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 
 SIZES = {"max_bytes": 131, "max_source_tokens": 40, "max_output_tokens": 40}
 DESCRIPTION = Description(name="echo", parameters=0, **SIZES)
@@ -24,7 +24,7 @@ DESCRIPTION = Description(name="echo", parameters=0, **SIZES)
 
 @pytest.fixture(scope="module")
 def described():
-    return with_description(echo_file.content(), DESCRIPTION)
+    return with_description(unpacked(echo_file.content()), DESCRIPTION)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_files_of_version_0_5_0_have_none_and_are_read(path, capsys):
     del fields["form"]
     fields |= {"format": "keras_vanilla translator 1", "version": "0.5.0"}
     entries = {"keras_vanilla": json.dumps(fields).encode()}
-    path.write_bytes(with_metadata(echo_file.content(), entries))
+    path.write_bytes(packed(unpacked(echo_file.content()), entries))
     assert not has_checksum(path)
     assert read_description(path) == dataclasses.replace(
         DESCRIPTION, format="keras_vanilla translator 1", version="0.5.0"

@@ -24,7 +24,7 @@ from keras_vanilla.export.metadata.description import (
     read_description,
     with_description,
 )
-from keras_vanilla.export.metadata.flatbuffer import read_metadata, with_metadata
+from keras_vanilla.export.metadata.flatbuffer import packed, read_metadata, unpacked
 from keras_vanilla.export.metadata.model_card import model_card_text, write_model_card
 from keras_vanilla.translation import Score
 
@@ -58,7 +58,7 @@ LEAST = {
 
 @pytest.fixture(scope="module")
 def described():
-    return with_description(echo_file.content(), Description(**FACTS))
+    return with_description(unpacked(echo_file.content()), Description(**FACTS))
 
 
 @pytest.fixture
@@ -134,7 +134,9 @@ def test_it_is_utf8_json_by_the_name_of_the_package(file):
 def test_any_text_survives(name, data, penalty, tmp_path):
     facts = {**LEAST, "name": name, "data": data, "length_penalty": penalty}
     path = tmp_path / "any.tflite"
-    path.write_bytes(with_description(echo_file.content(), Description(**facts)))
+    path.write_bytes(
+        with_description(unpacked(echo_file.content()), Description(**facts))
+    )
     assert read_description(path) == Description(**facts)
     assert len(str(read_description(path)).splitlines()) == 11
 
@@ -156,7 +158,7 @@ def test_nothing_else_changes(described):
 @pytest.mark.parametrize("length", [1, 6, 11, 16])
 def test_buffers_are_aligned_and_each_is_there_once(length):
     description = Description(**{**FACTS, "name": length * "x"})
-    described = with_description(echo_file.content(), description)
+    described = with_description(unpacked(echo_file.content()), description)
     places = sorted(buffer_places(described))
     assert all(begin % 16 == 0 for begin, _ in places)
     ends = [begin + size for begin, size in places]
@@ -167,11 +169,9 @@ def test_buffers_are_aligned_and_each_is_there_once(length):
 
 
 def test_a_file_without_any_metadata_gets_one(tmp_path):
-    builder = schema.flatbuffers.Builder()
-    model = schema.ModelT(version=3, buffers=[schema.BufferT()])
-    builder.Finish(model.Pack(builder), b"TFL3")
     path = tmp_path / "bare.tflite"
-    path.write_bytes(with_metadata(bytes(builder.Output()), {"a": b"1"}))
+    bare = schema.ModelT(version=3, buffers=[schema.BufferT()])
+    path.write_bytes(packed(bare, {"a": b"1"}))
     assert (read_metadata(path, "a"), read_metadata(path, "b")) == (b"1", None)
 
 
@@ -218,7 +218,7 @@ def test_another_kind_of_file_is_refused(content, tmp_path):
     with pytest.raises(ValueError, match="other.tflite is not a .tflite file"):
         read_description(path)
     with pytest.raises(ValueError, match="not a .tflite file. Received: b"):
-        with_description(content, Description(**FACTS))
+        with_description(unpacked(content), Description(**FACTS))
 
 
 def test_a_path_to_no_file_is_refused(tmp_path):
@@ -237,13 +237,13 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 
 def test_a_file_is_described_once(described):
     with pytest.raises(ValueError, match="the name 'keras_vanilla' already"):
-        with_description(described, Description(**FACTS))
+        with_description(unpacked(described), Description(**FACTS))
 
 
 def test_another_format_is_refused(tmp_path):
     newer = json.dumps({"format": "keras_vanilla translator 5"}).encode()
     path = tmp_path / "newer.tflite"
-    path.write_bytes(with_metadata(echo_file.content(), {NAME: newer}))
+    path.write_bytes(packed(unpacked(echo_file.content()), {NAME: newer}))
     expected = f"as 'keras_vanilla translator 5', and .* knows only .*{FORMAT!r}"
     with pytest.raises(ValueError, match=expected):
         read_description(path)
@@ -265,7 +265,7 @@ def test_another_format_is_refused(tmp_path):
 )
 def test_a_damaged_description_is_refused(said, tmp_path):
     path = tmp_path / "damaged.tflite"
-    path.write_bytes(with_metadata(echo_file.content(), {NAME: said}))
+    path.write_bytes(packed(unpacked(echo_file.content()), {NAME: said}))
     with pytest.raises(ValueError, match="damaged.tflite is damaged"):
         read_description(path)
 
@@ -314,7 +314,7 @@ def test_the_table_says_all_that_is_known():
 def test_examples_are_kept_and_shown(tmp_path):
     description = Description(**FACTS, examples=["Grüße.", "Ein Hund | rennt."])
     path = tmp_path / "examples.tflite"
-    path.write_bytes(with_description(echo_file.content(), description))
+    path.write_bytes(with_description(unpacked(echo_file.content()), description))
     assert read_description(path) == description
     assert "examples       Grüße. | Ein Hund | rennt.\n" in str(description)
     card = model_card_text(description, "examples.tflite", 1, "0")
@@ -325,7 +325,7 @@ def test_what_it_was_converted_from_is_kept_and_shown(tmp_path):
     reference = "hub:owner/model@0123abc"
     description = Description(**FACTS, converted_from=reference)
     path = tmp_path / "converted.tflite"
-    path.write_bytes(with_description(echo_file.content(), description))
+    path.write_bytes(with_description(unpacked(echo_file.content()), description))
     assert read_description(path) == description
     assert f"\nconverted from  {reference}\n" in str(description)
     card = model_card_text(description, "converted.tflite", 1, "0")

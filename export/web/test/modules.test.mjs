@@ -115,6 +115,15 @@ test('progress is reported with the length, where that is stated and true', asyn
   }
 });
 
+test('what ends a text may be any value, as the reason of a signal', async () => {
+  for (const reason of [null, undefined, 'enough', new DOMException('no', 'AbortError')]) {
+    let thrown = 'nothing';
+    const pieces = translatePieces('One. Two.', () => Promise.reject(reason));
+    await pieces.next().catch((error) => (thrown = error));
+    assert.equal(thrown, reason);
+  }
+});
+
 test('a model that does not arrive whole is missing, and an abort is an abort', async () => {
   const half = (response) => {
     response.setHeader('Content-Length', 1000).write(Buffer.alloc(500), () => response.destroy());

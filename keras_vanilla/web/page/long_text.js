@@ -49,7 +49,8 @@ async function* cutToFit(source, translate) {
 }
 
 function errorOfPiece(error) {
-  if (!OF_ONE_PIECE.includes(error.code)) throw error;
+  // A signal's reason may be anything, null too.
+  if (!OF_ONE_PIECE.includes(error?.code)) throw error;
   return { error };
 }
 

@@ -1,13 +1,13 @@
 """Our Translator to a folder of Hugging Face's Marian models."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.channel_order import halves_first, reordered
 from keras_vanilla.interop.files.safetensors_file import write_safetensors
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.marian import (
@@ -25,6 +25,10 @@ from keras_vanilla.translation import Translator
 from keras_vanilla.translation.ensembles import check_one_model
 
 TABLES = {"target_embedding": TARGET, "output": OUTPUT}
+# "interleaved" and "concatenated" positions are the same numbers in another order of
+# the channels. A model whose weights are put into that order too computes the same.
+INPUTS_ARE_CHANNELS = ("query", "key", "value", "inner")
+OUTPUTS_ARE_CHANNELS = ("output", "outer")
 
 
 def to_marian(translator: Translator, folder: PathLike) -> None:
@@ -107,3 +111,35 @@ def _tokenizer_files(tokenizer, max_length) -> dict[str, bytes | dict]:
 def _write_json(path, content):
     text = json.dumps(content, ensure_ascii=False, indent=2)
     path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def halves_first(d_model: int) -> np.ndarray:
+    """Channels of interleaved positions in the order of concatenated ones (D,).
+
+    Args:
+        d_model: int, even.
+    """
+    return np.concatenate([np.arange(0, d_model, 2), np.arange(1, d_model, 2)])
+
+
+def reordered(weights: Mapping[str, np.ndarray], order: np.ndarray) -> dict:
+    """A model's weights with its channels in another order.
+
+    Args:
+        weights: dict under the names of `layer_weights`.
+        order: int array (D,). Channel `order[i]` becomes channel i.
+    """
+    return {name: _reordered(name, array, order) for name, array in weights.items()}
+
+
+def _reordered(name, array, order):
+    *_, part, kind = ("", *name.split("/"))
+    if kind.endswith("_embedding") or kind == "output":  # (V, D)
+        return array[:, order]
+    if part.endswith("_norm"):  # (D,)
+        return array[order]
+    if part in INPUTS_ARE_CHANNELS:
+        return array[order] if kind == "kernel" else array
+    if part in OUTPUTS_ARE_CHANNELS:
+        return array[..., order]  # (.., D) and (D,)
+    return array  # the bias of the logits (V,)

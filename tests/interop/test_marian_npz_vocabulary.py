@@ -5,7 +5,7 @@ import json
 import pytest
 from marian_folder import learn_models
 
-from keras_vanilla.interop.marian_npz_vocabulary import read_vocabulary, with_pad
+from keras_vanilla.interop.marian_npz import read_vocabulary, with_pad
 
 TOKENS = [
     "</s>",

@@ -3,7 +3,7 @@ import re
 
 import keras
 
-from keras_vanilla.training.progress import TrainingProgress
+from keras_vanilla.training.callbacks import TrainingProgress
 
 LOGS = {"token_crossentropy": 2.0, "token_accuracy": 0.5}
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,11 +15,11 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch
 from keras_vanilla.decoding.hypothesis_end import longest_output, until_end
 from keras_vanilla.decoding.shortlisted import shortlisted_search
-from keras_vanilla.export.checks.probe_sentences import made_up_sentences
 from keras_vanilla.export.checks.quality import compare_quality
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
+from keras_vanilla.export.config import Limits
 from keras_vanilla.export.metadata.description import Description, find_description
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
@@ -26,9 +27,13 @@ from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.protocol import tokens_before_text
+from keras_vanilla.tokenizer.training import SPACE_MARK
 from keras_vanilla.translation import Shortlist, Translator
 from keras_vanilla.translation.buckets import length_buckets, pad_rows
 from keras_vanilla.translation.loops import without_loops
+
+COUNT = 40  # of made-up sentences
+FREQUENT = 1000  # pieces; a vocabulary begins with the most frequent
 
 
 def verify(
@@ -332,3 +337,30 @@ def _segmentations(tokenizer, text):
     scores = [sum(map(model.get_score, ids)) for ids in both]
     # Both libraries add float32 numbers, piece by piece.
     return pieces, math.isclose(*scores, rel_tol=1e-5)
+
+
+def made_up_sentences(translator: Translator, limits: Limits) -> list[str]:
+    """Frequent words in random order, an empty text, and one of the longest length.
+
+    Args:
+        translator: Translator.
+        limits: Limits. No sentence is longer.
+    Returns:
+        List of str.
+    """
+    tokenizer = translator.tokenizer
+    max_tokens = min(limits.max_source_length, translator.model.max_length)
+    rng = random.Random(0)
+    pieces = tokenizer.source_pieces(range(min(FREQUENT, tokenizer.vocabulary_size)))
+    words = [p[1:] for p in pieces if p.startswith(SPACE_MARK) and len(p) > 2]
+    words = words or [piece for piece in pieces if piece.isalnum()] or ["a"]
+
+    def fits(text):
+        tokens = len(tokenizer.encode([text])[0])
+        return len(bytes(text, "utf-8")) <= limits.max_bytes and tokens <= max_tokens
+
+    texts = [" ".join(rng.choices(words, k=rng.randrange(1, 5))) for _ in range(COUNT)]
+    longest = []
+    while fits(" ".join([*longest, word := rng.choice(words)])):
+        longest.append(word)
+    return ["", " ".join(longest), *filter(fits, texts)]

@@ -1,20 +1,30 @@
 """PyTorch's checkpoints: the tensors of a state dict; no code in them is run."""
 
+import dataclasses
 import io
 import struct
 import zipfile
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.files.plain_pickle import REMEDY
+from keras_vanilla.interop.files.plain_pickle import (
+    REMEDY,
+    Name,
+    PlainUnpickler,
+    dict_of,
+    expect,
+)
 from keras_vanilla.interop.files.stored_arrays import (
+    BFLOAT16,
     StoredArray,
     StoredArrays,
+    checked_shape,
     item_size,
     read_shards,
     refuse_git_lfs_pointer,
+    value_span,
 )
-from keras_vanilla.interop.files.torch_pickle import PickledTensor, TorchUnpickler
 
 _STATE_DICTS = ("model_state_dict", "state_dict", "model")  # inside of a checkpoint
 _LARGEST_PICKLE = 2**24  # bytes; it has names and shapes, the numbers lie elsewhere
@@ -24,6 +34,116 @@ _ENCRYPTED = 1  # a bit of an entry's flags
 _MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # first in the format before PyTorch 1.6
 _PROTOCOL = 1001
 _BYTE_ORDERS = {b"little": "<", b"big": ">"}
+_STORAGES = {  # of PyTorch: types of NumPy, without a byte order
+    "torch.BFloat16Storage": BFLOAT16,
+    "torch.BoolStorage": "b1",
+    "torch.ByteStorage": "u1",
+    "torch.CharStorage": "i1",
+    "torch.DoubleStorage": "f8",
+    "torch.FloatStorage": "f4",
+    "torch.HalfStorage": "f2",
+    "torch.IntStorage": "i4",
+    "torch.LongStorage": "i8",
+    "torch.ShortStorage": "i2",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Storage:
+    """Numbers of one type that tensors share.
+
+    Args:
+        key: str. Its name in the file.
+        dtype: str. NumPy's name without a byte order, or "bfloat16".
+        size: int. Number of values.
+    """
+
+    key: str
+    dtype: str
+    size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PickledTensor:
+    """A tensor as a pickle describes it: a part of a storage.
+
+    Args:
+        storage: Storage.
+        offset: int. Value of the storage that is the tensor's first.
+        shape: tuple of ints.
+        strides: tuple of ints, in values.
+    """
+
+    storage: Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class TorchUnpickler(PlainUnpickler):
+    """Reads pickles of plain values and PyTorch's tensors.
+
+    Attributes: `storages` has the storages that the pickles name, by their keys.
+
+    Args:
+        file: binary file. It is read to the end of one pickle by each `load`.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file, _BUILDERS, self._storage)
+        self.storages: dict[str, Storage] = {}
+
+    def _storage(self, identity: Any) -> Storage:
+        kind, dtype, key, _location, size, *view = expect(identity, tuple)
+        if kind != "storage" or any(part is not None for part in view):
+            raise ValueError("it holds storages in a form that is not known here")
+        dtype = _STORAGES[expect(dtype, Name).name]
+        storage = Storage(expect(key, str), dtype, _size(size))
+        if self.storages.setdefault(storage.key, storage) != storage:
+            raise ValueError(f"its storage {storage.key[:80]} has two sizes or types")
+        return storage
+
+
+def _tensor(storage, offset, shape, strides, *_gradient):
+    """A tensor; what follows the strides says how it was trained."""
+    storage = expect(storage, Storage)
+    shape = checked_shape("a tensor", shape)
+    strides = tuple(_size(step) for step in expect(strides, tuple))
+    if len(shape) != len(strides):
+        raise ValueError(f"a tensor of shape {shape} has {len(strides)} strides")
+    end = _size(offset) + value_span(shape, strides)
+    if end > storage.size or value_span(shape) > storage.size:
+        raise ValueError(
+            f"a tensor of shape {shape} and strides {strides} from {offset} needs more "
+            f"than its storage of {storage.size} values"
+        )
+    return PickledTensor(storage, offset, shape, strides)
+
+
+def _parameter(tensor, *_gradient):
+    return expect(tensor, PickledTensor)
+
+
+def _ordered_dict(pairs=()):
+    pairs = [expect(pair, list, tuple) for pair in expect(pairs, list, tuple)]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("an OrderedDict is not made of pairs")
+    return dict_of([value for pair in pairs for value in pair])
+
+
+_BUILDERS = {
+    **dict.fromkeys(_STORAGES),
+    "collections.OrderedDict": _ordered_dict,
+    "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_tensor": _tensor,
+    "torch._utils._rebuild_tensor_v2": _tensor,
+}
+
+
+def _size(value):
+    if type(value) is not int or not 0 <= value < 2**62:
+        raise ValueError("a size or stride of a tensor is not a whole number")
+    return value
 
 
 def read_torch(path: PathLike) -> StoredArrays:

@@ -6,7 +6,7 @@ import pytest
 from keras_vanilla import cli, export
 from keras_vanilla.export import to_tflite
 from keras_vanilla.export.checks import verification
-from keras_vanilla.export.checks.probe_sentences import made_up_sentences
+from keras_vanilla.export.checks.verification import made_up_sentences
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
 

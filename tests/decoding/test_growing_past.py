@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from models import make_decisive_model
+from tiers import in_full
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search
 from keras_vanilla.layers import MultiHeadAttention
@@ -43,7 +44,10 @@ def test_each_step_appends_its_position(beam_size, is_ensemble):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"normalize_first": True, "forbidden_ids": [0, 5], "zero_pad": True}],
+    [
+        {"normalize_first": True, "forbidden_ids": [0, 5], "zero_pad": True},
+        *in_full({}),
+    ],
     ids=str,
 )
 def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):

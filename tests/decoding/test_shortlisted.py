@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from models import make_decisive_model
+from tiers import in_full
 
 from keras_vanilla.decoding import beam_search, greedy_search
 from keras_vanilla.decoding.attended_source import AttendedSource
@@ -83,7 +84,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("settings", MODELS, ids=str)
-@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize("beam_size", [3, *in_full(1)])
 def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_size):
     model, shortlist = make_decisive_model(0.4, **settings), make_shortlist(11)
     shortlisted = Shortlisted(model, shortlist)

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import os
 import socket
 import subprocess
 import sys
@@ -31,9 +32,8 @@ if importlib.util.find_spec("jax") is None:
 @contextlib.contextmanager
 def started(*arguments, devices, **variables):
     """A Python process with so many JAX devices, ended whatever happens."""
-    # These models take longer to optimise than to train.
-    flags = "--xla_backend_optimization_level=0 "
-    flags += f"--xla_force_host_platform_device_count={devices}"
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    flags = f"{os.environ['XLA_FLAGS']} {flags}"
     with tempfile.TemporaryFile("w+") as log:  # a pipe that is full would stop it
         process = subprocess.Popen(
             [sys.executable, *map(str, arguments)],

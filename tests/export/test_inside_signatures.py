@@ -54,6 +54,7 @@ def _translate(inside, encoded, model):
     return ids, steps
 
 
+@pytest.mark.full
 def test_weights_and_translations_are_the_models(
     inside, trained_translator, unseen_sentences
 ):
@@ -80,6 +81,7 @@ def _weights(encoded, steps, name):
     return np.concatenate([step[name] for step in steps], axis=2)
 
 
+@pytest.mark.full
 def test_it_says_what_it_is_and_verifies(path, trained_translator, unseen_sentences):
     description = export.read_description(path)
     assert (description.form, description.max_bytes) == ("inside", MAX_BYTES)
@@ -88,6 +90,7 @@ def test_it_says_what_it_is_and_verifies(path, trained_translator, unseen_senten
     assert report.passed and not report.differences, str(report)
 
 
+@pytest.mark.full
 def test_it_names_every_id_that_it_can_give(path, trained_translator):
     tokenizer = trained_translator.tokenizer
     vocabulary = json.loads(read_metadata(path, "keras_vanilla_vocabulary"))
@@ -97,6 +100,7 @@ def test_it_names_every_id_that_it_can_give(path, trained_translator):
     assert [vocabulary["pieces"][id_] for id_ in ids] == tokenizer.target_pieces(ids)
 
 
+@pytest.mark.full
 def test_a_text_that_is_too_long_says_how_many_ids_it_has(inside, trained_translator):
     text = "one " * 35
     expected = len(trained_translator.encode([text])[0])

@@ -4,7 +4,6 @@ import pytest
 from checks import randomize
 from repeated_tokens import loops
 from text_form import TextForm
-from tiers import in_full
 
 from keras_vanilla import export, probing
 from keras_vanilla.cli import main
@@ -25,7 +24,8 @@ def translator(trained_translator):
     return Translator(trained_translator.tokenizer, randomize(model, seed=3))
 
 
-@pytest.mark.parametrize("beam_size", [1, *in_full(3)])
+@pytest.mark.full
+@pytest.mark.parametrize("beam_size", [1, 3])
 def test_the_file_says_what_keras_says(
     translator, tmp_path, beam_size, unseen_sentences
 ):

@@ -42,6 +42,7 @@ def shapes(path):
     ]
 
 
+@pytest.mark.full
 def test_the_file_says_what_keras_says_among_the_candidates(
     path, trained_translator, shortlist, unseen_sentences
 ):
@@ -52,6 +53,7 @@ def test_the_file_says_what_keras_says_among_the_candidates(
     assert report.equal >= 39
 
 
+@pytest.mark.full
 def test_nothing_in_it_is_as_wide_as_the_vocabulary_but_tables(
     path, trained_translator
 ):
@@ -64,6 +66,7 @@ def test_nothing_in_it_is_as_wide_as_the_vocabulary_but_tables(
     }
 
 
+@pytest.mark.full
 def test_it_is_judged_as_an_approximation_of_the_whole_vocabulary(
     path, trained_translator, unseen_sentences
 ):

@@ -9,7 +9,6 @@ import word_reversal
 from pieces_in_text import decoded_pieces, encoded_pieces
 from teacher_forcing import forced_inputs, log_probabilities
 from text_form import TextForm
-from tiers import in_full
 
 from keras_vanilla import export
 from keras_vanilla.decoding.attended_source import alignment_layer
@@ -27,7 +26,7 @@ ODD = [
 ]
 
 
-@pytest.fixture(scope="module", params=[1, *in_full(3)])
+@pytest.fixture(scope="module", params=[1, 3])
 def path(request, trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("outputs") / "translator.tflite"
     settings = {**SMALL, "beam_size": request.param, "quantize": None}
@@ -51,6 +50,7 @@ def expected_of(translator, text, ids):
     return ends, spans, np.exp(log_probabilities(model, source, ids))
 
 
+@pytest.mark.full
 def test_they_are_keras_s_and_sentencepiece_s(path, trained_translator):
     translate = TextForm(path)
     texts = word_reversal.english_sentences(9, seed=3, lengths=range(1, 8))
@@ -70,6 +70,7 @@ def test_they_are_keras_s_and_sentencepiece_s(path, trained_translator):
         assert not result["confidence"][count:].any()
 
 
+@pytest.mark.full
 def test_words_are_linked_to_those_they_translate(path):
     """The toy language has its words in reverse order: each one's partner is known."""
     translate, right, total = TextForm(path), 0, 0
@@ -89,6 +90,7 @@ def test_words_are_linked_to_those_they_translate(path):
     assert total > 200 and right / total > 0.9
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("text", ["", "   ", "é" * 70])
 def test_a_text_that_is_not_translated_has_no_tokens(path, text):
     result = TextForm(path)(text)
@@ -96,6 +98,7 @@ def test_a_text_that_is_not_translated_has_no_tokens(path, text):
         assert not result[name].any()
 
 
+@pytest.mark.full
 def test_the_file_says_what_it_says(path):
     description = read_description(path)
     assert description.outputs == ["alignment", "confidence"]

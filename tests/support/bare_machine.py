@@ -28,6 +28,8 @@ def hide_settings():
     os.environ["MPLCONFIGDIR"] = folder
     if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the processors
         os.environ["TF_NUM_INTRAOP_THREADS"] = "1"
+    # The tests' models take longer to optimise than to run.
+    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
 
 
 def heed_ctrl_c():

@@ -18,8 +18,6 @@ PATHS = [
 
 def environment(backend="tensorflow", **variables):
     """That of this process, on a backend and with the paths of the tests' modules."""
-    if backend == "jax":  # the tests' models take longer to optimise than to run
-        variables = {"XLA_FLAGS": "--xla_backend_optimization_level=0"} | variables
     return {
         **os.environ,
         "KERAS_BACKEND": backend,

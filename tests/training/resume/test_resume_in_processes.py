@@ -31,7 +31,6 @@ def environments(backend):
             yield {
                 "KERAS_BACKEND": "jax",
                 "JAX_PLATFORMS": "cpu",
-                "XLA_FLAGS": "--xla_backend_optimization_level=0",
                 "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"localhost:{ports[0]}",
                 "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
                 "KERAS_DISTRIBUTION_PROCESS_ID": str(index),

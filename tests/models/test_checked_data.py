@@ -184,12 +184,11 @@ def test_weights_per_pair_and_per_token_come_to_the_same(way, model):
     [
         ("R-Drop", 3),
         ("Keras", 1),
-        *in_full(("smoothed", 3), ("R-Drop", 1), ("word level", 1), ("Keras", 3)),
+        *in_full(("word level", 3), ("Keras", 3)),
     ],
 )
 def test_every_loss_trains_the_same_by_pairs_and_tokens(loss, micro_batches):
     losses = {
-        "smoothed": SmoothedCrossentropy,
         "R-Drop": RDropCrossentropy,
         "word level": lambda: WordLevelCrossentropy(make_model(1, **ONE_LAYER), 0.5),
         "Keras": lambda: keras.losses.SparseCategoricalCrossentropy(
@@ -423,13 +422,23 @@ def test_r_drop_with_dropout_is_more_than_the_plain_loss(micro_batches):
     assert shown[5.0] > shown[0.0] + 0.01
 
 
+# As for pytest's `-k`. Most data are refused on the host, the same by every backend:
+# they come in one way, and one kind of wrong data in another.
+ON_OTHER_BACKENDS = (
+    "train_on_batch or (unknown and (label or never_comes)) or a_weight_per_pair or "
+    "every_loss or without_dropout or losses_and_metrics or do_not_count or "
+    "predictions or is_called"
+)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_all_of_it_on_other_backends(backend):
+def test_what_backends_compute_is_the_same_on_others(backend):
     if importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
+    options = ["-q", "-p", "no:cacheprovider", "-k", ON_OTHER_BACKENDS]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
+        [sys.executable, "-m", "pytest", *options, __file__],
         env=environment(backend),
         capture_output=True,
         text=True,

@@ -3,7 +3,6 @@ import importlib.util
 import types
 
 import keras
-import numpy as np
 import pytest
 from stopping import AfterBatches, Crash
 from word_reversal import dutch, english_sentences
@@ -80,15 +79,16 @@ def epochs_of(folder):
 
 @pytest.mark.full
 def test_a_training_that_gets_worse_ends_early_also_when_it_was_resumed(tmp_path):
+    """A resumed one that forgot its epochs would end later."""
     sources = english_sentences(20, 3)
     pairs = ParallelCorpus(sources, map(dutch, sources))
     tokenizer = Tokenizer.train([*pairs.sources, *pairs.targets], vocabulary_size=300)
 
-    def train(folder, stop=0):
+    def train(stop=0):
         layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-        return train_translator(
+        train_translator(
             pairs,
-            tmp_path / folder,
+            tmp_path / "run",
             translator=new_translator(
                 pairs, tokenizer=tokenizer, preset="tiny", max_length=30, **layers
             ),
@@ -98,15 +98,11 @@ def test_a_training_that_gets_worse_ends_early_also_when_it_was_resumed(tmp_path
             patience=2,
             optimizer=keras.optimizers.SGD(RISING_LOSS),
             callbacks=[AfterBatches(stop)],
-        ).model.get_weights()
+        )
 
-    whole = train("whole")
-    assert epochs_of(tmp_path / "whole") == 3
     steps = len(batches(pairs, tokenizer, tokens_per_batch=256, max_tokens=30))
     with pytest.raises(Crash):
-        train("resumed", stop=2 * steps + 1)
-    assert epochs_of(tmp_path / "resumed") == 2
-    resumed = train("resumed")
-    assert epochs_of(tmp_path / "resumed") == 3
-    for one, other in zip(whole, resumed, strict=True):
-        np.testing.assert_array_equal(one, other)
+        train(stop=2 * steps + 1)
+    assert epochs_of(tmp_path / "run") == 2
+    train()
+    assert epochs_of(tmp_path / "run") == 3

@@ -16,9 +16,16 @@ from word_reversal import dutch, english_sentences
 from keras_vanilla import Translator
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.models.presets import PRESETS
-from keras_vanilla.training import Interrupted, callbacks, run, train_translator
+from keras_vanilla.training import (
+    Interrupted,
+    RDropCrossentropy,
+    callbacks,
+    run,
+    train_translator,
+)
 from keras_vanilla.training.resume import identity
 from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla.training.word_level import weights_digest
 
 pytestmark = pytest.mark.full
 EPOCHS = 3
@@ -29,10 +36,15 @@ def corpus(count, seed):
     return ParallelCorpus(sources, map(dutch, sources))
 
 
-class Stop(keras.callbacks.Callback):
-    """Ends a training in the first batch of its last epoch."""
+PAIRS, VALIDATION = corpus(40, 0), corpus(8, 1)
 
-    active = False
+
+class Stop(keras.callbacks.Callback):
+    """Ends a training in the first batch of an epoch, or before any step."""
+
+    def __init__(self, epoch=None, before_steps=False):
+        super().__init__()
+        self._stops, self._before_steps = epoch, before_steps
 
     def get_state(self):
         return {}
@@ -41,20 +53,31 @@ class Stop(keras.callbacks.Callback):
         pass
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._last = epoch == EPOCHS - 1
+        self._epoch = epoch
+        if self._before_steps:
+            raise Crash
 
     def on_train_batch_end(self, batch, logs=None):
-        if self.active and self._last:
+        if self._epoch == self._stops:
             raise Crash
 
 
-def train(folder, stop=False, **settings):
-    callback = Stop()
-    callback.active = stop
+def train(folder, validation=VALIDATION, **settings):
     numbers = {"tokens_per_batch": 512, "max_tokens": 30, "warmup_steps": 50}
     sizes = {"preset": "tiny", "vocabulary_size": 330, "epochs": EPOCHS}
-    settings = {**sizes, **numbers, "callbacks": [callback], **settings}
-    return train_translator(corpus(40, 0), folder, corpus(8, 1), **settings)
+    settings = {**sizes, **numbers, "callbacks": [Stop()], **settings}
+    return train_translator(PAIRS, folder, validation, **settings)
+
+
+def stop(folder, **settings):
+    """Trains until the first batch of the last epoch."""
+    with pytest.raises(Crash):
+        train(folder, callbacks=[Stop(EPOCHS - 1)], **settings)
+
+
+def quickly():
+    """Settings with which TensorFlow traces less."""
+    return {"validation": None, "optimizer": keras.optimizers.SGD(0.1)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,8 +100,7 @@ def whole(tmp_path_factory):
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stopped") / "run"
-    with pytest.raises(Crash):
-        train(folder, stop=True)
+    stop(folder)
     return folder
 
 
@@ -88,32 +110,31 @@ def assert_same_weights(one, other):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("settings", [{}, {"quantize": "int8"}], ids=str)
-def test_training_further_has_one_result_also_when_it_resumes(
-    whole, tmp_path, settings
-):
+def test_training_further_has_one_result_also_when_it_resumes(whole, tmp_path):
     whole.save(tmp_path / "from.keras")
 
-    def further(name, **more):
+    def further(name, train=train, **more):
         translator = Translator.load(tmp_path / "from.keras")
-        numbers = {"preset": None, "vocabulary_size": None, **settings}
-        return train(tmp_path / name, translator=translator, **numbers, **more)
+        of_its_own = {"preset": None, "vocabulary_size": None, "translator": translator}
+        return train(tmp_path / name, **of_its_own, **quickly(), **more)
 
-    expected = further("first")
-    assert_same_weights(further("again"), expected)
-    with pytest.raises(Crash):
-        further("stopped", stop=True)
+    expected = further("whole")
+    further("stopped", stop)
     assert_same_weights(further("stopped"), expected)
     with pytest.raises(AssertionError):
         assert_same_weights(further("other", seed=1), expected)
 
 
 TRUNCATED = {
-    "last": (["last.keras"], "continues without it: .*last.keras"),
-    "both": (["last.keras", "best.keras"], "continues without it: .*best.keras"),
-    "history": (["history.csv"], "history.csv has lost lines"),
-    "snapshot": (["snapshots/step-*.npz"], "step-.*npz cannot be read"),
-    "weights": (["snapshots/weights-*.npz"], r"cannot be read \(weights-"),
+    "last": {
+        "last.keras": "continues without it: .*last.keras",
+        "snapshots/weights-*.npz": r"cannot be read \(weights-",
+    },
+    "both": {
+        "last.keras": "continues without it: .*last.keras",
+        "best.keras": "continues without it: .*best.keras",
+        "history.csv": "history.csv has lost lines",
+    },
 }
 
 
@@ -121,15 +142,15 @@ TRUNCATED = {
 def test_no_truncated_file_keeps_a_training_from_its_end(
     whole, stopped, tmp_path, name, recwarn
 ):
-    patterns, warning = TRUNCATED[name]
     folder = shutil.copytree(stopped, tmp_path / "run")
-    for pattern in patterns:
+    for pattern in TRUNCATED[name]:
         newest = max(folder.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
         os.truncate(newest, newest.stat().st_size // 2)
     recwarn.clear()
     assert_same_weights(train(folder), whole)
     texts = [str(each.message) for each in recwarn]
-    assert any(re.search(warning, text) for text in texts), texts
+    for warning in TRUNCATED[name].values():
+        assert any(re.search(warning, text) for text in texts), texts
     assert not (folder / "snapshots").exists()
 
 
@@ -138,11 +159,10 @@ def test_without_the_best_epoch_the_average_is_chosen(tmp_path, monkeypatch):
         def on_train_end(self, logs=None):
             os.truncate(tmp_path / "run" / "best.keras", 1000)
 
-    monkeypatch.setattr(f"{__name__}.Stop", Truncate)
     low = types.SimpleNamespace(bleu=-1.0, chrf=-1.0)
     monkeypatch.setattr(run, "score", lambda *_: low)
     with pytest.warns(UserWarning, match="continues without it: .*best.keras"):
-        train(tmp_path / "run")
+        train(tmp_path / "run", epochs=1, callbacks=[Truncate()])
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert results["chosen"] == "average"
     Translator.load(tmp_path / "run" / "translator.keras")
@@ -161,99 +181,126 @@ def test_ctrl_c_while_bleu_is_computed_loses_nothing(whole, tmp_path):
     assert_same_weights(train(tmp_path / "run"), whole)
 
 
-def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(stopped, tmp_path):
-    folder = shutil.copytree(stopped, tmp_path / "run")
-    more = {"epochs": EPOCHS + 1}
+def test_more_epochs_of_an_unfinished_training_are_allowed_by_name(tmp_path):
+    folder, cooldown = tmp_path / "run", {"cooldown_epochs": 1, "validation": None}
+    stop(folder, **cooldown)
+    # The snapshot is of 2 epochs, in which the rate had not fallen yet.
+    more = {"epochs": EPOCHS + 1, **cooldown}
     message = r"epochs was 3 and is 4. .*allow_changed=\['epochs'\]"
     with pytest.raises(FileExistsError, match=message):
-        train_more(folder, **more)
-    longer = train_more(folder, allow_changed=["epochs"], **more)
-    assert_same_weights(longer, train_more(tmp_path / "whole", **more))
+        train(folder, **more)
+    longer = train(folder, allow_changed=["epochs"], **more)
+    assert_same_weights(longer, train(tmp_path / "whole", **more))
     record = json.loads((folder / "run.json").read_text())
     assert record["finished"] and record["settings"]["epochs"] == 4
     with pytest.raises(FileExistsError, match="start from its translator.keras"):
-        train_more(folder, **more)
+        train(folder, **more)
 
 
-def test_a_cooldown_moves_with_the_epochs_that_are_allowed(tmp_path):
-    folder, cooldown = tmp_path / "run", {"cooldown_epochs": 1}
+OPEN_WARMUP = {"warmup_steps": None, "tokens_per_batch": 64, "validation": None}
+LONG_WARMUP = {**OPEN_WARMUP, "warmup_steps": 1000}
+
+
+@pytest.fixture(scope="module")
+def stopped_with_open_warmup(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("open") / "run"
+    stop(folder, **OPEN_WARMUP)
+    return folder
+
+
+def steps_per_epoch(folder):
+    tokenizer = Translator.load(folder / "last.keras").tokenizer
+    return batches(PAIRS, tokenizer, OPEN_WARMUP["tokens_per_batch"]).steps_per_epoch
+
+
+def warmup_of(optimizer):
+    return optimizer.get_config()["learning_rate"]["config"]["warmup_steps"]
+
+
+def warmup_before_any_step(folder, **settings):
+    """That of a training which begins or resumes, and ends there."""
+    callback = Stop(before_steps=True)
     with pytest.raises(Crash):
-        train(folder, stop=True, **cooldown)
-    # The snapshot is of 2 epochs, in which the rate had not fallen yet.
-    more = {"epochs": EPOCHS + 1, **cooldown}
-    longer = train_more(folder, allow_changed=["epochs"], **more)
-    assert_same_weights(longer, train_more(tmp_path / "whole", **more))
-
-
-OPEN_WARMUP = {"warmup_steps": None, "tokens_per_batch": 64}
-
-
-def steps_of(folder):
-    """Its warm-up steps, and those of the whole training."""
-    results = json.loads((folder / "results.json").read_text())
-    rows = (folder / "history.csv").read_text().splitlines()[1:]
-    data = batches(corpus(40, 0), Translator.load(folder / "last.keras").tokenizer, 64)
-    return results["config"]["warmup_steps"], len(rows) * data.steps_per_epoch
+        train(folder, callbacks=[callback], **settings)
+    return warmup_of(callback.model.optimizer)
 
 
 def test_the_recipes_warmup_of_a_short_training_is_a_fifth_and_resumes_exactly(
-    tmp_path, recwarn
+    stopped_with_open_warmup, tmp_path, recwarn
 ):
-    with pytest.raises(Crash):
-        train(tmp_path / "run", stop=True, **OPEN_WARMUP)
+    shutil.copytree(stopped_with_open_warmup, tmp_path / "run")
     resumed = train(tmp_path / "run", **OPEN_WARMUP)
     assert_same_weights(resumed, train(tmp_path / "whole", **OPEN_WARMUP))
     for folder in (tmp_path / "run", tmp_path / "whole"):
-        warmup_steps, all_steps = steps_of(folder)
-        assert warmup_steps == all_steps // 5 > 1
+        results = json.loads((folder / "results.json").read_text())
+        warmup_steps = results["config"]["warmup_steps"]
+        assert warmup_steps == EPOCHS * steps_per_epoch(folder) // 5 > 1
         record = json.loads((folder / "run.json").read_text())["settings"]
         assert record["short_warmup_steps"] == warmup_steps
         assert record["warmup_steps"] == 1000  # the recipe's
     assert not any("warm-up" in str(each.message) for each in recwarn)
 
 
-def test_a_training_keeps_its_short_warmup_with_more_epochs(tmp_path):
-    folder = tmp_path / "run"
-    with pytest.raises(Crash):
-        train(folder, stop=True, **OPEN_WARMUP)
+def test_a_training_keeps_its_short_warmup_with_more_epochs(
+    stopped_with_open_warmup, tmp_path
+):
+    folder = shutil.copytree(stopped_with_open_warmup, tmp_path / "run")
     more = {"epochs": EPOCHS + 2, **OPEN_WARMUP, "allow_changed": ["epochs"]}
-    train_more(folder, **more)
-    warmup_steps, all_steps = steps_of(folder)
-    assert warmup_steps == all_steps * EPOCHS // (EPOCHS + 2) // 5 < all_steps // 5
+    warmup_steps = warmup_before_any_step(folder, **more)
+    steps = steps_per_epoch(folder)
+    assert warmup_steps == steps * EPOCHS // 5 < steps * (EPOCHS + 2) // 5
 
 
 def test_a_training_of_an_earlier_version_keeps_its_long_warmup(tmp_path):
-    folder, long = tmp_path / "run", {**OPEN_WARMUP, "warmup_steps": 1000}
-    with pytest.raises(Crash):
-        train(folder, stop=True, **long)  # as they recorded it
-    resumed = train(folder, **OPEN_WARMUP)
-    assert_same_weights(resumed, train(tmp_path / "whole", **long))
-    assert steps_of(folder)[0] == 1000
+    folder = tmp_path / "run"
+    assert warmup_before_any_step(folder, **LONG_WARMUP) == 1000  # as they recorded it
+    # Another warm-up than that of the snapshots would be refused, see below.
+    assert warmup_before_any_step(folder, **OPEN_WARMUP) == 1000
 
 
-def test_another_warmup_than_that_of_the_snapshots_is_refused(tmp_path):
-    with pytest.raises(Crash):
-        train(tmp_path / "run", stop=True, **OPEN_WARMUP)
+def test_another_warmup_than_that_of_the_snapshots_is_refused(
+    stopped_with_open_warmup, tmp_path
+):
+    folder = shutil.copytree(stopped_with_open_warmup, tmp_path / "run")
     message = r"warmup_steps was \d+ and is 1000.*allow_changed=\['optimizer'\]"
-    long = {**OPEN_WARMUP, "warmup_steps": 1000}
     with pytest.raises(ValueError, match=message):
-        train(tmp_path / "run", **long)
-    train(tmp_path / "run", **long, allow_changed=["optimizer"])
-    assert steps_of(tmp_path / "run")[0] == 1000
+        train(folder, **LONG_WARMUP)
+    allowed = {**LONG_WARMUP, "allow_changed": ["optimizer"]}
+    assert warmup_before_any_step(folder, **allowed) == 1000
+
+
+@pytest.fixture
+def optimizers(monkeypatch):
+    """What each training of a test would be compiled with; there they end."""
+    optimizers = []
+
+    def stop(model, optimizer, **settings):
+        optimizers.append(optimizer)
+        raise Crash
+
+    monkeypatch.setattr(run, "compile_for_training", stop)
+    return optimizers
 
 
 @pytest.mark.parametrize("settings", [{"warmup_steps": 9999}, {"recipe": "paper"}])
-def test_a_warmup_that_is_longer_than_the_training_is_reported(tmp_path, settings):
-    given = {**OPEN_WARMUP, **settings}
-    warmup = f"{settings.get('warmup_steps', 4000):,}"
+def test_a_warmup_that_is_longer_than_the_training_is_reported(
+    tmp_path, optimizers, settings
+):
+    warmup_steps = settings.get("warmup_steps", 4000)
+    warmup = f"{warmup_steps:,}"
     message = rf"The warm-up of {warmup} steps is longer than .*, of [\d,]+ steps: its "
-    with pytest.warns(UserWarning, match=message):
-        train(tmp_path / "run", **given)
-    assert f"{steps_of(tmp_path / 'run')[0]:,}" == warmup  # and it is not changed
+    with pytest.warns(UserWarning, match=message), pytest.raises(Crash):
+        train(tmp_path / "run", **{**OPEN_WARMUP, **settings})
+    assert warmup_of(optimizers[0]) == warmup_steps  # it is not changed
 
 
-def test_an_optimizer_of_ones_own_has_no_warmup_to_report(tmp_path, recwarn):
-    train(tmp_path / "run", **OPEN_WARMUP, optimizer=keras.optimizers.Adam(1e-3))
+def test_an_optimizer_of_ones_own_has_no_warmup_to_report(
+    tmp_path, optimizers, recwarn
+):
+    optimizer = keras.optimizers.Adam(1e-3)
+    with pytest.raises(Crash):
+        train(tmp_path / "run", **LONG_WARMUP, optimizer=optimizer)
+    assert optimizers == [optimizer]
     assert not any("warm-up" in str(each.message) for each in recwarn)
 
 
@@ -263,65 +310,65 @@ def test_what_the_snapshots_refuse_is_not_recorded(stopped, tmp_path, monkeypatc
     monkeypatch.setattr(identity, "__version__", "0")
     message = r"versions.*allow_changed=\['epochs', 'versions'\]"
     with pytest.raises(ValueError, match=message):
-        train_more(folder, allow_changed=["epochs"], epochs=EPOCHS + 1)
+        train(folder, allow_changed=["epochs"], epochs=EPOCHS + 1)
     assert (folder / "run.json").read_bytes() == record
 
 
-@pytest.mark.parametrize(
-    ("sampled", "message"),
-    [
-        ({"sampling": 0.3}, "sampling was 0.3 and is None"),
-        ({"robust": True}, "robust was True and is False"),
-        ({"r_drop": 2.0}, "r_drop was 2 and is 0"),
-    ],
-)
-def test_a_training_with_drawn_texts_resumes_exactly(whole, tmp_path, sampled, message):
-    with pytest.raises(Crash):
-        train(tmp_path / "run", stop=True, **sampled)
-    with pytest.raises(FileExistsError, match=message):
-        train(tmp_path / "run")
-    resumed = train(tmp_path / "run", **sampled)
-    assert_same_weights(resumed, train(tmp_path / "whole", **sampled))
-    with pytest.raises(AssertionError):
-        assert_same_weights(resumed, whole)
+def test_a_training_with_drawn_texts_resumes_exactly(tmp_path, monkeypatch):
+    folder, given, callback = tmp_path / "run", [], Stop()
+    drawn = {"sampling": 0.3, "robust": True, "r_drop": 2.0}
+    stop(folder, **drawn, **quickly())
+    for name, message in (
+        ("sampling", "sampling was 0.3 and is None"),
+        ("robust", "robust was True and is False"),
+        ("r_drop", "r_drop was 2 and is 0"),
+    ):
+        others = {key: value for key, value in drawn.items() if key != name}
+        with pytest.raises(FileExistsError, match=message):
+            train(folder, **others, **quickly())
+    resumed = train(folder, **drawn, **quickly())
+
+    def record(*arguments, **settings):
+        given.append(settings)
+        return batches(*arguments, **settings)
+
+    monkeypatch.setattr(run, "batches", record)
+    whole = train(tmp_path / "whole", **drawn, **quickly(), callbacks=[callback])
+    assert_same_weights(resumed, whole)
+    assert given[0]["sampling"] == 0.3 and given[0]["noise"] is True
+    assert isinstance(callback.model.loss, RDropCrossentropy)
+    assert callback.model.loss.alpha == 2.0
 
 
 def test_a_training_with_a_teacher_resumes_exactly(whole, tmp_path):
     taught = {"teacher": whole, "word_level": 0.5, "vocabulary_size": None}
-    with pytest.raises(Crash):
-        train(tmp_path / "run", stop=True, **taught)
+    stop(tmp_path / "run", **taught, **quickly())
     weights = [0.9 * weight for weight in whole.model.get_weights()]
     other = {**taught, "teacher": whole.copy(weights)}
     with pytest.raises(FileExistsError, match="teacher was"):
-        train(tmp_path / "run", **other)
-    resumed = train(tmp_path / "run", **taught)
-    assert_same_weights(resumed, train(tmp_path / "whole", **taught))
+        train(tmp_path / "run", **other, **quickly())
+    resumed, callback = train(tmp_path / "run", **taught, **quickly()), Stop()
+    untouched = train(tmp_path / "whole", **taught, **quickly(), callbacks=[callback])
+    assert_same_weights(resumed, untouched)
     assert resumed.tokenizer.digest == whole.tokenizer.digest
-    with pytest.raises(AssertionError):
-        assert_same_weights(resumed, train(tmp_path / "other", **other))
-
-
-def train_more(folder, epochs, **settings):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"{__name__}.EPOCHS", epochs)
-        return train(folder, **settings)
+    teacher = callback.model.loss.get_config()["teacher"]
+    assert teacher == weights_digest(whole.model)
 
 
 def test_a_folder_that_is_renamed_meanwhile_is_named_and_not_made_again(
-    whole, tmp_path, monkeypatch
+    whole, tmp_path
 ):
     path, other = tmp_path / "run", tmp_path / "other"
 
     class Rename(Stop):
         def on_epoch_begin(self, epoch, logs=None):
+            super().on_epoch_begin(epoch)
             if epoch == 1:
                 path.rename(other)
 
     Rename.__name__ = Stop.__name__  # a resumed training has the same callbacks
-    with monkeypatch.context() as patch:
-        patch.setattr(f"{__name__}.Stop", Rename)
-        with pytest.raises(FileNotFoundError, match=r"run is gone: .* Rename it back"):
-            train(path)
+    with pytest.raises(FileNotFoundError, match=r"run is gone: .* Rename it back"):
+        train(path, callbacks=[Rename()])
     assert not path.exists()
     other.rename(path)
     assert_same_weights(train(path), whole)

@@ -2,11 +2,11 @@
 
     python killed_training.py FOLDER [plain|whole] [step|later|bytes|replace N]
 
-"plain" is `ExactResume`, "whole" is `train_translator` with validation
-and BLEU. The last two choose the instant of SIGKILL, from step N of the whole training
-on: at that step, up to a second later, half-way through the bytes of the next file in
-the folder of snapshots, or before that file gets its name. At its end the program
-prints what must not depend on any kill.
+"plain" is `ExactResume` on a model that trains in no time, "whole" is
+`train_translator` with validation and BLEU. The last two choose the instant of SIGKILL,
+from step N of the whole training on: at that step, up to a second later, half-way
+through the bytes of the next file in the folder of snapshots, or before that file gets
+its name. At its end the program prints what must not depend on any kill.
 """
 
 import hashlib
@@ -21,17 +21,12 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from small_fit import compiled, data
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator, _atomic_write
-from keras_vanilla.data import ParallelCorpus, batches
-from keras_vanilla.training import (
-    AverageCheckpoints,
-    ExactResume,
-    compile_for_training,
-    new_translator,
-    train_translator,
-)
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.training import AverageCheckpoints, ExactResume, train_translator
 from keras_vanilla.training.resume import exact_resume
 
 
@@ -100,13 +95,8 @@ def corpus(count, seed):
 
 
 def plain(folder, kill, epochs=3):
-    """`ExactResume` alone: 3 epochs of some ten steps, a snapshot every third step."""
-    pairs = corpus(200, 0)
-    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-    translator = new_translator(pairs, preset="tiny", vocabulary_size=320, **layers)
-    model = translator.model
-    train = batches(pairs, translator.tokenizer, tokens_per_batch=512)
-    compile_for_training(model, warmup_steps=20)
+    """`ExactResume` alone: 3 epochs of six steps, a snapshot every third step."""
+    model = compiled()
     folder.mkdir(parents=True, exist_ok=True)
     average = AverageCheckpoints(last=2)
     others = [
@@ -118,7 +108,7 @@ def plain(folder, kill, epochs=3):
         kill,
     ]
     exact = ExactResume(folder / "snapshots", others, every=3)
-    history = exact.fit(model, train, epochs, verbose=0)
+    history = exact.fit(model, data(steps=6), epochs, verbose=0)
     return {
         "steps": int(model.optimizer.iterations),
         "weights": digest(model.get_weights()),
@@ -167,11 +157,11 @@ def digest_of_file(path):
     return digest(Translator.load(path).model.get_weights())
 
 
-def main(folder, kind="plain", where="step", number="0"):
-    train = plain if kind == "plain" else whole
-    ends = train(Path(folder), AtStep(int(number), ACTIONS[where]))
-    print(json.dumps(ends))
+def train(folder, kind="plain", where="step", number="0"):
+    """What must not depend on any kill."""
+    kind = plain if kind == "plain" else whole
+    return kind(Path(folder), AtStep(int(number), ACTIONS[where]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    print(json.dumps(train(*sys.argv[1:])))

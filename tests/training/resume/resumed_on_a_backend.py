@@ -14,11 +14,16 @@ def train(folder, seed, crash=0, **settings):
     return model.get_weights(), history.history
 
 
+# After how many batches, of three epochs of four: in an epoch, at its end, at the last.
+# With `use_ema` Keras moves averages into the weights at last.
+CRASHES = {False: (4, 6), True: (6, 12)}
+
+
 def main(folder):
-    for use_ema in (False, True):  # averages that Keras moves into the weights at last
+    for use_ema, crashes in CRASHES.items():
         runs = folder / f"ema-{use_ema}"
         expected, history = train(runs / "whole", 1, use_ema=use_ema)
-        for crash in (2, 4, 6, 12):
+        for crash in crashes:
             run = runs / f"crash-{crash}"
             try:
                 train(run, 1, crash, use_ema=use_ema)

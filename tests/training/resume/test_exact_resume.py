@@ -1,6 +1,8 @@
+import functools
 import importlib.util
 import json
 import random
+import runpy
 import signal
 import subprocess
 import sys
@@ -45,20 +47,18 @@ def ends(*words):
 
 @pytest.mark.full
 def test_a_training_killed_three_times_ends_as_one_that_was_not(tmp_path):
-    whole = ends(tmp_path / "whole")
+    train = runpy.run_path(str(PROGRAM))["train"]
+    whole = train(tmp_path / "whole")
     killed = tmp_path / "killed"
     for where, step, lasts in (
-        (
-            "bytes",
-            6,
-            [None, 3],
-        ),  # on a busy disk the last may not have been written yet
+        # On a busy disk the last may not have been written yet.
+        ("bytes", 6, [None, 3]),
         ("step", 11, [3, 6, 9]),
         ("replace", 15, [9, 12]),
     ):
         assert program(killed, "plain", where, step).returncode == -signal.SIGKILL
         assert Snapshots(killed / "snapshots").last_step() in lasts
-    assert ends(killed) == whole
+    assert train(killed) == whole
     assert whole["steps"] == 18 and whole["epochs"] == [0, 1, 2]
 
 
@@ -91,20 +91,32 @@ def kill_all_along(folder, capsys, kills):
 # In one process, on a model that trains in no time
 
 
+@pytest.fixture(scope="module")
+def whole_of(tmp_path_factory):
+    """History and weights of a training with some metrics that nothing stops."""
+
+    @functools.cache
+    def train(metrics):
+        model, folder = compiled(metrics=metrics), tmp_path_factory.mktemp("whole")
+        return fit(model, folder, validation_data=validation()), model.get_weights()
+
+    return train
+
+
 @pytest.mark.parametrize(
     ("crash", "metrics"),
     [(3, ("mae",)), *in_full((6, ()), *((n, ("mae",)) for n in (1, 4, 5, 8, 16)))],
 )
-def test_it_resumes_exactly_wherever_it_stopped(tmp_path, crash, metrics):
-    whole, again = compiled(metrics=metrics), compiled(seed=2, metrics=metrics)
-    expected = fit(whole, tmp_path / "whole", validation_data=validation())
+def test_it_resumes_exactly_wherever_it_stopped(tmp_path, whole_of, crash, metrics):
+    expected, weights = whole_of(metrics)
+    again = compiled(seed=2, metrics=metrics)
     with pytest.raises(Crash):
         start = compiled(metrics=metrics)
         fit(start, tmp_path / "run", crash=crash, validation_data=validation())
     history = fit(again, tmp_path / "run", validation_data=validation())
     assert history.history == expected.history
     assert history.epoch == expected.epoch == [0, 1, 2, 3]
-    for one, other in zip(whole.get_weights(), again.get_weights(), strict=True):
+    for one, other in zip(weights, again.get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import random
 import types
 
 import keras
@@ -42,6 +43,7 @@ def start():
 
 
 def train(start, output, **settings):
+    random.seed()  # a copy draws the seeds of its dropouts
     settings = {"translator": start.copy(), "epochs": 2, **NUMBERS, **settings}
     return train_translator(PAIRS, output, VALIDATION, **settings)
 

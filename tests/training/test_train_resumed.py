@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -114,6 +115,7 @@ def test_training_further_has_one_result_also_when_it_resumes(whole, tmp_path):
     whole.save(tmp_path / "from.keras")
 
     def further(name, train=train, **more):
+        random.seed()  # a model that is loaded draws the seeds of its dropouts
         translator = Translator.load(tmp_path / "from.keras")
         of_its_own = {"preset": None, "vocabulary_size": None, "translator": translator}
         return train(tmp_path / name, **of_its_own, **quickly(), **more)

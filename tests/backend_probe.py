@@ -98,26 +98,22 @@ def through_pytorchs_names(model):
 
 def searches(model):
     source, compiled = inputs()["source_ids"], CompiledSearch(model)
-    yield "ids/greedy", greedy_search(model, source, max_length=11)
-    yield "ids/greedy/compiled", compiled(greedy_search, source, max_length=11)
-    settings = {"beam_size": 3, "max_length": 11}
-    for way, (said, scores) in {
-        "eager": beam_search(model, source, **settings),
-        "compiled": compiled(beam_search, source, **settings),
-    }.items():
-        yield f"ids/beam/{way}", said
-        yield f"scores/beam/{way}", scores
-    prefix = np.array([[7, 9], [5, 0]])
-    settings |= {"target_prefix": prefix, "no_repeat_ngram_size": 2}
-    yield "ids/prefix", beam_search(model, source, **settings)[0]
-    yield "ids/prefix/compiled", compiled(beam_search, source, **settings)[0]
+    short = {"max_length": 8}
+    yield "ids/greedy", greedy_search(model, source, **short)
+    yield "ids/greedy/compiled", compiled(greedy_search, source, **short)
+    beams = {"beam_size": 3, **short}
+    begun = {"target_prefix": np.array([[7, 9], [5, 0]]), "no_repeat_ngram_size": 2}
+    for name, settings in {"beam": beams, "prefix": beams | begun}.items():
+        said, scores = compiled(beam_search, source, **settings)
+        yield f"ids/{name}/compiled", said
+        yield f"scores/{name}/compiled", scores
+    yield "ids/prefix/eager", beam_search(model, source, **beams, **begun)[0]
     ids = np.array([[[[8, 9]], [[11, -1]]], [[[6, 6]], [[-1, -1]]]])
     terms = Terms(ids, np.array([[1, 2], [1, 0]]), np.zeros((2, 19), bool))
-    for beam_size in (1, 3):
-        settings = {"beam_size": beam_size, "max_length": 11, "terms": terms}
-        name = f"ids/terms/{beam_size}"
-        yield name, beam_search(model, source, **settings)[0]
-        yield f"{name}/compiled", compiled(beam_search, source, **settings)[0]
+    settings = {**short, "terms": terms}
+    yield "ids/terms/eager", beam_search(model, source, beam_size=1, **settings)[0]
+    settings["beam_size"] = 3
+    yield "ids/terms/compiled", compiled(beam_search, source, **settings)[0]
     yield "ids/sample", sampled_by_the_same_numbers(model, source)
     yield "ids/seeds", what_seeds_do(model, source, compiled)
 
@@ -129,7 +125,7 @@ def sampled_by_the_same_numbers(model, source):
         return np.random.default_rng(seed).uniform(size=shape).astype(dtype)
 
     with mock.patch.object(keras.random, "uniform", uniform):
-        return sample(model, source, 0.7, top_k=9, top_p=0.9, seed=0, max_length=11)
+        return sample(model, source, 0.7, top_k=9, top_p=0.9, seed=0, max_length=8)
 
 
 def what_seeds_do(model, source, compiled):

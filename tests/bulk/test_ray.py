@@ -56,15 +56,23 @@ def started(model, sources, out):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_a_window(out, process):
-    """The folder of a shard that is half done."""
+def wait_for_a_window(out, process, ended=()):
+    """The folder of a shard that is half done, and its worker, none that has ended."""
     stop = time.monotonic() + SECONDS
     while time.monotonic() < stop and process.poll() is None:
         for journal in sorted(out.glob(".translating/*/journal.json")):
             if '"source": null' in journal.read_text():
-                return journal.parent
+                worker = worker_on(journal.parent)
+                if worker and worker not in ended:
+                    return journal.parent, worker
         time.sleep(0.02)
     raise AssertionError(f"no shard was ever half done: {process.communicate()}")
+
+
+def worker_on(folder):
+    """The process that has a shard's lock, or had it last; 0 while that changes."""
+    owner = (folder / ".lock").read_text().split()
+    return int(owner[1]) if owner else 0
 
 
 @pytest.fixture(scope="class")
@@ -101,21 +109,7 @@ class TestInARunningCluster:
         assert cluster.is_initialized()  # it is the caller's
 
 
-def test_a_killed_worker_loses_nothing(many, expected, tmp_path, trained_file):
-    out = tmp_path / "out"
-    process = started(trained_file, many, out)
-    folder = wait_for_a_window(out, process)
-    worker = int((folder / ".lock").read_text().split()[1])
-    assert worker != process.pid
-    os.kill(worker, signal.SIGKILL)
-    _, errors = process.communicate(timeout=SECONDS)
-    assert process.returncode == 0, errors
-    assert "12,000 lines of 2 files" in errors
-    assert int((folder / ".lock").read_text().split()[1]) != worker
-    assert {path.name: path.read_bytes() for path in out.glob("part*")} == expected
-
-
-def test_a_killed_driver_loses_nothing_and_has_the_folder_alone(
+def test_a_killed_driver_and_a_killed_worker_lose_nothing(
     many, expected, tmp_path, trained_file
 ):
     out = tmp_path / "out"
@@ -129,8 +123,16 @@ def test_a_killed_driver_loses_nothing_and_has_the_folder_alone(
     process.communicate()
     half = {path.name for path in out.glob("part*")}
     assert len(half) < len(many)
-    _, errors = started(trained_file, many, out).communicate(timeout=SECONDS)
+
+    ended = {worker_on(path.parent) for path in out.glob(".translating/*/.lock")}
+    process = started(trained_file, many, out)
+    folder, worker = wait_for_a_window(out, process, ended)
+    assert worker != process.pid
+    os.kill(worker, signal.SIGKILL)
+    _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, errors
     assert "12,000 lines of 2 files" in errors
+    assert worker_on(folder) != worker
     assert {path.name: path.read_bytes() for path in out.glob("part*")} == expected
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from keras_vanilla import Transformer, Translator
 from keras_vanilla.cli import main
 from keras_vanilla.data import ParallelCorpus, tfds
 from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.translation import batch_translation
 from keras_vanilla.translation.batch_translation import Hypothesis
 
@@ -61,8 +63,17 @@ def newcomer(monkeypatch):
 @pytest.fixture
 def files(tmp_path):
     """Two files of parallel text."""
-    sources = english_sentences(60, seed=4)
-    paths = tmp_path / "train.en", tmp_path / "train.nl"
+    return written(tmp_path, english_sentences(60, seed=4))
+
+
+@pytest.fixture
+def few_lines(tmp_path):
+    """Two short ones."""
+    return written(tmp_path, english_sentences(9, seed=4))
+
+
+def written(folder, sources):
+    paths = folder / "train.en", folder / "train.nl"
     paths[0].write_text("".join(f"{line}\n" for line in sources))
     paths[1].write_text("".join(f"{dutch(line)}\n" for line in sources))
     return [str(path) for path in paths]
@@ -151,14 +162,18 @@ def test_what_came_before_a_broken_line_of_a_pipe_is_translated(
 
 
 @pytest.mark.full
-def test_a_slow_pipe_is_answered_line_by_line(model):
-    program = run_as_program("translate", model, "--input", "-", stdin=subprocess.PIPE)
+def test_a_program_answers_a_slow_pipe_line_by_line(model):
+    program = run_as_program("translate", model, stdin=subprocess.PIPE)
     for text, translation in (("one two", "twee een"), ("red tree", "boom rood")):
         program.stdin.write(text + "\n")
         program.stdin.flush()
         assert program.stdout.readline() == translation + "\n"
-    out, _ = program.communicate("small")
+    out, err = program.communicate("small")
     assert (program.returncode, out) == (0, "klein\n")
+    # Progress alone: TensorFlow's messages at start-up are hidden.
+    lines = err.splitlines()  # one in every 30 seconds, and the last
+    assert lines and all(line.startswith("Translating: ") for line in lines)
+    assert lines[-1].startswith("Translating: 3 lines")
 
 
 @pytest.mark.full
@@ -219,18 +234,6 @@ def test_translate_a_file_into_a_file_in_order(
     lines = target.read_text().split("\n")
     assert lines == [*trained_translator.translate(texts), ""]
     assert lines[70] == ""
-
-
-@pytest.mark.full
-def test_translate_standard_input_as_a_program(model, trained_translator):
-    program = run_as_program("translate", model, stdin=subprocess.PIPE)
-    out, err = program.communicate("one two\nred tree\n")
-    assert program.returncode == 0
-    assert out.splitlines() == trained_translator.translate(["one two", "red tree"])
-    # Progress alone: TensorFlow's messages at start-up are hidden.
-    lines = err.splitlines()  # one in every 30 seconds, and the last
-    assert lines and all(line.startswith("Translating: ") for line in lines)
-    assert lines[-1].startswith("Translating: 2 lines")
 
 
 @pytest.mark.full
@@ -304,7 +307,7 @@ def test_a_translation_has_no_loop_where_none_is_wanted(
 ):
     tokenizer = trained_translator.tokenizer
     size = tokenizer.vocabulary_size
-    model = Transformer.from_preset("tiny", source_vocabulary_size=size)
+    model = Transformer.from_preset("tiny", source_vocabulary_size=size, max_length=30)
     path = tmp_path / "random.keras"  # it says the same again and again
     looping = Translator(tokenizer, randomize(model, seed=3))
     looping.save(path)
@@ -462,25 +465,25 @@ def test_evaluate_leaves_out_what_is_too_long_and_says_so(loaded_model, files, c
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
-def test_export_and_verify(model, trained_translator, files, tmp_path, capfd, name):
+def test_export_and_verify(model, trained_translator, few_lines, tmp_path, capfd, name):
     exported = str(tmp_path / "missing" / name)
     settings = ["--quantize", "none"] if name.endswith(".tflite") else []
     assert main(["export", model, exported, *settings]) == 0
-    assert main(["verify", model, exported, "--source", files[0]]) == 0
+    assert main(["verify", model, exported, "--source", few_lines[0]]) == 0
     out = capfd.readouterr().out
     assert f"keras-vanilla verify {model} {exported}" in out
     assert f'keras-vanilla translate {exported} "..."' in out
-    assert "60 of 60 sentences have Keras's ids" in out
-    verify = ["verify", model, exported, "--source", files[0], "--json"]
-    assert main([*verify, "--reference", files[1]]) == 0
+    assert "9 of 9 sentences have Keras's ids" in out
+    verify = ["verify", model, exported, "--source", few_lines[0], "--json"]
+    assert main([*verify, "--reference", few_lines[1]]) == 0
     report = json.loads(capfd.readouterr().out)
-    assert report["passed"] and report["equal"] == report["sentences"] == 60
+    assert report["passed"] and report["equal"] == report["sentences"] == 9
 
-    texts = Path(files[0]).read_text().splitlines()[:5]
+    texts = Path(few_lines[0]).read_text().splitlines()[:5]
     assert main(["translate", exported, *texts]) == 0
     expected = trained_translator.translate(texts)
     assert capfd.readouterr().out.splitlines() == expected
-    corpus = ["--source", files[0], "--reference", files[1], "--json"]
+    corpus = ["--source", few_lines[0], "--reference", few_lines[1], "--json"]
     scores = []
     for each in (model, exported):
         assert main(["evaluate", each, *corpus]) == 0
@@ -503,27 +506,33 @@ def test_an_export_that_is_neither_file_nor_folder_is_refused(
 
 @pytest.mark.full
 def test_verify_fails_for_another_model_and_says_what_to_do(
-    text_file, trained_translator, files, tmp_path, capfd
+    text_file, trained_translator, few_lines, tmp_path, capfd
 ):
     path, other = tmp_path / "other.keras", trained_translator.copy()
     weights = other.model.get_weights()
     other.model.set_weights([weights[0][::-1], *weights[1:]])
     other.save(path)
-    assert main(["verify", str(path), str(text_file), "--source", files[0]]) == 1
+    assert main(["verify", str(path), str(text_file), "--source", few_lines[0]]) == 1
     last = capfd.readouterr().err.splitlines()[-1]
     expected = "If the model was trained since the export, export it again."
     assert f"does not translate as {path} does. {expected}" in last
 
 
 @pytest.mark.full
-def test_training_ends_with_where_the_files_are_and_what_to_run(
+def test_training_says_what_it_leaves_out_and_ends_with_what_to_run(
     untrained, files, tmp_path, capfd
 ):
+    validation = []
+    for side, path in zip(("source", "target"), files, strict=True):
+        copy = shutil.copy(path, f"{path}-validation")
+        validation += [f"--validation-{side}", copy]
+    with open(files[0], "a") as source, open(files[1], "a") as target:
+        source.write("\none two\n" + "zero " * 50 + "\n")
+        target.write("nul\n \nnul\n")
     output = tmp_path / "out"
-    validation = ["--validation-source", files[0], "--validation-target", files[1]]
     command = train(files, "--output", output, "--from", untrained, "--epochs", 1)
     command += validation
-    command += ["--max-tokens", "60", "--name", "Toy"]
+    command += ["--max-tokens", "40", "--name", "Toy"]
     assert main(command) == 0
     out, err = capfd.readouterr()
     translator = Translator.load(output / "translator.keras")
@@ -531,74 +540,47 @@ def test_training_ends_with_where_the_files_are_and_what_to_run(
     example = shlex.quote(translator.about.examples[0])
     assert f"keras-vanilla translate {output}/translator.keras {example}\n" in out
     assert "epoch 1/1: loss" in err and "tokens/s" in err and "BLEU" in err
-    assert "60 pairs: dropout 0.0" in err
+    assert "61 pairs: dropout 0.0" in err
+    assert "2 pairs are left out, empty: lines 61, 62" in err
+    assert "1 of 61 pairs are longer than 40 tokens and are left out: lines 63" in err
     assert "source sentence that the training text has too" in " ".join(err.split())
     assert "\r" not in err and "\x1b" not in err  # where there is no terminal
     lines = err.splitlines()
-    assert sum(not line.startswith("Training: ") for line in lines) == 4
-    assert Translator.load(output / "translator.keras").translate(["one"])
-
-
-@pytest.mark.full
-def test_lines_that_are_left_out_are_counted_and_named(
-    untrained, files, tmp_path, capfd
-):
-    with open(files[0], "a") as source, open(files[1], "a") as target:
-        source.write("\none two\n" + "zero " * 50 + "\n")
-        target.write("nul\n \nnul\n")
-    command = train(
-        files, "--output", tmp_path / "out", "--from", untrained, "--epochs", 1
-    )
-    assert main([*command, "--max-tokens", "40"]) == 0
-    err = capfd.readouterr().err
-    assert "2 pairs are left out, empty: lines 61, 62" in err
-    assert "1 of 61 pairs are longer than 40 tokens and are left out: lines 63" in err
-
-
-def stopped_in_its_second_epoch(command, output, how):
-    """The status and the errors of a training that a signal ends."""
-    program = run_as_program(*command)
-    while program.poll() is None and "\n1" not in text_of(output / "history.csv"):
-        time.sleep(0.1)
-    program.send_signal(how)
-    _, err = program.communicate(timeout=600)
-    return program.returncode, err
-
-
-def text_of(path):
-    return path.read_text() if path.exists() else ""
+    assert sum(not line.startswith("Training: ") for line in lines) == 6
+    assert translator.translate(["one"])
 
 
 @pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_ctrl_c_saves_and_says_how_to_resume(untrained, files, tmp_path):
-    output = tmp_path / "out"
-    command = train(files, "--output", output, "--from", untrained, "--epochs", 100_000)
+def test_ctrl_c_saves_and_only_the_same_command_resumes(
+    untrained, files, tmp_path, capfd
+):
+    output, epochs = tmp_path / "out", 12
+    command = train(files, "--output", output, "--from", untrained, "--epochs", epochs)
     command += ["--max-tokens", "60"]
-    status, err = stopped_in_its_second_epoch(command, output, signal.SIGINT)
-    assert status == 130, err
+    program = run_as_program(*command)
+    while program.poll() is None and "\n1" not in text_of(output / "history.csv"):
+        time.sleep(0.1)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=600)
+    assert program.returncode == 130, err
     assert "Traceback" not in err
     assert f"translator so far is in {output}/last.keras" in err
     assert "started again, resumes" in err
     assert Translator.load(output / "last.keras").translate(["one"])
 
-
-@pytest.mark.full
-@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-def test_only_the_same_command_resumes(untrained, files, tmp_path, capfd):
-    output = tmp_path / "out"
-    command = train(files, "--output", output, "--from", untrained, "--epochs", 8)
-    command += ["--max-tokens", "60"]
-    status, _ = stopped_in_its_second_epoch(command, output, signal.SIGKILL)
-    assert status == -signal.SIGKILL
     error = fails(capfd, *command, "--seed", "5")
     assert "unfinished training with other settings: seed was 0 and is 5" in error
     assert main(command) == 0
     assert "has a snapshot after step" in capfd.readouterr().err
-    first = "".join(line[0] for line in text_of(output / "history.csv").split())
-    assert first == "e01234567"
+    first = [line.split(",")[0] for line in text_of(output / "history.csv").split()]
+    assert first == ["epoch", *map(str, range(epochs))]
     assert not (output / "snapshots").exists()
     assert "exists already" in fails(capfd, *command)
+
+
+def text_of(path):
+    return path.read_text() if path.exists() else ""
 
 
 def test_a_start_that_would_be_written_over_is_refused(tmp_path, capfd, files):
@@ -837,8 +819,22 @@ def test_what_would_be_ignored_is_refused(options, message, model, files, capfd)
     assert message in fails(capfd, *command, *options)
 
 
-@pytest.mark.full
-def test_a_public_corpus_has_its_own_splits(untrained, tmp_path, monkeypatch, capfd):
+@pytest.fixture
+def runs(monkeypatch):
+    """The trainings that were started, none of which has trained."""
+    started = []
+
+    def train(run):
+        started.append(run)
+        raise ValueError("This is enough.")
+
+    monkeypatch.setattr(TrainingRun, "train", train)
+    return started
+
+
+def test_a_public_corpus_has_its_own_splits(
+    loaded_model, runs, tmp_path, monkeypatch, capfd
+):
     read = []
 
     def from_tfds(name, split="train", reverse=False):
@@ -849,10 +845,11 @@ def test_a_public_corpus_has_its_own_splits(untrained, tmp_path, monkeypatch, ca
     monkeypatch.setattr(ParallelCorpus, "from_tfds", from_tfds)
     monkeypatch.setattr(tfds, "split_names", lambda name: ("train", "validation"))
     corpus = ["--corpus", "tfds:toy/en-nl", "--reverse"]
-    train = ["train", *corpus, "--output", str(tmp_path / "out"), "--from", untrained]
-    assert main([*train, "--epochs", "1", "--max-tokens", "60"]) == 0
-    assert "BLEU" in capfd.readouterr().err
-    assert main(["evaluate", untrained, *corpus]) == 0
+    train = ["train", *corpus, "--output", tmp_path / "out", "--from", loaded_model]
+    assert "This is enough." in fails(capfd, *train, "--epochs", 1, "--max-tokens", 60)
+    (run,) = runs
+    assert list(run.validation.sources) == english_sentences(20, len("validation"))
+    assert main(["evaluate", loaded_model, *corpus]) == 0
     names = [
         ("tfds:toy/en-nl", split, True) for split in ("train", "validation", "test")
     ]
@@ -870,8 +867,7 @@ def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):
     assert expected in fails(capfd, *command)
 
 
-@pytest.mark.full
-def test_a_tokenizer_of_your_own(files, tmp_path, capfd):
+def test_a_tokenizer_of_your_own(files, runs, tmp_path, capfd):
     texts = [Path(file).read_text() for file in files]
     (tmp_path / "text").write_text("".join(texts))
     sentencepiece.SentencePieceTrainer.train(
@@ -880,12 +876,11 @@ def test_a_tokenizer_of_your_own(files, tmp_path, capfd):
         vocab_size=60,
         minloglevel=2,
     )
-    output = tmp_path / "out"
-    command = train(files, "--output", output, "--preset", "tiny", "--epochs", 1)
-    assert main([*command, "--tokenizer", str(tmp_path / "mine.model")]) == 0
-    tokenizer = Translator.load(output / "translator.keras").tokenizer
-    assert tokenizer.source_model == (tmp_path / "mine.model").read_bytes()
+    command = train(files, "--output", tmp_path / "out", "--preset", "tiny")
+    assert main([*command, "--tokenizer", str(tmp_path / "mine.model")]) == 1
     assert "60 pairs: dropout 0.2" in capfd.readouterr().err
+    (run,) = runs
+    assert run.tokenizer.source_model == (tmp_path / "mine.model").read_bytes()
     for more in (["--vocabulary-size", 70], ["--separate-vocabularies"]):
         command = train(files, "--output", tmp_path / "no", *more)
         error = fails(capfd, *command, "--tokenizer", tmp_path / "mine.model")

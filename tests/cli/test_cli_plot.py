@@ -29,13 +29,18 @@ def fails(capfd, *arguments):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_pictures_of_a_text(model, tmp_path, ending):
-    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
-    for picture in ("attention", "positions", "search"):
-        path = tmp_path / f"{picture}.{ending}"
-        assert main(["plot", picture, model, TEXT, "-o", str(path)]) == 0
-        assert path.read_bytes().startswith(start)
+@pytest.mark.parametrize(
+    ("picture", "ending", "start"),
+    [
+        ("attention", "png", b"\x89PNG"),
+        ("positions", "svg", b"<?xml"),
+        ("search", "pdf", b"%PDF"),
+    ],
+)
+def test_pictures_of_a_text(model, tmp_path, picture, ending, start):
+    path = tmp_path / f"{picture}.{ending}"
+    assert main(["plot", picture, model, TEXT, "-o", str(path)]) == 0
+    assert path.read_bytes().startswith(start)
 
 
 @pytest.mark.full

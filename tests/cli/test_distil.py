@@ -8,15 +8,15 @@ import pytest
 from keras_vanilla import bulk
 from keras_vanilla.cli import distil as distil_command
 from keras_vanilla.cli import main, train
-from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.training import train_translator
+from keras_vanilla.training import run
+from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.translation import About, Translator
 
 
 @pytest.fixture
 def lines(tmp_path, unseen_sentences):
     path = tmp_path / "lines.txt"
-    path.write_text("".join(f"{line}\n" for line in unseen_sentences[:60]))
+    path.write_text("".join(f"{line}\n" for line in unseen_sentences[:12]))
     return path
 
 
@@ -27,7 +27,7 @@ def called(monkeypatch, tmp_path):
 
     def translate_shards(*arguments, progress, **settings):
         calls.append((*arguments, settings))
-        return 60, 0
+        return 12, 0
 
     monkeypatch.setattr(bulk, "translate_shards", translate_shards)
     monkeypatch.setattr(distil_command, "_about_teacher", lambda _: About())
@@ -88,28 +88,31 @@ def test_a_program_teaches(lines, called):
 
 @pytest.mark.full
 def test_a_student_learns_what_its_teacher_says(
-    lines, trained_file, trained_translator, tmp_path, capfd
+    lines, trained_file, trained_translator, tmp_path, monkeypatch, capfd
 ):
+    runs = []
+
+    class RecordedRun(TrainingRun):
+        def __init__(self, config, folder, corpus, validation, **given):
+            runs.append((config, corpus, given["teacher"]))
+            super().__init__(config, folder, corpus, validation, **given)
+
+    monkeypatch.setattr(run, "TrainingRun", RecordedRun)
     options = "--preset tiny --epochs 1 --word-level 0.5".split()
     assert distil(trained_file, lines, *options) == 0
-    assert "60 lines of the teacher are in" in capfd.readouterr().err
-    said = tmp_path / "student-translations/lines.txt"
+    assert "12 lines of the teacher are in" in capfd.readouterr().err
+    said = (tmp_path / "student-translations/lines.txt").read_text().splitlines()
     sources = lines.read_text().splitlines()
-    expected = trained_translator.translate(sources, beam_size=5)
-    assert said.read_text().splitlines() == expected
-    student = Translator.load(tmp_path / "student/translator.keras")
-    assert student.tokenizer.digest == trained_translator.tokenizer.digest
-    settings = {"preset": "tiny", "epochs": 1, "word_level": 0.5}
-    same = train_translator(
-        ParallelCorpus.from_files(lines, said),
-        tmp_path / "same",
-        teacher=trained_translator,
-        **settings,
-    )
+    assert said == trained_translator.translate(sources, beam_size=5)
+    ((config, corpus, teacher),) = runs
+    assert (config.preset, config.epochs, config.word_level) == ("tiny", 1, 0.5)
+    assert (list(corpus.sources), list(corpus.targets)) == (sources, said)
     for one, two in zip(
-        student.model.get_weights(), same.model.get_weights(), strict=True
+        teacher.model.get_weights(), trained_translator.model.get_weights(), strict=True
     ):
         np.testing.assert_array_equal(one, two)
+    student = Translator.load(tmp_path / "student/translator.keras")
+    assert student.tokenizer.digest == trained_translator.tokenizer.digest
     assert distil(trained_file, lines, *options) == 1
     assert "finished" in capfd.readouterr().err
 

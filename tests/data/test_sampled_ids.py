@@ -110,7 +110,7 @@ def test_a_tokenizer_of_one_segmentation_is_refused(corpus):
 
 
 @pytest.mark.full
-def test_other_processes_draw_the_same():
+def test_other_processes_draw_the_same(capsys):
     """SentencePiece's own sampling does not, which is why it is not used."""
     code = f"""
 import hashlib, itertools
@@ -126,8 +126,6 @@ for model_type in ("unigram", "bpe"):
 print(digest.hexdigest())
 """
     command = [sys.executable, "-c", code]
-    found = {
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    }
-    assert len(found) == 1
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    exec(code, {})
+    assert done.stdout == capsys.readouterr().out != ""

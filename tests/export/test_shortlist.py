@@ -143,7 +143,8 @@ def test_on_the_command_line(trained_translator, tmp_path, capfd):
     for text, lines in zip(texts, (ENGLISH, DUTCH), strict=True):
         text.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["export", model, path, "--shortlist", *texts, "--shortlist-size", 40]
-    command += ["--max-length", 59, "--sample", texts[0], "--no-loops"]
+    (tmp_path / "sample").write_text("\n".join(ENGLISH[:9]))
+    command += ["--max-length", 59, "--sample", tmp_path / "sample", "--no-loops"]
     assert main(list(map(str, command))) in (0, None)
     assert read_description(path).shortlist == 40 and read_description(path).no_loops
     capfd.readouterr()

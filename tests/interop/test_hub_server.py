@@ -24,6 +24,7 @@ from keras_vanilla.cli import main
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.interop import from_marian, read_translator
 from keras_vanilla.interop.files.json_file import read_json
+from keras_vanilla.training.run import TrainingRun
 
 pytestmark = pytest.mark.full
 huggingface_hub = pytest.importorskip("huggingface_hub", reason="it is not installed")
@@ -228,18 +229,11 @@ def test_a_model_needs_no_card(hub, copy):
     assert Translator.from_hub(NAME).about.model_license is None
 
 
-def test_files_state_where_the_model_is_from(commit, tmp_path):
+def test_its_file_states_where_the_model_is_from(commit, tmp_path):
     translator = Translator.from_hub(NAME)
+    assert translator.about.converted_from == f"hub:{NAME}@{commit}"
     translator.save(tmp_path / "translator.keras")
     assert Translator.load(tmp_path / "translator.keras").about == translator.about
-    exported = tmp_path / "translator.tflite"
-    export.tflite(translator, exported, max_length=LENGTH, check="structure")
-    description = export.read_description(exported)
-    assert description.converted_from == f"hub:{NAME}@{commit}"
-    assert description.model_license == "apache-2.0"
-    assert description.source_language == "en"
-    card = (tmp_path / "translator.md").read_text()
-    assert f"| converted from | hub:{NAME}@{commit} |" in card
 
 
 def without(*names):
@@ -399,7 +393,8 @@ def test_commands_take_a_model_of_the_hub(commit, folder, tmp_path, monkeypatch,
     assert main(["convert", reference, "folder", "--format", "marian"]) == 0
     assert_same_weights(read_translator("translator.keras"), folder)
     assert_same_weights(read_translator("folder"), folder)
-    write_lines("source", "target")
+    Path("source").write_text(LINES[0])
+    Path("target").write_text(dutch(LINES[0]))
     files = ["--source", "source", "--reference", "target"]
     assert main(["evaluate", reference, *files]) == 0
     assert main(["probe", reference, "--count", "1"]) == 0
@@ -416,18 +411,32 @@ def test_a_model_that_is_trained_further_states_its_source(
 ):
     monkeypatch.chdir(tmp_path)
     write_lines("source", "target")
+    trained = []
+
+    def stop(run):  # before it trains
+        trained.append(run.translator)
+        raise ValueError("This is enough.")
+
+    monkeypatch.setattr(TrainingRun, "_compile", stop)
     train = ["train", "--from", f"hub:{NAME}", "--source", "source", "--target"]
-    assert main([*train, "target", "--output", "out", "--epochs", "1"]) == 0
-    about = Translator.load("out/translator.keras").about
-    assert about.converted_from == f"hub:{NAME}@{commit}"
-    assert about.model_license == "apache-2.0"
+    assert main([*train, "target", "--output", "out", "--epochs", "1"]) == 1
+    (translator,) = trained
+    assert translator.about.converted_from == f"hub:{NAME}@{commit}"
+    assert translator.about.model_license == "apache-2.0"
 
 
-def test_a_model_is_exported_and_verified(commit, tmp_path, monkeypatch, capfd):
+def test_an_exported_file_states_its_source_and_is_verified(
+    commit, tmp_path, monkeypatch, capfd
+):
     monkeypatch.chdir(tmp_path)
     write_lines("source", "target")
     command = ["export", f"hub:{NAME}", "out.tflite", "--check", "structure"]
     assert main([*command, "--max-length", str(LENGTH), "--quantize", "none"]) == 0
+    description = export.read_description("out.tflite")
+    assert description.converted_from == f"hub:{NAME}@{commit}"
+    assert description.model_license == "apache-2.0"
+    assert description.source_language == "en"
+    assert f"| converted from | hub:{NAME}@{commit} |" in Path("out.md").read_text()
     capfd.readouterr()
     verify = ["verify", f"hub:{NAME}", "out.tflite", "--source", "source", "--json"]
     assert main(verify) == 1  # outputs of random weights never end

@@ -175,18 +175,17 @@ def test_phones_take_ids_of_any_tokenizer(tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", [CharacterTokenizer, WordTokenizer])
-def test_a_translator_of_characters_or_words_is_trained(kind, tmp_path):
+def test_a_translator_of_words_is_trained(tmp_path):
     from keras_vanilla.training import train_translator
 
-    sources = word_reversal.english_sentences(40, seed=0, lengths=range(1, 3))
+    sources = word_reversal.english_sentences(20, seed=0, lengths=[2])
     corpus = ParallelCorpus(sources, map(word_reversal.dutch, sources))
-    tokenizer = kind.train([*corpus.sources, *corpus.targets])
+    tokenizer = WordTokenizer.train([*corpus.sources, *corpus.targets])
     trained = train_translator(
-        corpus, tmp_path / "out", tokenizer=tokenizer, preset="tiny", epochs=2
+        corpus, tmp_path / "out", tokenizer=tokenizer, preset="tiny", epochs=1
     )
     saved = Translator.load(tmp_path / "out" / "translator.keras")
-    assert type(saved.tokenizer) is kind
+    assert type(saved.tokenizer) is WordTokenizer
     assert saved.tokenizer.digest == trained.tokenizer.digest == tokenizer.digest
     found = [each[0].ids for each in saved.stream(sources[:3], max_length=6)]
     assert found == [each[0].ids for each in trained.stream(sources[:3], max_length=6)]

@@ -13,6 +13,20 @@ from models import make_decisive_model
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
 from keras_vanilla.models import Ensemble
 
+SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
+SHORT = {"max_length": 7}  # without a compiler each step takes long
+SCORED = {**SHORT, "return_scores": True}
+TWO_SEARCHES = [
+    (greedy_search, SOURCES, SCORED),
+    (beam_search, SOURCES, {**SHORT, "beam_size": 2}),
+]
+SEARCHES = [
+    *TWO_SEARCHES,
+    (greedy_search, SOURCES[1:, :3], SCORED),  # the same graph on another shape
+    (sample, SOURCES, {**SHORT, "seed": 1}),
+    (sample, SOURCES, {**SHORT, "seed": 2}),
+]
+
 
 def at_once(calls):
     """What each function returns, or raises, when threads call all at one moment."""
@@ -34,18 +48,8 @@ def at_once(calls):
     return results
 
 
-def check_searches(model, copy):
+def check_searches(model, copy, searches):
     """Searches of two equal models, which nothing has called yet."""
-    sources = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
-    searches = [
-        (greedy_search, sources, {"return_scores": True}),
-        (greedy_search, sources[:1], {"return_scores": True}),
-        (greedy_search, sources[1:, :3], {"max_length": 9, "return_scores": True}),
-        (beam_search, sources, {"beam_size": 2}),
-        (beam_search, sources[1:, :3], {"beam_size": 3}),
-        (sample, sources, {"seed": 1}),
-        (sample, sources, {"seed": 2}),
-    ]
     one_by_one, together = CompiledSearch(model), CompiledSearch(copy)
     expected = [one_by_one(*search, **settings) for *search, settings in searches]
     received = at_once(
@@ -64,11 +68,11 @@ def check_searches(model, copy):
 
 
 def check_all_models():
-    check_searches(make_decisive_model(0.4), make_decisive_model(0.4))
+    check_searches(make_decisive_model(0.4), make_decisive_model(0.4), SEARCHES)
     first, second = (
         Ensemble([make_decisive_model(0.4), make_decisive_model(0.6)]) for _ in range(2)
     )
-    check_searches(first, second)
+    check_searches(first, second, TWO_SEARCHES)
 
 
 if __name__ == "__main__":

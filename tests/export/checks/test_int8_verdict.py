@@ -79,10 +79,11 @@ def test_a_file_of_broken_weights_does_not_pass(
 ):
     path = tmp_path / "broken.tflite"
     path.write_bytes(break_file(int8_file.read_bytes(), which, change))
-    for references in (None, REFERENCES):
-        report = export.verify(trained_translator, path, TEXTS, references)
-        assert report.faults == () and report.differences
-        assert not report.passed, report
+    report = export.verify(trained_translator, path, TEXTS, REFERENCES)
+    assert report.faults == () and report.differences
+    assert not report.passed, report
+    report.metrics = ()  # as without references
+    assert not report.passed, report
 
 
 @pytest.mark.full

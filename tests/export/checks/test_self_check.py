@@ -10,7 +10,8 @@ from keras_vanilla.export.checks.verification import made_up_sentences
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
 
-SMALL = {"max_source_length": 9, "max_length": 9, "check": "structure"}
+LIMITS = {"max_source_length": 9, "max_length": 9}
+SMALL = {**LIMITS, "check": "structure"}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +30,9 @@ def content(small_translator, tmp_path_factory):
     return made[0]
 
 
-def refused(translator, folder, monkeypatch, **settings):
+def refused(translator, folder, monkeypatch):
     """The error; without the check what the same conversion gave is written."""
+    settings = {"form": "ids", "quantize": None, **LIMITS}
     made, convert = [], to_tflite.convert
 
     def convert_once(*arguments):
@@ -39,11 +41,9 @@ def refused(translator, folder, monkeypatch, **settings):
 
     monkeypatch.setattr(to_tflite, "convert", convert_once)
     with pytest.raises(RuntimeError, match="The file is not written") as error:
-        export.tflite(translator, folder / "x.tflite", quantize=None, **settings)
+        export.tflite(translator, folder / "x.tflite", **settings)
     assert not list(folder.iterdir())
-    export.tflite(
-        translator, folder / "x.tflite", quantize=None, check="structure", **settings
-    )
+    export.tflite(translator, folder / "x.tflite", check="structure", **settings)
     return str(error.value)
 
 
@@ -92,7 +92,7 @@ def test_other_ids_than_keras_s(trained_translator, tmp_path, monkeypatch):
 
     monkeypatch.setattr(to_tflite, "convert", convert_another)
     assert "sentences differ by more than a tie" in refused(
-        trained_translator, tmp_path, monkeypatch, form="ids"
+        trained_translator, tmp_path, monkeypatch
     )
 
 
@@ -105,8 +105,9 @@ def test_faults_of_structure(small_translator, content, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.full
-def test_the_users_own_sentences_are_the_sample(trained_translator, tmp_path):
+def test_a_sentence_of_the_sample_that_is_too_long_is_named(
+    trained_translator, tmp_path
+):
     path = tmp_path / "x.tflite"
     with pytest.raises(ValueError, match="Sentence 2 has 23 bytes, but .* most 20"):
         sample = ["one", "one two three four five"]
@@ -117,7 +118,6 @@ def test_the_users_own_sentences_are_the_sample(trained_translator, tmp_path):
     with pytest.raises(TypeError, match="must be a list"):
         export.tflite(trained_translator, path, sample="one")
     assert not list(tmp_path.iterdir())
-    export.tflite(trained_translator, path, quantize=None, sample=["one", "two three"])
 
 
 def test_made_up_sentences_fill_the_limits(trained_translator):
@@ -241,9 +241,9 @@ def test_a_failed_card_leaves_nothing_that_blocks_a_retry(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"beam_size": 4},
+        {"beam_size": 4, **LIMITS},
         {"max_length": 1, "form": "ids"},
-        {"max_length": 2, "beam_size": 3, "max_source_length": 2},
+        {"max_length": 2, "beam_size": 3, "max_source_length": 2, "form": "ids"},
         {"beam_size": 30, "form": "ids", "quantize": None, "check": "structure"},
     ],
     ids=str,

@@ -54,7 +54,7 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
         )
     gradients = _as_clipping_takes(gradients, model.optimizer)
     loss, *gradients = _summed([loss, *gradients])
-    update_loss_mean(model, loss, _real_rows(*batch[1:]))
+    update_loss_mean(model, loss, _real_rows(model, *batch[1:]))
     if _replicas() == 1:
         model.optimizer.apply(gradients, variables)
     else:
@@ -71,7 +71,7 @@ def test_step(model: keras.Model, data: tuple) -> dict:
     (whole,) = _summed([divisor(model, labels, weights)])
     outputs = model(inputs, training=False)
     loss = _shared_loss(model, inputs, labels, outputs, weights, whole, training=False)
-    update_loss_mean(model, *_summed([loss]), _real_rows(labels, weights))
+    update_loss_mean(model, *_summed([loss]), _real_rows(model, labels, weights))
     return model.compute_metrics(inputs, labels, outputs, weights)
 
 
@@ -153,8 +153,11 @@ def _as_clipping_takes(gradients, optimizer):
     return [None if one is None else tf.convert_to_tensor(one) for one in gradients]
 
 
-def _real_rows(labels, weights):
+def _real_rows(model, labels, weights):
     """Number of rows that count; those that only fill a batch up have weight 0."""
+    loss = keras.losses.get(model.loss)
+    if hasattr(loss, "token_weights"):  # of padding alone it is 0 without weights too
+        weights = loss.token_weights(labels, weights)
     if weights is None:
         return tf.shape(labels)[0]
     weights = tf.reshape(weights, [tf.shape(weights)[0], -1])

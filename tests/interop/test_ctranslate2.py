@@ -82,7 +82,7 @@ def make(tokenizers, name, **changes):
     return Translator(tokenizer, model)
 
 
-def drawn(translator, count=3):
+def drawn(translator, count=7):
     """Ids of sources and of targets, each with its end."""
     sources = translator.encode(ENGLISH[:count])
     targets = translator.tokenizer.encode_target(DUTCH[count : 2 * count])

@@ -143,7 +143,7 @@ class Translator(keras.Model):
                 "url", "email", "tag" and "number".
             splitter: function of a text that returns its sentences, for
                 on_too_long="split", such as that of a library that knows the language;
-                None means the rules of `keras_vanilla.translation.long_texts`.
+                None means the rules of `keras_vanilla.data.sentences`.
             settings: fields of `config`, such as `beam_size` and `no_loops`.
         Returns:
             List of str, in the order of `texts`. A text without a piece gives "",

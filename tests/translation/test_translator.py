@@ -11,6 +11,7 @@ from word_reversal import dutch
 
 from keras_vanilla import Transformer, Translator
 from keras_vanilla._progress import Progress
+from keras_vanilla.data.sentences import cut_to_fit, sentences
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import compile_for_training
 from keras_vanilla.translation import (
@@ -20,7 +21,7 @@ from keras_vanilla.translation import (
     encoded_texts,
 )
 from keras_vanilla.translation.batch_translation import BatchTranslator
-from keras_vanilla.translation.long_texts import _join, cut_to_fit, sentences
+from keras_vanilla.translation.long_texts import _join
 
 
 def test_it_translates_what_it_was_never_shown(trained_translator, unseen_sentences):

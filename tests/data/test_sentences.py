@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_vanilla.translation.long_texts import cut_to_fit, sentences
+from keras_vanilla.data.sentences import cut_to_fit, sentences
 
 
 @pytest.mark.parametrize(

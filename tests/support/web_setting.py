@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -152,16 +153,23 @@ def hosted(folder, model, runtime):
         yield server.server_port
 
 
-def node(name, setting, folder, options=()):
-    """Runs a test file of export/web/test."""
+def node(name, setting, folder, options=(), timeout=500):
+    """Runs a test file of export/web/test, and ends it with its browsers in time."""
     path = folder / "setting.json"
     path.write_text(json.dumps(setting), encoding="utf-8")
     script = FOLDER / "test" / f"{name}.test.mjs"
-    result = subprocess.run(
+    process = subprocess.Popen(
         [shutil.which("node"), *options, "--test", str(script)],
         env=os.environ | {"KERAS_VANILLA_WEB_TEST": str(path)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        start_new_session=True,
     )
-    assert result.returncode == 0, result.stdout + result.stderr
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    assert process.returncode == 0, output

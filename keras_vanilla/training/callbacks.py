@@ -1,4 +1,4 @@
-"""Callbacks of a training: averaged weights, saved translators, BLEU."""
+"""Callbacks of a training: averaged weights, saved translators, BLEU, progress."""
 
 import collections
 import importlib.util

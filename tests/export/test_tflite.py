@@ -15,6 +15,7 @@ from keras_vanilla import _atomic_write, export
 from keras_vanilla.decoding import greedy, greedy_search
 from keras_vanilla.export import to_tflite
 from keras_vanilla.export.config import ExportConfig, Limits
+from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import About, Translator
 
@@ -33,15 +34,11 @@ def run(path, sources):
     return np.array(rows)
 
 
-def parse(content):
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
-
-
 def custom_operators(content):
     """The names of all that is not a builtin, from the file itself."""
     return [
         code.customCode
-        for code in parse(content).operatorCodes
+        for code in unpacked(content).operatorCodes
         if code.customCode is not None
         or max(code.builtinCode, code.deprecatedBuiltinCode)
         == schema.BuiltinOperator.CUSTOM
@@ -131,7 +128,7 @@ def test_int8_holds_the_tied_table_once_and_a_byte_a_parameter(
 ):
     model = trained_translator.model
     content = int8_file.read_bytes()
-    parsed = parse(content)
+    parsed = unpacked(content)
     sizes = [0 if b.data is None else len(b.data) for b in parsed.buffers]
     table = model.source_vocabulary_size * model.d_model
     assert sizes.count(table) == 1
@@ -157,7 +154,7 @@ def test_int8_holds_the_tied_table_once_and_a_byte_a_parameter(
 @pytest.mark.full
 def test_float32_holds_every_parameter_once(trained_translator, float32_file):
     model = trained_translator.model
-    parsed = parse(float32_file.read_bytes())
+    parsed = unpacked(float32_file.read_bytes())
     constants = sum(0 if b.data is None else len(b.data) for b in parsed.buffers)
     rows = 29 * model.d_model + 59 * model.d_model
     assert constants <= 1.05 * 4 * (model.count_params() + rows)
@@ -168,7 +165,7 @@ def test_only_builtin_operators(form, request):
     content = request.getfixturevalue(form).read_bytes()
     operators = {
         max(code.builtinCode, code.deprecatedBuiltinCode)
-        for code in parse(content).operatorCodes
+        for code in unpacked(content).operatorCodes
     }
     assert schema.BuiltinOperator.WHILE in operators
     assert schema.BuiltinOperator.EMBEDDING_LOOKUP in operators

@@ -8,6 +8,7 @@ from keras_vanilla.distribution.jax_devices import refuse_another_scope
 from keras_vanilla.distribution.steps.loss_share import (
     divisor,
     in_passes,
+    loss_weights,
     passes,
     share,
     update_loss_mean,
@@ -27,7 +28,8 @@ def train_step(
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
     whole = divisor(model, labels, weights)
     if weights is None:  # the rows that are added must have some
-        weights = _weights_of(model, labels)
+        weights = loss_weights(model, labels, None)
+        weights = jnp.ones(labels.shape, "float32") if weights is None else weights
     trainable, non_trainable, optimizer_variables, metrics = state
 
     def loss_of_part(trainable, non_trainable, metrics, part):
@@ -68,13 +70,6 @@ def train_step(
         update_loss_mean(model, loss, labels.shape[0])
         logs = model.get_metrics_result()
     return logs, (trainable, non_trainable, optimizer_variables, scope.values())
-
-
-def _weights_of(model, labels):
-    loss = keras.losses.get(model.loss)
-    if hasattr(loss, "token_weights"):
-        return loss.token_weights(labels, None)
-    return jnp.ones(labels.shape, "float32")
 
 
 def _micro_batches(data, count, pad_id):

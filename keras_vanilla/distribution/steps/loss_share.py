@@ -111,6 +111,25 @@ def divisor(
     return ops.cast(ops.shape(labels)[0], "float32")
 
 
+def loss_weights(
+    model: keras.Model, labels: Tensor, weights: Tensor | None
+) -> Tensor | None:
+    """The weight of each label in the compiled loss of a model.
+
+    Args:
+        model: compiled keras.Model with one loss.
+        labels: tensor (B, ...).
+        weights: tensor (B, ...) of sample weights, or None.
+    Returns:
+        Float32 tensor (B, T) for a loss of ours, in which padding has none; for others
+        `weights` as they are.
+    """
+    loss = keras.losses.get(model.loss)
+    if hasattr(loss, "token_weights"):
+        return loss.token_weights(labels, weights)
+    return weights
+
+
 def share(part: Tensor | None, whole: Tensor | None) -> Tensor | float:
     """The share of a part, of two results of `divisor`; 1 for a loss that is a sum."""
     return 1.0 if part is None else ops.divide_no_nan(part, whole)

@@ -16,6 +16,7 @@ from keras_vanilla.distribution.refusals import (
 from keras_vanilla.distribution.steps.loss_share import (
     divisor,
     in_passes,
+    loss_weights,
     passes,
     share,
     shares_taken_by_step,
@@ -155,9 +156,7 @@ def _as_clipping_takes(gradients, optimizer):
 
 def _real_rows(model, labels, weights):
     """Number of rows that count; those that only fill a batch up have weight 0."""
-    loss = keras.losses.get(model.loss)
-    if hasattr(loss, "token_weights"):  # of padding alone it is 0 without weights too
-        weights = loss.token_weights(labels, weights)
+    weights = loss_weights(model, labels, weights)
     if weights is None:
         return tf.shape(labels)[0]
     weights = tf.reshape(weights, [tf.shape(weights)[0], -1])

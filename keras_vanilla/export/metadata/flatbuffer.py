@@ -1,4 +1,4 @@
-"""Named bytes inside a `.tflite` file: its metadata, written and read."""
+"""`.tflite` files as tables and as bytes, and the metadata inside them."""
 
 import copy
 import mmap

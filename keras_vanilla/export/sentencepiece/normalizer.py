@@ -1,4 +1,4 @@
-"""SentencePiece's normalisation of a text, in a TensorFlow graph."""
+"""SentencePiece's normalisation: its rules as arrays, applied in a graph."""
 
 import numpy as np
 import tensorflow as tf

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
-from flatbuffers import Builder
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import export
 from keras_vanilla.export.checks.quality import MetricComparison, compare_quality
 from keras_vanilla.export.checks.report import Difference, Report
+from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 
 TEXTS = english_sentences(24, seed=8)
 REFERENCES = [dutch(text) for text in TEXTS]
@@ -45,15 +45,13 @@ def int8_matrices(model):
 
 def break_file(content, which, change):
     """The file with other weights, and without the checksum that would tell."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    model = unpacked(content)
     model.metadata = None
     tensor = int8_matrices(model)[which]
     buffer = model.buffers[tensor.buffer]
     weights = np.array(buffer.data, "uint8").view("int8").reshape(tensor.shape)
     buffer.data = change(tensor, weights).reshape(-1).view("uint8")
-    builder = Builder(len(content))
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    return packed(model)
 
 
 def test_a_good_file_passes_with_references_and_without(trained_translator, int8_file):

@@ -16,6 +16,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tiers import in_full
 from tokenizer_files import convert_decoder, convert_encoder, runner
 
+from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
 from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
@@ -393,12 +394,8 @@ def test_all_ids_of_the_longest_piece_fit(usual):
     assert len(text) <= usual.max_text
 
 
-def parse(content):
-    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
-
-
 def test_files_hold_builtin_operators_alone(converted):
-    for model in map(parse, converted.files):
+    for model in map(unpacked, converted.files):
         builtins = [
             max(c.builtinCode, c.deprecatedBuiltinCode) for c in model.operatorCodes
         ]
@@ -407,7 +404,7 @@ def test_files_hold_builtin_operators_alone(converted):
 
 
 def test_inputs_and_outputs_have_static_shapes(converted):
-    for model in map(parse, converted.files):
+    for model in map(unpacked, converted.files):
         main = model.subgraphs[0]
         for tensor in [*main.inputs, *main.outputs]:
             assert main.tensors[tensor].shapeSignature is None

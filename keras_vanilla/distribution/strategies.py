@@ -87,22 +87,17 @@ def _of_tensorflow(name):
             "A `keras.distribution` is set, which Keras ignores on the TensorFlow "
             "backend. Use `strategy` alone, or the JAX backend."
         )
-    strategy = _made(_chosen() if name == "auto" else name)
-    several = strategy.num_replicas_in_sync > 1
-    with keras_internals.overrides() if several else contextlib.nullcontext():
-        with strategy.scope():
-            yield strategy
-
-
-@functools.cache  # a second one would number its collectives as the first, and fail
-def _made(name):
     makers = {
         "single": _single,
         "mirrored": _mirrored,
         "multi-worker": _multi_worker,
         "tpu": _tpu,
     }
-    return makers[name]()
+    strategy = makers[_chosen() if name == "auto" else name]()
+    several = strategy.num_replicas_in_sync > 1
+    with keras_internals.overrides() if several else contextlib.nullcontext():
+        with strategy.scope():
+            yield strategy
 
 
 def _chosen():
@@ -118,12 +113,23 @@ def _chosen():
 
 
 def _single():
+    """TensorFlow's default: the first GPU, or the CPU.
+
+    Not `OneDeviceStrategy`: its datasets are generators, of which the first makes
+    TensorFlow on Python 3.11 return the memory of every tensor above 128 KiB to the
+    system at once (`ApplyPython311MemoryPatch`), and training is half as fast on a CPU.
+    """
     import tensorflow as tf
 
-    gpu = tf.config.list_physical_devices("GPU")
-    return tf.distribute.OneDeviceStrategy("/GPU:0" if gpu else "/CPU:0")
+    if tf.distribute.has_strategy():
+        raise ValueError(
+            "The strategy 'single' cannot be entered inside another one. Received: "
+            f"{type(tf.distribute.get_strategy()).__name__} in force"
+        )
+    return tf.distribute.get_strategy()
 
 
+@functools.cache
 def _mirrored():
     import tensorflow as tf
 
@@ -137,6 +143,7 @@ def _mirrored():
     )
 
 
+@functools.cache  # a second one would number its collectives as the first, and fail
 def _multi_worker():
     import tensorflow as tf
 
@@ -189,6 +196,7 @@ def _workers():
     return workers
 
 
+@functools.cache
 def _tpu():
     import tensorflow as tf
 

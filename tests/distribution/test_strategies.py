@@ -178,7 +178,20 @@ def test_auto_is_one_device_on_a_machine_with_one(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with strategy() as chosen:
         assert tf.distribute.get_strategy() is chosen
-    assert isinstance(chosen, tf.distribute.OneDeviceStrategy)
+    assert chosen.num_replicas_in_sync == 1
+
+
+def test_one_device_makes_no_generator_datasets():
+    """They slow every later step of the process: see `strategies._single`."""
+    with strategy("single"):
+        assert not tf.distribute.has_strategy()
+
+
+def test_one_device_is_refused_inside_another_strategy():
+    with tf.distribute.OneDeviceStrategy("/CPU:0").scope():
+        with pytest.raises(ValueError, match="inside another.*OneDeviceStrategy in"):
+            with strategy("single"):
+                pass
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> None:
     """Runs the command."""
     if bool(options.teachers) == (options.program is not None):
         raise ValueError("Give a TEACHER or a --command, one of the two.")
+    train.reuse_freed_memory()
     folder = Path(options.translations or f"{options.output}-translations")
     options.target = [str(folder / Path(source).name) for source in options.source]
     training = train.checked(options)

@@ -1,3 +1,8 @@
+import ctypes
+import os
+import platform
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -6,7 +11,7 @@ import pytest
 import keras_vanilla
 from keras_vanilla._about import About
 from keras_vanilla.cli import parser
-from keras_vanilla.cli.train import _train
+from keras_vanilla.cli.train import _train, reuse_freed_memory
 from keras_vanilla.training import TrainingConfig
 from keras_vanilla.training.run_folder import RunFolder
 
@@ -27,6 +32,36 @@ class Run:
 
     def train(self):
         return types.SimpleNamespace(about=About())
+
+
+FAULTS = """
+import resource
+import numpy as np
+from keras_vanilla.cli.train import reuse_freed_memory
+
+reuse_freed_memory()
+np.ones(2**24, np.float32)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(3):
+    np.ones(2**24, np.float32)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_memory_of_a_step_is_that_of_the_last_one():
+    """64 MiB have 16,384 pages of 4 KiB, which fault once instead of each time."""
+    environment = {k: v for k, v in os.environ.items() if k != "GLIBC_TUNABLES"}
+    result = subprocess.run(
+        [sys.executable, "-c", FAULTS], env=environment, capture_output=True, check=True
+    )
+    assert int(result.stdout) < 16_384 / 100
+
+
+def test_tunables_of_the_environment_decide(monkeypatch):
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=2")
+    monkeypatch.setattr(ctypes, "CDLL", None)  # nothing can be called
+    reuse_freed_memory()
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

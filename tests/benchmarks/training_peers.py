@@ -10,7 +10,8 @@ Each is a worker: a JSON object of settings as its first argument; then, for eac
     torch_compiled  the same under torch.compile
 
 The first three run on the backend that KERAS_BACKEND names; all of them on a GPU if
-there is one.
+there is one. With `masks` the others mask padding in every attention, as ours always
+does; there is none in the batches.
 """
 
 import json
@@ -73,7 +74,7 @@ def ids(batch, length, vocabulary):
     ]
 
 
-def keras_peer(peer, sizes, batch, length, vocabulary, precision):
+def keras_peer(peer, sizes, batch, length, vocabulary, precision, masks):
     import keras
     from keras import ops
 
@@ -84,7 +85,7 @@ def keras_peer(peer, sizes, batch, length, vocabulary, precision):
     if peer == "ours":
         model = our_model(sizes, vocabulary)
     else:
-        model = keras_model(peer, sizes, vocabulary, length)
+        model = keras_model(peer, sizes, vocabulary, length, masks)
     weights = np.ones_like(labels, "float32")
 
     def step():
@@ -110,7 +111,7 @@ def our_model(sizes, vocabulary):
     return model
 
 
-def keras_model(peer, sizes, vocabulary, length):
+def keras_model(peer, sizes, vocabulary, length, masks):
     import keras
 
     embedding = keras.layers.Embedding(vocabulary, sizes["d_model"])
@@ -122,9 +123,12 @@ def keras_model(peer, sizes, vocabulary, length):
         x = embedding(tokens) + places(keras.ops.arange(length))
         return keras.layers.Dropout(sizes["dropout"])(x)
 
+    def mask(tokens):
+        return keras.ops.not_equal(tokens, 0) if masks else None
+
     encoder, decoder = STACKS[peer](sizes)
-    memory = encoder(embed(source))
-    x = decoder(embed(target), memory)
+    memory = encoder(embed(source), mask(source))
+    x = decoder(embed(target), memory, mask(target), mask(source))
 
     class Tied(keras.layers.Layer):
         def call(self, x):
@@ -157,15 +161,17 @@ def keras_stacks(sizes):
         y = keras.layers.Dense(sizes["d_ff"], activation="relu")(x)
         return residual(x, keras.layers.Dense(width)(y))
 
-    def encoder(x):
+    def encoder(x, mask):
         for _ in range(sizes["num_encoder_layers"]):
-            x = feed(attend(x, x))
+            x = feed(attend(x, x, query_mask=mask, value_mask=mask))
         return x
 
-    def decoder(x, memory):
+    def decoder(x, memory, mask, memory_mask):
+        itself = {"query_mask": mask, "value_mask": mask, "use_causal_mask": True}
+        across = {"query_mask": mask, "value_mask": memory_mask}
         for _ in range(sizes["num_decoder_layers"]):
-            x = attend(x, x, use_causal_mask=True)
-            x = feed(attend(x, memory))
+            x = attend(x, x, **itself)
+            x = feed(attend(x, memory, **across))
         return x
 
     return encoder, decoder
@@ -181,14 +187,15 @@ def keras_hub_stacks(sizes):
         "dropout": sizes["dropout"],
     }
 
-    def encoder(x):
+    def encoder(x, mask):
         for _ in range(sizes["num_encoder_layers"]):
-            x = TransformerEncoder(**given)(x)
+            x = TransformerEncoder(**given)(x, padding_mask=mask)
         return x
 
-    def decoder(x, memory):
+    def decoder(x, memory, mask, memory_mask):
+        padding = {"decoder_padding_mask": mask, "encoder_padding_mask": memory_mask}
         for _ in range(sizes["num_decoder_layers"]):
-            x = TransformerDecoder(**given)(x, memory)
+            x = TransformerDecoder(**given)(x, memory, **padding)
         return x
 
     return encoder, decoder
@@ -197,7 +204,7 @@ def keras_hub_stacks(sizes):
 STACKS = {"keras": keras_stacks, "keras_hub": keras_hub_stacks}
 
 
-def torch_peer(peer, sizes, batch, length, vocabulary, precision):
+def torch_peer(peer, sizes, batch, length, vocabulary, precision, masks):
     import torch
     from torch import nn
 
@@ -225,12 +232,16 @@ def torch_peer(peer, sizes, batch, length, vocabulary, precision):
             return self.dropout(self.embedding(tokens) + self.places.weight)
 
         def forward(self, source, target):
-            mask = nn.Transformer.generate_square_subsequent_mask(length)
+            future = torch.ones(length, length, dtype=torch.bool).triu(1)
+            padding = (source == 0, target == 0) if masks else (None, None)
             x = self.transformer(
                 self.embed(source),
                 self.embed(target),
-                tgt_mask=mask,
+                tgt_mask=future,
                 tgt_is_causal=True,
+                src_key_padding_mask=padding[0],
+                tgt_key_padding_mask=padding[1],
+                memory_key_padding_mask=padding[0],
             )
             return x @ self.embedding.weight.T
 

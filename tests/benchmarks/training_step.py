@@ -50,6 +50,7 @@ def parse():
     parser.add_argument("--vocabulary", type=int, default=8000)
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--tokens", type=int, default=2048)
+    parser.add_argument("--no-masks", action="store_true", help="in the peers")
     parser.add_argument("--backend", default="tensorflow")
     return parser.parse_args()
 
@@ -61,6 +62,7 @@ def compare(size, length, precision, options):
         "length": length,
         "vocabulary": options.vocabulary,
         "precision": precision,
+        "masks": not options.no_masks,
     }
     workers = {
         peer: started(peer, settings, options.backend)

@@ -1,4 +1,4 @@
-"""The Transformer's parts as Keras layers, in `keras.ops` alone."""
+"""The Transformer's parts as Keras layers, written in `keras.ops` only."""
 
 from keras_vanilla.layers.decoder_layer import DecoderLayer
 from keras_vanilla.layers.encoder_layer import EncoderLayer

@@ -1,6 +1,6 @@
-"""Masks of an attention: checked, joined, and applied to its scores.
+"""Checks, combines and applies attention masks.
 
-Boolean, True = may attend; all of them broadcast to (B, N, T, S).
+All masks are boolean (True = may attend) and broadcast to (B, N, T, S).
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ MARGIN = 50.0  # e^-50 is below the rounding of a sum in float64
 def padding_mask(
     name: str, mask: Tensor | None, shape: tuple, axes: Sequence[int]
 ) -> Tensor | None:
-    """The mask of a sequence's real tokens, for queries or for what they attend to.
+    """Expands the padding mask of a sequence for queries, or for keys and values.
 
     Args:
         name: str. The argument's name, for errors.
         mask: bool tensor (B, L), or one of 0 and 1; or None.
-        shape: (B, L), None where it is not known.
-        axes: the two axes of (B, N, T, S) that it does not have.
+        shape: (B, L), with None for unknown sizes.
+        axes: the two axes of (B, N, T, S) that the mask does not have.
     Raises:
-        ValueError: if it has another shape, or other numbers than 0 and 1.
+        ValueError: if the shape is wrong, or a value is neither 0 nor 1.
     """
     if mask is None:
         return None
@@ -40,7 +40,7 @@ def padding_mask(
 def checked_mask(
     mask: Tensor | None, query: Tensor, key: Tensor, num_heads: int
 ) -> Tensor | None:
-    """An `attention_mask` in four dimensions, as Keras's attention reads its ranks.
+    """Expands an `attention_mask` to four dimensions, as Keras's attention does.
 
     Args:
         mask: bool tensor, or one of 0 and 1: (T, S), (B, T, S) or (B, N, T, S); or
@@ -49,7 +49,7 @@ def checked_mask(
         key: tensor (B, S, D).
         num_heads: int (N).
     Raises:
-        ValueError: if it has another shape, or other numbers than 0 and 1.
+        ValueError: if the shape is wrong, or a value is neither 0 nor 1.
     """
     if mask is None:
         return None
@@ -80,7 +80,7 @@ def causal_mask(query: Tensor, value: Tensor) -> Tensor:
 
 
 def joined(*masks: Tensor | None) -> Tensor | None:
-    """What all the masks that are there allow; None when there are none."""
+    """Combines masks by AND and ignores those that are None; None if all are."""
     result = None
     for mask in masks:
         if mask is not None:
@@ -89,11 +89,11 @@ def joined(*masks: Tensor | None) -> Tensor | None:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Softmax over what may be attended to; zeros where that is nothing.
+    """Softmax over unmasked positions; zeros in rows that are fully masked.
 
-    What is masked gets a score `MARGIN` below the lowest of its row, not -1e9: too low
-    to change a sum, but in the range of the others, so that an 8-bit conversion keeps
-    its resolution for them.
+    Masked positions get a score `MARGIN` below the lowest of their row, not -1e9. This
+    is too low to change the sum, but close enough to the other scores that an 8-bit
+    conversion keeps its resolution for them.
 
     Args:
         scores: float tensor (B, N, T, S).
@@ -108,7 +108,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     lowest = ops.stop_gradient(ops.min(scores, axis=-1, keepdims=True))
     allowed = ops.cast(mask, dtype)
     if (scores.shape[-2] or FEW + 1) <= FEW:  # tokens of a search
-        # As below, in operators of which phones compute several at once.
+        # The same as below, in operators that phones can vectorise.
         scores = scores * allowed + (lowest - MARGIN) * (1 - allowed)
     else:
         scores = ops.where(mask, scores, lowest - MARGIN)
@@ -123,7 +123,7 @@ def _softmax(scores):
 
 
 def _as_bool(name, mask):
-    """A mask as booleans; anything but 0 and 1 would be read as it is not meant."""
+    """A mask as booleans; refuses values other than 0 and 1, which are ambiguous."""
     mask = ops.convert_to_tensor(mask)
     dtype = keras.backend.standardize_dtype(mask.dtype)
     if dtype == "bool":
@@ -146,7 +146,7 @@ def _as_bool(name, mask):
 
 
 def _check_shape(name, mask, expected, shapes, broadcast):
-    """Refuses a shape that is none of the allowed ones; `broadcast` sizes are free."""
+    """Refuses a shape not in `shapes`; sizes in `broadcast` are always allowed."""
     for shape in shapes:
         if len(mask.shape) == len(shape) and all(
             size in (None, whole, *broadcast) or whole is None

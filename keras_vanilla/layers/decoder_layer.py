@@ -1,4 +1,4 @@
-"""One layer of the decoder, for whole sequences and for one token at a time."""
+"""One layer of the decoder, for whole sequences or one token at a time."""
 
 import operator
 
@@ -18,30 +18,30 @@ from keras_vanilla.layers.transformer_layer import (
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class DecoderLayer(TransformerLayer):
-    """Masked self-attention, attention to the encoder, then the feed-forward network.
+    """Masked self-attention, cross-attention, then the feed-forward network.
 
         x = LayerNorm(x + MaskedSelfAttention(x))
         x = LayerNorm(x + CrossAttention(x, memory))    <- K = V = the encoder's output
         x = LayerNorm(x + FFN(x))
 
-    with dropout on each sub-layer's output before the addition. Position t sees
-    positions 0..t, and no padding of either sequence; the mask of `inputs` goes
-    through. `call` takes the whole target; `start_cache` and `step` compute the same
-    one position at a time. Arguments as in `EncoderLayer`, which with `use_causal_mask`
-    is the layer for a decoder without an encoder.
+    with dropout on each sub-layer's output before the addition. Position t attends to
+    positions 0..t. Padding of either sequence is never attended to; the mask of
+    `inputs` is passed on. `call` takes the whole target; `start_cache` and `step`
+    compute the same one position at a time. For a decoder without an encoder, use
+    `EncoderLayer` with `use_causal_mask`.
 
     Args:
         num_heads: int. Number of heads (N).
         d_ff: int. Width of the feed-forward network's inner layer (F).
         key_dim: int or None. Size of each head; None means d_model / num_heads.
-        dropout: float. On each sub-layer's output, before the addition.
+        dropout: float. Rate on each sub-layer's output, before the addition.
         attention_dropout: float or None. On attention weights; None means `dropout`.
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
-        kernel_initializer: name or Initializer, of every kernel.
-        kernel_regularizer: name, Regularizer or None, of every kernel.
-        seed: int or None. Of all its dropouts, each of which draws its own numbers.
+        kernel_initializer: name or Initializer for every kernel.
+        kernel_regularizer: name, Regularizer or None; for every kernel.
+        seed: int or None. Seed of all dropouts; each draws its own numbers.
     Call arguments:
         inputs: float tensor (B, T, D).
         memory: float tensor (B, S, D). The encoder's output.
@@ -52,11 +52,11 @@ class DecoderLayer(TransformerLayer):
         Float tensor (B, T, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, T, T) and (B, N, T, S).
     Raises:
-        TypeError: if there is no such argument, or `d_ff` is missing.
-        ValueError: if a size is not positive, there is no memory, or its batch is
-            another than that of the inputs where a graph knows both; when built, if
-            `key_dim` is None and d_model is not divisible by `num_heads`; if a step has
-            more than one position, or an index past the cache.
+        TypeError: if an argument is unknown, or `d_ff` is missing.
+        ValueError: if a size is not positive, `memory` is missing, or its batch size
+            is known and differs from that of the inputs; when built, if `key_dim` is
+            None and d_model is not divisible by `num_heads`; if a step has more than
+            one position, or an index past the end of the cache.
     Example:
         >>> layer = DecoderLayer(num_heads=2, d_ff=16)
         >>> target = np.ones((1, 3, 8), "float32")
@@ -67,7 +67,7 @@ class DecoderLayer(TransformerLayer):
     Source: Vaswani et al. 2017, section 3.1.
     """
 
-    PAST = ("self_key", "self_value")  # of the cache, what each step adds to
+    PAST = ("self_key", "self_value")  # the entries of the cache that each step extends
 
     def build(self, inputs_shape, memory_shape=None):
         _check_memory(memory_shape)
@@ -140,7 +140,7 @@ class DecoderLayer(TransformerLayer):
         return (x, self_weights, cross_weights) if return_attention_scores else x
 
     def start_cache(self, memory: Tensor, max_length: Tensor | int) -> dict:
-        """What `step` needs of the past: nothing yet, and the memory's projections.
+        """Creates an empty cache for `step`, with the memory's keys and values.
 
         Args:
             memory: float tensor (B, S, D).
@@ -172,27 +172,27 @@ class DecoderLayer(TransformerLayer):
     ) -> tuple:
         """The layer's output at one position, given the positions before it.
 
-        With a `past_mask` the inputs are those of K hypotheses at this position, and
-        the cache, L K long, has the K of each position next to each other.
+        With a `past_mask`, the inputs are K hypotheses at this position. The cache has
+        length L K, with the K entries of each position next to each other.
 
         Args:
             inputs: float tensor (B, 1, D), or (B, K, D).
-            cache: dict from `start_cache`, or from the step before.
-            index: int or int32 scalar. The position, 0 first.
+            cache: dict from `start_cache` or from the previous step.
+            index: int or int32 scalar. The position, starting at 0.
             memory_mask: bool tensor (B, S) or None.
-            past_mask: bool tensor (B, K, L K) or None. What each hypothesis consists
-                of, this position included.
+            past_mask: bool tensor (B, K, L K) or None. The entries that belong to each
+                hypothesis, including this position.
             return_attention_scores: bool. Return both attentions' weights as well.
-            past_grows: bool. The cache holds the positions before this one and no
-                others: it began with length 0, and this position is appended.
+            past_grows: bool. The cache holds only the positions before this one: it
+                started with length 0, and this position is appended.
         Returns:
-            Outputs like the inputs, and the cache with this position in it; with
+            Outputs of the inputs' shape, and the cache with this position added; with
             `return_attention_scores` also the weights (B, N, 1 or K, L or L K) and
             (B, N, 1 or K, S).
         Raises:
-            ValueError: if there is more than one position, the cache is of another
-                number of rows, or `index` is an int, of Python or NumPy, past the end
-                of the cache.
+            ValueError: if there is more than one position, the cache has a different
+                number of rows, or `index` is a Python or NumPy integer past the end of
+                the cache.
         """
         check_same_sizes(("batch",), inputs=inputs, self_key=cache["self_key"])
         beams = 1 if past_mask is None else past_mask.shape[1]
@@ -210,7 +210,7 @@ class DecoderLayer(TransformerLayer):
         return x, cache, *weights
 
     def _attend_to_past(self, inputs, cache, index, place, past_mask, with_weights):
-        """The step's first sublayer, and the cache with this position in it."""
+        """The step's first sub-layer; also returns the cache with this position."""
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
@@ -226,7 +226,7 @@ class DecoderLayer(TransformerLayer):
         return residual.after(inputs, outputs), cache, weights
 
     def _attend_to_memory(self, inputs, cache, index, memory_mask, with_weights):
-        """The step's second sublayer."""
+        """The step's second sub-layer."""
         attention, residual = self.cross_attention, self.cross_attention_residual
         key, value = cache["cross_key"], cache["cross_value"]
         query = attention.project_query(residual.before(inputs))
@@ -238,7 +238,7 @@ class DecoderLayer(TransformerLayer):
 
 
 def _with_new(past, new, place):
-    """The past (B, N, L, H) with new positions at a place; None is after its end."""
+    """Writes new positions into the past (B, N, L, H) at `place`; None appends them."""
     if place is None:
         return ops.concatenate([past, new], axis=2)
     return ops.slice_update(past, (0, 0, place, 0), new)
@@ -253,7 +253,7 @@ def _step_attention(attention, heads, index, with_weights):
 
 
 def _check_memory(memory):
-    """Of `memory` or its shape, whether there is one."""
+    """Refuses a missing `memory` or memory shape."""
     if memory is None:
         raise ValueError(
             "DecoderLayer attends to an encoder's output: call it as "

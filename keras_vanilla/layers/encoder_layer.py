@@ -17,23 +17,23 @@ class EncoderLayer(TransformerLayer):
         x = LayerNorm(x + FFN(x))
 
     with dropout on each sub-layer's output before the addition. `normalize_first`
-    moves each LayerNorm in front of its sub-layer; a stack of such layers wants one
-    more LayerNorm at its end. Padding is never attended to; the mask goes through.
-    With `use_causal_mask` it is the layer of a language model, which has no memory. To
+    moves each LayerNorm in front of its sub-layer; a stack of pre-norm layers needs
+    one more LayerNorm at its end. Padding is never attended to; the mask is passed on.
+    With `use_causal_mask`, this is the layer of a decoder-only language model. To
     replace a sub-layer, override `make_attention` or `make_feed_forward`.
 
     Args:
         num_heads: int. Number of heads (N).
         d_ff: int. Width of the feed-forward network's inner layer (F).
         key_dim: int or None. Size of each head; None means d_model / num_heads.
-        dropout: float. On each sub-layer's output, before the addition.
+        dropout: float. Rate on each sub-layer's output, before the addition.
         attention_dropout: float or None. On attention weights; None means `dropout`.
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
-        kernel_initializer: name or Initializer, of every kernel.
-        kernel_regularizer: name, Regularizer or None, of every kernel.
-        seed: int or None. Of all its dropouts, each of which draws its own numbers.
+        kernel_initializer: name or Initializer for every kernel.
+        kernel_regularizer: name, Regularizer or None; for every kernel.
+        seed: int or None. Seed of all dropouts; each draws its own numbers.
     Call arguments:
         inputs: float tensor (B, S, D).
         mask: bool tensor (B, S). True = a real token. Keras fills it from the inputs.
@@ -45,9 +45,9 @@ class EncoderLayer(TransformerLayer):
         Float tensor (B, S, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, S, S).
     Raises:
-        TypeError: if there is no such argument, or `d_ff` is missing.
+        TypeError: if an argument is unknown, or `d_ff` is missing.
         ValueError: if a size is not positive; when built, if `key_dim` is None and
-            d_model is not divisible by `num_heads`; if a mask has another shape.
+            d_model is not divisible by `num_heads`; if a mask has the wrong shape.
     Example:
         >>> layer = EncoderLayer(num_heads=2, d_ff=16)
         >>> tuple(layer(np.ones((1, 3, 8), "float32")).shape)
@@ -84,7 +84,7 @@ class EncoderLayer(TransformerLayer):
         use_causal_mask=False,
         return_attention_scores=False,
         training=None,
-        inputs_mask=None,  # `mask`, as Keras names it beside an `attention_mask`
+        inputs_mask=None,  # Keras's name for `mask` when there is an `attention_mask`
     ):
         mask = inputs_mask if mask is None else mask
         query = self.self_attention_residual.before(inputs)

@@ -21,15 +21,15 @@ class FeedForward(Layer):
 
         FFN(x) = max(0, x W1 + b1) W2 + b2
 
-    Equal to two convolutions of width 1. The mask goes through.
+    This equals two convolutions of width 1. The mask is passed on.
 
     Args:
         d_ff: int. Width of the inner layer (F).
-        activation: name or function between the two; the paper's is "relu".
-        dropout: float. After the activation; the paper has none here.
-        kernel_initializer: name or Initializer, of both kernels.
-        kernel_regularizer: name, Regularizer or None, of both kernels.
-        seed: int or None. Of the dropout.
+        activation: name or function between the two layers; "relu" in the paper.
+        dropout: float. Rate after the activation; the paper uses none here.
+        kernel_initializer: name or Initializer for both kernels.
+        kernel_regularizer: name, Regularizer or None; for both kernels.
+        seed: int or None. Seed of the dropout.
     Call arguments:
         inputs: float tensor (B, T, D).
     Returns:

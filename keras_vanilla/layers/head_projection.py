@@ -1,4 +1,4 @@
-"""The projections of an attention: one matrix product for all heads."""
+"""Projections of an attention: one matrix product for all heads."""
 
 import math
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from keras import ops
 
 
 class HeadProjection(keras.layers.EinsumDense):
-    """x W + b over all heads, with W in Keras's shape per head.
+    """Computes x W + b for all heads, with W in the shape that Keras uses.
 
-    Computed as one matrix product, which is a third faster than `einsum`; when it is
-    quantised, as `keras.layers.EinsumDense` computes it.
+    This is one matrix product, which is a third faster than `einsum`. A quantised
+    layer is computed as in `keras.layers.EinsumDense`.
 
     Args:
-        units: (N, H) to map (B, T, D) to (B, T, N, H); (D,) to map that back.
+        units: (N, H) to map (B, T, D) to (B, T, N, H); (D,) for the reverse.
         use_bias: bool.
         kwargs: as for `keras.layers.EinsumDense`.
     """
@@ -39,7 +39,7 @@ class HeadProjection(keras.layers.EinsumDense):
     ) -> keras.Variable:
         scaled = isinstance(initializer, keras.initializers.VarianceScaling)
         if scaled and len(shape) == 3 and not getattr(initializer, "input_axes", None):
-            # Keras 3.14 would take the heads of a kernel for a convolution's window.
+            # Keras 3.14 would treat the heads of a kernel as a convolution's window.
             initializer = self._of_matrix(initializer)
         return super().add_weight(shape=shape, initializer=initializer, **kwargs)
 

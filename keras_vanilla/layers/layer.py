@@ -1,4 +1,4 @@
-"""What every layer here has in common: its errors, its shapes, its saved precision."""
+"""The base class of all layers here: errors, output shapes and saved precision."""
 
 import random
 import re
@@ -14,10 +14,10 @@ from keras_vanilla._types import Tensor
 class Layer(CheckedArguments, keras.layers.Layer):
     """A Keras layer whose errors name the class that was called.
 
-    Outputs have the shape of the first input unless a layer says otherwise.
+    Outputs have the shape of the first input unless a subclass overrides this.
 
     Raises:
-        ValueError: if a call is given a ragged tensor.
+        ValueError: if an input is a ragged tensor.
     """
 
     def __call__(self, *args, **kwargs) -> Any:
@@ -25,11 +25,11 @@ class Layer(CheckedArguments, keras.layers.Layer):
         return super().__call__(*args, **kwargs)
 
     def compute_output_shape(self, input_shape: tuple, *other_shapes: tuple) -> tuple:
-        """The shape of the outputs, without returned attention weights."""
+        """The shape of the outputs, not counting returned attention weights."""
         return tuple(input_shape)
 
     def compute_output_spec(self, *args, **kwargs):
-        if not self.built:  # a symbolic call builds it, and asks again
+        if not self.built:  # a symbolic call builds the layer, then returns here
             args, kwargs = keras.tree.map_structure(_symbolic, (args, kwargs))
             return self(*args, **kwargs)
 
@@ -37,7 +37,7 @@ class Layer(CheckedArguments, keras.layers.Layer):
             return self.dtype_policy.convert_input(x, self.autocast, self.input_dtype)
 
         args, kwargs = keras.tree.map_structure(cast, (args, kwargs))
-        # From `call` itself: with returned weights there is more than one output.
+        # Traces `call`, because returned weights are a second output.
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
     def _check_built(self):
@@ -62,13 +62,13 @@ def _symbolic(x):
 def check_same_sizes(axes: tuple[str, ...], **tensors: Tensor) -> None:
     """Refuses two tensors whose first axes differ, which backends may broadcast.
 
-    A size that a graph does not know before it runs is not compared.
+    Sizes that are unknown while a graph is traced are not compared.
 
     Args:
         axes: names of the first axes, for the error.
-        tensors: the two, by the names of the arguments.
+        tensors: the two tensors, by argument name.
     Raises:
-        ValueError: if a size of the one is another than that of the other.
+        ValueError: if the sizes of an axis differ.
     """
     (name, x), (other_name, other) = tensors.items()
     for axis, *sizes in zip(axes, x.shape, other.shape, strict=False):
@@ -80,13 +80,13 @@ def check_same_sizes(axes: tuple[str, ...], **tensors: Tensor) -> None:
 
 
 def check_initializer(initializer: str | Callable | None) -> str | Callable | None:
-    """The `kernel_initializer` as it is, which sub-layers read when they are built.
+    """Checks a `kernel_initializer` and returns it unchanged.
 
     Raises:
         ValueError: if Keras does not know it.
     """
-    # An initializer without a seed draws one when it is made. A check draws nothing, so
-    # that `keras.utils.set_random_seed` gives the weights that it has always given.
+    # Creating an initializer without a seed draws a random one. The state is restored,
+    # so that the check does not change the weights after `set_random_seed`.
     state = random.getstate()
     try:
         keras.initializers.get(initializer)
@@ -96,13 +96,13 @@ def check_initializer(initializer: str | Callable | None) -> str | Callable | No
 
 
 def policy_for(owner: keras.layers.Layer, name: str) -> keras.DTypePolicy:
-    """The policy of a new sub-layer, which may have been quantised when it was saved.
+    """The dtype policy of a new sub-layer, which may be quantised in a saved model.
 
-    A sub-layer that looked it up in the map itself could not be saved again: Keras 3.15
-    asks the map as a whole whether the layer is quantised.
+    The sub-layer is given its policy, not the whole `DTypePolicyMap`. With the map it
+    could not be saved again, because Keras 3.15 checks there if it is quantised.
 
     Args:
-        owner: the layer that is built.
+        owner: the layer that is being built.
         name: str. The sub-layer's name.
     """
     policy = owner.dtype_policy
@@ -111,11 +111,11 @@ def policy_for(owner: keras.layers.Layer, name: str) -> keras.DTypePolicy:
 
 
 def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePolicy:
-    """A policy that gives each quantised sub-layer its own again when it is loaded.
+    """A dtype policy that restores the policy of each quantised sub-layer on loading.
 
     Args:
-        owner: the layer or model that holds them, at any depth.
-        path: its path, which may be another one where it is loaded.
+        owner: the layer or model that contains the sub-layers, at any depth.
+        path: path of the owner, which may differ where it is loaded.
     """
     prefix = f"{path}/" if path else ""
     quantised = {
@@ -130,16 +130,16 @@ def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePoli
 
 
 def _own_policy(layer):
-    """The policy of one layer, also where several share a `DTypePolicyMap`."""
+    """The policy of one layer, even if it shares a `DTypePolicyMap` with others."""
     policy = layer.dtype_policy
     is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
     return policy[layer.path] if is_map else policy
 
 
 def kernel_settings(initializer: str | Callable, regularizer: Any) -> dict[str, Any]:
-    """What a sub-layer is given to make its kernel, as its own objects.
+    """Kernel arguments of one sub-layer, with its own copy of the initializer.
 
-    One initializer that several kernels share would draw the same numbers for each.
+    Kernels that share an initializer would all get the same numbers.
     """
     if isinstance(initializer, keras.initializers.Initializer):
         initializer = initializer.clone()
@@ -147,7 +147,7 @@ def kernel_settings(initializer: str | Callable, regularizer: Any) -> dict[str, 
 
 
 def serialized_kernel_settings(layer: keras.layers.Layer) -> dict[str, Any]:
-    """The same two settings for the config of the layer that holds them."""
+    """The kernel initializer and regularizer, serialised for the layer's config."""
     initializer = layer.kernel_initializer
     if not isinstance(initializer, str):
         initializer = keras.initializers.serialize(keras.initializers.get(initializer))

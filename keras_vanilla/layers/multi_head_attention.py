@@ -25,46 +25,45 @@ from keras_vanilla.layers.layer import (
     serialized_kernel_settings,
 )
 
-FUSED = ("jax", "torch")  # backends whose fused attention is faster than its parts
+FUSED = ("jax", "torch")  # backends whose fused attention is faster
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class MultiHeadAttention(Layer):
-    """Maps each query to a weighted mean of values, in several heads at once.
+    """Maps each query to a weighted mean of the values, in several heads at once.
 
         Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V
         MultiHead(Q, K, V) = Concat(head_1, ..., head_N) W^O
         head_n = Attention(Q W_n^Q, K W_n^K, V W_n^V)
 
     Weight names and shapes are those of `keras.layers.MultiHeadAttention`, so weights
-    go from one to the other: `query`, `key`, `value` kernels (D, N, H) with biases
-    (N, H), `attention_output` kernel (N, H, D) with bias (D,). All masks are joined by
-    AND; explicit ones win over those that Keras finds on the tensors. A query that may
-    attend to nothing gets zero weights, with and without returned weights. The softmax
-    is computed in float32 at least. Where no weights are returned and none are dropped,
-    JAX and PyTorch compute all of it in their fused attention, if `value_dim` is
-    `key_dim`.
+    can be copied between the two: `query`, `key`, `value` kernels (D, N, H) with biases
+    (N, H), `attention_output` kernel (N, H, D) with bias (D,). All masks are combined
+    by AND; explicit masks take precedence over those that Keras attaches to tensors. A
+    query that may not attend to anything gets zero weights. The softmax is computed in
+    at least float32. JAX and PyTorch use their fused attention if no weights are
+    returned, no dropout is applied and `value_dim` equals `key_dim`.
 
-    To change how scores are computed, override `scores`; the number or the form of the
-    projections, `make_projection`. LoRA and quantisation are those of
+    To change how scores are computed, override `scores`; to change the projections,
+    override `make_projection`. LoRA and quantisation are those of
     `keras.layers.EinsumDense`: `layer.query_dense.enable_lora(4)`.
 
     Args:
         num_heads: int. Number of heads (N).
         key_dim: int. Size of each head's query and key (d_k).
         value_dim: int or None. Size of each head's value (d_v); None means `key_dim`.
-        dropout: float. Dropout on the weights.
+        dropout: float. Dropout rate on the weights.
         use_bias: bool. Whether the four projections have biases.
-        kernel_initializer: name or Initializer, of the four kernels.
-        kernel_regularizer: name, Regularizer or None, of the four kernels.
-        seed: int or None. Of the dropout.
+        kernel_initializer: name or Initializer for the four kernels.
+        kernel_regularizer: name, Regularizer or None; for the four kernels.
+        seed: int or None. Seed of the dropout.
     Call arguments:
         query: float tensor (B, T, D).
         value: float tensor (B, S, D_v).
         key: float tensor (B, S, D_k) or None, which means `value`.
         query_mask: bool tensor (B, T). False rows attend to nothing.
         value_mask: bool tensor (B, S). True = may be attended to.
-        key_mask: bool tensor (B, S), joined with `value_mask`.
+        key_mask: bool tensor (B, S), combined with `value_mask`.
         attention_mask: bool tensor, or one of 0 and 1, of shape (T, S), (B, T, S) or
             (B, N, T, S). True = may attend.
         return_attention_scores: bool. Return the weights as well.
@@ -73,9 +72,9 @@ class MultiHeadAttention(Layer):
         Float tensor (B, T, D) in the layer's compute dtype; with
         `return_attention_scores` also the weights (B, N, T, S), before dropout.
     Raises:
-        ValueError: if a size is not positive, an input is not of rank 3, inputs differ
-            in B or S where a graph knows both, or a mask has another shape or other
-            values than the above.
+        ValueError: if a size is not positive, an input does not have rank 3, known
+            sizes B or S of the inputs differ, or a mask has another shape or other
+            values than listed above.
     Example:
         >>> attention = MultiHeadAttention(num_heads=2, key_dim=3)
         >>> query, value = np.ones((1, 4, 6), "float32"), np.ones((1, 5, 6), "float32")
@@ -134,12 +133,12 @@ class MultiHeadAttention(Layer):
         self.output_dense.build((None, None, heads, self.value_dim))
 
     def make_projection(self, name: str, units: tuple[int, ...]) -> keras.layers.Layer:
-        """The layer that computes one of the four projections.
+        """Creates the layer of one of the four projections.
 
         Args:
             name: "query", "key", "value" or "attention_output".
-            units: (N, H) of the first three, which map (B, T, D) to (B, T, N, H);
-                (D,) of the last one, which maps back.
+            units: (N, H) for the first three, which map (B, T, D) to (B, T, N, H);
+                (D,) for the last one, which maps back.
         """
         return HeadProjection(
             units,
@@ -180,9 +179,9 @@ class MultiHeadAttention(Layer):
     def project(
         self, query: Tensor, key: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of all heads: `project_query` and the other two.
+        """Computes the queries, keys and values of all heads.
 
-        A seam for exporters, which may replace it on an instance.
+        Exporters may replace this method on an instance.
         """
         return (
             self.project_query(query),
@@ -203,13 +202,13 @@ class MultiHeadAttention(Layer):
         return _heads_first(self.value_dense(value))
 
     def start_cache(self, batch: Tensor | int, length: Tensor | int) -> dict:
-        """Room for the projected keys and values of a sequence that is to come.
+        """Allocates the projected keys and values of a sequence to be decoded.
 
         Args:
             batch: int or int32 scalar (B).
             length: int or int32 scalar. Number of positions (L).
         Returns:
-            Dict of zeros "key" and "value", (B, N, L, H).
+            Dict of "key" and "value": zeros (B, N, L, H).
         Raises:
             ValueError: if the layer is not built.
         """
@@ -223,13 +222,13 @@ class MultiHeadAttention(Layer):
         }
 
     def scores(self, query: Tensor, key: Tensor, index: Tensor | int = 0) -> Tensor:
-        """How well each key fits each query: Q K^T / sqrt(d_k).
+        """Scores of each key for each query: Q K^T / sqrt(d_k).
 
         Args:
             query: float tensor (B, N, T, H).
             key: float tensor (B, N, S, H).
             index: int or int32 scalar. The position of the first query: 0 for whole
-                sequences, the step's when one token follows the other.
+                sequences, that of the step when decoding token by token.
         Returns:
             Float tensor (B, N, T, S).
         """
@@ -244,7 +243,7 @@ class MultiHeadAttention(Layer):
         training: bool | None = None,
         index: Tensor | int = 0,
     ) -> Tensor:
-        """Attention between projected heads, joined and projected back.
+        """Attention over projected heads, concatenated and projected back.
 
         Args:
             query: float tensor (B, N, T, H).
@@ -258,7 +257,7 @@ class MultiHeadAttention(Layer):
         """
         drops_weights = training and self.dropout > 0
         is_fused = keras.backend.backend() in FUSED and not self.is_extended
-        same_size = self.value_dim == self.key_dim  # JAX's needs that
+        same_size = self.value_dim == self.key_dim  # required by JAX
         if drops_weights or not (is_fused and same_size):
             return self.attend_with_weights(query, key, value, mask, training, index)[0]
         return self.output_dense(_fused_attention(query, key, value, mask))
@@ -272,7 +271,7 @@ class MultiHeadAttention(Layer):
         training: bool | None = None,
         index: Tensor | int = 0,
     ) -> tuple[Tensor, Tensor]:
-        """`attend`, with the weights; arguments as there.
+        """Same as `attend`, but also returns the weights.
 
         Returns:
             Outputs (B, T, D), and the weights (B, N, T, S) before dropout.
@@ -285,7 +284,7 @@ class MultiHeadAttention(Layer):
 
     @property
     def is_extended(self) -> bool:
-        """Whether a subclass computes the weights in a way of its own."""
+        """True if a subclass overrides how the weights are computed."""
         names = "scores", "attend", "attend_with_weights"
         own = MultiHeadAttention
         return any(
@@ -311,9 +310,10 @@ def _heads_first(x):
 
 
 def _fused_attention(query, key, value, mask):
-    """Heads (B, T, N, H) of `keras.ops.dot_product_attention`.
+    """Computes heads (B, T, N, H) with `keras.ops.dot_product_attention`.
 
-    Backends differ on a row with nothing to attend to: it sees all, and is zeroed.
+    Backends treat fully masked rows differently, so these rows attend to everything
+    and their outputs are set to zero.
     """
     if mask is not None:
         some = ops.any(mask, axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Sinusoids that tell a Transformer the position of each token."""
+"""Sinusoidal positional encoding."""
 
 import keras
 import numpy as np
@@ -23,26 +23,26 @@ class PositionalEncoding(Layer):
         PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
     with i in [0, d_model / 2). "interleaved" is the paper's layout; "concatenated"
-    puts all sines first and all cosines after them, as Hugging Face's Marian models do.
-    "tensor2tensor" does the same with the frequencies 10000^(-i / (d_model / 2 - 1)),
-    the last of which is 1 / 10000: those of Tensor2Tensor and of Marian itself.
-    Computed for any length and in at least float32 whatever the precision policy,
-    because a half-precision angle is wrong by more than the sinusoid's height after
-    some hundred positions; cast last. The mask goes through.
+    puts all sines before all cosines, as Hugging Face's Marian models do.
+    "tensor2tensor" does the same with the frequencies 10000^(-i / (d_model / 2 - 1)) of
+    Tensor2Tensor and of Marian itself, the last of which is 1 / 10000. Sequences may
+    have any length. The encoding is computed in at least float32 and then cast, because
+    after a few hundred positions the error of a half-precision angle exceeds the
+    amplitude of the sinusoid. The mask is passed on.
 
     Args:
-        max_wavelength: number. The paper's 10,000.
+        max_wavelength: number. 10,000 in the paper.
         layout: "interleaved", "concatenated" or "tensor2tensor".
         dropout: float. Applied to the sum (section 5.4).
-        seed: int or None. Of the dropout.
+        seed: int or None. Seed of the dropout.
     Call arguments:
         inputs: float tensor (B, T, D), D even.
         start_index: int or int32 scalar. Position of the first vector.
     Returns:
         Float tensor (B, T, D) in the layer's compute dtype.
     Raises:
-        ValueError: if the layout is unknown, `max_wavelength` is not above 0, D is odd,
-            the inputs are not of rank 3, or `start_index` is not a scalar.
+        ValueError: if the layout is unknown, `max_wavelength` is not positive, D is
+            odd, the inputs do not have rank 3, or `start_index` is not a scalar.
     Example:
         >>> outputs = PositionalEncoding()(np.zeros((1, 2, 4), "float32"))
         >>> [round(float(number), 2) for number in outputs[0, 0]]

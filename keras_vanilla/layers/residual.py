@@ -1,4 +1,4 @@
-"""The frame around every sub-layer: dropout, residual connection, normalisation."""
+"""Dropout, residual connection and normalisation around every sub-layer."""
 
 import keras
 
@@ -14,8 +14,8 @@ class Residual(keras.layers.Layer):
     Args:
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         dropout: float. On the sub-layer's output, before the addition.
-        layer_norm_epsilon: float. Added to the variance under the root.
-        seed: int or None. Of the dropout.
+        layer_norm_epsilon: float. Added to the variance under the square root.
+        seed: int or None. Seed of the dropout.
     Example:
         x = residual.after(x, sublayer(residual.before(x)))
     Source: Vaswani et al. 2017, sections 3.1 and 5.4.
@@ -41,10 +41,10 @@ class Residual(keras.layers.Layer):
         self.norm.build(input_shape)
 
     def before(self, x: Tensor) -> Tensor:
-        """What the sub-layer is given, of the layer's inputs (B, T, D)."""
+        """The sub-layer's inputs, computed from the layer's inputs x (B, T, D)."""
         return self.norm(x) if self.normalize_first else x
 
     def after(self, x: Tensor, outputs: Tensor, training: bool | None = None) -> Tensor:
-        """The inputs x (B, T, D) and the sub-layer's outputs, added up."""
+        """Adds the sub-layer's outputs to the inputs x (B, T, D)."""
         outputs = x + self.dropout(outputs, training=training)
         return outputs if self.normalize_first else self.norm(outputs)

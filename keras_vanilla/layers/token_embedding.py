@@ -20,28 +20,28 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
     The paper shares one table between both embeddings and the layer before the
     softmax. Some texts multiply by d_model; the paper's factor is sqrt(d_model). The
     implicit mask is `ids != pad_id`; the reverse direction has none. LoRA and its
-    saving are those of `keras.layers.Embedding`. Quantised to int8, the rows that are
-    looked up, and the logits, are scaled back; nothing else is rounded.
+    saving are those of `keras.layers.Embedding`. With int8 quantisation only the table
+    is rounded: looked-up rows and logits are scaled back to floats.
 
     Args:
         vocabulary_size: int. Number of ids (V).
         d_model: int. Width of the vectors (D).
-        pad_id: int. The id of padding; -1 where there is none.
+        pad_id: int. The padding id; -1 if there is none.
         scale: bool. Multiply the vectors by sqrt(d_model).
-        zero_pad: bool. The vector of `pad_id` is zero whatever the table holds, as with
-            `padding_idx` in PyTorch. Marian's decoder starts with it.
-        embeddings: array (V, D) or None. Initial value of the table; the one
-            argument that is not kept in the config. None draws N(0, 1 / d_model).
+        zero_pad: bool. Use a zero vector for `pad_id`, regardless of the table, as
+            `padding_idx` does in PyTorch. Marian's decoder starts with it.
+        embeddings: array (V, D) or None. Initial value of the table, which is not kept
+            in the config. None draws it from N(0, 1 / d_model).
     Call arguments:
-        inputs: tensor (B, T) of ids, of any integer dtype, or of whole numbers as
-            `keras.Sequential` gives them; with `reverse`, float tensor (B, T, D).
+        inputs: tensor (B, T) of ids, of any integer dtype, or whole numbers as floats,
+            as `keras.Sequential` passes; with `reverse`, float tensor (B, T, D).
         reverse: bool. Map hidden states to logits with the transposed table.
     Returns:
         Float tensor (B, T, D) in the layer's compute dtype; with `reverse`, float32
         logits (B, T, V).
     Raises:
-        ValueError: if a size is not positive, `embeddings` has another shape than
-            (V, D), or an id that can be read is not a whole number from 0 to V - 1.
+        ValueError: if a size is not positive, the shape of `embeddings` is not (V, D),
+            or an id of an eager tensor is not a whole number from 0 to V - 1.
     Example:
         >>> embed = TokenEmbedding(vocabulary_size=11, d_model=6)
         >>> hidden = embed(np.array([[2, 7, 0]]))
@@ -89,7 +89,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
 
         self.embeddings_initializer = initializer
         super().build(input_shape)
-        self.embeddings_initializer = None  # nor a second copy of the table kept alive
+        self.embeddings_initializer = None  # would keep a copy of the table in memory
         self._initial_value = None
 
     def call(self, inputs, reverse=False):
@@ -105,7 +105,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         return ops.cast(vectors, self.compute_dtype)
 
     def rows(self, ids: Tensor) -> Tensor:
-        """The table's rows (B, T, D) of ids (B, T), without the scale of `call`."""
+        """Rows (B, T, D) of the table for ids (B, T), without the factor of `call`."""
         rows = self.lookup(self.embeddings, ids)
         if not self.quantization_mode:
             return rows
@@ -122,9 +122,9 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         return logits
 
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
-        """The rows of `table` (V, D) that `ids` (B, T) name: (B, T, D).
+        """Looks up the rows (B, T, D) of `table` (V, D) for `ids` (B, T).
 
-        A seam for exporters, which may replace it on an instance.
+        Exporters may replace this method on an instance.
         """
         return ops.take(table, ids, axis=0)
 
@@ -142,7 +142,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
 
     @property
     def input_dtype(self) -> str:
-        """What `keras.Sequential` makes its inputs of."""
+        """The dtype of the inputs that `keras.Sequential` creates."""
         return "int32"
 
     def quantize(
@@ -164,7 +164,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         return self.call(*args, **kwargs)
 
     def enable_lora(self, rank: int, *args, **kwargs) -> None:
-        """Trains a product of two thin matrices beside the table, which is frozen.
+        """Freezes the table and trains a low-rank product of two matrices beside it.
 
         Raises:
             NotImplementedError: if the table is quantised.
@@ -189,7 +189,7 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
 
 
 def _checked_ids(ids, size):
-    """Ids as int32; those that can be read must be in the vocabulary."""
+    """Ids as int32; eager values must be in the vocabulary."""
     values = readable(ids)
     if values is not None:
         check_ids("id", values, size)

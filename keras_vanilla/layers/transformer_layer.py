@@ -1,4 +1,4 @@
-"""What the encoder's and the decoder's layer have in common."""
+"""The base class of the encoder and decoder layers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ from keras_vanilla.layers.residual import Residual
 
 
 def is_sequence(x: Any, width: int) -> bool:
-    """Whether a KerasTensor is float (B, T, width)."""
+    """True for a float KerasTensor of shape (B, T, width)."""
     return (
         isinstance(x, keras.KerasTensor)
         and keras.backend.is_float_dtype(x.dtype)
@@ -33,7 +33,7 @@ def is_sequence(x: Any, width: int) -> bool:
 
 
 def is_padding_mask(mask: Any, x: keras.KerasTensor) -> bool:
-    """Whether a mask is None, or a KerasTensor bool (B, T) for x (B, T, D)."""
+    """True for None, or a bool KerasTensor (B, T) that matches x (B, T, D)."""
     return mask is None or (
         isinstance(mask, keras.KerasTensor)
         and mask.dtype == "bool"
@@ -43,23 +43,23 @@ def is_padding_mask(mask: Any, x: keras.KerasTensor) -> bool:
 
 
 class TransformerLayer(Layer):
-    """The arguments of `EncoderLayer` and `DecoderLayer`, and their sub-layers.
+    """Arguments and sub-layers that `EncoderLayer` and `DecoderLayer` share.
 
-    A subclass that overrides `make_attention` or `make_feed_forward` has other
-    sub-layers, in the same frame.
+    To replace a sub-layer, override `make_attention` or `make_feed_forward` in a
+    subclass.
 
     Args:
         num_heads: int. Number of heads (N).
         d_ff: int. Width of the feed-forward network's inner layer (F).
         key_dim: int or None. Size of each head; None means d_model / num_heads.
-        dropout: float. On each sub-layer's output, before the addition.
+        dropout: float. Rate on each sub-layer's output, before the addition.
         attention_dropout: float or None. On attention weights; None means `dropout`.
         activation: name or function inside the feed-forward network.
         normalize_first: bool. Pre-norm instead of the paper's post-norm.
         layer_norm_epsilon: float. 1e-5 is PyTorch's and Marian's.
-        kernel_initializer: name or Initializer, of every kernel.
-        kernel_regularizer: name, Regularizer or None, of every kernel.
-        seed: int or None. Of all its dropouts, each of which draws its own numbers.
+        kernel_initializer: name or Initializer for every kernel.
+        kernel_regularizer: name, Regularizer or None; for every kernel.
+        seed: int or None. Seed of all dropouts; each draws its own numbers.
     Raises:
         ValueError: if a size is not positive; when built, if `key_dim` is None and
             d_model is not divisible by `num_heads`.
@@ -105,13 +105,13 @@ class TransformerLayer(Layer):
         self.supports_masking = True
 
     def make_attention(self, name: str, d_model: int) -> keras.layers.Layer:
-        """The attention that is built as one sub-layer; override it for another one.
+        """Creates the attention of one sub-layer; override it to use another layer.
 
         Args:
             name: "self_attention" or "cross_attention", the layer's name.
             d_model: int. Width of the queries (D).
         Returns:
-            `MultiHeadAttention`, or a layer that is built and called like it.
+            `MultiHeadAttention`, or a layer with the same interface.
         """
         rate = self.attention_dropout
         return MultiHeadAttention(
@@ -125,7 +125,7 @@ class TransformerLayer(Layer):
         )
 
     def make_feed_forward(self, d_model: int) -> keras.layers.Layer:
-        """The feed-forward network that is built; override it for another one.
+        """Creates the feed-forward network; override it to use another layer.
 
         Args:
             d_model: int. Width of its inputs and outputs (D).
@@ -141,15 +141,15 @@ class TransformerLayer(Layer):
         )
 
     def compute_output_spec(self, inputs, *args, **kwargs):
-        # Keras would trace `call`, which takes most of the time a model is built in.
+        # Keras would trace `call`, which takes most of the time of building a model.
         if self.built and self._is_usual_call(inputs, *args, **kwargs):
             return keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
         return super().compute_output_spec(inputs, *args, **kwargs)
 
     def _is_usual_call(self, inputs, *args, **kwargs):
-        """Whether a call with these KerasTensors gives one output like the inputs.
+        """True if a call with these KerasTensors has one output like the inputs.
 
-        What it does not know it does not answer: that is traced.
+        False means unknown; Keras then traces the call.
         """
         return False
 
@@ -172,7 +172,7 @@ class TransformerLayer(Layer):
         return feed_forward, self._build_residual("feed_forward", shape)
 
     def _attend(self, attention, query, value, return_attention_scores, **settings):
-        """The outputs of an attention, and its weights if they are asked for."""
+        """The outputs of an attention, and its weights or None."""
         result = attention(
             query=query,
             value=value,
@@ -183,7 +183,7 @@ class TransformerLayer(Layer):
 
     def _apply_feed_forward(self, x, training=None):
         """The layer's last sub-layer, with the residual around it."""
-        # Keras hands `training` on, also to a network that has no such argument.
+        # Keras propagates `training`, even through a network without this argument.
         outputs = self.feed_forward(self.feed_forward_residual.before(x))
         return self.feed_forward_residual.after(x, outputs, training=training)
 
@@ -200,7 +200,7 @@ class TransformerLayer(Layer):
         return residual
 
     def _next_seed(self):
-        """A seed per dropout: with one, equal shapes would drop the same numbers."""
+        """A new seed per dropout; equal seeds would drop the same numbers."""
         self._dropouts += 1
         return None if self.seed is None else self.seed + self._dropouts
 

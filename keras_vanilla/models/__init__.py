@@ -1,4 +1,4 @@
-"""The Transformer: encoder and decoder put together as one Keras model."""
+"""The Transformer: encoder and decoder as one Keras model."""
 
 from keras_vanilla.models.ensemble import Ensemble
 from keras_vanilla.models.fake_quantization import fake_quantize

@@ -1,4 +1,4 @@
-"""Encoder and decoder, made from the arguments of a Transformer."""
+"""Builds encoder and decoder from the arguments of a Transformer."""
 
 from typing import Any
 
@@ -30,18 +30,18 @@ COUNTS = (
     "max_length",
 )
 DEPTHS = ("num_encoder_layers", "num_decoder_layers")
-MOST_LAYERS = 1000  # of a stack; the deepest that were published have as many
+MOST_LAYERS = 1000  # per stack, as in the deepest published Transformers
 IDS = ("pad_id", "start_id", "end_id")
 MAKERS = ("encoder_layer", "decoder_layer")
 
 
 def checked(config: dict) -> dict:
-    """The arguments of a Transformer, each of its type and in its range.
+    """Checks the type and range of each argument of a Transformer.
 
     Args:
         config: dict of arguments by name.
     Raises:
-        ValueError: if one is out of its range, or two of them contradict each other.
+        ValueError: if an argument is out of range, or two contradict each other.
     """
     if config["target_vocabulary_size"] is None:
         config["target_vocabulary_size"] = config["source_vocabulary_size"]
@@ -84,7 +84,7 @@ def checked(config: dict) -> dict:
 
 
 def _checked_forbidden(config):
-    """The ids as a list of ints, each in the vocabulary."""
+    """`forbidden_ids` as a list of ints; refuses ids outside the vocabulary."""
     size = config["target_vocabulary_size"]
     ids = config["forbidden_ids"]
     if not isinstance(ids, list | tuple):
@@ -103,11 +103,11 @@ def _checked_forbidden(config):
 def encoder_and_decoder(
     config: dict, embeddings: Any, policy: keras.DTypePolicy
 ) -> tuple[Encoder, Decoder]:
-    """The two halves of a Transformer, which share positions and perhaps a table.
+    """Creates encoder and decoder, which share positions and optionally a table.
 
     Args:
         config: dict of arguments of the Transformer.
-        embeddings: initial value of the table, or a pair of them; or None.
+        embeddings: initial value of the table, a pair of them, or None.
         policy: precision policy of every layer.
     """
     source, target, output = _tables(config, embeddings, policy)
@@ -137,7 +137,7 @@ def encoder_and_decoder(
 
 
 def _tables(config, values, policy):
-    """The tables of source, target and output projection, which may be one."""
+    """The tables of source, target and output projection, which may be shared."""
     is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
 
     def table(side, value, name, zero_pad=config["zero_pad"]):
@@ -164,7 +164,7 @@ def _tables(config, values, policy):
 
 
 def _layers(side, default, config, policy):
-    """The layers of one side, each made by the Transformer's argument for it."""
+    """The layers of one side, created by `encoder_layer` or `decoder_layer`."""
     make = config[f"{side}_layer"] or default
     d_ff = config["d_ff"]
     if side == "decoder" and config["decoder_d_ff"] is not None:
@@ -196,7 +196,7 @@ def _last_norm(name, config, policy):
 
 
 class _Bias(keras.layers.Layer):
-    """Adds a trained number to each logit; saved files name it after its class.
+    """Adds a trained bias to each logit; saved files use the name of this class.
 
     Call arguments:
         inputs: float32 tensor (B, T, V).

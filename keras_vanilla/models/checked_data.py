@@ -1,4 +1,4 @@
-"""What a Transformer is trained on, checked on the host before a step sees it."""
+"""Checks the data of `fit` on the host before each step."""
 
 import contextlib
 import copy
@@ -20,24 +20,25 @@ from keras_vanilla.distribution.steps.loss_share import are_per_pair
 
 @dataclass(frozen=True)
 class CheckedData:
-    """The check of the data of `fit`, `evaluate` and `predict`.
+    """Checks the data of `fit`, `evaluate` and `predict`.
 
-    Ids must be in their vocabulary and rows at most `max_length` tokens long, labels
-    that count must be ids, and weights at least 0, one per label or one per pair. Which
-    labels count is known of the losses of this package and of Keras's
-    `SparseCategoricalCrossentropy`; labels of other losses may be anything.
+    Ids must be in their vocabulary and rows at most `max_length` tokens long. Labels
+    must be ids unless the loss ignores them; weights must be at least 0, one per label
+    or one per pair. Labels are only checked for the losses of this package and Keras's
+    `SparseCategoricalCrossentropy`.
 
-    Arrays are read once, as a whole. Of a `tf.data.Dataset`, a generator, a `PyDataset`
-    or a PyTorch `DataLoader` each batch is read as it comes, before its step: weights
-    are never changed by a batch that is refused. The compiled step is as it was.
+    Arrays are checked once, before training. Batches of a `tf.data.Dataset`, a
+    generator, a `PyDataset` or a PyTorch `DataLoader` are checked one by one before
+    their steps, so a refused batch never changes the weights. The compiled step is not
+    changed.
 
     Args:
-        sizes: dict of the vocabularies' sizes, of "source" and "target".
-        max_length: int. Largest number of tokens of a row.
-        pad_id: int. The id of padding.
+        sizes: dict of vocabulary sizes for "source" and "target".
+        max_length: int. Largest number of tokens per row.
+        pad_id: int. The padding id.
         has_labels: bool. Whether labels must be ids.
-        ignored: int or None. The label that does not count.
-        by_weight: bool. Whether labels of weight 0 do not count either.
+        ignored: int or None. The label that is ignored.
+        by_weight: bool. Whether labels of weight 0 are ignored too.
     """
 
     sizes: dict
@@ -49,7 +50,7 @@ class CheckedData:
 
     @classmethod
     def of(cls, model: keras.Model) -> "CheckedData":
-        """The check for a Transformer, compiled or not, and its loss."""
+        """Creates the check for a Transformer and its loss, if it is compiled."""
         loss = model.loss if model.compiled else None
         is_ours = hasattr(loss, "token_weights")
         is_of_keras = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
@@ -64,12 +65,12 @@ class CheckedData:
         )
 
     def of_arguments(self, given: dict) -> dict:
-        """The arguments of `fit`, `evaluate` or `predict`, with data that are checked.
+        """Checks arrays, and wraps other data so that each batch is checked.
 
         Args:
-            given: dict of them by name.
+            given: dict of arguments of `fit`, `evaluate` or `predict` by name.
         Raises:
-            ValueError: if arrays among them are wrong; other data when they are read.
+            ValueError: if arrays are invalid; for other data, when they are read.
         """
         checked = {**given}
         if isinstance(given.get("x"), dict):
@@ -83,12 +84,12 @@ class CheckedData:
         return checked
 
     def batch(self, batch: Any) -> Any:
-        """A batch, as it is.
+        """Checks a batch and returns it unchanged.
 
         Args:
-            batch: tuple of arrays: inputs, and perhaps labels and weights.
+            batch: tuple of arrays: inputs, and optionally labels and weights.
         Raises:
-            ValueError: if it is wrong.
+            ValueError: if the batch is invalid.
         """
         numbers = keras.tree.map_structure(
             lambda each: None if each is None else ops.convert_to_numpy(each),
@@ -100,7 +101,7 @@ class CheckedData:
         return batch
 
     def _each_batch(self, data):
-        """Data whose batches are checked as they come; others as they are."""
+        """Wraps data so that batches are checked when read; unknown types unchanged."""
         tf, torch = sys.modules.get("tensorflow"), sys.modules.get("torch")
         if tf and isinstance(data, tf.data.Dataset):
             specs = tf.nest.flatten(data.element_spec)
@@ -117,8 +118,8 @@ class CheckedData:
         return data
 
     def _tensors(self, *batch):
-        """As `batch`, inside the graph of a dataset, which runs on the host."""
-        tf = sys.modules["tensorflow"]  # whose dataset it is
+        """Same as `batch`, inside the graph of a dataset, which runs on the host."""
+        tf = sys.modules["tensorflow"]  # imported already, for the dataset
 
         def number(tensor):  # comparisons with a size must not overflow
             is_whole = tensor is not None and tensor.dtype.is_integer
@@ -147,14 +148,14 @@ class CheckedData:
         return batch if len(batch) > 1 else batch[0]
 
     def _faults(self, inputs, labels, weights):
-        """What would be wrong: (mask, the values it is of, a sentence).
+        """Yields each check as (mask of invalid values, values, error sentence).
 
-        By operators alone, so that they may be arrays or tensors of a graph.
+        It uses operators only, so inputs may be arrays or tensors of a graph.
         """
         for side, size in self.sizes.items():
             ids = inputs.get(f"{side}_ids") if isinstance(inputs, dict) else None
             if ids is None or len(ids.shape) != 2:
-                continue  # which the model refuses
+                continue  # the model refuses this itself
             outside, sentence = outside_vocabulary(f"{side} id", ids, size)
             yield outside, ids, sentence
             after = ids[:, self.max_length :]
@@ -165,7 +166,7 @@ class CheckedData:
                 "the model's `max_length`, and padding after them. Received there:",
             )
         if len(getattr(labels, "shape", ())) != 2:
-            return  # labels of another loss
+            return  # labels of a different loss
         per_pair = weights is None or are_per_pair(weights.shape, labels.shape)
         if weights is not None:
             sentence = "Each number in `sample_weight` must be at least 0. Received:"
@@ -190,9 +191,9 @@ class CheckedData:
 
 @contextlib.contextmanager
 def in_one_sentence(model: keras.Model) -> Iterator[None]:
-    """Within the block a batch that is refused is a ValueError of one sentence.
+    """Context manager in which a refused batch raises a one-sentence ValueError.
 
-    TensorFlow makes pages of it, and JAX loses the weights.
+    Otherwise TensorFlow's message fills pages, and JAX loses the weights.
 
     Args:
         model: keras.Model that reads the data.
@@ -204,7 +205,7 @@ def in_one_sentence(model: keras.Model) -> Iterator[None]:
         sentence = _SENTENCE.search(str(error))
         if sentence is None or sentence[0] == str(error):
             raise
-        text = sentence[0].removesuffix("]").replace("\\'", "'")  # as `Assert` writes
+        text = sentence[0].removesuffix("]").replace("\\'", "'")  # format of `Assert`
         raise ValueError(text) from None
 
 
@@ -223,7 +224,7 @@ def _collated(collate, check, samples):
 
 
 class _CheckedPyDataset(keras.utils.PyDataset):
-    """Another PyDataset whose batches are checked."""
+    """Wraps a PyDataset so that its batches are checked."""
 
     def __init__(self, data, check):
         super().__init__(data.workers, data.use_multiprocessing, data.max_queue_size)

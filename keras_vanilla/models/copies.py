@@ -1,4 +1,4 @@
-"""Copies of a model, also of one that is quantised or has LoRA."""
+"""Copies models, including quantised models and those with LoRA."""
 
 import tempfile
 from pathlib import Path
@@ -8,19 +8,19 @@ import keras
 
 
 def is_quantised(model: keras.Model) -> bool:
-    """Whether some layer has weights of 8 bits or fewer, as `quantize` makes them."""
+    """True if a layer was quantised to 8 bits or fewer by `quantize`."""
     return any(layer.quantization_mode for layer in model._flatten_layers())
 
 
 def is_plain(model: keras.Model) -> bool:
-    """Whether all layers have their usual weights: neither quantised nor LoRA."""
+    """True if no layer is quantised and none has LoRA."""
     layers = model._flatten_layers()
     lora = any(getattr(layer, "lora_enabled", False) for layer in layers)
     return not (lora or is_quantised(model))
 
 
 def copy_of(model: keras.Model, weights: list | None = None, dtype: Any = None) -> Any:
-    """A new model of the same function; see `Transformer.copy`."""
+    """A new model that computes the same; see `Transformer.copy`."""
     if dtype is not None and is_quantised(model):
         raise ValueError(
             "A quantised model has no float weights to compute with or to export. "
@@ -37,7 +37,7 @@ def copy_of(model: keras.Model, weights: list | None = None, dtype: Any = None) 
 
 
 def _copy_by_file(model, copy):
-    """Copies the weights as they are saved: in one order, LoRA added to its kernels."""
+    """Copies the weights through a file, which merges LoRA into the kernels."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.weights.h5"
         model.save_weights(path)

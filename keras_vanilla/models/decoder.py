@@ -1,4 +1,4 @@
-"""The decoder: the target so far and the memory to logits of the next tokens."""
+"""The decoder: target ids and memory to logits of the next tokens."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from keras_vanilla.layers import (
 
 
 class Decoder:
-    """Maps target ids and the memory to logits; whole sequences, or token by token.
+    """Maps target ids and the memory to logits, at once or token by token.
 
         logits = DecoderLayer_N(... DecoderLayer_1(embed(target) + PE, memory)) E^T
 
@@ -29,16 +29,16 @@ class Decoder:
         positions: PositionalEncoding.
         layers: list of DecoderLayer.
         norm: LayerNormalization after the last layer, or None.
-        output: TokenEmbedding whose table is the output projection; None means that
-            of the target.
+        output: TokenEmbedding whose table is the output projection; None means the
+            target's embedding.
         bias: layer that adds a bias to the logits, or None.
     Call arguments:
         target_ids: int tensor (B, T).
         memory: float tensor (B, S, D).
         memory_mask: bool tensor (B, S).
         attention_weights: dict that receives the weights of layer i under
-            "decoder/i/self" (B, N, T, T) and "decoder/i/cross" (B, N, T, S); None does
-            not compute them.
+            "decoder/i/self" (B, N, T, T) and "decoder/i/cross" (B, N, T, S); with None
+            they are not computed.
     Returns:
         Float32 logits (B, T, V).
     Source: Vaswani et al. 2017, sections 3.1 and 3.4.
@@ -87,20 +87,20 @@ class Decoder:
         max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> Cache:
-        """What `step` needs of the past, before the first step.
+        """Creates the cache for the first call of `step`.
 
         Args:
             memory: float tensor (B, S, D).
             memory_mask: bool tensor (B, S).
-            max_length: int or int32 scalar. Number of positions (L) kept. None, only
-                where `shares_beams`, for a `GrowingCache`.
-            beam_size: int or None. Number of hypotheses (K) of each row, which `step`
-                extends at once; only where `shares_beams`. The keys and values of all
-                are kept, (B, N, L K, H), and "ancestors" (B, K, L K): bool, True where
-                one belongs to a hypothesis.
+            max_length: int or int32 scalar. Number of positions (L) kept. None creates
+                a `GrowingCache`, if `shares_beams` is true.
+            beam_size: int or None. Number of hypotheses (K) per row, which `step`
+                extends at once, if `shares_beams` is true. The cache holds the keys
+                and values of all, (B, N, L K, H), and "ancestors" (B, K, L K): bool,
+                True for entries that belong to a hypothesis.
         """
         grows = max_length is None
-        if grows:  # no constant: a compiled loop would keep its shape
+        if grows:  # not a constant, whose shape would be fixed in a compiled loop
             max_length = 0 * ops.shape(memory)[1]
         length = max_length * (beam_size or 1)
         layers = [layer.start_cache(memory, length) for layer in self.layers]
@@ -111,10 +111,10 @@ class Decoder:
         return GrowingCache(*cache) if grows else cache
 
     def cache_of(self, layers: Sequence[dict], memory_mask: Tensor | None) -> Cache:
-        """The cache of the layers' caches, for one hypothesis of each row.
+        """Combines the layers' caches into one, for one hypothesis per row.
 
         Args:
-            layers: dicts as of `DecoderLayer.start_cache`, one for each layer.
+            layers: dicts from `DecoderLayer.start_cache`, one per layer.
             memory_mask: bool tensor (B, S).
         """
         past, fixed = [], []
@@ -125,10 +125,10 @@ class Decoder:
 
     @property
     def shares_beams(self) -> bool:
-        """Whether one cache can hold all hypotheses of a row.
+        """True if one cache can hold all hypotheses of a row.
 
-        An attention that is computed in another way may tell positions by their places
-        in the cache.
+        A custom attention may rely on the order of positions in the cache, so this is
+        false for it.
         """
         return all(
             type(layer).step is DecoderLayer.step
@@ -147,17 +147,17 @@ class Decoder:
         cache: Cache,
         attention_weights: dict | None = None,
     ) -> tuple[Tensor, Cache]:
-        """Logits of the next token: the whole decoder at one position.
+        """Runs the decoder at one position and returns logits of the next token.
 
         Args:
             ids: int tensor (B,), or (B, K) for a cache of K hypotheses. The tokens at
                 position `index`.
             index: int or int32 scalar. 0 for the start token.
-            cache: Cache from `start_cache`, or from the step before.
-            attention_weights: dict, into which the weights of every attention are
-                written, named as by `Transformer.attention_weights`; or None.
+            cache: Cache from `start_cache` or from the previous step.
+            attention_weights: dict that receives the weights of every attention, named
+                as in `Transformer.attention_weights`; or None.
         Returns:
-            Float32 logits (B, V) or (B, K, V), and the cache with this position in it.
+            Float32 logits (B, V) or (B, K, V), and the cache with this position added.
         """
         hidden, cache = self.hidden_step(ids, index, cache, attention_weights)
         logits = self._logits(hidden)
@@ -170,7 +170,7 @@ class Decoder:
         cache: Cache,
         attention_weights: dict | None = None,
     ) -> tuple[Tensor, Cache]:
-        """As `step`, but (B, 1, D) or (B, K, D), of which the logits are computed."""
+        """Same as `step`, but returns the hidden states (B, 1, D) or (B, K, D)."""
         settings, ancestors = {}, cache.ancestors
         if isinstance(cache, GrowingCache):
             settings["past_grows"] = True
@@ -199,7 +199,7 @@ class Decoder:
         return hidden if self.norm is None else self.norm(hidden)
 
     def _logits(self, hidden):
-        """The logits (B, T, V) of what the layers made of the target (B, T, D)."""
+        """Maps the outputs of the last layer (B, T, D) to logits (B, T, V)."""
         logits = self.output(hidden, reverse=True)
         return logits if self.bias is None else self.bias(logits)
 
@@ -210,7 +210,7 @@ def _write_weights(attention_weights, layer, self_weights, cross_weights):
 
 
 def _with_own(ancestors, index, past_grows=False):
-    """The ancestors (B, K, L K) with each hypothesis's own place at a position."""
+    """Marks each hypothesis's entry at a position in the ancestors (B, K, L K)."""
     batch, beams = ops.shape(ancestors)[:2]
     own = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
     if past_grows:
@@ -219,7 +219,7 @@ def _with_own(ancestors, index, past_grows=False):
 
 
 def _target_mask(target_ids, pad_id):
-    """(B, T) mask of real tokens; the first is one even where it is the pad id."""
+    """(B, T) mask of real tokens; the first token is real even if it is the pad id."""
     first = ops.ones_like(target_ids[:, :1], dtype="bool")
     rest = ops.not_equal(target_ids[:, 1:], pad_id)
     return ops.concatenate([first, rest], axis=1)

@@ -19,11 +19,11 @@ class Encoder:
         positions: PositionalEncoding.
         layers: list of EncoderLayer.
         norm: LayerNormalization after the last layer, or None.
-        hidden_id: int or None. An id that is masked as pads are.
+        hidden_id: int or None. An id that is masked like padding.
     Call arguments:
         source_ids: int tensor (B, S).
         attention_weights: dict that receives the weights of layer i (B, N, S, S) under
-            "encoder/i"; None does not compute them.
+            "encoder/i"; with None they are not computed.
     Returns:
         The memory (B, S, D), and its mask: bool (B, S), True = a real token.
     Source: Vaswani et al. 2017, section 3.1.

@@ -1,4 +1,4 @@
-"""Several Transformers as one model: the mean of their probabilities."""
+"""Several Transformers as one model that averages their probabilities."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -25,13 +25,13 @@ SAME = (
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class Ensemble(SavedAsKeras, keras.Model):
-    """Maps a source sequence and the target so far to logits of each next token.
+    """Averages the next-token probabilities of several Transformers.
 
         P(token) = (P_1(token) + ... + P_n(token)) / n
 
-    It searches as one Transformer does, and `Translator(tokenizer, Ensemble(...))`
-    translates and is saved; its models are trained one by one. The logits are the
-    logarithms of the mean probabilities.
+    All searches accept it in place of a Transformer, and
+    `Translator(tokenizer, Ensemble(...))` can translate and be saved. The models are
+    trained separately. The logits are the logarithms of the mean probabilities.
 
     Args:
         models: list of Transformer, of any sizes.
@@ -42,8 +42,8 @@ class Ensemble(SavedAsKeras, keras.Model):
         Float32 logits (B, T, V).
     Raises:
         TypeError: if one of `models` is not a Transformer.
-        ValueError: if there are none, or they differ in vocabulary sizes, special ids,
-            `source_end` or `forbidden_ids`.
+        ValueError: if `models` is empty, or the models differ in vocabulary sizes,
+            special ids, `source_end` or `forbidden_ids`.
     Example:
         models = [Translator.load(path).model for path in ("a.keras", "b.keras")]
         translator = Translator(tokenizer, Ensemble(models))
@@ -63,12 +63,12 @@ class Ensemble(SavedAsKeras, keras.Model):
         return _log_of_mean([model(inputs, training=training) for model in self.models])
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """The memories of all models side by side (B, S, D_1 + ... + D_n), their mask.
+        """Concatenates the memories of all models: (B, S, D_1 + ... + D_n), and a mask.
 
         Args:
             source_ids: int tensor (B, S).
         Raises:
-            ValueError: if an id that can be read is outside the vocabulary.
+            ValueError: if an id of an eager tensor is outside the vocabulary.
         """
         memories, masks = zip(
             *(model.encode(source_ids) for model in self.models), strict=True
@@ -76,12 +76,12 @@ class Ensemble(SavedAsKeras, keras.Model):
         memories = [ops.cast(memory, "float32") for memory in memories]
         return ops.concatenate(memories, axis=-1), masks[0]
 
-    noted = ()  # this and the next as of `SearchedModel`
+    noted = ()  # this and the next property: see `SearchedModel`
     while_loop = staticmethod(ops.while_loop)
 
     @property
     def shares_beams(self) -> bool:
-        """Whether beam search keeps one cache for all beams of a row."""
+        """True if beam search keeps one cache for all beams of a row."""
         return all(model.shares_beams for model in self.models)
 
     def start_cache(
@@ -91,7 +91,7 @@ class Ensemble(SavedAsKeras, keras.Model):
         max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> Cache:
-        """What `decode_step` needs of the past: of each model its past and its rest."""
+        """Creates the cache for `decode_step`, which holds the caches of all models."""
         caches, start = [], 0
         for model in self.models:
             part = memory[..., start : start + model.d_model]
@@ -108,7 +108,7 @@ class Ensemble(SavedAsKeras, keras.Model):
         Args:
             ids: int tensor (B,), or (B, K) for a cache of K hypotheses.
             index: int or int32 scalar. 0 for the start token.
-            cache: Cache from `start_cache`, or from the step before.
+            cache: Cache from `start_cache` or from the previous step.
         Raises:
             ValueError: as `Transformer.decode_step`.
         """
@@ -123,24 +123,24 @@ class Ensemble(SavedAsKeras, keras.Model):
         return _log_of_mean(logits), _together(caches)
 
     def attention_weights(self, inputs: dict) -> NoReturn:
-        """Not available: use that of one of `models`."""
+        """Not available; call it on one of `models`."""
         raise NotImplementedError(
             "An Ensemble has no attention of its own: look at one of its `models`."
         )
 
     @property
     def is_plain(self) -> bool:
-        """Whether all layers have their usual weights: neither quantised nor LoRA."""
+        """True if no layer is quantised and none has LoRA."""
         return is_plain(self)
 
     @property
     def fake_quantization(self) -> str | None:
-        """Of the first of its models that rounds its weights; see `fake_quantize`."""
+        """Mode of the first model with fake quantisation, or None."""
         found = (model.fake_quantization for model in self.models)
         return next((what for what in found if what is not None), None)
 
     def copy(self, weights: list | None = None, dtype: Any = None) -> "Ensemble":
-        """A new model of the same function, not compiled; see `Transformer.copy`."""
+        """A new, uncompiled model that computes the same; see `Transformer.copy`."""
         copy = Ensemble([model.copy(dtype=dtype) for model in self.models], self.name)
         if weights is not None:
             copy.set_weights(weights)
@@ -157,7 +157,7 @@ class Ensemble(SavedAsKeras, keras.Model):
 
 
 def _together(caches):
-    """One cache of several: what they do not have alike side by side."""
+    """Merges several caches into one that holds `past` and `fixed` of each."""
     past, fixed = zip(*((cache.past, cache.fixed) for cache in caches), strict=True)
     return caches[0]._replace(past=past, fixed=fixed)
 

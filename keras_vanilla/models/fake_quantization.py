@@ -13,31 +13,31 @@ from keras_vanilla.layers import TokenEmbedding
 from keras_vanilla.layers.head_projection import HeadProjection
 
 MODES = ("int8", "int4", None)
-LARGEST = {"int8": 127, "int4": 7}  # weight, as an integer; the smallest is minus that
-SMALLEST_MATRIX = 1024  # numbers; smaller ones stay float32 in the files
+LARGEST = {"int8": 127, "int4": 7}  # largest quantised weight; the smallest is minus it
+SMALLEST_MATRIX = 1024  # weights; smaller matrices stay float32 in the files
 
 
 def fake_quantize(model: keras.Model, mode: str | None) -> None:
-    """Makes a model compute what its `.tflite` file computes, and train so.
+    """Makes a model compute, and train, as its quantised `.tflite` file computes.
 
         x W = (round(x / s_x) - z) round(W / s_W) * s_x s_W
 
-    Each column of a matrix has a scale, `s_W = max |w| / 127` (7 in int4), and so has
-    each row of an embedding table. Each row of inputs has a scale s_x and a zero point
-    z, which map it, and 0, to 8 bits, as LiteRT does when a file runs. All else is
-    computed as before. The weights stay as they are, the roundings are part of the
-    computation alone; gradients pass through them unchanged (straight-through).
+    Each column of a matrix and each row of an embedding table has a scale,
+    `s_W = max |w| / 127` (7 in int4). Each row of inputs has a scale s_x and a zero
+    point z, which map its range and 0 to 8 bits, as LiteRT does when a file runs.
+    Everything else is computed as before. The stored weights do not change; only the
+    computation rounds them, and gradients pass through unchanged (straight-through).
 
-    It holds for this object, not for its copies and saved files. Compile the model
-    after it.
+    This applies to the model object, not to copies or saved files. Compile the model
+    afterwards.
 
     Args:
-        model: keras.Model that computes in float32 and has matrices in `Dense`,
-            `TokenEmbedding` and this package's attentions alone, such as a Transformer.
+        model: keras.Model in float32, such as a Transformer, whose matrices are all in
+            `Dense`, `TokenEmbedding` or this package's attention layers.
         mode: "int8", "int4", or None, which undoes it.
     Raises:
-        ValueError: if the mode is another one, or a matrix is in another layer, is
-            quantised already or is used in another precision.
+        ValueError: if the mode is unknown, or a matrix is in another type of layer, is
+            already quantised or is used in another precision.
     Example:
         >>> from keras_vanilla import Transformer
         >>> model = Transformer.from_preset("tiny", source_vocabulary_size=11)
@@ -57,33 +57,33 @@ def fake_quantize(model: keras.Model, mode: str | None) -> None:
             _replace(layer, LARGEST[mode])
     model.fake_quantization = mode
     for function in ("train_function", "test_function", "predict_function"):
-        setattr(model, function, None)  # they were traced with the other roundings
+        setattr(model, function, None)  # these were traced with the previous rounding
 
 
 def rounded(weights: Tensor, axis: int, largest: int) -> tuple[Tensor, Tensor]:
-    """Weights as whole numbers, and the scales of the numbers along an axis.
+    """Rounds weights to integers, with one scale for the numbers along an axis.
 
     Args:
         weights: float32 tensor.
-        axis: int. The numbers along it share a scale.
-        largest: int. The largest whole number.
+        axis: int. Numbers along this axis share a scale.
+        largest: int. The largest integer.
     Returns:
-        Float32 tensors: the whole numbers, and the scales, of size 1 on that axis.
+        Float32 tensors: the integers, and the scales, which have size 1 on that axis.
     """
     highest = ops.max(ops.abs(ops.stop_gradient(weights)), axis=axis, keepdims=True)
-    # TensorFlow multiplies by the reciprocal of a constant, which rounds otherwise.
+    # TensorFlow multiplies by the reciprocal of a constant, which rounds differently.
     is_any = highest > 0
     scale = ops.where(is_any, highest, 1.0) / ops.where(is_any, float(largest), 1.0)
     return _round(weights / scale), scale
 
 
 def rounded_inputs(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Each row of inputs as whole numbers minus its zero point, and its scale.
+    """Rounds each row of inputs to integers minus its zero point, with a scale.
 
     Args:
         inputs: float32 tensor (..., D).
     Returns:
-        Float32 tensors: (..., D) of whole numbers from -255 to 255, and (..., 1).
+        Float32 tensors: (..., D) of integers from -255 to 255, and the scales (..., 1).
     """
     values = ops.stop_gradient(inputs)
     low = ops.minimum(ops.min(values, axis=-1, keepdims=True), 0.0)
@@ -91,18 +91,18 @@ def rounded_inputs(inputs: Tensor) -> tuple[Tensor, Tensor]:
     is_any = high > low
     inverse = ops.where(is_any, 255.0, 1.0) / ops.where(is_any, high - low, 1.0)
     least, most = -128.0 - low * inverse, 127.0 - high * inverse
-    # Of the two ends LiteRT keeps the one whose numbers are the less exact.
+    # LiteRT computes the zero point from the end of the range with the smaller error.
     from_low = (low * inverse - 128.0) + (high * inverse + 127.0) > 0.0
     zero = ops.round(ops.clip(ops.where(from_low, least, most), -128.0, 127.0))
     whole = ops.clip(ops.round(values * inverse) + zero, -128.0, 127.0) - zero
     scaled = inputs * inverse
-    # TensorFlow computes the reciprocal of a number, 1 / x, otherwise than a quotient.
+    # TensorFlow computes a reciprocal, 1 / x, differently from other quotients.
     scale = ops.where(is_any, 1.0, 2.0) / inverse
     return whole + (scaled - ops.stop_gradient(scaled)), scale
 
 
 def _refuse_others(layers):
-    """Refuses matrices that nothing here would round, though the files do."""
+    """Refuses matrices that the files quantise but this module cannot round."""
     others = [
         weight.path
         for layer in layers
@@ -117,7 +117,7 @@ def _refuse_others(layers):
 
 
 def _refuse_other_dtypes(layers):
-    """In bfloat16 the weights, and so their scales, would be others than the file's."""
+    """Refuses other dtypes, in which weights and scales would differ from the file."""
     for layer in layers:
         if list(_matrices(layer)) and layer.compute_dtype != "float32":
             raise ValueError(
@@ -128,7 +128,7 @@ def _refuse_other_dtypes(layers):
 
 
 def _matrices(layer) -> Iterator[keras.Variable]:
-    """A layer's own matrices that are quantised in the files."""
+    """Matrices of the layer itself that are quantised in the files."""
     inner = layer._flatten_layers(include_self=False)
     others = {id(weight) for each in inner for weight in each.weights}
     for weight in layer.weights:
@@ -138,7 +138,7 @@ def _matrices(layer) -> Iterator[keras.Variable]:
 
 
 def _replacements(layer):
-    """What computes instead of a layer's methods, by their names."""
+    """Functions that replace methods of a layer, by method name."""
     if type(layer).call in (keras.layers.Dense.call, HeadProjection.call):
         return {"call": _project}
     if isinstance(layer, TokenEmbedding):
@@ -155,11 +155,11 @@ def _restore(layer):
     for name, function in _replacements(layer).items():
         current = vars(layer).get(name)
         if isinstance(current, functools.partial) and current.func is function:
-            delattr(layer, name)  # the class's own again
+            delattr(layer, name)  # the method of the class is used again
 
 
 def _project(layer, largest, inputs, training=None):
-    """X W + b of `Dense` and `HeadProjection`."""
+    """Computes x W + b for `Dense` and `HeadProjection`."""
     kernel = layer.kernel
     units = layer.units if isinstance(layer.units, tuple) else (layer.units,)
     outputs = math.prod(units)
@@ -188,11 +188,11 @@ def _logits(layer, largest, hidden):
 
 
 def _product(inputs, kernel, scale):
-    """Inputs (..., D) times whole numbers (D, F) with scales (1, F)."""
+    """Inputs (..., D) times integers (D, F) with scales (1, F)."""
     x, input_scale = rounded_inputs(inputs)
     return ops.matmul(x, kernel) * input_scale * ops.squeeze(scale, 0)
 
 
 def _round(values):
-    """Rounded values, whose gradient is that of the values."""
+    """Rounds values; the gradient passes through unchanged."""
     return ops.stop_gradient(ops.round(values)) + (values - ops.stop_gradient(values))

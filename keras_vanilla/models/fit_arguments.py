@@ -1,4 +1,4 @@
-"""The arguments of `fit` and `evaluate`, as Keras takes them, or an error."""
+"""Checks the arguments of `fit` and `evaluate` and adapts them for Keras."""
 
 import inspect
 import warnings
@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-INFINITE = -1  # as tf.data counts
+INFINITE = -1  # the value that tf.data uses
 
 
 def fit_arguments(*args, **kwargs) -> dict[str, Any]:
@@ -17,8 +17,8 @@ def fit_arguments(*args, **kwargs) -> dict[str, Any]:
         args: as for `keras.Model.fit`.
         kwargs: as for `keras.Model.fit`.
     Raises:
-        ValueError: if data never end, and no number of steps says where an epoch does,
-            or there are weights of classes.
+        ValueError: if a dataset is infinite and no number of steps is given, or if
+            there are class weights.
     """
     given = by_name(keras.Model.fit, args, kwargs)
     refuse_class_weight(given)
@@ -30,14 +30,14 @@ def fit_arguments(*args, **kwargs) -> dict[str, Any]:
 
 
 def evaluate_arguments(*args, **kwargs) -> dict[str, Any]:
-    """As `fit_arguments`, of an `evaluate`."""
+    """Same as `fit_arguments`, for `evaluate`."""
     given = by_name(keras.Model.evaluate, args, kwargs)
     _use_dataset(given, "x", "steps")
     return given
 
 
 def refuse_class_weight(given: dict[str, Any]) -> None:
-    """Refuses weights of classes: Keras takes the class of a sentence by an argmax.
+    """Refuses class weights, for which Keras takes the argmax of a whole sentence.
 
     Args:
         given: dict of arguments by name.
@@ -53,9 +53,9 @@ def refuse_class_weight(given: dict[str, Any]) -> None:
 
 
 def cardinality(data: Any) -> int | None:
-    """The number of batches as tf.data counts them; None if the data do not say it."""
+    """The number of batches as tf.data counts them; None if it is unknown."""
     count = getattr(data, "cardinality", None)
-    if callable(count):  # a property of a distributed dataset
+    if callable(count):  # in a distributed dataset it is a property
         count = count()
     return None if count is None else int(count)
 
@@ -63,13 +63,13 @@ def cardinality(data: Any) -> int | None:
 def refuse_probabilities(loss: Any, pad_id: int) -> None:
     """Refuses a loss that expects probabilities, for a model that returns logits.
 
-    Keras computes such a loss without an error: it clips logits to [0, 1].
+    Keras computes such a loss without an error, because it clips logits to [0, 1].
 
     Args:
-        loss: what the model was compiled with.
-        pad_id: int. The model's.
+        loss: the `loss` argument of `compile`.
+        pad_id: int. The padding id of the model.
     Raises:
-        ValueError: if it does.
+        ValueError: if the loss expects probabilities.
     """
     for each in keras.tree.flatten(loss):
         if _takes_probabilities(keras.losses.get(each)):
@@ -85,15 +85,15 @@ def refuse_probabilities(loss: Any, pad_id: int) -> None:
 def refuse_fixed_learning_rate(
     callbacks: Iterable[keras.callbacks.Callback], optimizer: keras.Optimizer | None
 ) -> None:
-    """Refuses callbacks that set a learning rate which follows a schedule.
+    """Refuses callbacks that set the learning rate if it follows a schedule.
 
-    Keras fails when such a callback sets it for the first time, perhaps after hours.
+    Keras fails when such a callback first sets it, which may be after hours.
 
     Args:
-        callbacks: those of `fit`, and lists of them.
-        optimizer: the model's.
+        callbacks: the callbacks of `fit`, which may be nested lists.
+        optimizer: the optimizer of the model.
     Raises:
-        ValueError: if there is one.
+        ValueError: if there is such a callback.
     """
     fixed = [
         each
@@ -111,11 +111,11 @@ def refuse_fixed_learning_rate(
 
 
 def warn_of_many_shapes(data: Any, jit_compile: bool) -> None:
-    """Warns of `Batches` of many shapes, each of which XLA would compile.
+    """Warns about `Batches` of many shapes, because XLA compiles each shape.
 
     Args:
-        data: what `fit` was given.
-        jit_compile: bool. Whether TensorFlow compiles the step by XLA.
+        data: the data given to `fit`.
+        jit_compile: bool. Whether TensorFlow compiles the step with XLA.
     """
     if jit_compile and not getattr(data, "static_shapes", True):
         warnings.warn(
@@ -133,10 +133,10 @@ _SET_THE_LEARNING_RATE = (
 
 
 def by_name(method: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
-    """The arguments of a method of Keras by their names."""
+    """The arguments of a Keras method, by name."""
     given = inspect.signature(method).bind(None, *args, **kwargs).arguments
     del given["self"]
-    others = given.pop("kwargs", {})  # `fit` gives `evaluate` one of Keras's own
+    others = given.pop("kwargs", {})  # `fit` passes a private argument to `evaluate`
     return {**given, **others}
 
 
@@ -167,7 +167,7 @@ def _takes_probabilities(loss):
 
 
 def _flat(callbacks) -> Iterator[keras.callbacks.Callback]:
-    """Each callback, also those that a `CallbackList` has."""
+    """Yields each callback, including those inside a `CallbackList`."""
     for each in keras.tree.flatten(callbacks):
         yield each
         yield from _flat(getattr(each, "callbacks", []))

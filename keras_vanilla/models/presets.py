@@ -1,4 +1,4 @@
-"""Named sizes of a Transformer; they hold numbers, no trained weights."""
+"""Named model sizes, without trained weights."""
 
 from keras_vanilla._checks import check_choice
 
@@ -21,9 +21,9 @@ PRESETS = {
     "small": _size(256, 8, 1024, 3, 3, 0.1),
     "base": _size(512, 8, 2048, 6, 6, 0.1),  # table 3 of the paper
     "big": _size(1024, 16, 4096, 6, 6, 0.3),
-    # Of a translation's time most is the decoder's, which runs once per token: students
-    # for phones have few layers there and many in the encoder (Kim et al. 2019). With
-    # so few, a post-norm decoder learns to use its source late or never.
+    # The decoder runs once per token and takes most of the time of a translation, so
+    # students for phones have few decoder layers and many encoder layers (Kim et al.
+    # 2019). With so few, a post-norm decoder learns to use its source late or never.
     "phone": _size(256, 8, 1536, 6, 2, 0.1) | PRE_NORM,
     "phone-small": _size(192, 6, 768, 6, 2, 0.1) | PRE_NORM,
     "phone-tiny": _size(128, 4, 512, 6, 2, 0.1) | PRE_NORM,
@@ -31,9 +31,9 @@ PRESETS = {
 
 
 def preset_sizes(name: str) -> dict:
-    """The arguments of `Transformer` that a preset stands for.
+    """The `Transformer` arguments of a preset.
 
     Raises:
-        ValueError: if there is no such preset.
+        ValueError: if the preset does not exist.
     """
     return dict(PRESETS[check_choice("preset", name, list(PRESETS))])

@@ -1,4 +1,4 @@
-"""Classes and functions by the names under which Keras finds them again."""
+"""Names under which Keras finds saved classes and functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +11,19 @@ REGISTER = "@keras.saving.register_keras_serializable()"
 
 
 def registered_name(thing: Any) -> str | None:
-    """The name under which Keras finds a class or function; None if it does not."""
+    """The registered name of a class or function; None if it is not registered."""
     name = keras.saving.get_registered_name(thing)
     return name if registered(name) is thing else None
 
 
 def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
-    """The class or function that makes layers, which a config names.
+    """Finds the class or function that creates layers from its name in a config.
 
     Args:
         argument: str. The argument's name, for errors.
-        maker: class or function, or its registered name; None stays None.
+        maker: class or function, or its registered name; None is returned as None.
     Raises:
-        ValueError: if it is neither, or not registered with Keras.
+        ValueError: if `maker` is none of these, or is not registered with Keras.
     """
     if isinstance(maker, str):
         found = registered(maker)

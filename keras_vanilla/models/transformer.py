@@ -1,4 +1,4 @@
-"""The Transformer: layers put together with Keras's functional API."""
+"""The Transformer, built with Keras's functional API."""
 
 import contextlib
 import inspect
@@ -52,61 +52,61 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         memory = Encoder(embed(source) + PE)
         logits = Decoder(embed(target) + PE, memory) E^T
 
-    A functional-API model. By default one table E serves as source embedding, target
-    embedding and output projection (section 3.4). Padding (`pad_id`) never changes a
-    result; the target's first position is always a token, whatever its id.
+    This is a functional-API model. By default one table E is the source embedding, the
+    target embedding and the output projection (section 3.4). Padding (`pad_id`) never
+    changes a result; the first target position always counts as a token.
 
     Args:
         source_vocabulary_size: int. Number of source ids.
         target_vocabulary_size: int or None. Number of target ids (V); None means the
-            source's.
-        d_model: int. Width (D). Even, and divisible by `num_heads`.
-        num_heads: int. Heads of each attention (N).
+            same as for the source.
+        d_model: int. Width (D). Must be even and divisible by `num_heads`.
+        num_heads: int. Number of heads of each attention (N).
         d_ff: int. Inner width of the feed-forward networks (F).
-        decoder_d_ff: int or None. That of the decoder's; None means `d_ff`.
+        decoder_d_ff: int or None. Inner width in the decoder; None means `d_ff`.
         num_encoder_layers: int. From 1 to 1000.
         num_decoder_layers: int. From 1 to 1000.
-        dropout: float. On embedding + position and on each sub-layer's output.
+        dropout: float. Rate on embedding + position and on each sub-layer's output.
         attention_dropout: float or None. On attention weights; None means `dropout`.
         activation: name of the function inside the feed-forward networks.
         normalize_first: bool. Pre-norm.
-        final_norm: bool or None. A LayerNorm at the end of each stack; None means with
-            `normalize_first`.
+        final_norm: bool or None. Add a LayerNorm at the end of each stack; None means
+            the value of `normalize_first`.
         layer_norm_epsilon: float.
-        position_layout: "interleaved" (the paper's), "concatenated" (that of Hugging
-            Face's Marian models) or "tensor2tensor" (that of Marian itself).
+        position_layout: "interleaved" (as in the paper), "concatenated" (as in Hugging
+            Face's Marian models) or "tensor2tensor" (as in Marian itself).
         scale_embeddings: bool. Multiply embeddings by sqrt(d_model).
-        share_embeddings: bool. One table for source and target.
-        tie_output: bool. The output projection is the target's table; False gives it a
-            table of its own.
+        share_embeddings: bool. Use one table for source and target.
+        tie_output: bool. Use the target's table as output projection; False creates a
+            separate table.
         output_bias: bool. Add a bias to the logits.
-        zero_pad: bool. The embedding of `pad_id` is zero whatever the table holds; with
+        zero_pad: bool. Use a zero vector for `pad_id`, regardless of the table; with
             `start_id=pad_id` the target starts with a vector of zeros, as in Marian.
         source_end: bool. Attend to the `end_id` of a source; False masks it like a pad,
             for models that were trained on sources without an end.
-        forbidden_ids: list of ints. Ids that no search puts into an output: their
-            logits are -inf in `decode_step`, and the others' softmax is without them.
-        encoder_layer: class or function, registered with Keras, that makes the layers
+        forbidden_ids: list of ints. Ids that searches never produce: their logits are
+            -inf in `decode_step`, so the softmax excludes them.
+        encoder_layer: class or function, registered with Keras, that creates the layers
             of the encoder; None means `EncoderLayer`. It is called with the arguments
             `num_heads`, `d_ff`, `dropout`, `attention_dropout`, `activation`,
             `normalize_first`, `layer_norm_epsilon`, `name` and `dtype`.
-        decoder_layer: the same for the decoder; None means `DecoderLayer`, whose
-            `start_cache` and `step` the searches need.
-        pad_id: int.
-        start_id: int. The target's first id.
-        end_id: int. The id after the last real one.
-        max_length: int. Longest source, and longest output of a search.
+        decoder_layer: the same for the decoder; None means `DecoderLayer`. Searches
+            need its methods `start_cache` and `step`.
+        pad_id: int. The padding id.
+        start_id: int. The first id of every target.
+        end_id: int. The id after the last token of a sequence.
+        max_length: int. Largest length of a source and of a search's output.
         embeddings: array (V, D) or None. Initial value of the table; with separate
             tables a pair of arrays. Not kept in the config.
-        dtype: precision policy of every layer. None means Keras's global one.
+        dtype: precision policy of every layer. None means Keras's global policy.
     Call arguments:
         inputs: dict of int tensors "source_ids" (B, S) and "target_ids" (B, T).
     Returns:
         Float32 logits (B, T, V).
     Raises:
-        ValueError: if d_model is not divisible by `num_heads` or is odd, a size is not
-            positive, shared tables would differ in size, or ids that can be read are
-            outside their vocabulary or more than `max_length` tokens in a row.
+        ValueError: if d_model is odd or not divisible by `num_heads`, a size is not
+            positive, shared tables would differ in size, or, for eager tensors, an id
+            is outside its vocabulary or a row has more than `max_length` tokens.
     Example:
         >>> model = Transformer.from_preset("tiny", source_vocabulary_size=11)
         >>> source, target = np.array([[5, 3]]), np.array([[2, 7, 9]])
@@ -181,18 +181,19 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
     @classmethod
     def from_preset(cls, name: str, **overrides) -> "Transformer":
-        """An untrained Transformer of a named size; no weights are loaded.
+        """Creates an untrained Transformer of a named size; no weights are loaded.
 
         Args:
-            name: "tiny", "small", "base", "big", or for phones "phone", "phone-small"
-                and "phone-tiny".
-            overrides: arguments of the constructor; `source_vocabulary_size` is needed.
+            name: "tiny", "small", "base" or "big"; for phones "phone", "phone-small"
+                or "phone-tiny".
+            overrides: arguments of the constructor; `source_vocabulary_size` is
+                required.
         Raises:
-            ValueError: if there is no such preset.
+            ValueError: if the preset does not exist.
         """
         return cls(**{**preset_sizes(name), **overrides})
 
-    # Saved files name the layers by these attributes.
+    # Layers have the names of these attributes in saved files.
 
     @property
     def source_embedding(self) -> TokenEmbedding:
@@ -206,37 +207,37 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
     @property
     def output_projection(self) -> TokenEmbedding | None:
-        """The output projection's own table; None where it is the target's."""
+        """The table of the output projection; None if it is the target's table."""
         return None if self.tie_output else self.decoder.output
 
     @property
     def positions(self) -> PositionalEncoding:
-        """Adds the positions, in encoder and decoder."""
+        """The layer that adds positions in encoder and decoder."""
         return self.encoder.positions
 
     @property
     def encoder_layers(self) -> list[EncoderLayer]:
-        """The encoder's layers, the first one first."""
+        """The layers of the encoder, from first to last."""
         return self.encoder.layers
 
     @property
     def decoder_layers(self) -> list[DecoderLayer]:
-        """The decoder's layers, the first one first."""
+        """The layers of the decoder, from first to last."""
         return self.decoder.layers
 
     @property
     def encoder_norm(self) -> keras.layers.Layer | None:
-        """The encoder's last normalisation, or None."""
+        """The normalisation at the end of the encoder, or None."""
         return self.encoder.norm
 
     @property
     def decoder_norm(self) -> keras.layers.Layer | None:
-        """The decoder's last normalisation, or None."""
+        """The normalisation at the end of the decoder, or None."""
         return self.decoder.norm
 
     @property
     def logits_bias(self) -> keras.layers.Layer | None:
-        """Adds a bias to the logits, with `output_bias`."""
+        """The layer that adds a bias to the logits; None without `output_bias`."""
         return self.decoder.bias
 
     def call(self, inputs, training=None, mask=None):
@@ -254,10 +255,10 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
         Args:
             args: as for `keras.Model.compile`.
-            micro_batches: int. Number of parts of each batch that are computed one
-                after the other before the weights are updated once: the same gradient
-                in less memory. `keras.models.clone_model`, which makes a plain Keras
-                model, fails with more than 1; `copy` makes a Transformer.
+            micro_batches: int. Number of parts into which each batch is split. They are
+                computed one after the other before a single update: the same gradient
+                in less memory. With more than 1, `keras.models.clone_model` fails,
+                because it creates a plain Keras model; use `copy` instead.
             kwargs: as for `keras.Model.compile`.
         Raises:
             ValueError: if `micro_batches` is below 1.
@@ -273,14 +274,14 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Any:
-        """Keras's loss; one that has `seeing(inputs)` sees the inputs in training."""
+        """Same as in Keras; in training, a loss with `seeing` also gets the inputs."""
         seeing = getattr(self.loss, "seeing", None) if training else None
         with seeing(x) if seeing else contextlib.nullcontext():
             return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def get_compile_config(self) -> dict | None:
         config = super().get_compile_config()
-        if config and self.micro_batches > 1:  # `clone_model` makes a Keras model of it
+        if config and self.micro_batches > 1:  # `clone_model` creates a plain model
             config["micro_batches"] = self.micro_batches
         return config
 
@@ -292,17 +293,17 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """Trains the model, as `keras.Model.fit` does.
 
         Args:
-            x: what `keras.Model.fit` takes, or the `Batches` of `batches`.
+            x: as for `keras.Model.fit`, or the `Batches` that `batches` returns.
             args: as for `keras.Model.fit`.
             kwargs: as for `keras.Model.fit`. `validation_data` may be `Batches`;
-                `steps_per_epoch` and `validation_steps` follow from endless `Batches`;
+                infinite `Batches` set `steps_per_epoch` and `validation_steps`;
                 `sample_weight` is (B, T), one per label, or (B,), one per pair, which
-                each of its labels but padding has.
+                applies to all its labels except padding.
         Raises:
-            ValueError: if the data are wrong, as `CheckedData` says, another dataset
-                never ends and no number of steps is given, there is a `class_weight`,
-                the loss expects probabilities, or a callback sets a learning rate that
-                follows a schedule.
+            ValueError: if `CheckedData` refuses the data, another dataset is infinite
+                and no number of steps is given, there is a `class_weight`, the loss
+                expects probabilities, or a callback sets a learning rate that follows
+                a schedule.
         """
         given = fit_arguments(x, *args, **kwargs)
         callbacks = given.get("callbacks")
@@ -314,59 +315,58 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             return super().fit(**CheckedData.of(self).of_arguments(given))
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
-        """The loss and metrics, as `keras.Model.evaluate` gives them.
+        """Computes the loss and metrics, as `keras.Model.evaluate` does.
 
         Args:
-            x: what `keras.Model.evaluate` takes, or the `Batches` of `batches`.
+            x: as for `keras.Model.evaluate`, or the `Batches` that `batches` returns.
             args: as for `keras.Model.evaluate`.
-            kwargs: as for `keras.Model.evaluate`; `steps` follows from endless
-                `Batches`, and `sample_weight` is as for `fit`.
+            kwargs: as for `keras.Model.evaluate`; infinite `Batches` set `steps`, and
+                `sample_weight` is as for `fit`.
         Raises:
-            ValueError: if the data are wrong, as `CheckedData` says, or another dataset
-                never ends and no number of steps is given.
+            ValueError: if `CheckedData` refuses the data, or another dataset is
+                infinite and no number of steps is given.
         """
         given = evaluate_arguments(x, *args, **kwargs)
         with steps.replica_overrides(self), in_one_sentence(self):
-            if not given.get("_use_cached_eval_dataset"):  # of `fit`, which has checked
+            if not given.get("_use_cached_eval_dataset"):  # else `fit` has checked them
                 given = CheckedData.of(self).of_arguments(given)
             return super().evaluate(**given)
 
     def predict(self, x: Any, *args, **kwargs) -> Any:
-        """The logits, as `keras.Model.predict` gives them.
+        """Computes logits, as `keras.Model.predict` does.
 
         Args:
             x: as for `keras.Model.predict`.
             args: as for `keras.Model.predict`.
             kwargs: as for `keras.Model.predict`.
         Raises:
-            ValueError: if the ids are wrong, as `CheckedData` says.
+            ValueError: if `CheckedData` refuses the ids.
         """
         given = by_name(keras.Model.predict, (x, *args), kwargs)
         with in_one_sentence(self):
             return super().predict(**CheckedData.of(self).of_arguments(given))
 
     def train_on_batch(self, *args, **kwargs) -> Any:
-        """One step, as `keras.Model.train_on_batch` makes it.
+        """Trains on one batch, as `keras.Model.train_on_batch` does.
 
         Args:
             args: as for `keras.Model.train_on_batch`.
             kwargs: as for `keras.Model.train_on_batch`; `sample_weight` is as for
                 `fit`.
         Raises:
-            ValueError: if the data are wrong, as `CheckedData` says, or there is a
-                `class_weight`.
+            ValueError: if `CheckedData` refuses the data, or there is a `class_weight`.
         """
         given = by_name(keras.Model.train_on_batch, args, kwargs)
         refuse_class_weight(given)
         return super().train_on_batch(**CheckedData.of(self).of_arguments(given))
 
     def test_on_batch(self, *args, **kwargs) -> Any:
-        """As `evaluate`, of one batch, as `keras.Model.test_on_batch` gives it."""
+        """Evaluates one batch, as `keras.Model.test_on_batch` does."""
         given = by_name(keras.Model.test_on_batch, args, kwargs)
         return super().test_on_batch(**CheckedData.of(self).of_arguments(given))
 
     def train_step(self, *state_and_data) -> Any:
-        """Keras's step, or one in micro-batches or on several devices."""
+        """Keras's step, or one with micro-batches or on several devices."""
         *state, data = state_and_data
         return steps.train_step(
             self, self.micro_batches, *state, self._with_token_weights(data)
@@ -378,29 +378,29 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         return steps.test_step(self, *state, self._with_token_weights(data))
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder alone, without dropout.
+        """Runs only the encoder, without dropout.
 
         Args:
             source_ids: int tensor (B, S).
         Returns:
             memory (B, S, D), and its mask: bool (B, S), True = a real token.
         Raises:
-            ValueError: if ids that can be read are outside the vocabulary, or more than
-                `max_length` tokens in a row.
+            ValueError: if an id of an eager tensor is outside the vocabulary, or a row
+                has more than `max_length` tokens.
         """
         self._check_rows(source_ids, "source")
         return self.encoder(ops.convert_to_tensor(source_ids, dtype="int32"))
 
     def enable_lora(self, rank: int) -> None:
-        """Trains two thin matrices beside each query and value kernel, and no others.
+        """Trains only two low-rank matrices beside each query and value kernel.
 
-        Compile the model after it. In a saved model their product is added to the
-        kernels, and it has no LoRA.
+        Compile the model afterwards. A saved model has no LoRA: the product of the
+        matrices is added to its kernels.
 
         Args:
-            rank: int. Rank of that product.
+            rank: int. Rank of the product.
         Raises:
-            ValueError: if `rank` is below 1, or LoRA is enabled already.
+            ValueError: if `rank` is below 1, or LoRA is already enabled.
         Source: Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models".
         """
         check_integer("rank", rank, 1)
@@ -413,7 +413,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
     @property
     def is_plain(self) -> bool:
-        """Whether all layers have their usual weights: neither quantised nor LoRA."""
+        """True if no layer is quantised and none has LoRA."""
         return is_plain(self)
 
     def copy(
@@ -421,22 +421,22 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         weights: list | None = None,
         dtype: str | keras.DTypePolicy | None = None,
     ) -> "Transformer":
-        """A new model of the same function, not compiled; LoRA is added to its kernels.
+        """A new, uncompiled model that computes the same, with LoRA merged.
 
         Args:
-            weights: list of arrays as `set_weights` takes, or None for this model's.
+            weights: list of arrays as for `set_weights`, or None for this model's.
             dtype: precision policy of the copy, or None for this model's.
         Raises:
             ValueError: if the model is quantised and the copy would have another dtype.
         """
         return copy_of(self, weights, dtype)
 
-    noted = ()  # this and the next as of `SearchedModel`
+    noted = ()  # this and the next property: see `SearchedModel`
     while_loop = staticmethod(ops.while_loop)
 
     @property
     def shares_beams(self) -> bool:
-        """Whether beam search keeps one cache for all beams of a row."""
+        """True if beam search keeps one cache for all beams of a row."""
         return self.decoder.shares_beams
 
     def start_cache(
@@ -446,7 +446,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         max_length: Tensor | int | None,
         beam_size: int | None = None,
     ) -> Cache:
-        """What `decode_step` needs of the past; see `Decoder.start_cache`."""
+        """Creates the cache for `decode_step`; see `Decoder.start_cache`."""
         return self.decoder.start_cache(memory, memory_mask, max_length, beam_size)
 
     def decode_step(
@@ -459,8 +459,8 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """Logits of the next token, -inf for `forbidden_ids`; see `Decoder.step`.
 
         Raises:
-            ValueError: if an id that can be read is outside the vocabulary, or `index`
-                is a Python int past the end of the cache.
+            ValueError: if an id of an eager tensor is outside the vocabulary, or
+                `index` is a Python int past the end of the cache.
         """
         values = readable(ids)
         if values is not None:
@@ -471,7 +471,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         return logits, cache
 
     def attention_weights(self, inputs: dict) -> dict:
-        """The weights of every attention, for looking inside.
+        """Returns the weights of every attention, for inspection.
 
         Args:
             inputs: dict of int arrays "source_ids" (B, S) and "target_ids" (B, T).
@@ -508,7 +508,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         }
 
     def _with_token_weights(self, data):
-        """A batch whose weights are (B, T), for any loss and metrics."""
+        """Expands the weights of a batch to (B, T), for any loss and metrics."""
         refuse_ragged("A Transformer", keras.tree.flatten(data))
         inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
         if weights is None or len(getattr(labels, "shape", ())) != 2:

@@ -1,4 +1,4 @@
-"""Search: from a model's next-token logits to whole sequences."""
+"""Search algorithms: next-token logits to sequences."""
 
 from keras_vanilla.decoding.attended_source import AttendedSource
 from keras_vanilla.decoding.beam import beam_search

@@ -1,4 +1,4 @@
-"""Which source token each target token attends to most."""
+"""The source token that each target token attends to most."""
 
 from keras import ops
 
@@ -6,18 +6,18 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.searched_model import Cache, ModelAround, SearchedModel
 
 ATTENDED, COUNTED = "attended", "counted"
-DEEP = 6  # decoder layers from which the last but one aligns best
+DEEP = 6  # with at least this many decoder layers, the last but one aligns best
 
 
 def alignment_layer(num_layers: int) -> int:
     """The decoder layer, from 0, whose cross-attention aligns best.
 
-    In trained models of 2 and 3 layers the last was the best: 99 % and 92 % of the
-    words whose partner is known were linked to it, at most 81 % by the layer before. In
-    models of 6 layers the last but one is.
+    In trained models with 2 and 3 layers, the last layer was best: it linked 99 % and
+    92 % of the words with a known partner correctly, the layer before at most 81 %. In
+    models with 6 layers the last but one is best.
 
     Args:
-        num_layers: int. Of the decoder.
+        num_layers: int. Number of decoder layers.
     Source: Garg et al. 2019, "Jointly Learning to Align and Translate with Transformer
         Models", for 6 layers.
     """
@@ -28,17 +28,17 @@ class AttendedSource(ModelAround):
     """A model whose searches note the source token that each token attends to most.
 
     The weights are those of one decoder layer's cross-attention, averaged over its
-    heads, at the step that chooses the token. The source's end does not count.
+    heads, at the step that chooses the token. The source's end is ignored.
 
     Args:
         model: Transformer.
         layer: int or None. The decoder layer, from 0; None for `alignment_layer`.
-        first: int. The first source token that counts; 1 where the code of a language
-            is before each text.
+        first: int. The first source token to consider; 1 if each text starts with a
+            language code.
     Attributes:
         layer: int.
     Raises:
-        ValueError: if there is no such layer.
+        ValueError: if `layer` does not exist.
     Example:
         ids, scores, notes = greedy_search(
             AttendedSource(model), source_ids, return_notes=True
@@ -66,7 +66,7 @@ class AttendedSource(ModelAround):
         max_length: Tensor | int,
         beam_size: int | None = None,
     ) -> Cache:
-        """The model's, with what is noted, and which source tokens count."""
+        """The model's cache, extended by the notes and a mask of the source tokens."""
         beams = () if beam_size is None else (beam_size,)
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         shape = (ops.shape(memory)[0], *beams)
@@ -77,20 +77,20 @@ class AttendedSource(ModelAround):
     def decode_step(
         self, ids: Tensor, index: Tensor, cache: Cache
     ) -> tuple[Tensor, Cache]:
-        """The model's, with what is noted of it in the cache."""
+        """The model's step, which also writes the attended token into the cache."""
         weights = {}
         logits, cache = self._model.decode_step(ids, index, cache, weights)
         weights = weights[f"decoder/{self.layer}/cross"]  # (B, N, 1 or K, S)
         weights = ops.mean(weights, axis=1)
-        # `ops.argmax` has operators on TensorFlow that no phone has.
+        # On TensorFlow, `ops.argmax` uses operators that phones do not have.
         attended = ops.top_k(weights * cache.extra[COUNTED], k=1)[1]
         attended = ops.reshape(ops.cast(attended, "int32"), ops.shape(ids))
         return logits, cache._replace(extra=cache.extra | {ATTENDED: attended})
 
     def _counted(self, memory_mask):
-        """(B, 1, S): 1 for the source tokens that count."""
+        """(B, 1, S): 1 for the source tokens to consider."""
         counted = ops.cast(memory_mask, "float32")
-        if self._model.source_end:  # else the mask hides the end
+        if self._model.source_end:  # otherwise the mask already hides the end
             counted *= ops.pad(counted, [[0, 0], [0, 1]])[:, 1:]
         places = ops.arange(ops.shape(counted)[1])
         counted *= ops.cast(ops.greater_equal(places, self._first), "float32")

@@ -1,4 +1,4 @@
-"""Beam search: at each step, the most probable of all continuations are kept."""
+"""Beam search: keeps the most probable continuations at each step."""
 
 from typing import Any
 
@@ -29,17 +29,17 @@ def beam_search(
     terms: Terms | None = None,
     **settings: Any,
 ) -> tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Maps source ids to the best of the hypotheses that K beams find, with scores.
+    """Maps source ids to the best hypotheses of a search with K beams, with scores.
 
         score = log P(hypothesis | source) / lp(n),    lp(n) = ((5 + n) / 6)^a  "gnmt"
                                                        lp(n) = n^a              "power"
 
-    A hypothesis that ends keeps its place among the K, and the search continues with
-    one beam fewer. (Some searches fill the place again: with one beam they are not
-    greedy search; this one is.) A row is done when no beam can still enter its `n_best`
-    hypotheses, whatever tokens follow: log P only falls, so a beam that has
-    log-probability p now never scores above p / lp(longest length). At a row's longest
-    length the beams are returned as they are, without an end.
+    A finished hypothesis remains one of the K, and the search continues with one beam
+    fewer. (Some implementations refill the beam; with one beam they differ from greedy
+    search.) A row is done when no beam can still reach its `n_best` hypotheses: log P
+    only decreases, so a beam with log-probability p never scores above
+    p / lp(longest length). Beams that reach the longest length of a row are returned
+    without an end.
 
     Args:
         model: SearchedModel. If its `shares_beams` is True, as in most Transformers,
@@ -47,19 +47,19 @@ def beam_search(
         source_ids: int tensor (B, S).
         config: DecodingConfig, or None for one with 4 beams. Its `length_penalty` is
             the exponent a; with 0 the score is log P. Without `n_best` all K hypotheses
-            are returned; with fewer the search can end sooner.
+            are returned; with a smaller `n_best` the search may end sooner.
         target_prefix: int tensor (B, P) or None, as in `greedy_search`.
         return_notes: bool. Return notes of each token, as in `greedy_search`.
-        terms: Terms or None. What each row's hypotheses must contain, see `TermBanks`.
-            If those of a row reach its longest length without it, and no other has all
-            of it, they are returned as they are.
+        terms: Terms or None. Terms that each row's hypotheses must contain, see
+            `TermBanks`. Hypotheses that reach the longest length without all terms are
+            returned only if no other hypothesis of the row has them.
         settings: fields of `config`, such as `beam_size`.
     Returns:
-        Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). Where a
-        row has fewer hypotheses, the last have the score -inf and only pads. With
+        Int32 ids (B, n_best, L), best first, and float32 scores (B, n_best). If a row
+        has fewer hypotheses, the missing ones have the score -inf and only pads. With
         `return_notes` also a dict of tensors (B, n_best, L).
     Raises:
-        TypeError, ValueError: as `DecodingConfig` and `greedy_search`.
+        TypeError, ValueError: same as `DecodingConfig` and `greedy_search`.
     Source: Wu et al. 2016, section 7 for "gnmt"; Vaswani et al. 2017, section 6.1.
     """
     config = DecodingConfig(beam_size=4) if config is None else config
@@ -88,7 +88,7 @@ def beam_search(
 
     past = beam_past(model, config.beam_size)
     if banks and config.beam_size == 1:
-        past = SinglePast(model, 1)  # exactly the steps of greedy search
+        past = SinglePast(model, 1)  # the same steps as greedy search
     shape = ops.shape(memory)[0], config.beam_size
     state = run_loop(
         model,
@@ -107,7 +107,7 @@ def beam_search(
 
 
 def _start(model, shape, length):
-    """K beams per row, of which one exists."""
+    """Creates K beams per row, of which only the first exists."""
     beam_size = shape[1]
     first = ops.cast(ops.equal(ops.arange(beam_size), 0), "float32")
     return {
@@ -151,11 +151,11 @@ def _step(model, past, state, limits, constraints, banks):
 def _best_continuations(state, logits, constraints):
     """The K best continuations: parent beams, tokens, log-probabilities, `kept`, {}.
 
-    A finished hypothesis has one continuation, itself, which ranks before all others;
-    `kept` is True there.
+    The only continuation of a finished hypothesis is itself. It ranks before all others
+    and has `kept` = True.
     """
     batch, beam_size, size = ops.shape(logits)
-    most = min(beam_size, size)  # of one beam
+    most = min(beam_size, size)  # continuations per beam
     allowed = constraints(logits, state["ids"], state["index"])
     best, tokens = blockwise_top_k(ops.reshape(allowed, (-1, size)), most)
     best, tokens = (
@@ -172,13 +172,13 @@ def _best_continuations(state, logits, constraints):
     places = ops.cast(places, "int32")
     parents = ops.floor_divide(places, most)
     tokens = ops.take_along_axis(ops.reshape(tokens, (batch, -1)), places, axis=1)
-    kept = ops.equal(best, FIRST)  # False where there was no hypothesis left
+    kept = ops.equal(best, FIRST)  # False for missing hypotheses
     log_probs = ops.where(kept, of_parents(state["log_probs"], parents), best)
     return parents, tokens, log_probs, kept, {}
 
 
 def _notes(model, state, cache, parents, log_probs):
-    """The notes of the K hypotheses, with those of their last tokens."""
+    """The notes of the K hypotheses, including their last tokens."""
     if not state["notes"]:
         return {}
     notes = {name: of_parents(x, parents) for name, x in state["notes"].items()}
@@ -193,7 +193,7 @@ def _notes(model, state, cache, parents, log_probs):
 
 
 def _best(state, scores, n_best, pad_id):
-    """The ids of the best hypotheses, their scores and their notes."""
+    """The ids, scores and notes of the best hypotheses."""
     scores, order = ops.top_k(scores, k=n_best)  # (B, K) -> (B, n_best)
     order = ops.cast(order, "int32")
     exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
@@ -205,7 +205,7 @@ def _best(state, scores, n_best, pad_id):
 def _scores(state, score, banks):
     """(B, K): the scores of finished hypotheses, -inf for the others.
 
-    Hypotheses without their terms have one only if no other of their row has.
+    Hypotheses that lack terms get -inf if another one of their row has all terms.
     """
     scores = score(state["log_probs"], state["lengths"])
     scores = ops.where(state["finished"], scores, NOTHING)

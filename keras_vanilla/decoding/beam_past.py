@@ -1,4 +1,4 @@
-"""What a model keeps of the past of each beam, and how a beam follows its parent."""
+"""The past that a model caches for each beam, and how beams branch."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keras_vanilla.decoding.searched_model import SearchedModel
 
 
 def beam_past(model: SearchedModel, beam_size: int) -> "SharedPast | CopiedPast":
-    """The past of K beams, as the model can keep it.
+    """Creates the past of K beams in the form that the model supports.
 
     Args:
         model: SearchedModel.
@@ -20,17 +20,17 @@ def beam_past(model: SearchedModel, beam_size: int) -> "SharedPast | CopiedPast"
 
 
 class _Past:
-    """The past of K beams of a model."""
+    """Base class for the past of K beams."""
 
     def __init__(self, model: SearchedModel, beam_size: int):
         self._model, self._beam_size = model, beam_size
 
 
 class SharedPast(_Past):
-    """One past for all beams of a row: nothing of it is copied when beams branch.
+    """One past for all beams of a row, which is not copied when beams branch.
 
     The keys and values of all beams are kept in the order in which they were computed.
-    The `ancestors` of the cache say which of them belong to each beam.
+    The `ancestors` of the cache mark those that belong to each beam.
 
     Args:
         model: SearchedModel whose `shares_beams` is True.
@@ -51,7 +51,7 @@ class SharedPast(_Past):
 
 
 class CopiedPast(_Past):
-    """A past for each beam, as if each were a row; for every model.
+    """A separate past for each beam, as for a row of its own; works with every model.
 
     Args:
         model: SearchedModel.
@@ -59,7 +59,7 @@ class CopiedPast(_Past):
     """
 
     def start(self, memory: Tensor, memory_mask: Tensor, length: Tensor | int) -> Any:
-        """The cache before the first step; it has the K of a row in order."""
+        """The cache before the first step, with the K beams of a row in order."""
         rows = (ops.repeat(x, self._beam_size, axis=0) for x in (memory, memory_mask))
         return self._model.start_cache(*rows, length)
 
@@ -72,8 +72,8 @@ class CopiedPast(_Past):
     def of_parents(self, cache: Any, before: Any, parents: Tensor) -> Any:
         """The cache with the past of each beam's parent (B, K).
 
-        Tensors that a step does not change, such as the memory's keys, are equal in all
-        beams of a row and stay as they are.
+        Tensors that steps do not change, such as the memory's keys, are equal for all
+        beams of a row and are not copied.
         """
         rows = ops.reshape(_rows(parents, self._beam_size), (-1,))  # (B K,)
         return keras.tree.map_structure(
@@ -84,26 +84,26 @@ class CopiedPast(_Past):
 
 
 class SinglePast(CopiedPast):
-    """The past of one beam, which has no other parent than itself.
+    """The past of a single beam, which is always its own parent.
 
     Args:
         model: SearchedModel.
-        beam_size: int. 1.
+        beam_size: int. Must be 1.
     """
 
     def of_parents(self, cache: Any, before: Any, parents: Tensor) -> Any:
-        """The cache as it is."""
+        """Returns the cache unchanged."""
         return cache
 
 
 def of_parents(values: Tensor, parents: Tensor) -> Tensor:
-    """(B, K, ...) of each beam -> (B, n, ...) of the beams `parents` (B, n)."""
+    """Selects the values of `parents` (B, n): (B, K, ...) -> (B, n, ...)."""
     batch, beam_size, *rest = ops.shape(values)
     rows = ops.reshape(values, (batch * beam_size, *rest))
     return ops.take(rows, _rows(parents, beam_size), axis=0)
 
 
 def _rows(parents, beam_size):
-    """(B, n) beams of each row -> their places among the beams of all rows."""
+    """Maps beam numbers (B, n) within a row to indices over the beams of all rows."""
     batch = ops.shape(parents)[0]
     return ops.expand_dims(ops.arange(batch, dtype="int32") * beam_size, 1) + parents

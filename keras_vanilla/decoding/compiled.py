@@ -1,4 +1,4 @@
-"""A search compiled once per shape, by Keras itself, on every backend."""
+"""Searches that Keras compiles once per shape, on every backend."""
 
 import inspect
 import threading
@@ -24,11 +24,11 @@ MOST_KEPT = 16  # compiled searches per model
 class CompiledSearch:
     """Runs searches over one model as compiled graphs.
 
-    Keras's own `predict_on_batch` compiles, on JAX its `stateless_call`.
-    The graphs of the last 16 searches and settings are kept; one graph serves all
-    seeds, and on TensorFlow all shapes. The model's weights are read at each call: it
-    may be trained in between. Any thread may call it at any time: each graph is made
-    once, and threads take turns in searches that draw numbers.
+    Searches are compiled by Keras's `predict_on_batch`, on JAX by `stateless_call`. The
+    graphs of the last 16 combinations of search and settings are kept. One graph works
+    for all seeds, and on TensorFlow for all shapes. Weights are read at each call, so
+    the model may be trained in between. Calls are thread-safe: each graph is created
+    once, and searches that draw random numbers run one at a time.
 
     Args:
         model: SearchedModel.
@@ -37,7 +37,7 @@ class CompiledSearch:
     def __init__(self, model: SearchedModel):
         self._model = model
         self._searches = {}
-        self._lock = threading.Lock()  # of the dict
+        self._lock = threading.Lock()  # guards the dict
 
     def __call__(
         self,
@@ -48,7 +48,7 @@ class CompiledSearch:
         terms: Terms | None = None,
         **settings: Any,
     ) -> Any:
-        """The result of `search(model, source_ids, config, ...)`, as NumPy arrays.
+        """Returns the result of `search(model, source_ids, config, ...)` in NumPy.
 
         Args:
             search: function such as `greedy_search`.
@@ -56,24 +56,24 @@ class CompiledSearch:
             config: DecodingConfig or None.
             target_prefix: int32 array (B, P) or None.
             terms: Terms of arrays, or None.
-            settings: fields of `config`, and the search's other arguments, which must
+            settings: fields of `config` and other arguments of the search, which must
                 be hashable.
         Raises:
-            TypeError: as the search.
-            ValueError: if the search takes a `seed` and it is not valid, see `sample`;
-                if there is no source, or a source id is outside the vocabulary, or
-                `target_prefix` is not valid, see `Constraints`.
+            TypeError: same as the search.
+            ValueError: if `seed` is invalid, see `sample`; if there are no sources, a
+                source id is outside the vocabulary, or `target_prefix` is invalid, see
+                `Constraints`.
         """
         seeded = "seed" in inspect.signature(search).parameters
         seed = settings.pop("seed", None) if seeded else None
         rounding = self._model.fake_quantization
         source_ids = keras.ops.convert_to_numpy(source_ids)
-        check_source_shape(source_ids)  # no graph of all shapes can
+        check_source_shape(source_ids)  # impossible in a graph for all shapes
         inputs = {"source_ids": source_ids}
         if target_prefix is not None:
             prefix = checked_prefix(self._model, target_prefix)
             longest = settings.get("max_length", config and config.max_length)
-            # no graph of all shapes can check it
+            # impossible in a graph for all shapes
             check_prefix_shape(self._model, prefix.shape, len(source_ids), longest)
             inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
         if terms is not None:
@@ -87,14 +87,14 @@ class CompiledSearch:
         key = (search, rounding, *kinds, *sorted(settings.items()))
         with self._lock:
             if key not in self._searches:
-                if len(self._searches) == MOST_KEPT:  # the oldest goes
+                if len(self._searches) == MOST_KEPT:  # drop the oldest
                     del self._searches[next(iter(self._searches))]
                 self._searches[key] = _SearchModel(
                     self._model, search, settings, seeded
                 )
             compiled = self._searches[key]
         size = self._model.source_vocabulary_size
-        if size is not None:  # no graph can check it
+        if size is not None:  # impossible in a graph
             check_ids("source id", source_ids, size)
         return compiled.search(inputs, seed)
 
@@ -106,7 +106,7 @@ class _SearchModel(keras.Model):
         self.built = True
         self._turn = threading.Lock()
         self._is_seeded = seeded
-        if seeded:  # a variable: an int would be a constant of the graph
+        if seeded:  # a variable, because an int would be a constant in the graph
             self.seed_generator = keras.random.SeedGenerator(0)
             settings = {**settings, "seed": self.seed_generator}
         if keras.backend.backend() == "tensorflow":
@@ -134,7 +134,7 @@ class _SearchModel(keras.Model):
         return self.predict_on_batch(inputs)
 
     def _start_from(self, seed):
-        """Makes the next call draw what an uncompiled search draws with this seed."""
+        """Makes the next call draw the same numbers as an uncompiled search."""
         seed = checked_seed(seed)
         if not isinstance(seed, keras.random.SeedGenerator):
             seed = keras.random.SeedGenerator(seed)
@@ -145,7 +145,7 @@ class _SearchModel(keras.Model):
 
 
 class _GrowingPast(ModelAround):
-    """A model whose caches are `GrowingCache`s."""
+    """A model whose caches are instances of `GrowingCache`."""
 
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):
         return self._model.start_cache(memory, memory_mask, None, beam_size)

@@ -1,4 +1,4 @@
-"""How to search: the settings of a search as one value, checked when it is made."""
+"""The settings of a search, checked on creation."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length
 
 LENGTH_NORMALIZATIONS = ("gnmt", "power")
-MOST_BEAMS = 1000  # each has a cache and V candidates at every step
+MOST_BEAMS = 1000  # each beam has a cache, and V candidates at every step
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
-    """How to search, and how to score hypotheses of different lengths.
+    """Settings of a search, and the scoring of hypotheses of different lengths.
 
-    Whatever searches takes a config or its fields as keywords:
+    Every search accepts a config, or its fields as keywords:
     `greedy_search(model, source_ids, max_length=20)` and
     `translator.translate(texts, beam_size=4)`, see `of`.
 
     Args:
         beam_size: int, at most 1000. Hypotheses kept per row (K); 1 is greedy search.
         length_penalty: float, at least 0. The exponent of the length normalization.
-        max_length: int or None. Longest output in tokens, the end included. None means
-            50 more than the row's own source has, whatever its padding, or as many as
-            its prefix if that is longer; never more than the model's `max_length`.
-        n_best: int or None. Hypotheses returned per row, with scores. None means the
-            best one alone.
+        max_length: int or None. Longest output in tokens, including the end. None means
+            the length of the row's source without padding plus 50, or the length of its
+            prefix if that is longer; never more than the model's `max_length`.
+        n_best: int or None. Hypotheses returned per row, with scores. None returns only
+            the best one.
         length_normalization: "gnmt" or "power", see `apply_length_penalty`.
-        no_repeat_ngram_size: int or None. No sequence of so many tokens occurs twice in
-            a hypothesis, except where its prefix repeats one.
+        no_repeat_ngram_size: int or None. No sequence of this many tokens occurs twice
+            in a hypothesis, except where its prefix repeats one.
         no_loops: bool. No hypothesis repeats up to 16 tokens more than three times in
-            a row, unless its source does; outputs without loops stay what they are. A
-            Translator also cuts what is left in the text, see
+            a row, unless its source does; outputs without loops do not change. A
+            Translator also removes repetition that remains in the text, see
             `keras_vanilla.translation.loops`.
     Raises:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
@@ -68,8 +68,8 @@ class DecodingConfig:
             config: DecodingConfig, or None for the default one.
             settings: fields of the config.
         Raises:
-            TypeError: if `config` is of another type, or a setting is no field.
-            ValueError: as the constructor.
+            TypeError: if `config` has another type, or a setting is not a field.
+            ValueError: same as the constructor.
         """
         if not isinstance(config, cls | None):
             raise TypeError(
@@ -80,7 +80,7 @@ class DecodingConfig:
         return dataclasses.replace(config or cls(), **settings)
 
     def __post_init__(self):
-        def keep(name, value):  # NumPy's numbers become Python's
+        def keep(name, value):  # converts NumPy's numbers to Python's
             object.__setattr__(self, name, value)
 
         beam_size = check_integer("beam_size", self.beam_size, 1, MOST_BEAMS)
@@ -106,7 +106,7 @@ class DecodingConfig:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether greedy search finds what is asked for."""
+        """True if greedy search is enough: one beam and no `n_best`."""
         return self.beam_size == 1 and self.n_best is None
 
     def apply_length_penalty(self, log_probs: Tensor, lengths: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class DecodingConfig:
 
         Args:
             log_probs: float, array or tensor.
-            lengths: the same in float; n, the number of tokens with the end.
+            lengths: float, array or tensor. n, the number of tokens with the end.
         Source: Wu et al. 2016, section 7, for "gnmt".
         """
         if self.length_normalization == "gnmt":
@@ -125,10 +125,10 @@ class DecodingConfig:
         return log_probs / lengths**self.length_penalty
 
     def refuse_beams(self, search: str) -> None:
-        """Refuses the settings of several hypotheses, for a search that keeps one.
+        """Refuses settings for several hypotheses, for a search that keeps one.
 
         Args:
-            search: str. Its name, for the error.
+            search: str. Name of the search, for the error.
         Raises:
             ValueError: if `beam_size` is above 1, or `n_best` is given.
         """
@@ -142,7 +142,7 @@ class DecodingConfig:
         """Refuses a `max_length` above the model's.
 
         Raises:
-            ValueError: if it is.
+            ValueError: if `max_length` is above the model's.
         """
         output_length(model, 1, self.max_length)
 

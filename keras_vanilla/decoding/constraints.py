@@ -1,4 +1,4 @@
-"""What a hypothesis must begin with, and what it may not repeat."""
+"""Target prefixes and repetition limits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,34 +13,33 @@ from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
 from keras_vanilla.decoding.repetition import looping_tokens, repeats
 
-FORBIDDEN = float("-inf")  # the score of a token that may not follow
+FORBIDDEN = float("-inf")  # the score of a forbidden token
 
 
 class Constraints:
-    """Which tokens may follow a hypothesis.
+    """Forbids tokens that may not follow a hypothesis.
 
-    The tokens of a prefix go through the search like any others, one per step: each
-    step writes one position of the cache, and scores its token as the model does.
+    The tokens of a prefix are decoded like others, one per step. Each step writes one
+    position of the cache, and its token has the score that the model gives it.
 
     Args:
-        model: has `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix also
-            `target_vocabulary_size`.
-        source_ids: int tensor (B, S). What a source repeats may be repeated, with
-            `no_loops`, see `repetition.looping_tokens`.
+        model: object with `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix
+            also `target_vocabulary_size`.
+        source_ids: int tensor (B, S). With `no_loops`, rows may repeat tokens if their
+            source does, see `repetition.looping_tokens`.
         config: DecodingConfig.
-        target_prefix: int array (B, P) or None. What each row's hypotheses begin with,
-            without start and end; shorter rows have pads after their tokens.
+        target_prefix: int array (B, P) or None. First tokens of each row's hypotheses,
+            without start and end; shorter rows are padded at the end.
     Call arguments:
-        scores: float tensor (B, V) or (B, K, V). Of the next token.
-        ids: int32 tensor (B, L) or (B, K, L). The tokens so far, then anything.
+        scores: float tensor (B, V) or (B, K, V). Scores of the next token.
+        ids: int32 tensor (B, L) or (B, K, L). The tokens so far, then any values.
         index: int32 scalar. Number of tokens so far.
     Returns:
-        The scores, -inf where a token may not follow.
+        The scores, with -inf for forbidden tokens.
     Raises:
         ValueError: if `no_repeat_ngram_size` is above the model's `max_length`, or
-            `target_prefix` is not an integer array (B, P); if its ids
-            can be read and one is outside the vocabulary, a start or an end, or follows
-            a pad.
+            `target_prefix` is not an integer array (B, P); if an id of an eager prefix
+            is outside the vocabulary, a start or an end, or follows a pad.
     """
 
     def __init__(
@@ -64,16 +63,16 @@ class Constraints:
             self._prefix = ops.convert_to_tensor(prefix, dtype="int32")
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """True if there is any constraint."""
         given = self._prefix, self._config.no_repeat_ngram_size, self._may_loop
         return any(each is not None for each in given)
 
     def row_limits(self, memory_mask: Tensor) -> tuple[Tensor | int, Tensor]:
-        """As `hypothesis_end.row_limits`; no row's limit is below its prefix.
+        """Same as `hypothesis_end.row_limits`, but at least the length of the prefix.
 
         Raises:
-            ValueError: as there; also if the prefix is longer than `max_length`, or has
-                another number of rows.
+            ValueError: same as there, and if the prefix is longer than `max_length` or
+                has a different number of rows.
         """
         max_length = self._config.max_length
         length, limits = row_limits(self._model, memory_mask, max_length)
@@ -97,7 +96,7 @@ class Constraints:
         return self.after_prefix(allowed, scores, index)
 
     def after_prefix(self, allowed: Tensor, scores: Tensor, index: Tensor) -> Tensor:
-        """`allowed` after a row's prefix; within it, the score of its token alone."""
+        """`allowed` after a row's prefix; within it, only the score of its token."""
         if self._prefix is None:
             return allowed
         forced = _token_at(self._prefix, index, self._model.pad_id)  # (B,)
@@ -112,13 +111,13 @@ class Constraints:
 
 
 def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
-    """The prefix, as an array or tensor of integers (B, P).
+    """Checks a prefix and returns it as an integer array or tensor (B, P).
 
     Args:
-        model: as of `Constraints`.
-        target_prefix: the same.
+        model: as for `Constraints`.
+        target_prefix: as for `Constraints`.
     Raises:
-        ValueError: as `Constraints`.
+        ValueError: same as `Constraints`.
     """
     ids = target_prefix
     try:
@@ -140,15 +139,16 @@ def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
 def check_prefix_shape(
     model: Any, shape: Sequence[int | None], rows: int | None, max_length: int | None
 ) -> None:
-    """Refuses a prefix of another size than the search that it is for.
+    """Refuses a prefix whose size does not match the search.
 
     Args:
-        model: as of `Constraints`.
-        shape: of the prefix; None where a graph does not know it.
-        rows: int. Rows of `source_ids`; None where a graph does not know them.
+        model: as for `Constraints`.
+        shape: shape of the prefix, with None for unknown sizes.
+        rows: int or None. Number of rows of `source_ids`; None if unknown.
         max_length: int or None, as for `greedy_search`.
     Raises:
-        ValueError: if it has another number of rows, or is longer than any output.
+        ValueError: if the number of rows differs, or the prefix is longer than any
+            output can be.
     """
     prefix_rows, width = shape
     if None not in (prefix_rows, rows) and prefix_rows != rows:
@@ -181,14 +181,14 @@ def _check_prefix_ids(model, ids):
 
 
 def _token_at(prefix, index, pad_id):
-    """(B,): the prefix's token at a position, `pad_id` after its last one."""
+    """(B,): the prefix's token at a position, or `pad_id` after the prefix."""
     padded = ops.pad(prefix, ((0, 0), (0, 1)), constant_values=pad_id)
     last = ops.shape(padded)[1] - 1
     return ops.take(padded, ops.minimum(index, last), axis=1)
 
 
 def _without_loops(scores, ids, index, may_loop):
-    """The scores, -inf for tokens that would say something for the fourth time."""
+    """The scores, -inf for tokens that would repeat a sequence a fourth time."""
     tokens = looping_tokens(ops.reshape(ids, (-1, ops.shape(ids)[-1])), index)
     beams = ops.shape(tokens)[0] // ops.shape(may_loop)[0]
     may_loop = ops.expand_dims(ops.repeat(may_loop, beams, axis=0), 1)  # (R, 1)
@@ -197,17 +197,17 @@ def _without_loops(scores, ids, index, may_loop):
 
 
 def _without_repeats(scores, ids, index, size):
-    """The scores, -inf for tokens that would complete an n-gram for a second time."""
+    """The scores, -inf for tokens that would complete an n-gram a second time."""
     ids = ops.reshape(ids, (-1, ops.shape(ids)[-1]))  # (R, L)
     return _without(scores, ids, _ends_same_ngram(ids, index, size))
 
 
 def _without(scores, tokens, forbidden):
-    """The scores, -inf at some tokens of each row: ids (R, N), bools (R, N)."""
+    """The scores, -inf for `tokens` (R, N) of each row where `forbidden` (R, N)."""
     shape = ops.shape(scores)  # (B, V) or (B, K, V), R rows
     rows, size = ops.shape(tokens)[0], shape[-1]
     places = ops.expand_dims(ops.arange(rows, dtype="int32"), 1) * size + tokens
-    # Added: a choice among all the scores would take several times as long.
+    # -inf is added, because selecting among all scores takes several times as long.
     added = ops.scatter(
         ops.reshape(places, (-1, 1)),
         ops.reshape(ops.where(forbidden, FORBIDDEN, 0.0), (-1,)),
@@ -217,7 +217,7 @@ def _without(scores, tokens, forbidden):
 
 
 def _ends_same_ngram(ids, index, size):
-    """(R, L): whether the size - 1 tokens before a token are a row's newest ones."""
+    """(R, L): True if the size - 1 tokens before a token equal the row's newest."""
     places = ops.arange(ops.shape(ids)[1], dtype="int32")
     same = (places >= size - 1) & (places < index)  # (L,)
     same = ops.broadcast_to(same, ops.shape(ids))

@@ -1,4 +1,4 @@
-"""Greedy search: at each step, the most likely token."""
+"""Greedy search: takes the most likely token at each step."""
 
 from typing import Any
 
@@ -28,33 +28,33 @@ def greedy_search(
 ) -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, dict[str, Tensor]]:
     """Maps source ids to target ids, taking the most likely token at each step.
 
-    One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
-    a compiled graph and inside an exported file. Of equal logits the lowest id wins
-    (PyTorch's `top_k` leaves the choice open).
+    This is one `keras.ops` loop over a cache of fixed length: the same code runs in
+    Python, in a compiled graph and inside an exported file. If logits are equal, the
+    lowest id is taken (PyTorch's `top_k` does not guarantee this).
 
     Args:
         model: SearchedModel, such as a Transformer.
         source_ids: int tensor (B, S).
         config: DecodingConfig or None. Its `beam_size` must be 1.
-        target_prefix: int tensor (B, P) or None. The tokens that each output begins
-            with, without start and end, pads after shorter ones. They are scored as the
-            model scores them, and count in the length.
+        target_prefix: int tensor (B, P) or None. The first tokens of each output,
+            without start and end; shorter rows are padded at the end. They have the
+            model's scores and count towards the length.
         return_scores: bool. Return the log-probabilities of the outputs as well.
         return_notes: bool. Return the scores, and notes of each token.
-        terms: Terms or None. What each output must contain, see `TermBanks`; with
-            more beams, terms are said in better places.
+        terms: Terms or None. Terms that each output must contain, see `TermBanks`; with
+            more beams they are placed better.
         settings: fields of `config`, such as `max_length`.
     Returns:
-        Int32 tensor (B, L): the tokens, `end_id` after the last (unless the longest
-        length was reached first), then `pad_id`. L is the config's `max_length`, or
-        S + 50 (P if that is more). With `return_scores` also a float32 tensor (B,).
-        With `return_notes` also that, and a dict of tensors (B, L): "log_probs",
-        float32, the tokens' log-probabilities, and what the model has `noted`.
+        Int32 tensor (B, L): the tokens, then `end_id` (unless the longest length was
+        reached first), then `pad_id`. L is the config's `max_length`, or S + 50 (P if
+        that is more). With `return_scores` also a float32 tensor (B,). With
+        `return_notes` also the scores, and a dict of tensors (B, L): "log_probs"
+        (float32), the tokens' log-probabilities, and the notes in the model's `noted`.
     Raises:
         TypeError: if a setting is unknown.
         ValueError: if `source_ids` has no row or no column, `max_length` is above the
-            model's, an id that can be read is outside the vocabulary, `beam_size` or
-            `n_best` is given, or `target_prefix` or another setting is not valid, see
+            model's, an id of an eager tensor is outside the vocabulary, `beam_size` or
+            `n_best` is given, or `target_prefix` or another setting is invalid, see
             `DecodingConfig` and `Constraints`.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """
@@ -87,7 +87,7 @@ def _most_likely(logits, index):
 
 
 def _highest_log_prob(logits, chosen):
-    # The highest probability is at least 1 / V: it cannot underflow.
+    # The highest probability is at least 1 / V, so it cannot underflow.
     return ops.log(ops.max(ops.softmax(logits), axis=1))  # (B, V) -> (B,)
 
 

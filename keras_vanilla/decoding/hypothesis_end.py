@@ -1,4 +1,4 @@
-"""Where a hypothesis ends: at `end_id`, or at its longest length."""
+"""The end of a hypothesis: `end_id`, or its longest length."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,12 +27,12 @@ def longest_output(source_length: Tensor | int, most: int) -> Tensor | int:
 def output_length(
     model: Any, source_length: Tensor | int, max_length: int | None = None
 ) -> Tensor | int:
-    """The number of tokens a search may produce, the end included.
+    """The number of tokens a search may produce, including the end.
 
     Args:
-        model: has `max_length`.
+        model: object with `max_length`.
         source_length: int, or an int32 tensor of any shape.
-        max_length: int or None, the caller's choice; None means S + 50.
+        max_length: int or None. The limit that the caller gave; None means S + 50.
     Raises:
         ValueError: if `max_length` is below 1 or above the model's.
     """
@@ -52,12 +52,12 @@ def row_limits(
 ) -> tuple[Tensor | int, Tensor]:
     """The longest output of a batch, and of each of its rows.
 
-    A row's own limit follows from its own source, whatever its padding.
+    The limit of a row depends only on its source, not on padding.
 
     Args:
-        model: has `max_length`.
+        model: object with `max_length`.
         memory_mask: bool tensor (B, S).
-        max_length: int or None, the caller's choice; None means S + 50.
+        max_length: int or None. The limit that the caller gave; None means S + 50.
     Returns:
         Int (or int32 scalar), and an int32 tensor (B,) or the same int.
     Raises:
@@ -71,11 +71,11 @@ def row_limits(
 
 
 def ends_here(tokens: Tensor, count: Tensor, limits: Tensor, end_id: int) -> Tensor:
-    """Whether each hypothesis ends with its newest token.
+    """Tests if each hypothesis ends with its newest token.
 
     Args:
         tokens: int32 tensor (B,) or (B, K). The newest tokens.
-        count: int32 scalar. Number of tokens so far, the newest included.
+        count: int32 scalar. Number of tokens so far, including the newest.
         limits: int32 tensor (B,) or int. Longest length of each row.
         end_id: int.
     Returns:
@@ -92,7 +92,7 @@ def until_end(ids: Sequence[int], model: Any) -> list[int]:
 
     Args:
         ids: list of int.
-        model: has `end_id` and `pad_id`.
+        model: object with `end_id` and `pad_id`.
     """
     ids = list(ids)
     if model.end_id in ids:

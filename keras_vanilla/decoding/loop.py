@@ -1,4 +1,4 @@
-"""The loop of every search that keeps one hypothesis per row."""
+"""The loop of searches that keep one hypothesis per row."""
 
 from collections.abc import Callable
 
@@ -22,25 +22,25 @@ def decode_token_by_token(
 ) -> tuple[Tensor, Tensor | None, dict[str, Tensor]]:
     """Maps source ids to target ids, one token after another.
 
-    One `keras.ops` loop over a cache of fixed length: the same code runs in Python, in
-    a compiled graph and inside an exported file.
+    This is one `keras.ops` loop over a cache of fixed length: the same code runs in
+    Python, in a compiled graph and inside an exported file.
 
     Args:
         model: SearchedModel.
         source_ids: as for `greedy_search`.
-        choose: maps float32 logits (B, V) and the step, an int32 scalar that counts
-            from 0, to int32 ids (B,).
-        constraints: Constraints. `choose` gets the logits -inf where a token may not
-            follow; `log_prob` gets the model's own.
-        log_prob: maps logits (B, V) and the chosen ids (B,) to the log-probabilities
-            (B,) of these, which are summed; or None.
-        return_notes: bool. Return what `token_notes` has of each token; it needs
+        choose: function that maps float32 logits (B, V) and the step, an int32 scalar
+            that counts from 0, to int32 ids (B,).
+        constraints: Constraints. `choose` gets logits with -inf for forbidden tokens;
+            `log_prob` gets the model's logits.
+        log_prob: function that maps logits (B, V) and the chosen ids (B,) to their
+            log-probabilities (B,), which are summed; or None.
+        return_notes: bool. Return the `token_notes` of each token; requires
             `log_prob`.
     Returns:
         Int32 ids (B, L), float32 sums (B,) or None, and the notes, a dict of tensors
         (B, L), which is empty without `return_notes`.
     Raises:
-        ValueError: as `greedy_search`.
+        ValueError: same as `greedy_search`.
     """
     check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
@@ -89,7 +89,7 @@ def check_source_shape(source_ids: Tensor) -> None:
     Args:
         source_ids: int tensor (B, S).
     Raises:
-        ValueError: if they are such, or have another rank.
+        ValueError: if a size is 0, or the rank is not 2.
     """
     shape = tuple(np.shape(source_ids))
     if len(shape) != 2 or 0 in shape:
@@ -100,7 +100,7 @@ def check_source_shape(source_ids: Tensor) -> None:
 
 
 def _start(model, batch, length):
-    """Rows without a token."""
+    """The state before the first token."""
     return {
         "index": ops.convert_to_tensor(0, dtype="int32"),
         "last": ops.full((batch,), model.start_id, dtype="int32"),
@@ -113,5 +113,5 @@ def _start(model, batch, length):
 def run_loop(
     model: SearchedModel, unfinished: Callable, step: Callable, state: dict
 ) -> dict:
-    """The state after the last step."""
+    """Runs the loop and returns the state after the last step."""
     return model.while_loop(unfinished, lambda state: (step(state),), (state,))[0]

@@ -1,16 +1,16 @@
-"""Loops: the same tokens, again and again, in a row."""
+"""Detects loops: the same tokens repeated in a row."""
 
 import numpy as np
 from keras import ops
 
 from keras_vanilla._types import Tensor
 
-TIMES = 4  # in a row: people say something three times, four times is a loop
-LONGEST = 16  # tokens of what is repeated
+TIMES = 4  # repeats in a row that count as a loop; three occur in normal text
+LONGEST = 16  # tokens in a repeated sequence
 NONE = -1  # no token
 
-# Row p - 1 has the places, counted back from the newest token, whose tokens are those p
-# places before them if one more token would repeat the last p for the fourth time.
+# Row p - 1 has the places, counted back from the newest token, whose tokens must equal
+# those p places before them if one more token would complete a fourth repeat of p.
 _SPAN = (TIMES - 1) * LONGEST - 1
 _PERIODS = np.arange(1, LONGEST + 1)[:, None]
 _COMPARED = np.arange(_SPAN) < (TIMES - 1) * _PERIODS - 1  # (periods, span)
@@ -19,10 +19,10 @@ _EARLIER = np.where(_COMPARED, np.arange(_SPAN) + _PERIODS, 0)
 
 
 def looping_tokens(ids: Tensor, index: Tensor) -> Tensor:
-    """The tokens that would say something for the fourth time in a row.
+    """Finds the tokens that would repeat a sequence for the fourth time in a row.
 
     Args:
-        ids: int32 tensor (R, L). The tokens so far, then anything.
+        ids: int32 tensor (R, L). The tokens so far, then any values.
         index: int32 scalar. Number of tokens so far.
     Returns:
         Int32 tensor (R, LONGEST): the token that each length would repeat, or -1.
@@ -40,10 +40,10 @@ def looping_tokens(ids: Tensor, index: Tensor) -> Tensor:
 
 
 def repeats(ids: Tensor, pad_id: int) -> Tensor:
-    """Whether each row says something four times in a row.
+    """Tests if each row contains a sequence four times in a row.
 
     Args:
-        ids: int tensor (R, L), pads after the tokens of a row.
+        ids: int tensor (R, L), padded at the end of each row.
         pad_id: int.
     Returns:
         Bool tensor (R,).

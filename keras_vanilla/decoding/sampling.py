@@ -1,4 +1,4 @@
-"""Sampling: at each step, a token drawn by its probability."""
+"""Sampling: draws a token from its distribution at each step."""
 
 import math
 from typing import Any
@@ -27,38 +27,38 @@ def sample(
 ) -> Tensor:
     """Maps source ids to target ids, drawing each token from the model's distribution.
 
-        softmax(logits / temperature)  ->  the top_k best  ->  of them the top_p nucleus
+        softmax(logits / temperature)  ->  the top_k best  ->  their top_p nucleus
 
-    In this order: the temperature changes the probabilities, then all but the `top_k`
-    best tokens are removed, then all but the nucleus: the smallest set of the most
-    likely tokens whose probabilities, renormalised after `top_k`, reach `top_p`. At
-    least one token always remains. With `top_k=1` this is `greedy_search`.
+    The steps are applied in this order: the temperature changes the probabilities, then
+    only the `top_k` best tokens are kept, then only the nucleus: the smallest set of
+    the most likely tokens whose probabilities, renormalised after `top_k`, reach
+    `top_p`. At least one token always remains. With `top_k=1` this is `greedy_search`.
 
-    The random numbers are drawn before the first step, for outputs as long as the
-    model allows, so that with one seed and one backend a row's output does not depend
+    All random numbers are drawn before the first step, for the longest output that the
+    model allows. So, for a given seed and backend, the output of a row does not depend
     on padding, on the rows after it, or on `max_length`. (XLA on TensorFlow draws other
     numbers.)
 
     Args:
         model: SearchedModel.
         source_ids: int tensor (B, S).
-        temperature: float above 0. Below 1 likely tokens become likelier.
-        top_k: int or None. Number of tokens that remain; all if there are fewer.
+        temperature: float above 0. Values below 1 make likely tokens likelier.
+        top_k: int or None. Number of tokens to keep; all if there are fewer.
         top_p: float or None. Above 0, at most 1.
         seed: int, None or `keras.random.SeedGenerator`. An int gives the same result
-            at each call, the others a new one. A compiled graph of your own needs a
+            at each call, the others a new one. A custom compiled graph needs a
             generator for new draws; `CompiledSearch` has one.
-        config: DecodingConfig or None, as for `greedy_search`. The tokens that may
-            follow are drawn with their probabilities renormalised.
+        config: DecodingConfig or None, as for `greedy_search`. The probabilities of
+            allowed tokens are renormalised.
         target_prefix: int tensor (B, P) or None, as for `greedy_search`.
         settings: fields of `config`, such as `max_length`.
     Returns:
-        Int32 tensor (B, L), as `greedy_search` gives.
+        Int32 tensor (B, L), as in `greedy_search`.
     Raises:
-        TypeError: as `greedy_search`.
+        TypeError: same as `greedy_search`.
         ValueError: if `temperature` is not finite or not above 0, `top_k` is not an
-            integer of at least 1, `top_p` is not above 0 and at most 1, `seed` is of
-            another type or an int outside [0, 2**31); also as `greedy_search`.
+            integer of at least 1, `top_p` is not above 0 and at most 1, `seed` has
+            another type or is an int outside [0, 2**31); also same as `greedy_search`.
     Source: Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration",
     section 3.1, for the nucleus; Fan et al. 2018 for the k best.
     """
@@ -90,10 +90,10 @@ def sample(
 
 
 def checked_seed(seed: Any) -> Any:
-    """The seed, an integer as Python's int; refuses what not every backend takes.
+    """Checks that every backend accepts a seed, and converts integers to Python's.
 
     Args:
-        seed: what `sample` was given.
+        seed: the `seed` argument of `sample`.
     Raises:
         ValueError: if it is not None, an int in [0, 2**31) or a `SeedGenerator`.
     """
@@ -125,7 +125,7 @@ def _softmax(logits):
 
 
 def _nucleus(probabilities, top_p):
-    """Keeps each token before which the likelier ones have not reached `top_p`."""
+    """Keeps each token for which the likelier tokens add up to less than `top_p`."""
     before = ops.cumsum(probabilities, axis=1) - probabilities
     return ops.where(ops.less(before, top_p), probabilities, 0.0)
 
@@ -133,8 +133,9 @@ def _nucleus(probabilities, top_p):
 def _place(probabilities, draw):
     """The inverse of the cumulative distribution: (B, k) at (B,) -> int32 (B,).
 
-    A draw is at least 0 and below 1, and so is below the sum when multiplied by it: the
-    first token whose cumulative probability is above it exists, and is possible.
+    A draw in [0, 1) is multiplied by the sum of the probabilities and stays below it.
+    So there is always a token with a higher cumulative probability, and the first one
+    has a probability above 0.
     """
     cumulative = ops.cumsum(probabilities, axis=1)
     drawn = ops.expand_dims(draw, 1) * cumulative[:, -1:]

@@ -29,14 +29,14 @@ def run_search(
         return_scores: bool. Return the scores of the best hypotheses as well. With
             `n_best` they are always returned.
         return_notes: bool. Return the scores, and notes of each token.
-        terms: Terms or None. What each output must contain, see `TermBanks`.
+        terms: Terms or None. Terms that each output must contain, see `TermBanks`.
     Returns:
         Int32 ids (B, L) of the best hypotheses; with `return_scores` also float32
-        scores (B,). With `n_best` ids (B, n_best, L), best first, and scores
+        scores (B,). With `n_best`, ids (B, n_best, L), best first, and scores
         (B, n_best). The score of greedy search is the log-probability. With
-        `return_notes` also a dict of tensors like the ids, see `greedy_search`.
+        `return_notes` also a dict of tensors of the ids' shape, see `greedy_search`.
     Raises:
-        ValueError: as the search.
+        ValueError: same as the search.
     """
     if config.is_greedy:
         return greedy_search(

@@ -1,4 +1,4 @@
-"""A search among a few target pieces: those that the source's pieces suggest."""
+"""Search restricted to a shortlist of target pieces that the source suggests."""
 
 from typing import Any
 
@@ -12,29 +12,29 @@ from keras_vanilla.decoding.searched_model import Cache, ModelAround
 
 CANDIDATES = "candidates"
 ROWS, BIAS = "candidate_rows", "candidate_bias"
-HALF = 64  # the piece of this rank in frequency counts half as much as the first
+HALF = 64  # the piece of this frequency rank counts half as much as the first
 
 
 class Shortlisted(ModelAround):
     """A model whose searches choose among the N most promising pieces of each source.
 
     A piece is promising if it is frequent, or a likely translation of a piece of the
-    source: with ranks that count from 0,
+    source. Its score is, with ranks that count from 0,
 
-        1 / (1 + rank in frequency / 64)  +  the sum over source pieces that suggest it
-                                             of 1 / (1 + rank among their suggestions)
+        1 / (1 + frequency rank / 64)  +  the sum over source pieces that suggest it
+                                          of 1 / (1 + rank among their suggestions)
 
-    The ids of a search over it are places among the candidates; `ids_of` maps them to
-    the model's ids. Logits are computed for the candidates alone, so a step does not
-    read the whole output matrix.
+    Searches return positions in the list of candidates; `ids_of` maps them to the
+    model's ids. Logits are only computed for the candidates, so a step does not read
+    the whole output matrix.
 
     Args:
         model: Transformer.
         shortlist: Shortlist of `keras_vanilla.translation`. Pads, the start and the end
             are always among its N candidates.
     Raises:
-        ValueError: if the shortlist is not of the model's vocabularies, or its `size`
-            is not between 3 and the target vocabulary's.
+        ValueError: if the shortlist does not match the model's vocabularies, or its
+            `size` is not between 3 and the target vocabulary's.
     Example:
         shortlisted = Shortlisted(model, shortlist)
         ids = shortlisted.ids_of(greedy_search(shortlisted, source_ids))
@@ -60,7 +60,7 @@ class Shortlisted(ModelAround):
         self._refused[[special.index(i) for i in forbidden if i in special]] = -np.inf
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """The model's; chooses the candidates."""
+        """Runs the model's encoder, and chooses the candidates."""
         self._candidates = self._most_promising(source_ids)
         return self._model.encode(source_ids)
 
@@ -71,7 +71,7 @@ class Shortlisted(ModelAround):
         max_length: Tensor | int,
         beam_size: int | None = None,
     ) -> Cache:
-        """The model's, with the candidates and their rows of the output matrix."""
+        """The model's cache, with the candidates' ids and rows of the output matrix."""
         candidates = self._candidates
         if not self._model.shares_beams:  # each beam may be a row
             times = ops.shape(memory)[0] // ops.shape(candidates)[0]
@@ -91,7 +91,7 @@ class Shortlisted(ModelAround):
         cache: Cache,
         attention_weights: dict | None = None,
     ) -> tuple[Tensor, Cache]:
-        """Float32 logits (B, N) or (B, K, N) of the candidates; and the cache."""
+        """Float32 logits (B, N) or (B, K, N) of the candidates, and the cache."""
         shared, own = cache.is_shared, cache.extra
         places = ids if shared else ops.expand_dims(ids, 1)
         real = ops.take_along_axis(own[CANDIDATES], places, axis=1)
@@ -107,13 +107,13 @@ class Shortlisted(ModelAround):
         return logits if shared else ops.squeeze(logits, 1), cache
 
     def ids_of(self, places: Tensor) -> Tensor:
-        """The model's ids of a search's, (B, L) or (B, K, L)."""
+        """Maps the result of a search, (B, L) or (B, K, L), to the model's ids."""
         flat = ops.reshape(places, (ops.shape(places)[0], -1))
         ids = ops.take_along_axis(self._candidates, flat, axis=1)
         return ops.reshape(ids, ops.shape(places))
 
     def _most_promising(self, source_ids):
-        """Int32 ids (B, N): first pads, the start and the end, then the others."""
+        """Int32 ids (B, N): pad, start and end, then the other candidates."""
         batch, length = ops.shape(source_ids)
         width = self._likely.shape[1]
         suggested = ops.take(ops.convert_to_tensor(self._likely), source_ids, axis=0)
@@ -133,7 +133,7 @@ class Shortlisted(ModelAround):
 
 
 def id_dtype(vocabulary_size: int) -> str:
-    """The smallest integer dtype, of two, that holds all ids of a vocabulary.
+    """The smaller of two integer dtypes that holds all ids of a vocabulary.
 
     Args:
         vocabulary_size: int.
@@ -144,13 +144,13 @@ def id_dtype(vocabulary_size: int) -> str:
 def shortlisted_search(
     model: Any, source_ids: Tensor, config: DecodingConfig, shortlist: Any
 ) -> Tensor:
-    """As `run_search`, among the candidates of a shortlist.
+    """Same as `run_search`, restricted to the candidates of a shortlist.
 
     Args:
-        model: as of `Shortlisted`.
-        source_ids: as of `run_search`.
+        model: as for `Shortlisted`.
+        source_ids: as for `run_search`.
         config: DecodingConfig.
-        shortlist: as of `Shortlisted`.
+        shortlist: as for `Shortlisted`.
     """
     model = Shortlisted(model, shortlist)
     return model.ids_of(run_search(model, source_ids, config))

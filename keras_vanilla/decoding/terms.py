@@ -1,4 +1,4 @@
-"""What the outputs of each row must contain, and the beams that see to it."""
+"""Terms that outputs must contain, and the beams that enforce them."""
 
 from typing import NamedTuple
 
@@ -14,25 +14,25 @@ from keras_vanilla.decoding.top_k import blockwise_top_k
 NOTHING = float("-inf")
 FIRST = 1e30  # ranks before every estimate
 LAST = 2**30  # ranks after every place in a bank
-BEGUN, SAID = 5.0, 2.0  # nats: what a term that has begun, and each token of it, adds
-STRAY = 1e4  # nats: more than a hypothesis loses in any other way
+BEGUN, SAID = 5.0, 2.0  # bonus in nats for a term that has begun, and per token of it
+STRAY = 1e4  # penalty in nats, larger than any other loss of a hypothesis
 MOST_BANKS = 32
 
 
 class Terms(NamedTuple):
     """The terms that the outputs of each row must contain.
 
-    A term occurs where the tokens of one of its forms follow each other and no word
-    reaches over either of its ends: where the token before it ends within a word and
-    its first token begins within one, it does not occur; nor does it where the same is
-    true of its last token and the token after it. Occurrences may overlap.
+    A term occurs where the tokens of one of its forms follow each other, at word
+    boundaries: there is no occurrence if the token before it ends within a word and its
+    first token begins within one, or if the same is true of its last token and the
+    token after it. Occurrences may overlap.
 
     Fields:
-        ids: int32 (B, J, A, P), -1 after shorter forms. The tokens of J terms, each of
-            which has A forms; the first can follow any token. All -1 is no term.
-        needed: int32 (B, J). How often each term must occur.
-        inside: bool (2, V). Whether each token's text ends within a word, and whether
-            it begins within one.
+        ids: int32 (B, J, A, P), -1 after shorter forms. The tokens of J terms with A
+            forms each; the first form can follow any token. Only -1 means no term.
+        needed: int32 (B, J). The number of times that each term must occur.
+        inside: bool (2, V). Whether the text of each token ends within a word, and
+            whether it begins within one.
     """
 
     ids: Tensor
@@ -41,25 +41,25 @@ class Terms(NamedTuple):
 
 
 class TermBanks:
-    """Keeps beams for hypotheses that have said more or less of their terms.
+    """Divides the beams among hypotheses that contain more or fewer of their terms.
 
-    A hypothesis's progress is the number of tokens of its terms that it has said. The
-    continuations of a row's hypotheses are the likely tokens, and the next token of
-    each term that is not met. They are put into banks by their progress, at most K, and
-    the best of each bank come first, then the second best. The end may only follow if
-    all terms occur, or if nothing else can follow. So one of the hypotheses always
-    comes closer to its terms, while the others wait for a better place to say them.
+    The progress of a hypothesis is the number of term tokens that it contains. Its
+    candidates are the likely tokens, and the next token of each missing term. The
+    candidates of a row are put into at most K banks by their progress. The best of each
+    bank are kept first, then the second best, and so on. The end may only follow if all
+    terms occur, or if nothing else can follow. So one hypothesis always makes progress,
+    while the others wait for a better place for their terms.
 
-    Within a bank the order is that of an estimate of the final log-probability. A term
-    that has begun, or occurs, adds 5, and each of its tokens 2: with one beam it begins
-    where its first token is at least e^-7 times as likely as the best. Last are those
-    with too little room for the missing tokens, those that break off a term whose
-    beginning the model itself did not propose, and other tokens than those of terms
-    where the model would rather end.
+    Within a bank, candidates are ordered by an estimate of the final log-probability. A
+    term that has begun, or occurs, adds 5, and each of its tokens 2: with one beam it
+    begins where its first token is at least e^-7 times as likely as the best. Three
+    kinds of candidates come last: those with too little room for the missing tokens,
+    those that break off a term whose beginning the model did not propose, and tokens
+    outside terms where the model prefers the end.
 
     Args:
         model: SearchedModel.
-        terms: Terms, as of `check_terms`.
+        terms: Terms, as for `check_terms`.
         limits: int32 (B,) or int. Longest length of each row.
         beam_size: int (K).
     Source: Post & Vilar 2018, "Fast Lexically Constrained Decoding with Dynamic Beam
@@ -83,17 +83,17 @@ class TermBanks:
         self._places = ops.arange(ops.shape(self._ids)[3], dtype="int32")  # (P,)
         self._is_last = ops.equal(self._places, lengths - 1)
         self._lengths = lengths[:, :, 0, 0]  # (B, J), of the first forms
-        # The tokens of the first form that are spared by those said of any form.
+        # The tokens of the first form that are saved by those of any form.
         spared = lengths[:, :, :1] - lengths + self._places + 1
         self._spared = ops.where(self._real, ops.maximum(spared, 0), 0)
         self._total = ops.sum(self._needed * self._lengths, axis=1)  # (B,)
 
     def start(self) -> dict[str, Tensor]:
-        """What is known of hypotheses without a token."""
+        """The state of hypotheses without tokens."""
         batch, *sizes = ops.shape(self._ids)
         shape = batch, self._beam_size
         return {
-            # Whether the newest tokens are those of a form up to each of its places.
+            # True if the newest tokens are those of a form up to each of its places.
             "said": ops.zeros((*shape, *sizes), dtype="bool"),
             "counts": ops.zeros((*shape, sizes[0]), dtype="int32"),
             "progress": ops.zeros(shape, dtype="int32"),
@@ -101,26 +101,26 @@ class TermBanks:
         }
 
     def are_met(self, state: dict) -> Tensor:
-        """(B, K): whether all terms of each hypothesis occur, if it ends here."""
+        """(B, K): True if all terms of a hypothesis occur when it ends here."""
         return ~ops.any(self._unmet(state["terms"]), axis=2)
 
     def _unmet(self, known):
-        """(B, K, J): whether a term occurs too seldom, if the output ends here."""
+        """(B, K, J): True if a term occurs too seldom when the output ends here."""
         counts = known["counts"] + ops.cast(self._complete(known["said"]), "int32")
         return counts < ops.expand_dims(self._needed, 1)
 
     def best_continuations(
         self, state: dict, logits: Tensor, constraints: Constraints
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """The K continuations that are kept.
+        """Selects the K continuations to keep.
 
         Args:
-            state: of the beam search.
+            state: state of the beam search.
             logits: float32 tensor (B, K, V).
-            constraints: Constraints. Repetitions that they forbid are allowed in terms.
+            constraints: Constraints. Terms may contain repetitions that they forbid.
         Returns:
-            Parent beams, tokens, log-probabilities and `kept`, each (B, K), and what is
-            known of these hypotheses.
+            Parent beams, tokens, log-probabilities and `kept`, each (B, K), and the
+            state of the terms in these hypotheses.
         """
         most = min(self._beam_size + 1, ops.shape(logits)[2])
         tokens, scores = self._candidates(state, logits, constraints, most)
@@ -132,7 +132,7 @@ class TermBanks:
         estimates = self._estimates(state, log_probs, after, rather_end)
         banks = self._bank(after.progress)
 
-        # A finished hypothesis has one continuation, itself.
+        # The only continuation of a finished hypothesis is itself.
         done = ops.expand_dims(state["finished"], 2)
         itself = ops.equal(ops.arange(ops.shape(tokens)[2]), 0)
         exists = ops.where(done, itself, possible & (log_probs > NOTHING))
@@ -153,7 +153,7 @@ class TermBanks:
         return parents, tokens, log_probs, kept, known
 
     def _known(self, known, parents, tokens, after, is_extra, kept):
-        """What is known of the hypotheses (B, K) that are kept."""
+        """The state of the terms in the hypotheses (B, K) that are kept."""
         old = {name: of_parents(value, parents) for name, value in known.items()}
         new = {
             "said": self._said(old["said"], tokens, after.inside),
@@ -164,10 +164,9 @@ class TermBanks:
         return {name: _choose(kept, old[name], new[name]) for name in new}
 
     def _possible(self, known, tokens, scores, after, most):
-        """(B, K, M): whether a candidate may follow.
+        """(B, K, M): True if a candidate may follow.
 
-        Those that are not among the likely ones only if they bring a term closer, or
-        end one.
+        Candidates that are not among the likely ones must continue or end a term.
         """
         place = ops.arange(ops.shape(tokens)[2])
         unmet = known["counts"] < self._needed[:, None]
@@ -181,13 +180,13 @@ class TermBanks:
         return possible & (~is_end | may_end | ~others)
 
     def _estimates(self, state, log_probs, after, rather_end):
-        """(B, K, M): by what the candidates of a bank are ranked."""
+        """(B, K, M): estimates by which the candidates of a bank are ranked."""
         known, total = state["terms"], _beside(self._total, 2)
         before = known["progress"][:, :, None]
         breaks_off = known["forced"][:, :, None] & (after.progress < before)
         rambles = rather_end & (after.progress <= before) & (before < total)
         missing = total - after.progress
-        room = _beside(self._limits, 2) - state["index"] - 2  # the end has its own
+        room = _beside(self._limits, 2) - state["index"] - 2  # without the end
         short = ops.where(missing > 0, ops.maximum(missing - room, 0), 0)
         stray = short + ops.cast(breaks_off | rambles, "int32")
         begun, said, stray = (
@@ -196,10 +195,11 @@ class TermBanks:
         return log_probs + BEGUN * begun + SAID * said - STRAY * stray
 
     def _candidates(self, state, logits, constraints, most):
-        """Tokens (B, K, M) and their logits, -inf for those that are there already.
+        """Candidate tokens (B, K, M) and their logits, -inf for duplicates.
 
-        First the most likely ones, then the most likely one that does not continue a
-        word, which may end a term, then the next of each form of each term.
+        The most likely tokens come first, then the most likely one that does not
+        continue a word (it may end a term), then the next token of each form of each
+        term.
         """
         batch, beam_size, size = ops.shape(logits)
         allowed = constraints(logits, state["ids"], state["index"])
@@ -229,7 +229,7 @@ class TermBanks:
         return both, ops.concatenate([best, scores], axis=2)
 
     def _next_tokens(self, known):
-        """(B, K, J A): the next token of what is said of a form, -1 if it is met."""
+        """(B, K, J A): the next token of each form, -1 if its term is met."""
         follows = self._follows(known["said"]) & self._real[:, None]
         deepest = ops.max(
             ops.where(follows, self._places, -1), axis=4, keepdims=True
@@ -241,7 +241,7 @@ class TermBanks:
         return ops.reshape(tokens, (batch, beam_size, -1))
 
     def _after(self, known, last, tokens):
-        """What is known of each candidate (B, K, M)."""
+        """The state of the terms after each candidate (B, K, M)."""
         ends, begins = self._inside[0], self._inside[1]
         inside = ops.take(ends, last)[:, :, None] & ops.take(begins, tokens)
         complete = self._complete(known["said"])[:, :, None]  # (B, K, 1, J)
@@ -258,24 +258,24 @@ class TermBanks:
         return _After(inside, counts, progress, begun, spared)
 
     def _said(self, said, tokens, inside):
-        """(..., J, A, P) with one more token (...)."""
+        """Updates `said` (..., J, A, P) with one more token (...)."""
         between = len(tokens.shape) - 1
         begins_in_word = inside[..., None, None, None] & ops.equal(self._places, 0)
         same = ops.equal(tokens[..., None, None, None], _beside(self._ids, between))
         return self._follows(said) & same & ~begins_in_word
 
     def _follows(self, said):
-        """(..., P): whether all before a place of a form has been said."""
+        """(..., P): True if all tokens before a place of a form have occurred."""
         padding = [[0, 0]] * (len(said.shape) - 1) + [[1, 0]]
         before = ops.pad(said[..., :-1], padding, constant_values=False)
         return before | ops.equal(self._places, 0)
 
     def _complete(self, said):
-        """(B, K, J): whether the newest tokens are a form of a term."""
+        """(B, K, J): True if the newest tokens are a form of a term."""
         return ops.any(said & self._is_last[:, None], axis=(3, 4))
 
     def _bank(self, progress):
-        """(B, K, M): the number of a bank; those with all terms have their own."""
+        """(B, K, M): bank numbers; candidates with all terms have a separate bank."""
         total = _beside(self._total, 2)
         banks = ops.minimum(min(self._beam_size, MOST_BANKS), total + 1)
         return ops.floor_divide(progress * (banks - 1), ops.maximum(total, 1))
@@ -291,15 +291,15 @@ class TermBanks:
         ranks = ops.where(estimates > NOTHING, ranks, LAST)
         first = ops.cast(ops.argsort(ranks, axis=1), "int32")[:, : self._beam_size]
         places = ops.take_along_axis(order, first, axis=1)
-        return ops.reshape(places, (-1, self._beam_size))  # known to a graph
+        return ops.reshape(places, (-1, self._beam_size))  # a static shape
 
 
 class _After(NamedTuple):
-    """What is known of continuations.
+    """The state of the terms after a continuation.
 
     Fields:
-        inside: bool. Whether a word reaches over the place before the token.
-        counts: int32, with an axis J. How often each term has occurred.
+        inside: bool. Whether the token continues a word of the token before it.
+        counts: int32, with an axis J. Number of occurrences of each term.
         progress: int32. Number of tokens of terms.
         begun: int32. Number of terms that have occurred or begun.
         begun_tokens: int32. Number of tokens of a term that has begun.
@@ -319,7 +319,7 @@ def _of_row(values):
 
 
 def _beside(values, count):
-    """Values of rows (B, ...) with axes of size 1 after the first."""
+    """Inserts axes of size 1 after the first axis of values (B, ...)."""
     values = ops.convert_to_tensor(values)
     for _ in range(count if len(values.shape) else 0):
         values = ops.expand_dims(values, 1)
@@ -327,21 +327,21 @@ def _beside(values, count):
 
 
 def _choose(condition, values, others):
-    """`ops.where` of a condition (B, K) for values (B, K, ...)."""
+    """`ops.where` with a condition (B, K) for values (B, K, ...)."""
     while len(condition.shape) < len(values.shape):
         condition = ops.expand_dims(condition, -1)
     return ops.where(condition, values, others)
 
 
 def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> None:
-    """Refuses terms of other shapes, or of another vocabulary than the model's.
+    """Refuses terms whose shapes or vocabulary do not match the model.
 
     Args:
         model: SearchedModel.
         terms: Terms.
-        rows: int. Rows of `source_ids`; None where a graph does not know them.
+        rows: int or None. Number of rows of `source_ids`; None if unknown.
     Raises:
-        ValueError: if they are such.
+        ValueError: if a shape or the vocabulary does not match.
     """
     ids, needed, inside = (tuple(each.shape) for each in terms)
     if (len(ids), len(needed), len(inside)) != (4, 2, 2):

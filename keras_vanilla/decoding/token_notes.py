@@ -1,4 +1,4 @@
-"""What a search notes of each token that it chooses."""
+"""Values that a search records for each token."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ LOG_PROBS = "log_probs"
 
 
 def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:
-    """Notes of no token yet.
+    """Creates empty notes.
 
     Args:
         model: SearchedModel.
@@ -25,20 +25,20 @@ def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:
 
 
 def noted(model: SearchedModel, cache: Any) -> dict[str, Tensor]:
-    """What a model's step has left in its cache to be noted, by name."""
+    """The values to be noted that a model's step has left in its cache, by name."""
     return {name: cache.extra[name] for name in model.noted}
 
 
 def with_notes(
     notes: dict[str, Tensor], index: Tensor, new: dict, log_probs: Tensor
 ) -> dict[str, Tensor]:
-    """Notes with those of one more token of each hypothesis.
+    """Adds the notes of one more token of each hypothesis.
 
     Args:
-        notes: dict of tensors (B, L) or (B, K, L), or {}, which stays.
+        notes: dict of tensors (B, L) or (B, K, L), or {}, which is returned as {}.
         index: int32 scalar. The token's position.
-        new: dict of the token's notes, (B,) or (B, K); others in it are not used.
-        log_probs: float32 tensor of that shape.
+        new: dict of the token's notes, (B,) or (B, K); other entries are ignored.
+        log_probs: float32 tensor of the same shape.
     """
     new = {**new, LOG_PROBS: log_probs}
     return {name: _written(value, index, new[name]) for name, value in notes.items()}

@@ -1,4 +1,4 @@
-"""Top-k, in a form that is fast on phones."""
+"""A top-k that is fast on phones."""
 
 from keras import ops
 
@@ -8,17 +8,18 @@ BLOCK = 128  # numbers in a block, at least
 
 
 def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k highest values of each row, as `keras.ops.top_k` finds them.
+    """Finds the k highest values of each row, as `keras.ops.top_k` does.
 
-    First it finds the k blocks with the highest maxima, then the k highest values in
-    these blocks: TensorFlow Lite's `top_k` passes every value through a heap.
+    It first finds the k blocks with the highest maxima, then the k highest values in
+    these blocks. This is faster because TensorFlow Lite's `top_k` passes every value
+    through a heap.
 
     Args:
         values: float tensor (B, n).
         k: int.
     Returns:
-        The values (B, k), highest first, and their int32 places (B, k); of equal values
-        the first comes first (PyTorch's `top_k` leaves the order open).
+        The values (B, k), highest first, and their int32 indices (B, k). Equal values
+        keep their order (PyTorch's `top_k` does not guarantee this).
     """
     batch, size = ops.shape(values)
     block, blocks = _blocks(size)
@@ -31,7 +32,7 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values = ops.reshape(values, (batch, blocks, block))
     chosen = ops.cast(ops.top_k(ops.max(values, axis=2), k=k)[1], "int32")
     if k > 1:
-        chosen = ops.sort(chosen, axis=1)  # (B, k): of equal values the first
+        chosen = ops.sort(chosen, axis=1)  # (B, k), so equal values keep their order
     rows = ops.expand_dims(ops.arange(batch, dtype="int32") * blocks, 1) + chosen
     values = ops.reshape(values, (batch * blocks, block))
     values = ops.reshape(ops.take(values, rows, axis=0), (batch, k * block))
@@ -43,7 +44,7 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _blocks(size):
-    """The numbers of a block and how many blocks; if possible, they fill the last."""
+    """The size and number of blocks; if possible, the last block is full."""
     for block in range(BLOCK, 2 * BLOCK):
         if size % block == 0:
             return block, size // block

@@ -1,4 +1,4 @@
-"""A search with its state at each step."""
+"""A search that records its state at each step."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from keras_vanilla.decoding.searched_model import ModelAround
 
 
 class SearchTrace(NamedTuple):
-    """A search's result and its states.
+    """The result and the states of a search.
 
     Fields:
-        result: what the search returns, as NumPy arrays.
+        result: the result of the search, as NumPy arrays.
         states: list of dicts, see `trace_search`.
     """
 
@@ -26,32 +26,32 @@ class SearchTrace(NamedTuple):
 def trace_search(
     search: Callable, model: Any, source_ids: Tensor, **arguments
 ) -> SearchTrace:
-    """Runs a search and keeps its state before the first step and after each.
+    """Runs a search and records its state before the first step and after each step.
 
-    The search is the same code; its loop runs in Python, so it is slow.
+    The code of the search is the same, but its loop runs in Python, which is slow.
 
     Args:
         search: `greedy_search`, `beam_search`, `sample`, or another function of a model
-            and source ids whose loop is `keras_vanilla.decoding.loop.run_loop`.
-        model: as the search takes it.
+            and source ids that uses `keras_vanilla.decoding.loop.run_loop`.
+        model: as for the search.
         source_ids: int tensor (B, S).
         arguments: the search's other arguments.
     Returns:
         SearchTrace. A state is a dict of NumPy arrays:
 
-            "index"      ()        steps made so far
-            "last"       (B,)      the tokens read next
+            "index"      ()        number of steps so far
+            "last"       (B,)      the next tokens to be read
             "ids"        (B, L)    the tokens chosen so far, then pads
             "finished"   (B,)      whether a row has ended
             "sums"       (B,)      log-probabilities; zeros unless they are returned
-            "logits"     (B, V)    the next token's logits, also of tokens that may not
-                                   follow; the last state has none
+            "logits"     (B, V)    the next token's logits, including those of forbidden
+                                   tokens; missing in the last state
 
-        In a beam search all but "index" have one more axis (K) after the first, and
-        instead of "sums" there are "log_probs" and "lengths", both (B, K). The cache,
-        the notes and what is known of terms are left out.
+        In a beam search, all except "index" have one more axis (K) after the first, and
+        "log_probs" and "lengths", both (B, K), replace "sums". The cache, the notes and
+        the state of terms are left out.
     Raises:
-        ValueError: as the search.
+        ValueError: same as the search.
     Example:
         result, states = trace_search(beam_search, model, source_ids, beam_size=2)
         states[1]["ids"][0, :, :1]  # the first tokens of both hypotheses
@@ -63,7 +63,7 @@ def trace_search(
 
 
 class _Traced(ModelAround):
-    """A model with a loop of its own, which keeps each state."""
+    """A model that runs the loop in Python and keeps each state."""
 
     def __init__(self, model):
         super().__init__(model)

@@ -1,4 +1,4 @@
-"""Text in, text out: the translator, its alignments and its scores."""
+"""Translators, word alignment and scores."""
 
 from keras_vanilla._about import About
 from keras_vanilla.translation.batch_translation import Hypothesis

@@ -1,4 +1,4 @@
-"""Which word a translated word comes from, read from the cross-attention."""
+"""Word alignment from cross-attention."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from keras_vanilla.translation.buckets import (
     pad_rows,
 )
 
-_MEMORY_FACTOR = 8  # `attention_weights` keeps more of each row than a search does
+_MEMORY_FACTOR = 8  # `attention_weights` needs more memory per row than a search
 WORD_START = "▁"  # SentencePiece's mark for the space before a word
 
 
@@ -25,7 +25,7 @@ def align(
     targets: Sequence,
     layer: int | None = None,
 ) -> list[list[tuple[int, int]]]:
-    """Links every target word to the source word it attends to most.
+    """Links each target word to the source word it attends to most.
 
     The weights are those of one decoder layer, averaged over heads, at the position
     that predicts each piece; a word's weight is the sum over its pieces.
@@ -34,13 +34,13 @@ def align(
         model: Transformer.
         tokenizer: TokenizerProtocol.
         sources: list of lists of source ids, each with its end.
-        targets: list of lists of target ids, one for each source; an end, if there is
-            one, is last.
+        targets: list of lists of target ids, one for each source, with or without a
+            final end.
         layer: int or None. The decoder layer, from 0; None for `alignment_layer`.
     Returns:
-        For each pair a list of (source word, target word): positions, from 0, of the
-        words between white space, as the tokenizer normalises the text. One link per
-        target word, none where either side has no word.
+        For each pair, a list of (source word, target word): positions, from 0, of
+        words separated by white space in the text as the tokenizer normalises it. There
+        is one link per target word, and none if either side has no words.
     """
     links = [[]] * len(sources)
     layer = alignment_layer(model.num_decoder_layers) if layer is None else layer
@@ -64,7 +64,7 @@ def _real_ids(model, ids):
 
 
 def _cross_attention(model, layer, sources, targets):
-    """(B, T, S) weights; row t is what predicts target piece t."""
+    """(B, T, S) weights; row t predicts target piece t."""
     shifted = [[model.start_id, *target[:-1]] for target in targets]
     inputs = {
         "source_ids": pad_rows(sources, bucket_width(sources), model.pad_id),
@@ -80,7 +80,7 @@ def _word_numbers(pieces):
 
 
 def _links(weights, target_words, source_words):
-    """The links of one pair, from weights (T, S) of pieces."""
+    """Computes the links of one pair from the weights (T, S) of its pieces."""
     if not (len(target_words) and len(source_words)):
         return []
     word_weights = np.zeros((target_words[-1] + 1, source_words[-1] + 1))

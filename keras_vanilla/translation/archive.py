@@ -1,4 +1,4 @@
-"""A Keras archive: looked at before Keras reads it, and made smaller."""
+"""Checks and compresses Keras archives."""
 
 import io
 import zipfile
@@ -12,14 +12,14 @@ MOST_TIMES = 20  # the archive's own size, for what all its parts unpack to
 
 
 def check_archive(path: Path) -> None:
-    """Refuses a file that is not a Keras archive, or would fill the memory.
+    """Refuses a file that is not a Keras archive, or that would fill the memory.
 
     Args:
         path: Path of a `.keras` file.
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not a Keras archive, is cut short, or its parts unpack to
-            far more than the archive.
+        FileNotFoundError: if the file does not exist.
+        ValueError: if it is not a Keras archive, is truncated, or unpacks to far more
+            than its size.
     """
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
@@ -48,12 +48,12 @@ def check_archive(path: Path) -> None:
 
 
 def round_weights(path: Path) -> None:
-    """Makes a Keras archive about five times smaller; Keras reads it as before.
+    """Makes a Keras archive about five times smaller; Keras still reads it.
 
-    Matrices of float32 are rounded to 8 bits, vectors (biases, normalizations) are not.
-    HDF5 describes floats of any size and converts them when they are read. Those used
-    here have so few bits of exponent that the numbers are evenly spaced, by a tenth of
-    the matrix's standard deviation or less, and twice as far from the 64th on.
+    Float32 matrices are rounded to 8 bits; vectors (biases, normalizations) are not.
+    HDF5 supports custom float types and converts them when they are read. The type used
+    here has so few exponent bits that numbers are evenly spaced, by at most a tenth of
+    the matrix's standard deviation, and twice as far apart from the 64th number on.
 
     Args:
         path: Path of a `.keras` file, which is overwritten.
@@ -68,7 +68,7 @@ def round_weights(path: Path) -> None:
 
 
 def _rounded(content):
-    """The bytes of an HDF5 file whose matrices have 8 bits per number."""
+    """Rewrites an HDF5 file with 8 bits per number in its matrices; returns bytes."""
     smaller = io.BytesIO()
     with h5py.File(io.BytesIO(content)) as old, h5py.File(smaller, "w") as new:
 
@@ -90,14 +90,14 @@ def _rounded(content):
 
 
 def _step(values):
-    """The distance of two numbers, as its binary logarithm; None: not to be rounded."""
+    """The binary logarithm of the spacing of numbers; None means no rounding."""
     if values.dtype != np.float32 or values.ndim < 2 or not values.any():
         return None
     # A power of two, at most a tenth of the deviation; 126 reach the largest number.
     narrowest = max(values.std() / 20, np.abs(values).max() / 126)
     step = int(np.ceil(np.log2(narrowest)))
     if np.array_equal(_rounded_to(values, step - 1), values):
-        step -= 1  # rounding has raised the deviation: a second one changes nothing
+        step -= 1  # rounding raises the deviation; rounding again must change nothing
     return step if step < -4 else None  # the bias of exponents is positive
 
 
@@ -109,7 +109,7 @@ def _rounded_to(values, step):
 
 def _write_matrix(file, name, values, step):
     kind = h5py.h5t.IEEE_F32LE.copy()
-    # The positions of the sign and the exponent, its 2 bits, and the mantissa's 5.
+    # Positions of the sign and the exponent, 2 exponent bits, 5 mantissa bits.
     kind.set_fields(7, 5, 2, 0, 5)
     kind.set_size(1)
     kind.set_ebias(-4 - step)

@@ -1,4 +1,4 @@
-"""Many texts to hypotheses: batches of about equal length, texts kept in order."""
+"""Translates texts in batches of similar length, keeping their order."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from keras_vanilla.translation.buckets import (
 from keras_vanilla.translation.loops import without_loops
 from keras_vanilla.translation.required_terms import RequiredTerms
 
-WINDOW = 64 * ROWS  # texts that are sorted by length together
+WINDOW = 64 * ROWS  # number of texts that are sorted by length together
 
 
 class Hypothesis(NamedTuple):
@@ -33,11 +33,11 @@ class Hypothesis(NamedTuple):
 
     Fields:
         text: str.
-        score: float, the log-probability divided by the length normalization; None from
+        score: float. The log-probability divided by the length normalization; None for
             greedy search, which does not compute it.
-        ids: list of int, with the end if there is one.
+        ids: list of int. Target ids, with the end if there is one.
         ended: bool. False if the longest length was reached before an end.
-        unmet: list of str. The translations of terms that it does not contain.
+        unmet: list of str. Required translations of terms that are missing.
     """
 
     text: str
@@ -54,8 +54,8 @@ class BatchTranslator:
         model: Transformer.
         tokenizer: TokenizerProtocol.
         compiled: CompiledSearch of the model.
-        config: DecodingConfig. With `n_best` each text has as many hypotheses, with
-            scores; without it one.
+        config: DecodingConfig. With `n_best`, each text gets this many hypotheses with
+            scores; without it, one.
         progress: Progress that counts the texts, or None.
         required: RequiredTerms or None.
     Raises:
@@ -78,7 +78,7 @@ class BatchTranslator:
 
     @property
     def longest_output(self) -> int:
-        """The length of the longest output in tokens, the end included."""
+        """The length of the longest output in tokens, including the end."""
         longest = self.model.max_length
         return output_length(self.model, longest, self.config.max_length)
 
@@ -92,11 +92,11 @@ class BatchTranslator:
 
         Args:
             texts: list of str.
-            sources: their EncodedTexts, or lists of ids, each with its end.
-            prefixes: lists of target ids without an end, one for each source, which the
-                hypotheses begin with; or None.
+            sources: EncodedTexts of the texts, or lists of ids, each with its end.
+            prefixes: lists of target ids without an end, one for each source, with
+                which the hypotheses begin; or None.
         Raises:
-            ValueError: if the model's logits are not numbers.
+            ValueError: if the model's logits are NaN.
         """
         for start in range(0, len(sources), WINDOW):
             numbers = range(start, min(start + WINDOW, len(sources)))
@@ -122,11 +122,11 @@ class BatchTranslator:
         prefixes: Sequence[Sequence[int]] = (),
         terms: Sequence[dict[str, int]] = (),
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Target ids (B, n, L) and scores (B, n), or None, of one batch.
+        """Searches one batch: target ids (B, n, L), and scores (B, n) or None.
 
         Raises:
-            ValueError: if an output is empty or has no end, as all outputs of a model
-                whose weights are not numbers, and the model has such weights.
+            ValueError: if an output is empty or has no end, because weights of the
+                model are NaN or infinite.
         """
         inputs = {"source_ids": self._padded(sources, self.model.max_length)}
         if any(map(len, prefixes)):
@@ -152,15 +152,15 @@ class BatchTranslator:
         return ids, scores
 
     def _padded(self, rows, longest):
-        """An array of few shapes to compile: the number of rows is a power of two."""
+        """Pads rows to an array; row counts are powers of two, for few shapes."""
         width = min(bucket_width(rows), longest)
         return pad_rows(_with_last(rows), width, self.model.pad_id)
 
     def _window(self, sources, prefixes, terms):
         score = None if self.config.is_greedy else 0.0
         results = [[Hypothesis("", score, [], True, list(row))] for row in terms]
-        # A text without a piece, which is an end alone or a language's code and an end,
-        # has the empty translation, unless that is to begin with something.
+        # A text without pieces (only an end, or a language code and an end) has an
+        # empty translation, unless there is a prefix.
         blank = 1 + tokens_before_text(self.tokenizer)
         searched = {
             i: ids for i, ids in enumerate(sources) if len(ids) > blank or prefixes[i]
@@ -173,9 +173,9 @@ class BatchTranslator:
         return results
 
     def _search(self, sources, prefixes, terms, numbers):
-        """Yields number and hypotheses of the rows of a batch.
+        """Yields the number and hypotheses of each row of a batch.
 
-        A batch that memory cannot hold is halved.
+        A batch that does not fit into memory is halved.
         """
         try:
             ids, scores = self.search_batch(
@@ -203,7 +203,7 @@ class BatchTranslator:
             self._progress.update(number)
 
     def _read(self, ids, scores):
-        """Yields the hypotheses of each row of what `search_batch` returned."""
+        """Yields the hypotheses of each row from the result of `search_batch`."""
         length = ids.shape[2]
         texts = iter(self.tokenizer.decode(ids.reshape(-1, length)))
         scores = [[None]] * len(ids) if scores is None else scores.tolist()
@@ -215,7 +215,7 @@ class BatchTranslator:
                 )
                 for beam_ids, score, beam_ended in zip(*row, strict=True)
             ]
-            # Where there are fewer hypotheses than asked for, the last score is -inf.
+            # If there are fewer hypotheses than `n_best`, the last scores are -inf.
             hypotheses = [each for each in hypotheses if each.score != -np.inf]
             if not hypotheses:
                 raise ValueError(
@@ -225,17 +225,17 @@ class BatchTranslator:
 
 
 def _with_last(rows):
-    """Rows of which the last is repeated: their number is a power of two."""
+    """Repeats the last row until the number of rows is a power of two."""
     return [*rows, *[rows[-1]] * (power_of_two(len(rows)) - len(rows))]
 
 
 def warn_unfinished(ended: Sequence[bool]) -> None:
-    """Warns of translations without an end.
+    """Warns about translations without an end.
 
     Args:
         ended: list of bool, one for each text.
     Warns:
-        UserWarning: if one is False.
+        UserWarning: if any value is False.
     """
     unfinished = [number for number, end in enumerate(ended, start=1) if not end]
     if unfinished:

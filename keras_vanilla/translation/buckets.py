@@ -1,18 +1,18 @@
-"""Length buckets: rows of ids of about equal length, and arrays to pad them in."""
+"""Groups rows of similar length, and pads them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-ROWS = 64  # per batch at most: enough for two cores, few enough to end together
-POSITIONS = 32_768  # per batch at most, over all beams: a cache of about a gigabyte
-WIDTH_STEP = 8  # widths are multiples of it: few shapes to compile
+ROWS = 64  # most rows per batch: enough for two cores, few enough to end together
+POSITIONS = 32_768  # most per batch, over all beams: a cache of about a gigabyte
+WIDTH_STEP = 8  # widths are multiples of this, so that few shapes are compiled
 
 
 def length_buckets(
     rows: Sequence[Sequence[int]] | Mapping[int, Sequence[int]], beam_size: int = 1
 ) -> Iterator[list[int]]:
-    """Yields lists of row numbers, each the rows of one batch, shortest rows first.
+    """Yields the row numbers of each batch, shortest rows first.
 
     Args:
         rows: lists of ids, or a dict of them by row number.
@@ -29,7 +29,7 @@ def length_buckets(
 
 
 def pad_rows(rows: Collection[Sequence[int]], width: int, pad_id: int) -> np.ndarray:
-    """An int32 array (len(rows), width) of rows of ids, `pad_id` after each."""
+    """Pads rows of ids at the end to an int32 array (len(rows), width)."""
     ids = np.full((len(rows), width), pad_id, dtype="int32")
     for padded, row in zip(ids, rows, strict=True):
         padded[: len(row)] = row
@@ -42,5 +42,5 @@ def bucket_width(rows: Collection[Sequence[int]]) -> int:
 
 
 def power_of_two(number: int) -> int:
-    """The smallest power of two that is not below the number, for few shapes."""
+    """The smallest power of two that is at least the number."""
     return 1 << (number - 1).bit_length()

@@ -1,4 +1,4 @@
-"""The source ids of many texts, each text tokenised once."""
+"""The source ids of many texts, tokenised once each."""
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_vanilla._checks import check_line
 
-CHUNK = 4096  # texts tokenised together: lists of Python integers are large
+CHUNK = 4096  # texts tokenised at a time, because lists of Python integers are large
 
 
 class EncodedTexts(Sequence):
@@ -19,8 +19,8 @@ class EncodedTexts(Sequence):
             `Tokenizer.encode`.
         first_number: int. The number of the first text, for errors.
     Raises:
-        TypeError: if `texts` is one str, or holds anything but str.
-        ValueError: if a text holds an unpaired surrogate; the error has its number.
+        TypeError: if `texts` is one str, or not all items are str.
+        ValueError: if a text has an unpaired surrogate; the error gives its number.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class EncodedTexts(Sequence):
 
     @property
     def lengths(self) -> np.ndarray:
-        """The number of ids of each text, an int64 array."""
+        """The number of ids of each text, as an int64 array."""
         return np.diff(self._ends, prepend=0)
 
     def refuse_longer(self, longest: int) -> None:
-        """Refuses texts with more tokens than the model takes.
+        """Refuses texts that have too many tokens for the model.
 
         Raises:
-            ValueError: if there is one; the error names the first.
+            ValueError: if there is such a text; the error names the first.
         """
         lengths = self.lengths
         for i in np.flatnonzero(lengths > longest)[:1]:
@@ -66,7 +66,7 @@ class EncodedTexts(Sequence):
 
 
 def checked_texts(texts: Iterable[str], first_number: int = 1) -> list[str]:
-    """The texts as a list; `EncodedTexts` has the arguments and errors."""
+    """Checks texts and returns them as a list; see `EncodedTexts`."""
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
         remedy = f"; give [{texts!r:.40}]" if isinstance(texts, str) else ""
         raise TypeError(
@@ -84,13 +84,13 @@ def check_length(
     """Refuses a sequence of more than `longest` tokens.
 
     Args:
-        name: str. What the sequence is, for the error, such as "Text".
-        number: int. Its number, from 1.
-        length: int. Its number of tokens.
-        longest: int. The number of tokens that the model takes.
-        value: str, or ids. What was received.
+        name: str. Kind of the sequence, such as "Text", for the error.
+        number: int. Number of the sequence, from 1.
+        length: int. Number of tokens in the sequence.
+        longest: int. Largest number of tokens that the model accepts.
+        value: str, or ids. The sequence, for the error.
     Raises:
-        ValueError: if it is longer.
+        ValueError: if the sequence is longer.
     """
     if length > longest:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Several translators with one tokenizer, as one translator."""
+"""Combines several translators with the same tokenizer into one."""
 
 from collections.abc import Sequence
 
@@ -8,18 +8,18 @@ from keras_vanilla.translation.translator import Translator
 
 
 def ensemble(translators: Sequence[Translator]) -> Translator:
-    """One translator that searches with the mean of the models' probabilities.
+    """Creates a translator that averages the probabilities of several models.
 
-    It is translated with, scored, saved and exported as a SavedModel as any other. A
-    `.tflite` file holds one model: train a student of the ensemble, as
+    It can translate, be scored, saved and exported as a SavedModel like any other. A
+    `.tflite` file holds only one model; for that, train a student of the ensemble, as
     `keras-vanilla distil` does.
 
     Args:
-        translators: list of Translator, of any sizes, with the same tokenizer: trained
-            with other seeds, for example.
+        translators: list of Translator, of any sizes, with the same tokenizer; for
+            example trained with different seeds.
     Raises:
-        ValueError: if there are none, their tokenizers differ, or their models do in
-            what an `Ensemble` must have in common.
+        ValueError: if the list is empty, the tokenizers differ, or `Ensemble` refuses
+            the models.
     Example:
         both = ensemble([Translator.load("a.keras"), Translator.load("b.keras")])
         both.save("both.keras")
@@ -37,11 +37,11 @@ def ensemble(translators: Sequence[Translator]) -> Translator:
 
 
 def check_one_model(translator: Translator, what: str) -> None:
-    """Refuses an ensemble where one Transformer is written.
+    """Refuses an ensemble in formats that hold only one Transformer.
 
     Args:
         translator: Translator.
-        what: str. What is written, such as "A .tflite file".
+        what: str. The format, such as "A .tflite file", for the error.
     Raises:
         ValueError: if the translator has several models.
     """
@@ -54,5 +54,5 @@ def check_one_model(translator: Translator, what: str) -> None:
 
 
 def _identity(tokenizer):
-    """What two tokenizers have in common if they give the same ids."""
+    """A value that is equal for two tokenizers if they give the same ids."""
     return getattr(tokenizer, "digest", None) or tokenizer_config(tokenizer)

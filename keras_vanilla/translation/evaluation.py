@@ -1,4 +1,4 @@
-"""How good a translator is, by sacreBLEU's BLEU and chrF."""
+"""BLEU and chrF of translators, computed with sacreBLEU."""
 
 import importlib.metadata
 import warnings
@@ -17,13 +17,13 @@ from keras_vanilla.translation.translator import Translator
 
 @dataclass(frozen=True)
 class Score:
-    """BLEU and chrF of some translations.
+    """BLEU and chrF of translations.
 
     Attributes:
         bleu: float, 0 to 100.
         chrf: float, 0 to 100.
-        signature: str. sacreBLEU's; it says how BLEU was computed.
-        chrf_signature: str. The same of chrF.
+        signature: str. sacreBLEU's signature, which describes how BLEU was computed.
+        chrf_signature: str. The signature of chrF.
     """
 
     bleu: float
@@ -37,11 +37,11 @@ class EvaluationResult(Score):
     """The scores of a translator on a corpus, and its translations.
 
     Attributes:
-        bleu, chrf, signature, chrf_signature: as of `Score`.
-        corpus: ParallelCorpus. The pairs that are scored; its report names the lines
-            that are left out.
-        translations: list of str, one for each of its sources.
-        unfinished: list of int. Its lines whose translation has no end.
+        bleu, chrf, signature, chrf_signature: as in `Score`.
+        corpus: ParallelCorpus. The scored pairs; its report names the lines that are
+            left out.
+        translations: list of str, one for each source of the corpus.
+        unfinished: list of int. Lines of the corpus whose translation has no end.
     """
 
     corpus: ParallelCorpus
@@ -78,11 +78,12 @@ def score(
     on_too_long: str = "leave_out",
     **settings: Any,
 ) -> EvaluationResult:
-    """BLEU and chrF of the translations of a corpus's sources.
+    """Translates the sources of a corpus and computes BLEU and chrF.
 
-    By default BLEU is sacreBLEU's own, of cased text. With `lowercase` and `tokenized`
-    it is what many papers report: translations and references are lowercased and split
-    by Moses's tokenizer first. chrF is never computed on the split text.
+    By default this is the standard BLEU of sacreBLEU, on cased text. With `lowercase`
+    and `tokenized` it is computed as in many papers: translations and references are
+    first lowercased and split by Moses's tokenizer. chrF is never computed on split
+    text.
 
     Args:
         translator: Translator.
@@ -91,18 +92,18 @@ def score(
         lowercase: bool. Ignore case.
         tokenized: str or None. The target language, such as "en", for Moses's
             tokenizer; None uses sacreBLEU's own tokenizer ("13a").
-        on_too_long: "leave_out" pairs whose source has more tokens than the model
-            takes, "refuse" them, or "split" every source into sentences.
+        on_too_long: "leave_out" pairs whose source has too many tokens for the model,
+            "refuse" them, or "split" every source into sentences.
         settings: fields of `config`, such as `beam_size`.
     Returns:
         EvaluationResult.
     Raises:
         TypeError: if a setting is unknown.
         ImportError: if `tokenized` is given and sacremoses is missing.
-        ValueError: if Moses's tokenizer does not know the language, no pair is left, or
-            `on_too_long` or an argument of the search is out of its range.
+        ValueError: if Moses's tokenizer does not know the language, no pairs remain, or
+            `on_too_long` or an argument of the search is invalid.
     Warns:
-        UserWarning: if pairs are left out; it names their lines.
+        UserWarning: if pairs are left out; it lists their lines.
     Source: Post 2018 for the signature; Papineni et al. 2002; Popović 2015.
     """
     check_choice("on_too_long", on_too_long, ("leave_out", "refuse", "split"))
@@ -128,19 +129,19 @@ def score_translations(
     lowercase: bool = False,
     tokenized: str | None = None,
 ) -> EvaluationResult:
-    """BLEU and chrF of translations that any system has made of a corpus's sources.
+    """Computes BLEU and chrF of the translations of a corpus by any system.
 
     Args:
         corpus: ParallelCorpus; its targets are the references.
         translations: list of str, one for each source.
-        ended: list of bool or None. Whether each translation has an end; None means all
-            have.
+        ended: list of bool or None. Whether each translation has an end; None means
+            that all have one.
         lowercase: bool, as for `score`.
         tokenized: str or None, as for `score`.
     Returns:
         EvaluationResult.
     Raises:
-        ImportError, ValueError: as `score`.
+        ImportError, ValueError: same as `score`.
     """
     scores = bleu_and_chrf(translations, list(corpus.targets), lowercase, tokenized)
     if ended is None:
@@ -157,14 +158,14 @@ def score_translations(
 def without_too_long(
     corpus: ParallelCorpus, too_long: Sequence[bool], what: str
 ) -> ParallelCorpus:
-    """A corpus without the pairs whose source is too long; its report has their lines.
+    """Removes pairs whose source is too long; the new report lists their lines.
 
     Args:
         corpus: ParallelCorpus.
         too_long: list of bool, one for each pair.
-        what: str. What those sources are, for the warning.
+        what: str. Description of these sources, for the warning.
     Raises:
-        ValueError: if no pair is left.
+        ValueError: if no pairs remain.
     Warns:
         UserWarning: if pairs are left out.
     """
@@ -189,7 +190,7 @@ def bleu_and_chrf(
     lowercase: bool = False,
     tokenized: str | None = None,
 ) -> Score:
-    """BLEU and chrF of translations.
+    """Computes BLEU and chrF of translations.
 
     Args:
         translations: list of str.
@@ -199,7 +200,7 @@ def bleu_and_chrf(
     Returns:
         Score.
     Raises:
-        ImportError, ValueError: as `score`.
+        ImportError, ValueError: same as `score`.
     """
     from sacrebleu.metrics import BLEU, CHRF
 
@@ -223,7 +224,7 @@ def worst_and_best(
     count: int = 3,
     lowercase: bool = False,
 ) -> tuple[list[SentenceScore], list[SentenceScore]]:
-    """The sentences with the lowest and the highest chrF, to look at.
+    """Finds the sentences with the lowest and the highest chrF.
 
     Args:
         corpus: ParallelCorpus.
@@ -262,7 +263,7 @@ def worst_and_best(
 
 
 def _moses(language, lowercase):
-    """A function: punctuation normalised, lowercased if asked for, split by Moses."""
+    """A function that normalises punctuation, optionally lowercases, then tokenizes."""
     try:
         from sacremoses import MosesPunctNormalizer, MosesTokenizer
         from sacremoses.corpus import NonbreakingPrefixes

@@ -1,4 +1,4 @@
-"""Texts of several sentences, translated sentence by sentence."""
+"""Translates texts sentence by sentence."""
 
 import functools
 import itertools
@@ -17,23 +17,23 @@ def stream_sentences(
     first_number: int = 1,
     splitter: Callable[[str], Sequence[str]] | None = None,
 ) -> Iterator[list[Hypothesis]]:
-    """Yields one hypothesis for each text, whose sentences are translated one by one.
+    """Yields one hypothesis per text, translating its sentences one by one.
 
-    The white space between sentences stays. A sentence too long for the model is cut
-    further, with a warning. The code of a language in front of a text, see
-    `MarianTokenizer`, is that of all its sentences.
+    White space between sentences is kept. A sentence that is too long for the model is
+    cut further, with a warning. A language code in front of a text, see
+    `MarianTokenizer`, applies to all its sentences.
 
     Args:
         translator: BatchTranslator.
         texts: list of str.
         first_number: int. The number of the first text, for errors and the warning.
-        splitter: function of a text that returns its sentences, without or with the
-            white space between them; None means `sentences`.
+        splitter: function that maps a text to its sentences, with or without the white
+            space between them; None means `sentences`.
     Returns:
         Iterator of lists of one Hypothesis, without a score.
     Raises:
-        TypeError, ValueError: as `EncodedTexts`; also if the sentences are not those of
-            the text.
+        TypeError, ValueError: same as `EncodedTexts`; also if `splitter` returns
+            sentences that are not in the text.
     """
     texts = checked_texts(texts, first_number)
     code_of = getattr(translator.tokenizer, "code_of", lambda text: "")
@@ -62,12 +62,12 @@ def _split(splitter, text):
             "`splitter` must return the sentences of its text, unchanged and without a "
             f"gap. Received: something else from {text[end:][:80]!r} on"
         )
-    cuts = [0, *cuts[1:], len(text)]  # white space at the beginning is the first one's
+    cuts = [0, *cuts[1:], len(text)]  # leading white space goes to the first sentence
     return [text[a:b] for a, b in itertools.pairwise(cuts) if a < b]
 
 
 def _cut_and_encode(codes, whole, translator):
-    """The sentences of each text, cut to fit, and the source ids of them all."""
+    """The sentences of each text, cut to fit, and the source ids of all sentences."""
     longest, encode = translator.model.max_length, translator.tokenizer.encode
     coded = list(zip(codes, whole, strict=True))
     flat = [code + sentence for code, text in coded for sentence in text]
@@ -87,7 +87,7 @@ def _cut_and_encode(codes, whole, translator):
 
 
 def _warn_cut(whole, pieces, longest, first_number):
-    """Warns of texts with a sentence that was cut."""
+    """Warns about texts with a sentence that was cut."""
     pairs = enumerate(zip(whole, pieces, strict=True), start=first_number)
     cut = [number for number, (text, of_text) in pairs if len(text) < len(of_text)]
     if cut:
@@ -104,7 +104,7 @@ def _join_streamed(pieces, stream):
 
 
 def _join(pieces, hypotheses):
-    """One hypothesis of a text, from those of its sentences."""
+    """Joins the hypotheses of sentences to one hypothesis of their text."""
     text = joined(pieces, [each.text for each in hypotheses])
     ids = [id_ for each in hypotheses for id_ in each.ids]
     ended = all(each.ended for each in hypotheses)

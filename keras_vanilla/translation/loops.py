@@ -1,13 +1,13 @@
-"""Loops in a translation: what it says again and again, and its source does not."""
+"""Removes repetition from translations that their sources do not have."""
 
 import re
 
 import numpy as np
 
-TIMES = 4  # in a row: people say something three times, four times is a loop
-LONGEST = 120  # bytes of what is repeated: 40 characters of three bytes
+TIMES = 4  # repeats in a row that count as a loop; three occur in normal text
+LONGEST = 120  # bytes in a repeated unit: 40 characters of three bytes
 _REPEATED = re.compile(rb"(.{2,%d}?)\1{%d}" % (LONGEST, TIMES - 1), re.DOTALL)
-# White space, digits and signs alone are no loop: 1000000, ----- and 1, 1, 1, 1.
+# Units without a letter are not loops: 1000000, ----- and 1, 1, 1, 1.
 IS_LETTER = np.array(
     [chr(byte).isascii() and chr(byte).isalpha() or byte >= 0x80 for byte in range(256)]
 )
@@ -15,11 +15,11 @@ BEGINS_CHARACTER = np.array([byte & 0xC0 != 0x80 for byte in range(256)])
 
 
 def without_loops(translation: str, source: str) -> str:
-    """A translation that says nothing more than three times in a row.
+    """Limits repetition in a translation to three times in a row.
 
-    A loop is a unit of 2 characters to 120 bytes, with a letter among them, that is
-    there four times or more without anything between. Three of them are left. Where the
-    source has such a loop itself, the translation may, and stays as it is.
+    A loop is a unit of 2 characters to 120 bytes, with at least one letter, that occurs
+    at least four times in a row. It is shortened to three. A translation is not changed
+    if its source has such a loop too.
 
     Args:
         translation: str.
@@ -37,13 +37,13 @@ def without_loops(translation: str, source: str) -> str:
 
 
 def _ended(text):
-    """Its bytes, with a space after the last word as there is after the others."""
+    """The bytes of a text, with a space after the last word too."""
     return text.encode() + b" "
 
 
 def _first_loop(content):
-    """The shortest unit's length and where it is complete for the fourth time."""
-    if not _REPEATED.search(content):  # nearly always, and quicker
+    """The length of the shortest unit, and the end of its fourth occurrence."""
+    if not _REPEATED.search(content):  # true for nearly all texts, and faster
         return None
     content = np.frombuffer(content, "uint8")
     letters, characters = (

@@ -1,4 +1,4 @@
-"""What the translation of each text must contain: terms, and what is copied."""
+"""Finds terms, and things to copy, that the translation of a text must contain."""
 
 import functools
 import itertools
@@ -30,47 +30,47 @@ COPIED = {
     ),
     "number": re.compile(r"(?<![\w.,:/-])[-+]?\d+(?:[.,:/-]\d+)*(?!\w)"),
 }
-# Scripts without spaces between words: each letter is a word.
+# Scripts without spaces between words, in which each letter counts as a word.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
 IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
-CONNECTING = ".,:;!?/@+=&#%"  # signs after which no word begins without a space
-CONTEXTS = "( ", "", "("  # what a term comes after: a space, nothing, a sign
-MOST_KNOWN = 100_000  # terms and copies whose ids are remembered
+CONNECTING = ".,:;!?/@+=&#%"  # signs after which a word only begins after a space
+CONTEXTS = "( ", "", "("  # texts before a term: a space, nothing, a sign
+MOST_KNOWN = 100_000  # number of terms and copies whose ids are cached
 BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class _Form(NamedTuple):
-    """How a source term is written, and what its translation is."""
+    """A written form of a source term, and its translation."""
 
     words: list[str]
     folded: list[str]
-    as_written: bool  # whether its case counts
+    as_written: bool  # whether case matters
     translation: str
 
 
 class RequiredTerms:
-    """Finds the terms of texts, and says what their translations must contain.
+    """Finds terms in texts, and the translations that are required for them.
 
-    Text and terms are compared in Unicode's form NFKC, word by word; of several terms
-    at a place the longest counts. A term in lower case is found in any case, another
-    one as it is written. Its translation occurs in the pieces that the tokenizer makes
-    of it after a space, at the beginning of a text, or after a sign such as a quotation
-    mark. Within a longer word, as "canine" in "canines", it does not, nor directly
-    after a point, comma, slash or the like.
+    Texts and terms are compared in Unicode's form NFKC, word by word; where several
+    terms match, the longest is used. Terms in lower case match any case, other terms
+    only as written. A translation counts as present if its pieces occur as the
+    tokenizer produces them after a space, at the beginning of a text, or after a sign
+    such as a quotation mark. It does not count within a longer word, such as "canine"
+    in "canines", or directly after a full stop, comma, slash and similar signs.
 
     Args:
         tokenizer: TokenizerProtocol.
         model: Transformer.
-        terms: dict of str, the translation of each term of the source, or None.
-        copy: list of str. What is copied: "url", "email", "tag" (also `{name}` and
-            `%s`) and "number".
+        terms: dict of str that maps source terms to translations, or None.
+        copy: list of str. Kinds of text to copy: "url", "email", "tag" (also `{name}`
+            and `%s`) and "number".
     Raises:
         TypeError: if `terms` is not a dict of str, or `copy` is one str.
-        ValueError: if a term or its translation is empty, or `copy` has another value.
+        ValueError: if a term or translation is empty, or `copy` has an unknown value.
     """
 
     def __init__(
@@ -88,22 +88,22 @@ class RequiredTerms:
             folded = [word.lower() for word in words]
             form = _Form(words, folded, words != folded, _normalised(translation))
             self._terms.setdefault(folded[0], []).append(form)
-        for forms in self._terms.values():  # the first that is found counts
+        for forms in self._terms.values():  # the first match is used
             forms.sort(key=lambda form: (-len(form.words), not form.as_written))
         self._forms_of = {}
 
     @functools.cached_property
     def _inside(self):
-        """Of all pieces, which takes a while: only where a text has a term."""
+        """Cached for all pieces; it is slow, so only computed if a text has a term."""
         return _inside(self._tokenizer)
 
     def of_text(self, text: str) -> dict[str, int]:
-        """How often the translation of a text must contain what.
+        """Required strings, each with the number of times a translation needs it.
 
         Args:
             text: str.
         """
-        text, found = _normalised(text), {}  # span: what the translation contains
+        text, found = _normalised(text), {}  # span -> required string
         self._find_copied(
             text, found, [kind for kind in self._copy if kind != "number"]
         )
@@ -151,15 +151,15 @@ class RequiredTerms:
         prefixes: Sequence[Sequence[int]],
         max_length: int | None,
     ) -> Terms | None:
-        """The terms of a batch for its search; None where no text has any.
+        """The terms of a batch, for the search; None if no text has any.
 
-        What has no piece, or no room in the longest output, is left out.
+        Terms without pieces, or without room in the longest output, are left out.
 
         Args:
-            rows: list of what `of_text` returned.
+            rows: list of results of `of_text`.
             sources: lists of ids.
             prefixes: lists of ids.
-            max_length: int or None, as of `DecodingConfig`.
+            max_length: int or None, as in `DecodingConfig`.
         """
         if len(self._forms_of) > MOST_KNOWN:
             self._forms_of.clear()
@@ -182,12 +182,12 @@ class RequiredTerms:
         return Terms(ids, needed, self._inside)
 
     def unmet(self, row: dict[str, int], ids: Sequence[int], text: str) -> list[str]:
-        """What a translation does not contain, or too seldom.
+        """The required strings that a translation lacks, or contains too seldom.
 
         Args:
-            row: what `of_text` returned for its source.
-            ids: list of int, of the translation.
-            text: str, the translation.
+            row: result of `of_text` for the source.
+            ids: list of int. Ids of the translation.
+            text: str. The translation.
         """
         possible = {what: count for what, count in row.items() if self._forms(what)}
         needed = row | self._needed(possible)
@@ -199,7 +199,7 @@ class RequiredTerms:
         ]
 
     def _with_room(self, row, source_length, prefix_length, max_length):
-        """The first of the terms that fit into the longest output, with its end."""
+        """The first terms, as many as fit into the longest output with its end."""
         # The mask of a source may leave out its end.
         limit = output_length(self._model, max(source_length - 1, 1), max_length)
         room, kept = max(limit, prefix_length) - prefix_length - 1, Counter()
@@ -212,7 +212,7 @@ class RequiredTerms:
         return dict(kept)
 
     def _needed(self, row):
-        """How often each term occurs where all are said, some as a part of others."""
+        """The number of times each term must occur, with those within other terms."""
         return {
             what: sum(
                 count * self._count(self._forms(other)[0], what)
@@ -224,7 +224,7 @@ class RequiredTerms:
         }
 
     def _count(self, ids, what):
-        """How often a term occurs, as `Terms` says."""
+        """The number of occurrences of a term, as defined in `Terms`."""
         ends, begins = self._inside
         ids = list(ids)
 
@@ -242,7 +242,7 @@ class RequiredTerms:
         )
 
     def _forms(self, what):
-        """Lists of ids, the first of which can follow any others."""
+        """Lists of ids, the first of which can follow any ids."""
         if what not in self._forms_of:
             encode, names = self._tokenizer.encode_target, self._tokenizer.target_pieces
             forms = []
@@ -251,7 +251,7 @@ class RequiredTerms:
                 form = _after_sign(ids[:-1], names) if context else ids[:-1]
                 if not form or form in forms or not self._can_be_said(form):
                     continue
-                if forms or context != "(":  # the first can follow any token
+                if forms or context != "(":  # the first form can follow any token
                     forms.append(form)
             self._forms_of[what] = forms
         return self._forms_of[what]
@@ -263,12 +263,12 @@ class RequiredTerms:
 
 
 def warn_unmet(unmet: Sequence[Sequence[str]]) -> None:
-    """Warns of translations without their terms.
+    """Warns about translations that lack terms.
 
     Args:
-        unmet: lists of what is missing, one for each text.
+        unmet: lists of missing strings, one for each text.
     Warns:
-        UserWarning: if something is.
+        UserWarning: if any string is missing.
     """
     numbers = [number for number, missing in enumerate(unmet, start=1) if missing]
     if numbers:
@@ -311,7 +311,7 @@ def _checked_copy(copy):
 
 
 def _is_free(match, found):
-    """Whether nothing has been found within a match's span, or across its ends."""
+    """True if the span of a match overlaps no earlier match."""
     begin, end = match.span()
     return not any(begin < other_end and other < end for other, other_end in found)
 
@@ -325,7 +325,7 @@ def _words(text):
 
 
 def _inside(tokenizer):
-    """(2, V): whether each target piece ends, and begins, within a word."""
+    """(2, V): True if a target piece ends, or begins, within a word."""
     name = target_names(tokenizer)
     in_word = with_marks(IN_WORD)
     inside = np.zeros((2, tokenizer.target_vocabulary_size), bool)
@@ -339,7 +339,7 @@ def _inside(tokenizer):
 
 
 def _text(piece):
-    """What a piece writes; of a byte that is a part of a character a letter."""
+    """The text of a piece; a letter for a byte that is part of a character."""
     byte = BYTE_PIECE.fullmatch(piece)
     if byte is None:
         return piece
@@ -347,7 +347,7 @@ def _text(piece):
 
 
 def _after_sign(ids, names):
-    """The ids after those of the opening parenthesis; None if one id has more."""
+    """The ids after the opening parenthesis; None if its piece has more characters."""
     for count in range(1, len(ids)):
         text = "".join(map(_text, names(ids[:count]))).lstrip(WORD_START)
         if text:

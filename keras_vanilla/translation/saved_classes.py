@@ -1,4 +1,4 @@
-"""The classes that a saved translator names, found again by Keras's registry."""
+"""Finds the classes of a saved translator in Keras's registry."""
 
 import keras
 
@@ -11,16 +11,16 @@ from keras_vanilla.tokenizer import (
     WordTokenizer,
 )
 
-# Of files that name no class.
+# Used for files that do not name their classes.
 TRANSFORMER, TOKENIZER = "keras_vanilla>Transformer", "keras_vanilla>Tokenizer"
 
 for _class in (CharacterTokenizer, MarianTokenizer, Tokenizer, WordTokenizer):
-    # Here, because `tokenizer` opens without Keras.
+    # Registered here, because `tokenizer` does not import Keras.
     keras.saving.register_keras_serializable("keras_vanilla")(_class)
 
 
 def class_name(part: object) -> str:
-    """The name by which Keras finds the class of an object again.
+    """The name under which Keras finds the class of an object.
 
     Args:
         part: a translator, its model or its tokenizer.
@@ -38,10 +38,10 @@ def class_name(part: object) -> str:
 
 
 def class_named(name: str) -> type:
-    """The class that was saved under a name.
+    """The class with a saved name.
 
     Args:
-        name: str, of `class_name`.
+        name: str, from `class_name`.
     Raises:
         ValueError: if no class of that name is registered.
     """
@@ -55,13 +55,13 @@ def class_named(name: str) -> type:
 
 
 def tokenizer_config(tokenizer: object) -> dict:
-    """What a translator's configuration says of its tokenizer.
+    """The entries for the tokenizer in a translator's configuration.
 
-    SentencePiece's models are files of the archive; any other tokenizer is a Keras
-    object with a configuration of its own.
+    SentencePiece models are separate files in the archive; other tokenizers are Keras
+    objects with a configuration.
 
     Raises:
-        ValueError: if its class is not registered with Keras, or has no `from_config`.
+        ValueError: if the class is not registered with Keras, or has no `from_config`.
     """
     name = class_name(tokenizer)
     if isinstance(tokenizer, Tokenizer):

@@ -1,4 +1,4 @@
-"""Which target pieces a source's pieces suggest, learnt from a parallel text."""
+"""Learns the target pieces that each source piece suggests, from parallel text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from keras_vanilla._checks import check_integer
 from keras_vanilla.decoding.shortlisted import id_dtype
 from keras_vanilla.tokenizer import TokenizerProtocol
 
-SUGGESTIONS = 16  # of each source piece
+SUGGESTIONS = 16  # per source piece
 ROUNDS = 5
-MOST_LINKS = 20_000_000  # pairs of pieces that are held in memory, about 1 GB
+MOST_LINKS = 20_000_000  # pairs of pieces in memory, about 1 GB
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,8 @@ class Shortlist:
 
     Args:
         likely: int32 array (V_source, n). The target ids that each source piece
-            suggests, the best first, filled up with the pad.
-        frequent: int32 array (V_target,). All target ids, the most frequent first.
+            suggests, best first, padded with the pad id.
+        frequent: int32 array (V_target,). All target ids, most frequent first.
         size: int. Number of candidates for each source.
     """
 
@@ -31,11 +31,11 @@ class Shortlist:
 
     @staticmethod
     def nbytes(source_size: int, target_size: int) -> int:
-        """The size of its tables in a file.
+        """The size in bytes of a shortlist's tables in a file.
 
         Args:
-            source_size: int. The source's vocabulary.
-            target_size: int. The target's.
+            source_size: int. Size of the source vocabulary.
+            target_size: int. Size of the target vocabulary.
         """
         id_size = np.dtype(id_dtype(target_size)).itemsize
         return id_size * SUGGESTIONS * source_size + 4 * target_size
@@ -48,20 +48,20 @@ class Shortlist:
         targets: Sequence[str],
         size: int = 512,
     ) -> "Shortlist":
-        """A shortlist from a parallel text, best the one the model was trained on.
+        """Learns a shortlist from parallel text, ideally the model's training data.
 
-        The suggestions of a source piece are the target pieces that are most likely
-        translations of it in IBM Model 1 (Brown et al. 1993, section 4.1), after five
-        rounds of EM. Of a text of more than some 100,000 pairs evenly spaced ones are
-        taken.
+        The suggestions of a source piece are its most likely translations in IBM Model
+        1 (Brown et al. 1993, section 4.1), after five rounds of EM. If there are more
+        than about 100,000 pairs, evenly spaced pairs are used.
 
         Args:
-            tokenizer: TokenizerProtocol, the model's.
+            tokenizer: TokenizerProtocol of the model.
             sources: list of str.
-            targets: list of str, the translations.
+            targets: list of str. Translations of the sources.
             size: int. Number of candidates for each source.
         Raises:
-            ValueError: if there is no pair, or their numbers differ.
+            ValueError: if there are no pairs, or the numbers of sources and targets
+                differ.
         """
         check_integer("size", size, 1)
         if not sources or len(sources) != len(targets):
@@ -109,17 +109,18 @@ def translation_probabilities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The probabilities of IBM Model 1 (Brown et al. 1993, section 4.1).
 
-    Each target token was written for one source token, or for none, which a token in
-    front of each source stands for. EM counts for whom, beginning with all equal.
+    The model generates each target token from one source token, or from an extra empty
+    token in front of each source. EM starts from equal probabilities.
 
     Args:
         pairs: list of (source ids, target ids).
-        source_size: int. The source's vocabulary.
-        target_size: int. The target's.
-        rounds: int.
+        source_size: int. Size of the source vocabulary.
+        target_size: int. Size of the target vocabulary.
+        rounds: int. Rounds of EM.
     Returns:
-        Arrays, an element for each pair of pieces that are in a pair together: the
-        source piece, `source_size` for none, the target piece and p(target | source).
+        Three arrays with one element per two pieces that occur together: the source
+        piece (`source_size` for the empty token), the target piece and
+        p(target | source).
     """
     entries, owners = _links(pairs, source_size, target_size)
     entries, link = np.unique(entries, return_inverse=True)
@@ -134,10 +135,10 @@ def translation_probabilities(
 
 
 def _links(pairs, source_size, target_size):
-    """For each source token beside each target token of a pair two numbers.
+    """Two numbers for each source token combined with each target token of a pair.
 
-    Of which pieces they are, source piece * `target_size` + target piece; and which of
-    all target tokens it is.
+    The first identifies the pieces, source piece * `target_size` + target piece; the
+    second is the number of the target token among all target tokens.
     """
     entries, owners, count = [], [], 0
     for source, target in pairs:

@@ -1,4 +1,4 @@
-"""What each translation begins with: texts to target ids."""
+"""Encodes target prefixes."""
 
 from collections.abc import Sequence
 
@@ -13,18 +13,18 @@ def encoded_prefixes(
     longest: int,
     first_number: int = 1,
 ) -> list[list[int]]:
-    """Target ids of each prefix, without an end.
+    """Encodes each prefix as target ids, without an end.
 
     Args:
-        prefixes: list of str, one for each text; "" is none.
+        prefixes: list of str, one for each text; "" means no prefix.
         count: int. Number of texts.
         tokenizer: TokenizerProtocol.
         longest: int. The longest output in tokens.
         first_number: int. The number of the first text, for errors.
     Raises:
-        TypeError: if `prefixes` is one str, or holds anything but str.
-        ValueError: if there are more or fewer than texts, or one has a character that
-            the tokenizer does not know, half a character, or too many tokens.
+        TypeError: if `prefixes` is one str, or not all items are str.
+        ValueError: if the number of prefixes differs from that of texts, or a prefix
+            has an unknown character, an incomplete character, or too many tokens.
     """
     if isinstance(prefixes, str):
         raise TypeError(

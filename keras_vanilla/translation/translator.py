@@ -1,4 +1,4 @@
-"""Text in, text out: a tokenizer, a Transformer and a search in one Keras archive."""
+"""A tokenizer, a Transformer and a search in one Keras archive."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ from keras_vanilla.translation.saved_classes import (
 )
 from keras_vanilla.translation.target_prefixes import encoded_prefixes
 
-# `interop` imports this module, so what is needed of it is imported at the call.
+# `interop` imports this module, so its function is imported when it is called.
 _of_interop = lazy_names("keras_vanilla.interop", {"from_hub": "hub"})
 
 
@@ -56,23 +56,23 @@ def _refusal(method, instead):
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class Translator(keras.Model):
-    """Maps texts to texts.
+    """Translates texts with a tokenizer and a Transformer.
 
-    A Keras model whose archive holds the Transformer's weights and the SentencePiece
-    model, and no optimizer; `keras.saving.load_model` reads it with nothing but
-    `import keras_vanilla`, on every backend. It is a Keras model for that alone: what
-    trains, evaluates or exports a Keras model raises `NotImplementedError`, which names
-    the function to use. The constructor of a subclass takes the same arguments.
+    This is a Keras model, so that one archive holds the Transformer's weights and the
+    SentencePiece model, without an optimizer. After `import keras_vanilla`,
+    `keras.saving.load_model` reads it on every backend. Keras's methods for training,
+    evaluation and export raise `NotImplementedError` and name the function to use
+    instead. The constructor of a subclass must take the same arguments.
 
     Args:
         tokenizer: Tokenizer, or any other `TokenizerProtocol`.
         model: Transformer.
-        about: About or None. Its name, languages and examples.
+        about: About or None. Name, languages and examples of the translator.
     Attributes:
         about: About.
     Raises:
-        TypeError: if they are not a tokenizer, a Transformer and an About.
-        ValueError: if vocabulary sizes or special ids of the two differ.
+        TypeError: if an argument has the wrong type.
+        ValueError: if vocabulary sizes or special ids of tokenizer and model differ.
     Example:
         translator = Translator.load("translator.keras")
         translator.translate(["Good morning."])
@@ -89,7 +89,7 @@ class Translator(keras.Model):
         self.model = model
         self.tokenizer = tokenizer
         _check_model(model, tokenizer)
-        if tokenizer is not None:  # when a file is loaded it comes by `load_assets`
+        if tokenizer is not None:  # otherwise `load_assets` adds it from a file
             check_tokenizer(tokenizer)
             _check_pair(tokenizer, model)
         if not isinstance(about, About | None):
@@ -132,33 +132,32 @@ class Translator(keras.Model):
         Args:
             texts: list of str.
             config: DecodingConfig, or None for greedy search.
-            on_too_long: "refuse" a text with more tokens than the model takes, or
+            on_too_long: "refuse" texts that have too many tokens for the model, or
                 "split" every text into sentences, which are translated one by one.
-            target_prefix: list of str or None. What each translation begins with, ""
-                where it is free; best whole words.
-            terms: dict of str or None. Where a text has one of these terms, its
-                translation contains the translation given, as often as the text has
-                the term, see `RequiredTerms`. Best with some beams.
-            copy: list of str. What translations contain as it is in their texts:
+            target_prefix: list of str or None. The beginning of each translation,
+                preferably whole words; "" means no prefix.
+            terms: dict of str or None. Maps source terms to translations. If a text
+                has such a term, its translation contains the given translation as
+                often, see `RequiredTerms`. This works best with several beams.
+            copy: list of str. Kinds of text that are copied into the translations:
                 "url", "email", "tag" and "number".
-            splitter: function of a text that returns its sentences, for
-                on_too_long="split", such as that of a library that knows the language;
-                None means the rules of `keras_vanilla.data.sentences`.
+            splitter: function that maps a text to its sentences, for
+                on_too_long="split", for example from a library for the language; None
+                means the rules of `keras_vanilla.data.sentences`.
             settings: fields of `config`, such as `beam_size` and `no_loops`.
         Returns:
-            List of str, in the order of `texts`. A text without a piece gives "",
-            unless it has a prefix.
+            List of str, in the order of `texts`. A text without pieces gives "", unless
+            it has a prefix.
         Raises:
-            TypeError: if `texts` or `target_prefix` is one str, `terms` or `copy` is of
-                another type, or a setting is unknown.
-            ValueError: if a text has more tokens than the model takes, an argument is
-                out of its range, a prefix is not valid, see `encoded_prefixes`, or a
-                translation is empty or without an end and the model has weights that
-                are NaN or infinite.
+            TypeError: if `texts` or `target_prefix` is one str, `terms` or `copy` has
+                the wrong type, or a setting is unknown.
+            ValueError: if a text has too many tokens for the model, an argument is out
+                of range, a prefix is invalid, see `encoded_prefixes`, or a translation
+                is empty or without an end because model weights are NaN or infinite.
         Warns:
             UserWarning: if translations reached their longest length without an end, or
-                lack a term: its translation has characters that the model cannot write,
-                or there was no room. `stream` says which.
+                lack a term because the model cannot write its characters or there was
+                no room. `stream` shows which.
         Example:
             translator.translate(["Good morning."], beam_size=4)
         """
@@ -187,24 +186,24 @@ class Translator(keras.Model):
         copy: Sequence[str] = (),
         **settings: Any,
     ) -> list[list[tuple[str, float]]]:
-        """The best translations of each text, with their scores.
+        """Returns the best translations of each text, with scores.
 
         Args:
             texts: list of str.
-            config: DecodingConfig, or None for one with 4 beams. Without `n_best` it
-                has as many as `beam_size`.
+            config: DecodingConfig, or None for one with 4 beams. `n_best` defaults to
+                `beam_size`.
             target_prefix: list of str or None, as for `translate`.
             terms: dict of str or None, as for `translate`.
             copy: list of str, as for `translate`.
             settings: fields of `config`.
         Returns:
-            For each text a list of (str, float), best first: at most `n_best`, fewer
-            where the search found fewer. The score is the log-probability divided by
-            the length normalization.
+            For each text, a list of (str, float), best first: at most `n_best`, fewer
+            if the search found fewer. The score is the log-probability divided by the
+            length normalization.
         Raises:
-            TypeError, ValueError: as `translate`.
+            TypeError, ValueError: same as `translate`.
         Warns:
-            UserWarning: as `translate`.
+            UserWarning: same as `translate`.
         """
         config = DecodingConfig(beam_size=4) if config is None else config
         config = DecodingConfig.of(config, **settings)
@@ -232,29 +231,29 @@ class Translator(keras.Model):
         first_number: int = 1,
         **settings: Any,
     ) -> Iterator[list[Hypothesis]]:
-        """Yields the hypotheses of each text, in order, before all texts are done.
+        """Yields the hypotheses of each text in order, as soon as they are ready.
 
-        Texts of about equal length are translated together, among some thousands at a
-        time. Arguments and texts are checked, and tokenised once, before the first.
+        Texts are sorted by length in groups of a few thousand. All arguments are
+        checked, and all texts tokenised, before the first batch.
 
         Args:
             texts: list of str, or `EncodedTexts` unless they are split.
-            config: DecodingConfig, or None for greedy search. Without `n_best` each
+            config: DecodingConfig, or None for greedy search. Without `n_best`, each
                 text has one hypothesis.
             on_too_long: "refuse" or "split", as for `translate`.
             target_prefix: list of str or None, as for `translate`.
-            terms: dict of str or None, as for `translate`; each `Hypothesis` has those
-                that are `unmet`.
+            terms: dict of str or None, as for `translate`; each `Hypothesis` lists
+                missing translations in `unmet`.
             copy: list of str, as for `translate`.
             splitter: function or None, as for `translate`.
-            progress: `Progress` that counts the texts (or the sentences, of texts that
-                are split) that are done, or None.
+            progress: `Progress` that counts finished texts (or sentences, if texts are
+                split), or None.
             first_number: int. The number of the first text, for errors and warnings.
             settings: fields of `config`.
         Returns:
             Iterator of lists of `Hypothesis`, best first.
         Raises:
-            TypeError, ValueError: as `translate`.
+            TypeError, ValueError: same as `translate`.
         """
         config = DecodingConfig.of(config, **settings)
         check_choice("on_too_long", on_too_long, ("refuse", "split"))
@@ -289,13 +288,13 @@ class Translator(keras.Model):
         return translator.stream(texts.texts, texts, prefixes)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Source ids of each text, refusing those that the model cannot take.
+        """Encodes texts as source ids; refuses texts that are too long for the model.
 
         Args:
             texts: list of str.
         Raises:
             TypeError: if `texts` is one str.
-            ValueError: if a text has more tokens than the model takes.
+            ValueError: if a text has too many tokens for the model.
         """
         return [ids.tolist() for ids in self._encoded(texts)]
 
@@ -305,7 +304,7 @@ class Translator(keras.Model):
         config: DecodingConfig | None = None,
         **settings: Any,
     ) -> np.ndarray:
-        """Target ids (B, L), an int32 array, of one batch of source ids.
+        """Searches one batch of source ids; returns target ids, an int32 array (B, L).
 
         Args:
             sources: lists of ids, each with its end; at least one.
@@ -313,8 +312,8 @@ class Translator(keras.Model):
             settings: fields of `config`.
         Raises:
             TypeError: if a setting is unknown.
-            ValueError: if a source has more tokens than the model takes, or an id that
-                is not in the vocabulary, or `max_length` is above the model's.
+            ValueError: if a source has too many tokens for the model or an id outside
+                the vocabulary, or `max_length` is above the model's.
         """
         translator = self._batch_translator(DecodingConfig.of(config, **settings))
         self._check_lengths("Source", sources, sources)
@@ -325,19 +324,19 @@ class Translator(keras.Model):
     def align(
         self, texts: Sequence[str], translations: Sequence[str]
     ) -> list[list[tuple[int, int]]]:
-        """Which word of each text every word of its translation comes from.
+        """Links each word of a translation to a word of its text.
 
         Args:
             texts: list of str.
-            translations: list of str, one for each text; the model's own or others.
+            translations: list of str, one for each text, by this model or any other.
         Returns:
-            For each pair a list of (source word, target word): positions, from 0, of
-            the words between white space, as the tokenizer normalises the text. They
-            are read from the cross-attention, see `alignment.align`.
+            For each pair, a list of (source word, target word): positions, from 0, of
+            words separated by white space in the normalised text. They are computed
+            from the cross-attention, see `alignment.align`.
         Raises:
-            TypeError: if either is one str.
-            ValueError: if their numbers differ, or one has more tokens than the model
-                takes.
+            TypeError: if `texts` or `translations` is one str.
+            ValueError: if their numbers differ, or a text or translation has too many
+                tokens for the model.
         """
         sources = self.encode(texts)
         targets = self.tokenizer.encode_target(translations)
@@ -368,13 +367,13 @@ class Translator(keras.Model):
     def save(
         self, path: PathLike, overwrite: bool = True, quantize: str | None = None
     ) -> None:
-        """Writes one Keras archive, whole or not at all.
+        """Saves the translator atomically in one Keras archive.
 
         Args:
             path: path that ends with ".keras".
             overwrite: bool. Replace an existing file.
-            quantize: "int8" to round the weights of matrices to 8 bits, for a file of
-                about a fifth of the size; None keeps them. Either file is loaded alike.
+            quantize: "int8" rounds matrices to 8 bits, which reduces the file to about
+                a fifth of its size; None keeps float32. Both are loaded the same way.
         Raises:
             ValueError: if the path does not end with ".keras", `quantize` is unknown,
                 or the class of the model, the tokenizer or the translator is not
@@ -399,15 +398,15 @@ class Translator(keras.Model):
         """Reads a translator from its archive.
 
         Args:
-            path: path; or a str, "hub:OWNER/NAME" or "hub:OWNER/NAME@REVISION", which
-                is a model of the Hugging Face hub, as of `from_hub`.
+            path: path, or "hub:OWNER/NAME" or "hub:OWNER/NAME@REVISION" for a model of
+                the Hugging Face hub, see `from_hub`.
         Raises:
-            ImportError, OSError: as `from_hub`.
+            ImportError, OSError: same as `from_hub`.
             TypeError: if a model is given instead of a path.
-            FileNotFoundError: if there is no such file.
-            ValueError: if it is not a Keras archive, is cut short, has parts that
-                unpack to far more than itself, holds another model, has no tokenizer in
-                it, or a weight is NaN or infinite.
+            FileNotFoundError: if the file does not exist.
+            ValueError: if the file is not a Keras archive, is truncated, unpacks to far
+                more than its size, holds another model or no tokenizer, or a weight is
+                NaN or infinite.
         """
         if isinstance(path, keras.Model):
             raise TypeError(
@@ -438,13 +437,13 @@ class Translator(keras.Model):
 
     @classmethod
     def from_hub(cls, name: str) -> "Translator":
-        """A translator from a Marian model of the Hugging Face hub, such as OPUS-MT's.
+        """Loads a Marian model, such as OPUS-MT, from the Hugging Face hub.
 
         Args:
             name: str. "OWNER/NAME", or "OWNER/NAME@REVISION" with a branch, a tag or a
                 commit.
         Raises:
-            ImportError, OSError, ValueError: as `keras_vanilla.interop.from_hub`.
+            ImportError, OSError, ValueError: same as `keras_vanilla.interop.from_hub`.
         Example:
             translator = Translator.from_hub("Helsinki-NLP/opus-mt-de-en")
             translator.translate(["Guten Morgen."])
@@ -453,10 +452,10 @@ class Translator(keras.Model):
         return cls(model.tokenizer, model.model, model.about)
 
     def copy(self, weights: list | None = None) -> "Translator":
-        """A new translator with the same weights, or others, and no optimizer.
+        """A new translator with the same or given weights, without an optimizer.
 
         Args:
-            weights: list of arrays as `model.set_weights` takes, or None.
+            weights: list of arrays as for `model.set_weights`, or None.
         """
         return self.replace(model=self.model.copy(weights))
 
@@ -467,16 +466,16 @@ class Translator(keras.Model):
         model: Transformer | None = None,
         about: About | None = None,
     ) -> "Translator":
-        """A translator with the parts of this one, but for those that are given.
+        """Returns a new translator in which the given parts are replaced.
 
         Args:
-            tokenizer: TokenizerProtocol, or None for that of this one.
-            model: Transformer, or None; then both translators share one.
+            tokenizer: TokenizerProtocol, or None for the tokenizer of this translator.
+            model: Transformer, or None, with which both translators share one model.
             about: About or None.
         Returns:
-            Translator; this one stays as it is.
+            Translator; this one is not changed.
         Raises:
-            TypeError, ValueError: as the constructor.
+            TypeError, ValueError: same as the constructor.
         Example:
             translator.replace(about=About(name="Captions", source_language="de"))
         """
@@ -488,13 +487,11 @@ class Translator(keras.Model):
         )
 
     def in_float32(self) -> "Translator":
-        """This translator, or a copy that computes in float32, without LoRA.
-
-        Nor does it round anything, as with `fake_quantize`.
+        """This translator, or a copy in float32 without LoRA or fake quantisation.
 
         Raises:
-            ValueError: if the model is quantised, as `model.quantize` does it, or a
-                weight is NaN or infinite.
+            ValueError: if `model.quantize` has quantised the model, or a weight is NaN
+                or infinite.
         """
         check_finite_weights(self.model)
         rounds = self.model.fake_quantization is not None
@@ -506,7 +503,7 @@ class Translator(keras.Model):
     def save_assets(self, folder):
         tokenizer = self.tokenizer
         if not isinstance(tokenizer, Tokenizer):
-            return  # it is in the configuration
+            return  # the tokenizer is in the configuration
         Path(folder, "source.model").write_bytes(tokenizer.source_model)
         if tokenizer.target_model != tokenizer.source_model:
             Path(folder, "target.model").write_bytes(tokenizer.target_model)
@@ -539,7 +536,7 @@ class Translator(keras.Model):
                 raise ValueError(f"The configuration of a Translator has no {name!r}.")
         model_class = class_named(config.get("model_class", TRANSFORMER))
         model = model_class.from_config(config["model"])
-        about = About(**config.get("about", {}))  # files of 0.6.0 have none
+        about = About(**config.get("about", {}))  # missing in files of 0.6.0
         arguments = {"name": config["name"], "about": about}
         if "tokenizer" in config:
             tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
@@ -565,7 +562,7 @@ def _check_model(model, tokenizer):
 
 
 def _remedy(model):
-    """What makes a translator of a model that was saved without a tokenizer."""
+    """The end of an error: how to use a model that was saved without a tokenizer."""
     if not hasattr(model, "source_vocabulary_size"):
         return ""
     return (

@@ -1,7 +1,7 @@
 """Training: schedule, loss, metrics, checkpoints, and `train_translator`.
 
-The loss, the schedule and the metrics need Keras alone; everything else is imported
-when it is first used.
+The loss, the schedule and the metrics need only Keras; everything else is imported on
+first use.
 """
 
 from keras_vanilla._lazy_names import lazy_names

@@ -1,4 +1,4 @@
-"""Callbacks of a training: averaged weights, saved translators, BLEU, progress."""
+"""Callbacks: weight averaging, saved translators, BLEU, progress."""
 
 import collections
 import importlib.util
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class AverageCheckpoints(keras.callbacks.Callback):
-    """Keeps the weights of the last epochs, to use their mean.
+    """Keeps the weights of the last epochs, to average them.
 
-    The paper averages the last 5 checkpoints of its base models. The weights are held
-    in memory: `last` times the model's size.
+    The paper averages the last 5 checkpoints of its base models. The weights are kept
+    in memory, which takes `last` times the model's size.
 
     Args:
         last: int. Number of epochs to average.
@@ -49,7 +49,7 @@ class AverageCheckpoints(keras.callbacks.Callback):
         self._kept.append(SeparateArrays(self.model.get_weights()))
 
     def get_state(self) -> dict:
-        """What `ExactResume` stores: the weights of the last epochs, each once."""
+        """Returns the weights of the last epochs, which are stored once each."""
         return {"kept": list(self._kept)}
 
     def set_state(self, state: dict) -> None:
@@ -58,7 +58,7 @@ class AverageCheckpoints(keras.callbacks.Callback):
         self._kept.extend(state["kept"])
 
     def weights(self) -> list[np.ndarray]:
-        """The mean of the kept weights: a list of arrays for `set_weights`.
+        """Returns the mean of the kept weights, a list of arrays for `set_weights`.
 
         Raises:
             ValueError: if no epoch has ended yet.
@@ -72,16 +72,16 @@ class AverageCheckpoints(keras.callbacks.Callback):
 
 
 class SaveTranslators(keras.callbacks.Callback):
-    """Saves the translator after each epoch: the last, and the best so far.
+    """Saves the translator after each epoch, and after the best epoch so far.
 
-    The best has the lowest `val_token_crossentropy`; without validation, the lowest
-    `token_crossentropy`. `loss` is not used, because it contains the smoothing.
+    The best epoch has the lowest `val_token_crossentropy`; without validation, the
+    lowest `token_crossentropy`. `loss` is not used, because it includes the smoothing.
 
     Args:
         translator: Translator whose model is being trained.
         last_path: path of the file for the last epoch.
         best_path: path of the file for the best epoch.
-        by_chrf: bool. The best has the highest `val_chrf` instead, if there is one.
+        by_chrf: bool. The best epoch has the highest `val_chrf` instead, if logged.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SaveTranslators(keras.callbacks.Callback):
         self._best = None
 
     def get_state(self) -> dict:
-        """What `ExactResume` stores: the best epoch and its score."""
+        """Returns the best epoch and its score."""
         return {"epoch": self.best_epoch, "score": self._best}
 
     def set_state(self, state: dict) -> None:
@@ -111,7 +111,7 @@ class SaveTranslators(keras.callbacks.Callback):
         score = logs.get("val_token_crossentropy", logs["token_crossentropy"])
         if self.by_chrf and "val_chrf" in logs:
             score = -logs["val_chrf"]
-        if self._best is None or not score >= self._best:  # also if `_best` is NaN
+        if self._best is None or not score >= self._best:  # true if `_best` is NaN
             self._best, self.best_epoch = score, epoch + 1
             with (
                 open(self.last_path, "rb") as last,
@@ -121,10 +121,10 @@ class SaveTranslators(keras.callbacks.Callback):
 
 
 class TranslationScore(keras.callbacks.Callback):
-    """Translates a corpus after each epoch; logs BLEU as `val_bleu`, and `val_chrf`.
+    """Translates a corpus after each epoch; logs `val_bleu` and `val_chrf`.
 
-    Greedy search, sacreBLEU's default settings. Put it before callbacks that read
-    either.
+    It uses greedy search and sacreBLEU's default settings. Put it before callbacks that
+    read either score.
 
     Args:
         corpus: ParallelCorpus to translate.
@@ -137,7 +137,7 @@ class TranslationScore(keras.callbacks.Callback):
         self.tokenizer = tokenizer
 
     def get_state(self) -> dict:
-        """What `ExactResume` stores: nothing, each epoch is translated anew."""
+        """Returns no state, because each epoch is translated anew."""
         return {}
 
     def set_state(self, state: dict) -> None:
@@ -152,7 +152,7 @@ class TranslationScore(keras.callbacks.Callback):
 
 
 class TrainingCallbacks:
-    """The callbacks of one training.
+    """The callbacks of one training run.
 
     Args:
         run: TrainingRun with a translator and batches.
@@ -184,15 +184,15 @@ class TrainingCallbacks:
         self._of_the_user = run.callbacks
 
     def in_order(self) -> list[keras.callbacks.Callback]:
-        """All of them; those that read `val_bleu` follow the one that logs it."""
+        """All callbacks; those that read `val_bleu` come after the one that logs it."""
         own = [*self._scores, self.average, self.save, *self._stops]
         return [*own, *self._of_the_user, *self._logs, self.progress]
 
 
 def _early_stopping(run):
-    """Ends a training whose best epoch is `patience` epochs ago.
+    """Stops training if the best epoch is `patience` epochs ago.
 
-    Not before its cooldown, in which it is still to get better.
+    It does not stop before the cooldown, in which the model still improves.
     """
     config, monitor, mode = run.config, "token_crossentropy", "min"
     if run.validation is not None:
@@ -208,15 +208,15 @@ def _early_stopping(run):
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """Shows the steps of a training and, after each epoch, its numbers.
+    """Shows the training steps and, after each epoch, its metrics.
 
         epoch 3/40: loss 2.413, accuracy 0.561, 12,345 tokens/s, 12:34 left
             validation: loss 2.530, accuracy 0.543, BLEU 21.3
 
-    The loss is the cross-entropy per token, without the smoothing.
+    The loss is the cross-entropy per token, without smoothing.
 
     Args:
-        tokens_per_epoch: int. Real target tokens of one epoch.
+        tokens_per_epoch: int. Number of real target tokens per epoch.
         stream: text file to write to; None means standard error.
     """
 
@@ -226,7 +226,7 @@ class TrainingProgress(keras.callbacks.Callback):
         self._stream = stream
 
     def get_state(self) -> dict:
-        """What `ExactResume` stores: nothing, each process shows its own steps."""
+        """Returns no state, because each process shows its own steps."""
         return {}
 
     def set_state(self, state: dict) -> None:
@@ -276,12 +276,12 @@ class TrainingProgress(keras.callbacks.Callback):
         self.close()
 
     def close(self) -> None:
-        """Ends the display, also after an error."""
+        """Closes the display; also called after an error."""
         if getattr(self, "_display", None):
             self._display.close()
 
     def _open(self, batch):
-        """Opens the display of the steps that are left for this process."""
+        """Opens the display of the remaining steps."""
         if self._display is None:
             left = self._steps_left(batch)
             self._display = Progress("Training", left, "steps", self._stream)
@@ -291,6 +291,6 @@ class TrainingProgress(keras.callbacks.Callback):
 
     def _time_left(self):
         seconds = time.monotonic() - self._training_began
-        # No step is done if the process was killed after the last one of its epoch.
+        # `_steps_done` is 0 if the process was killed after the last step of an epoch.
         seconds *= self._steps_left(self.params["steps"]) / max(1, self._steps_done)
         return f"{int(seconds // 60)}:{int(seconds % 60):02d}"

@@ -1,4 +1,4 @@
-"""How a Transformer is compiled: the paper's optimizer, the loss and true metrics."""
+"""Compiles a Transformer for training."""
 
 import keras
 
@@ -25,32 +25,31 @@ def compile_for_training(
     teacher: Transformer | Ensemble | None = None,
     word_level: float = 0.0,
 ) -> None:
-    """Compiles a Transformer with the paper's optimizer, loss, and true metrics.
+    """Compiles a Transformer with the paper's optimizer, the loss and exact metrics.
 
-    With `quantize` it computes from here on as its `.tflite` file in that precision
-    does, see `keras_vanilla.models.fake_quantize`, until it is compiled without.
+    With `quantize` the model computes as its `.tflite` file in that precision, see
+    `keras_vanilla.models.fake_quantize`, until it is compiled without `quantize`.
 
     Args:
         model: Transformer.
         warmup_steps: int. Steps until the highest learning rate; None means 4000.
         label_smoothing: float.
         micro_batches: int. Number of parts of each batch that are computed one after
-            the other; more need less memory.
-        optimizer: an optimizer instead of `transformer_optimizer`, which alone uses
+            the other; more parts need less memory.
+        optimizer: an optimizer to use instead of `transformer_optimizer`; it ignores
             `warmup_steps`.
-        clip_norm: float. Largest norm of all gradients together; 0 means any.
+        clip_norm: float. Largest global norm of the gradients; 0 means no limit.
         weight_decay: float. See `transformer_optimizer`.
         learning_rate: float. A constant rate instead of the paper's schedule.
         quantize: "int8", "int4" or None.
         r_drop: float. Above 0, the loss is `RDropCrossentropy` with this `alpha`.
-        teacher: Transformer or Ensemble of the same vocabularies, from which the model
-            learns as `WordLevelCrossentropy` says, with the weight `word_level`; the
-            two go together.
-        word_level: float in [0, 1].
+        teacher: Transformer or Ensemble with the same vocabularies, from which the
+            model learns, see `WordLevelCrossentropy`. Requires `word_level`.
+        word_level: float in [0, 1]. Weight of the teacher's probabilities.
     Raises:
-        ValueError: if a value is out of its range, one of `teacher` and `word_level` is
-            given alone or beside `r_drop`, `clip_norm`, `weight_decay` or
-            `learning_rate` is given beside an optimizer, or `warmup_steps` beside
+        ValueError: if a value is out of range, only one of `teacher` and `word_level`
+            is given or they are combined with `r_drop`, `clip_norm`, `weight_decay` or
+            `learning_rate` is combined with an optimizer, or `warmup_steps` with
             `learning_rate`.
     """
     refuse_both(
@@ -69,11 +68,11 @@ def compile_for_training(
             TokenCrossentropy(pad_id=model.pad_id),
             TokenAccuracy(pad_id=model.pad_id),
         ],
-        # XLA would compile each shape of a batch, and drop the check of the ids.
+        # XLA would compile each batch shape, and drop the check of the ids.
         jit_compile=False if keras.backend.backend() == "tensorflow" else "auto",
         micro_batches=micro_batches,
     )
-    # TensorFlow traces a step again when variables are made inside it.
+    # TensorFlow traces a step again if variables are created inside it.
     model.optimizer.build(model.trainable_variables)
 
 
@@ -87,10 +86,10 @@ def _loss(label_smoothing, pad_id, r_drop, teacher, word_level):
 
 
 def check_teaching(teacher: object, word_level: float, r_drop: float) -> None:
-    """Refuses a teacher without a weight, a weight without a teacher, and both losses.
+    """Refuses a teacher without a weight or the reverse, and R-Drop with a teacher.
 
     Raises:
-        ValueError: if there is one without the other, or `r_drop` beside them.
+        ValueError: if only one of them is given, or `r_drop` is given too.
     """
     if (teacher is not None) != (word_level > 0):
         received = "no teacher" if teacher is None else "a teacher"
@@ -110,14 +109,14 @@ def refuse_both(
     learning_rate: float | None,
     **numbers: float,
 ) -> None:
-    """Refuses numbers of `transformer_optimizer` beside another optimizer.
+    """Refuses settings of `transformer_optimizer` together with another optimizer.
 
     Args:
         optimizer: the other optimizer, or None.
         learning_rate: float or None.
-        numbers: the others by name; 0 means that one is not given.
+        numbers: the other settings by name; 0 means not given.
     Raises:
-        ValueError: if there are such.
+        ValueError: if an optimizer and such a setting are given.
     """
     given = {name: value for name, value in numbers.items() if value}
     if learning_rate is not None:

@@ -1,4 +1,4 @@
-"""Every number of one training, and the recipe that chooses those left open."""
+"""Training settings, and the recipe that chooses those that are not given."""
 
 import dataclasses
 import inspect
@@ -24,8 +24,8 @@ from keras_vanilla.training.schedule import refuse_warmup_of_constant
 # Section 5 of the paper; 20 epochs of its corpus are its 100,000 steps.
 PAPER = {"tokens_per_batch": 25_000, "warmup_steps": 4000, "epochs": 20}
 
-# The number of pairs below which a recipe is used. With fewer pairs a batch is smaller,
-# so that an epoch has enough steps, and the learning rate reaches its peak sooner.
+# The number of pairs below which a recipe is used. With fewer pairs, batches are
+# smaller, so that an epoch has enough steps, and the learning rate peaks sooner.
 RECIPES = (
     (
         20_000,
@@ -36,13 +36,13 @@ RECIPES = (
     (float("inf"), {"tokens_per_batch": 8192, "warmup_steps": 4000, "epochs": 10}),
 )
 
-# The recipe's warm-up takes at most one of so many parts of a training.
+# The recipe's warm-up takes at most 1 / MOST_WARMUP of all steps.
 MOST_WARMUP = 5
 
-# A training with `quantize` only fits weights to their roundings.
+# Training with `quantize` only adapts weights to rounding.
 QUANTIZED = {"epochs": 5, "learning_rate": 2e-4, "patience": 2}
 
-# What a translator that is trained further already has.
+# Settings that a translator to train further already has.
 TRANSLATOR_OPTIONS = (
     "preset",
     "normalize_first",
@@ -68,7 +68,7 @@ _LOWEST = {
     "seed": 0,
     "micro_batches": 1,
 }
-_HIGHEST = {"seed": 2**32 - 1}  # NumPy's
+_HIGHEST = {"seed": 2**32 - 1}  # NumPy's limit
 _PROBABILITIES = ("dropout", "label_smoothing")
 _LOWEST_NUMBER = {
     "clip_norm": 0,
@@ -93,10 +93,10 @@ _DEFAULT_MAX_LENGTH = _ARGUMENTS["max_length"].default
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Every number of one training, checked when it is made.
+    """All settings of one training run, checked on creation.
 
-    A number that is None is chosen by `recipe` and the number of pairs; `resolve` fills
-    them in:
+    Settings that are None are chosen by `recipe` and the number of pairs; `resolve`
+    fills them in:
 
     | pairs | dropout | tokens per batch | warm-up steps | epochs |
     | --- | --- | --- | --- | --- |
@@ -106,66 +106,65 @@ class TrainingConfig:
     | more | the preset's | 8,192 | 4,000 | 10 |
     | "paper" | the preset's | 25,000 | 4,000 | 20 |
 
-    A warm-up that the recipe "auto" chooses takes at most a fifth of all steps, which a
-    short training would spend with a learning rate near 0.
+    A warm-up that the recipe "auto" chooses takes at most a fifth of all steps, because
+    a short training run would otherwise spend them with a learning rate near 0.
 
     Args:
         preset: name of the Transformer's size; None means "small".
-        normalize_first: bool. Normalize before each sublayer (pre-norm), or after it;
-            None means as the preset does.
-        max_length: int. Longest sequence that the model takes; None means 512.
+        normalize_first: bool. Normalize before each sub-layer (pre-norm) or after it;
+            None means the preset's choice.
+        max_length: int. Longest sequence that the model accepts; None means 512.
         vocabulary_size: int. Number of pieces of the tokenizer to train; None chooses
-            it by the corpus.
+            it by the size of the corpus.
         separate_vocabularies: bool. One vocabulary per language instead of a shared
             one.
         dtype: precision policy, such as "mixed_bfloat16", or a `keras.DTypePolicy`;
-            None means Keras's global one.
+            None means Keras's global policy.
         dropout: float.
-        tokens_per_batch: int. Target positions of one batch, padding included.
+        tokens_per_batch: int. Target positions per batch, including padding.
         warmup_steps: int. Steps until the highest learning rate.
-        learning_rate: float. A constant rate, without warm-up, instead of the paper's
+        learning_rate: float. A constant rate without warm-up, instead of the paper's
             schedule; for a translator that is trained further.
         cooldown_epochs: int. Number of last epochs in which the learning rate falls to
-            0, see `Cooldown`; half of all is a good choice. 0, as in the paper, means
-            none.
-        freeze: "embeddings", "encoder", "decoder", or two of them: what is not trained
-            of a translator that is trained further.
-        quantize: "int8" or "int4": trains a translator further for `.tflite` files in
-            that precision, see `keras_vanilla.models.fake_quantize`; the epoch with the
-            highest chrF on the validation text is the best. What the recipe chooses is
-            then 5 epochs, a learning rate of 2e-4 and a patience of 2.
+            0, see `Cooldown`; half of `epochs` is a good choice. 0, as in the paper,
+            means no cooldown.
+        freeze: "embeddings", "encoder", "decoder", or two of them. Parts that are not
+            trained, for a translator that is trained further.
+        quantize: "int8" or "int4". Trains a translator further for `.tflite` files in
+            that precision, see `keras_vanilla.models.fake_quantize`. The best epoch has
+            the highest chrF on the validation text. The recipe then chooses 5 epochs, a
+            learning rate of 2e-4 and a patience of 2.
         epochs: int.
         label_smoothing: float.
-        r_drop: float. Weight of how far two passes of a pair are apart, see
-            `RDropCrossentropy`, such as 5; a step then takes twice as long. 0 means one
-            pass.
+        r_drop: float. Weight of the divergence between two passes of a pair, such as 5,
+            see `RDropCrossentropy`; a step then takes twice as long. 0 means one pass.
         word_level: float in [0, 1]. With a teacher: weight of its probabilities in the
-            loss, see `WordLevelCrossentropy`, such as 0.5.
-        clip_norm: float. Largest norm of all gradients together; 0 means any.
-        weight_decay: float. Share of each weight, times the learning rate, that is
+            loss, such as 0.5, see `WordLevelCrossentropy`.
+        clip_norm: float. Largest global norm of the gradients; 0 means no limit.
+        weight_decay: float. Fraction of each weight, times the learning rate, that is
             subtracted at each step.
         max_tokens: int. Longer pairs are left out; None means 256, or the model's
             `max_length` if that is lower.
-        max_length_ratio: float. Pairs of which one side has more than this many times
-            the tokens of the other are left out; None means none are.
+        max_length_ratio: float. Pairs in which one side has more than this many times
+            the tokens of the other are left out; None keeps all.
         drop_duplicates: bool. Leave out pairs that occurred before.
-        sampling: float. Draw the segmentation of each text anew in every epoch, from
-            `seed` and the step: the `alpha` of `Tokenizer.samplers`, such as 0.2; None
-            means the best one.
-        robust: bool. Train with noise: see `keras_vanilla.data.noise`.
+        sampling: float. Draw a new segmentation of each text in every epoch, from
+            `seed` and the step. The value is the `alpha` of `Tokenizer.samplers`, such
+            as 0.2; None always uses the best segmentation.
+        robust: bool. Train with noise, see `keras_vanilla.data.noise`.
         average_last: int. Number of last epochs whose weights are averaged.
-        patience: int. Number of epochs without a lower validation cross-entropy (or
-            without validation, the training's; with `quantize`, without a higher
-            validation chrF) after which the training ends; with a cooldown, epochs
-            before it do not count. None means it lasts all `epochs`.
-        seed: int. Of the initial weights, the order of the pairs and dropout.
-        micro_batches: int. Number of micro-batches of one batch; more need less memory.
+        patience: int. Training stops after this many epochs without a lower validation
+            cross-entropy (without validation, the training's; with `quantize`, without
+            a higher validation chrF). With a cooldown, epochs before it do not count.
+            None trains for all `epochs`.
+        seed: int. Seed of the initial weights, the order of the pairs and dropout.
+        micro_batches: int. Number of micro-batches per batch; more need less memory.
         recipe: "auto" or "paper".
     Raises:
-        TypeError: if there is no such value.
-        ValueError: if a value is out of its range, `warmup_steps` is given beside
-            `learning_rate`, there are more epochs of cooldown than epochs, or
-            everything is frozen.
+        TypeError: if a setting is unknown.
+        ValueError: if a value is out of range, `warmup_steps` is combined with
+            `learning_rate`, there are more cooldown epochs than epochs, or everything
+            is frozen.
     Example:
         >>> config = TrainingConfig(epochs=3).resolve(pairs=50_000)
         >>> config.epochs, config.warmup_steps, config.preset
@@ -224,20 +223,21 @@ class TrainingConfig:
 
     @classmethod
     def names(cls) -> list[str]:
-        """The names of all its values."""
+        """The names of all settings."""
         return [field.name for field in dataclasses.fields(cls)]
 
     def check_start(self, translator: Any = None, tokenizer: Any = None) -> None:
-        """Refuses what does not fit the translator or tokenizer to start from.
+        """Refuses settings that do not fit the given translator or tokenizer.
 
         Args:
             translator: Translator to train further, or None for a new one.
             tokenizer: Tokenizer of a new translator, or None to train one.
         Raises:
-            ValueError: if one of them already has what this config or the other one
-                gives, `max_tokens` is above the model's `max_length`, a new translator
-                is to be frozen or quantised, or the tokenizer has no other
-                segmentations for `sampling` or is not a `Tokenizer` for `robust`.
+            ValueError: if a setting is already fixed by the translator or tokenizer,
+                both of these are given, `max_tokens` is above the model's `max_length`,
+                a new translator is to be frozen or quantised, or the tokenizer has no
+                alternative segmentations for `sampling` or is not a `Tokenizer` for
+                `robust`.
         """
         if translator is not None:
             given = self._given(TRANSLATOR_OPTIONS) + ["tokenizer"] * bool(tokenizer)
@@ -270,7 +270,7 @@ class TrainingConfig:
             )
 
     def resolve(self, pairs: int, model: Transformer | None = None) -> "TrainingConfig":
-        """This config with a number in place of every None that the recipe chooses.
+        """Returns a config in which the recipe has replaced None by numbers.
 
         Args:
             pairs: int. Number of pairs to train on.
@@ -298,12 +298,12 @@ class TrainingConfig:
         return dataclasses.replace(self, **{name: chosen[name] for name in missing})
 
     def with_short_warmup(self, total_steps: int) -> "TrainingConfig":
-        """This config with a warm-up of at most a fifth of all steps.
+        """Returns a config with a warm-up of at most a fifth of all steps.
 
-        Its learning rate is that of `schedule.decay_after_short_warmup`.
+        Its learning rate follows `schedule.decay_after_short_warmup`.
 
         Args:
-            total_steps: int. Number of steps of the training.
+            total_steps: int. Total number of training steps.
         """
         if self.warmup_steps is None:
             return self
@@ -311,7 +311,7 @@ class TrainingConfig:
         return dataclasses.replace(self, warmup_steps=min(self.warmup_steps, most))
 
     def longest_pair(self, model: Transformer | None = None) -> int:
-        """The most tokens that a side of a pair has; longer pairs are left out.
+        """The largest number of tokens per side; longer pairs are left out.
 
         Args:
             model: Transformer to train further, or None for a new one.
@@ -319,7 +319,7 @@ class TrainingConfig:
         return self.max_tokens or min(self._longest(model), _MAX_TOKENS)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every value, as JSON can hold it."""
+        """All settings, as values that JSON supports."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -342,17 +342,17 @@ class TrainingConfig:
         )
 
     def _longest(self, model):
-        """The longest sequence of the model to train, new or further."""
+        """The longest sequence of the model to train."""
         return model.max_length if model else self.max_length or _DEFAULT_MAX_LENGTH
 
     def _given(self, names):
-        """Those of the names that have a value of the user's."""
+        """Those of the names that the user has set."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         return [name for name in names if getattr(self, name) != defaults[name]]
 
 
 def _checked(name, value):
-    """The value as a plain int, float, bool, str or tuple of them."""
+    """Checks a setting; returns a plain int, float, bool, str or tuple of these."""
     if name in _LOWEST:
         return check_integer(name, value, _LOWEST[name], _HIGHEST.get(name))
     if name in _PROBABILITIES:

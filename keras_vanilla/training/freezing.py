@@ -1,4 +1,4 @@
-"""Parts of a Transformer that a training leaves as they are."""
+"""Freezes parts of a Transformer."""
 
 import contextlib
 from collections.abc import Collection, Iterator
@@ -10,12 +10,12 @@ PARTS = ("decoder", "embeddings", "encoder")
 
 
 def checked_parts(parts: str | Collection[str]) -> tuple[str, ...]:
-    """The parts, sorted, each once.
+    """Checks the names of parts; returns them sorted, without duplicates.
 
     Args:
-        parts: collection of names, or one of them alone.
+        parts: collection of names, or a single name.
     Raises:
-        ValueError: if one is not among `PARTS`, or all of them are there.
+        ValueError: if a name is not among `PARTS`, or all parts are named.
     """
     names = [parts] if isinstance(parts, str) else list(parts)
     chosen = tuple(sorted({check_choice("freeze", name, PARTS) for name in names}))
@@ -29,12 +29,12 @@ def checked_parts(parts: str | Collection[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def frozen(model: Transformer, parts: Collection[str]) -> Iterator[None]:
-    """While open, the weights of some parts of a model are not trained.
+    """Context manager in which some parts of a model are not trainable.
 
     Args:
-        model: Transformer. Compile it inside.
-        parts: names among `PARTS`. The encoder and the decoder are their layers and
-            last normalisations; the output projection is the target's embedding.
+        model: Transformer. Compile it inside the context.
+        parts: names among `PARTS`. "encoder" and "decoder" are the layers and the final
+            normalisation; a tied output projection is part of "embeddings".
     """
     layers = [layer for part in parts for layer in _layers(model, part)]
     weights = [w for layer in layers if layer is not None for w in layer.weights]

@@ -1,4 +1,4 @@
-"""The smoothed cross-entropy, per real token of the global batch."""
+"""Smoothed cross-entropy per real token of the global batch."""
 
 import warnings
 
@@ -21,14 +21,14 @@ class SmoothedCrossentropy(keras.losses.Loss):
 
     averaged over tokens by their weights: the sum of the weighted losses divided by the
     sum of the weights (Keras's `reduction="mean_with_sample_weight"`). Weights are
-    usually a 0/1 mask, as `batches` makes them; without weights, each label other than
-    `pad_id` has weight 1. A weight per pair is that of each of its labels other than
-    `pad_id`. On any number of devices, and in a `Transformer`'s micro-batches, the mean
-    is that of the whole batch.
+    usually the 0/1 mask that `batches` creates; without weights, every label except
+    `pad_id` has weight 1. A weight per pair applies to all its labels except `pad_id`.
+    On several devices, and in a `Transformer`'s micro-batches, the mean is taken over
+    the global batch.
 
     Args:
-        label_smoothing: float in [0, 1). e; the paper's is 0.1.
-        pad_id: int. Label that does not count where no weights are given; -1: none.
+        label_smoothing: float in [0, 1). e in the formula; 0.1 in the paper.
+        pad_id: int. Label that is ignored if no weights are given; -1 means none.
         name: str.
     Call arguments:
         y_true: int tensor (B, T) of labels.
@@ -37,9 +37,9 @@ class SmoothedCrossentropy(keras.losses.Loss):
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: if an argument is out of range, weights have another shape, or a
-            label that counts is not an id; where labels cannot be read, as in a graph,
-            the loss is then NaN.
+        ValueError: if an argument is out of range, weights have the wrong shape, or a
+            label with a weight is not an id. Inside a graph, where labels cannot be
+            read, the loss is NaN instead.
     Example:
         >>> loss = SmoothedCrossentropy(label_smoothing=0.0)
         >>> logits, labels = np.zeros((1, 2, 4), "float32"), np.array([[3, 0]])
@@ -71,13 +71,13 @@ class SmoothedCrossentropy(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         labels = ops.cast(y_true, "int32")
-        labels = ops.clip(labels, 0, y_pred.shape[-1] - 1)  # others do not count
+        labels = ops.clip(labels, 0, y_pred.shape[-1] - 1)  # others are ignored
         return smoothed_crossentropy(labels, y_pred, self.label_smoothing)
 
     def token_weights(
         self, labels: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
-        """The weight of each token: float32 (B, T), of labels (B, T)."""
+        """The weight of each token, float32 (B, T), for labels (B, T)."""
         return token_weights(labels, sample_weight, self.pad_id)
 
     def get_config(self) -> dict:
@@ -90,7 +90,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
     @classmethod
     def from_config(cls, config: dict) -> "SmoothedCrossentropy":
         config = dict(config)
-        micro_batches = config.pop("micro_batches", 1)  # of versions up to 0.5.0
+        micro_batches = config.pop("micro_batches", 1)  # in versions up to 0.5.0
         if micro_batches > 1:
             warnings.warn(
                 f"This loss was saved with micro_batches={micro_batches}, which now "
@@ -103,32 +103,32 @@ class SmoothedCrossentropy(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class RDropCrossentropy(SmoothedCrossentropy):
-    """The smoothed cross-entropy, and how far two passes of a pair are apart.
+    """Smoothed cross-entropy plus the divergence between two passes of each pair.
 
         loss = (CE_1 + CE_2) / 2 + alpha / 4 (KL(p_1 || p_2) + KL(p_2 || p_1))
 
-    per token: half of the formula of the source. A `Transformer` computes each pair of
-    a batch twice in a training step, with different dropout. Anywhere else, such as in
-    `evaluate`, there is one pass, and it is the smoothed cross-entropy alone.
+    per token, which is half of the source's formula. In a training step, a
+    `Transformer` computes each pair of a batch twice, with different dropout. In other
+    cases, such as `evaluate`, this is only the smoothed cross-entropy of one pass.
 
     Args:
-        alpha: float, at least 0. Weight of the divergence; the source's is 5.
-        label_smoothing: float, as of `SmoothedCrossentropy`.
-        pad_id: int. The same.
+        alpha: float, at least 0. Weight of the divergence; 5 in the source.
+        label_smoothing: float, as in `SmoothedCrossentropy`.
+        pad_id: int, as in `SmoothedCrossentropy`.
         name: str.
     Call arguments:
         y_true: int tensor (B, T) of labels.
-        y_pred: float tensor (2 B, T, V) of logits, the two passes of a pair one after
-            the other; or (B, T, V), one pass.
-        sample_weight: as of `SmoothedCrossentropy`.
+        y_pred: float tensor (2 B, T, V) of logits, with the two passes of a pair next
+            to each other; or (B, T, V), one pass.
+        sample_weight: as in `SmoothedCrossentropy`.
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: as `SmoothedCrossentropy`, or for another number of rows.
+        ValueError: same as `SmoothedCrossentropy`, and for another number of rows.
     Source: Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks".
     """
 
-    passes = 2  # of each row in a training step of a `Transformer`
+    passes = 2  # per row, in a training step of a `Transformer`
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class RDropCrossentropy(SmoothedCrossentropy):
 
     def call(self, y_true, y_pred):
         rows, width = ops.shape(y_true)
-        passes = ops.shape(y_pred)[0] // rows  # known inside a graph alone
+        passes = ops.shape(y_pred)[0] // rows  # only known inside a graph
         if y_true.shape[0] and y_pred.shape[0] not in (None, rows, 2 * rows):
             raise ValueError(
                 "Logits must have as many rows as the labels, or twice as many. "
@@ -158,16 +158,16 @@ class RDropCrossentropy(SmoothedCrossentropy):
 
 
 def nan_at_wrong_labels(weights: Tensor, labels: Tensor, size: int) -> Tensor:
-    """The weights; a label that counts must be an id, or the loss is NaN.
+    """Returns weights that are NaN where a label with a weight is not an id.
 
-    Without this, -1 would be the last id.
+    Without this, -1 would be treated as the last id.
 
     Args:
         weights: float32 tensor (B, T).
         labels: int tensor (B, T).
         size: int. Number of ids.
     Raises:
-        ValueError: if it is not an id, and can be read.
+        ValueError: if an eager label is not an id.
     """
     labels = ops.cast(labels, "int32")
     wrong = ((labels < 0) | (labels >= size)) & (weights > 0)
@@ -184,16 +184,16 @@ def nan_at_wrong_labels(weights: Tensor, labels: Tensor, size: int) -> Tensor:
 def smoothed_crossentropy(
     labels: Tensor, logits: Tensor, label_smoothing: float
 ) -> Tensor:
-    """The loss of each token, with its gradient written out.
+    """The loss of each token, with an explicit gradient.
 
-    No (B, T, V) one-hot is made, and of the logits' size only their exponentials are
-    kept, of which the gradient is made in place: automatic differentiation of the same
-    formula needs several times the memory.
+    No one-hot tensor (B, T, V) is created. The only tensor of that size that is kept
+    are the exponentials of the logits, from which the gradient is computed in place.
+    Automatic differentiation of the same formula needs several times the memory.
 
     Args:
         labels: int tensor (B, T).
         logits: float32 tensor (B, T, V).
-        label_smoothing: float. e above.
+        label_smoothing: float. e in `SmoothedCrossentropy`.
     Returns:
         Float32 tensor (B, T).
     """
@@ -213,7 +213,7 @@ def smoothed_crossentropy(
             scale = ops.expand_dims(upstream / sums, 1)
             smooth = powers * scale - ops.expand_dims(upstream * share, 1)
             at_label = (ops.exp(chosen - total) - share - confidence) * upstream
-            # No scatter: TensorFlow's deterministic one may run on the host.
+            # Not a scatter, because TensorFlow's deterministic one may run on the host.
             tokens = ops.reshape(labels, (-1, 1))
             is_label = ops.equal(ops.arange(size, dtype="int32"), tokens)
             return ops.where(is_label, ops.expand_dims(at_label, 1), smooth)
@@ -225,15 +225,15 @@ def smoothed_crossentropy(
 
 
 def symmetric_divergence(logits: Tensor, passes: int = 2) -> Tensor:
-    """KL(p || q) + KL(q || p) of each token, with its gradient written out.
+    """KL(p || q) + KL(q || p) of each token, with an explicit gradient.
 
         d = log p - log q        gradient by p's logits: p (d - KL(p || q) + 1) - q
 
-    Both passes are computed at once: `flip` puts the other one beside each. Of one pass
-    alone, which is put beside itself, it is 0.
+    Both passes are computed at once: `flip` pairs each pass with the other. A single
+    pass is paired with itself, and the result is 0.
 
     Args:
-        logits: float32 tensor (2 B, T, V). Those of p and q, one after the other.
+        logits: float32 tensor (2 B, T, V). Logits of p and q, next to each other.
         passes: int or int scalar. 2, or 1 for logits (B, T, V) of one pass.
     Returns:
         Float32 tensor (B, T).
@@ -262,11 +262,11 @@ def symmetric_divergence(logits: Tensor, passes: int = 2) -> Tensor:
 
 
 def exponentials(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What softmax and its logarithm are made of, for the loss and for metrics.
+    """The terms of softmax and log-softmax, for the loss and the metrics.
 
         softmax(z) = powers / sums        log softmax(z) = z - highest - log(sums)
 
-    Losses and metrics call it with the same logits in the same shape, so that a
+    Losses and metrics call this with the same logits in the same shape, so that a
     compiled step computes it once.
 
     Args:
@@ -280,6 +280,6 @@ def exponentials(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def logits_of(labels: Tensor, z: Tensor) -> Tensor:
-    """The logit of each label: (P,), of labels (B, T) and logits z (P, V)."""
+    """The logit (P,) of each label, for labels (B, T) and logits z (P, V)."""
     labels = ops.reshape(labels, (-1, 1))
     return ops.squeeze(ops.take_along_axis(z, labels, axis=-1), -1)

@@ -1,4 +1,4 @@
-"""Metrics per real token: exact in `fit`, `evaluate` and on any number of devices."""
+"""Metrics per real token, exact in `fit`, `evaluate` and on any number of devices."""
 
 import keras
 from keras import ops
@@ -12,8 +12,8 @@ from keras_vanilla.training.loss import exponentials, logits_of, nan_at_wrong_la
 class _TokenMean(keras.metrics.Metric):
     """The mean of a value over all real tokens seen, kept as a sum and a count.
 
-    Tokens are real where the label is not `pad_id`. Sample weights, which Keras gives
-    to `weighted_metrics` alone, weigh them: (B, T), or (B,) per pair.
+    Tokens are real if their label is not `pad_id`. They can have sample weights, (B, T)
+    or (B,) per pair, which Keras only passes to `weighted_metrics`.
     """
 
     direction = "down"
@@ -52,11 +52,11 @@ class _TokenMean(keras.metrics.Metric):
 class TokenCrossentropy(_TokenMean):
     """The mean of -log p(label) over real tokens, in nats, without smoothing.
 
-    Among `weighted_metrics`, as all metrics here, it is the mean by the sample weights.
+    In `weighted_metrics`, all metrics here are means weighted by the sample weights.
 
     Args:
-        pad_id: int. Labels that do not count, such as -100.
-    Source: the perplexity's exponent of Vaswani et al. 2017, table 3.
+        pad_id: int. The label that is ignored, such as -100.
+    Source: the exponent of the perplexity in Vaswani et al. 2017, table 3.
     """
 
     def __init__(self, name: str = "token_crossentropy", pad_id: int = 0):
@@ -72,7 +72,7 @@ class Perplexity(TokenCrossentropy):
     """exp(`TokenCrossentropy`): perplexity per piece.
 
     Args:
-        pad_id: int. Labels that do not count, such as -100.
+        pad_id: int. The label that is ignored, such as -100.
     Source: Vaswani et al. 2017, table 3.
     """
 
@@ -85,12 +85,12 @@ class Perplexity(TokenCrossentropy):
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class TokenAccuracy(_TokenMean):
-    """The share of real tokens whose label has the highest logit.
+    """The fraction of real tokens whose label has the highest logit.
 
-    Where two pieces have the highest, as in bfloat16, either is right.
+    If several pieces share the highest logit, as in bfloat16, each counts as correct.
 
     Args:
-        pad_id: int. Labels that do not count, such as -100.
+        pad_id: int. The label that is ignored, such as -100.
     """
 
     direction = "up"

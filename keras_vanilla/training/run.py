@@ -1,4 +1,4 @@
-"""One training, from its first step or its last snapshot to the translator to use."""
+"""One training run, from the start or a snapshot to the final translator."""
 
 import dataclasses
 import hashlib
@@ -40,10 +40,10 @@ from keras_vanilla.translation.translator import Translator
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during training; `path` is the translator saved at that moment.
+    """Raised on Ctrl-C during training; `path` is the translator saved at that moment.
 
-    A translator that was given to train further has changed: load it again before the
-    training is started again.
+    A translator that was given to train further has changed: load it again before you
+    restart the training.
     """
 
     def __init__(self, path: PathLike):
@@ -55,24 +55,24 @@ class Interrupted(KeyboardInterrupt):
 
 
 class TrainingRun:
-    """One training of a translator: its numbers, its text and its folder.
+    """One training run of a translator: its settings, its data and its folder.
 
     Args:
         config: TrainingConfig that was checked against `translator` and `tokenizer`.
-        folder: RunFolder that is open.
+        folder: open RunFolder.
         corpus: ParallelCorpus or TokenCache to train on.
         validation: ParallelCorpus to validate on, or None.
         tokenizer: Tokenizer, or None to train one on the corpus.
-        translator: Translator to train further, in place, or None for a new one; with
-            `quantize`, a copy of one that does not compute in float32.
-        teacher: Translator of the same tokenizer, or None: for `word_level`.
-        callbacks: more `keras.callbacks.Callback` objects.
-        optimizer: a Keras optimizer instead of the paper's.
-        about: About, what the translator says of itself besides what it does already,
-            or None.
+        translator: Translator to train further, in place, or None for a new one. With
+            `quantize`, a float32 copy is trained if it has another precision.
+        teacher: Translator with the same tokenizer, for `word_level`; or None.
+        callbacks: additional `keras.callbacks.Callback` objects.
+        optimizer: a Keras optimizer to use instead of the paper's.
+        about: About or None. Description of the translator, which is added to its
+            existing one.
         allow_changed: as for `ExactResume`.
     Raises:
-        ValueError: if `allow_changed` has another name.
+        ValueError: if `allow_changed` has an unknown name.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class TrainingRun:
         allow_changed: Collection[str] = (),
     ):
         if translator is not None and config.quantize is not None:
-            translator = translator.in_float32()  # as the files compute
+            translator = translator.in_float32()  # the precision of the files
         is_open = config.recipe == "auto" and config.warmup_steps is None
         self.config = config.resolve(len(corpus), translator and translator.model)
         has_warmup = self.config.warmup_steps is not None and optimizer is None
@@ -107,18 +107,18 @@ class TrainingRun:
 
     @property
     def description(self) -> str:
-        """The numbers of this training, for a person; its steps are not counted yet."""
+        """A readable summary of the settings, without the number of steps."""
         note = " (the warm-up takes at most a fifth of all steps)"
         return f"{self.config}{note if self._may_shorten_warmup else ''}"
 
     def train(self) -> Translator:
-        """Trains from the beginning or the last snapshot; the translator to use.
+        """Trains from the start or the last snapshot; returns the final translator.
 
-        A warm-up that is longer than the training is reported by a warning.
+        There is a warning if the warm-up is longer than the run.
 
         Raises:
-            FileExistsError: if the folder holds a training with other settings.
-            ValueError: if no pair is left to train on or to validate on, or a callback
+            FileExistsError: if the folder holds a run with other settings.
+            ValueError: if no pairs remain for training or validation, or a callback
                 sets a learning rate that follows a schedule.
             Diverged: if the loss is not a number.
             Interrupted: on Ctrl-C, after `last.keras` is written.
@@ -168,10 +168,10 @@ class TrainingRun:
         )
 
     def _set_warmup(self, settings, resumes):
-        """Shortens the recipe's warm-up for a short training; reports any other.
+        """Shortens the recipe's warm-up in a short run; warns about any other.
 
-        A training that has begun keeps its warm-up, also with more epochs, and one of
-        an earlier version, which did not shorten it.
+        A resumed run keeps its warm-up, even if it has more epochs or was started by an
+        earlier version, which did not shorten it.
         """
         config, steps = self.config, self.config.warmup_steps
         total_steps = config.epochs * self.batches.steps_per_epoch
@@ -195,7 +195,7 @@ class TrainingRun:
             )
 
     def _settings(self):
-        """All that decides the result, for the folder's record."""
+        """Everything that determines the result, for the folder's record."""
         settings = {**self.config.to_dict(), "corpus": self.corpus.digest}
         if self.validation is not None:
             settings["validation"] = self.validation.digest
@@ -219,11 +219,11 @@ class TrainingRun:
             return self.translator
         tokenizer = self.tokenizer
         if tokenizer is None and resumes and (saved := self.folder.last_saved()):
-            tokenizer = saved.tokenizer  # or else it is trained again
+            tokenizer = saved.tokenizer  # otherwise it is trained again
         return untrained(self.config, self.corpus, tokenizer)
 
     def _about(self):
-        """What the translator says of itself, with examples if it can have some."""
+        """The description of the translator, with examples if there are any."""
         about = self.translator.about.updated(self.about)
         if about.examples is None and self.validation is not None:
             sentences = short_sentences(self.validation.sources)
@@ -251,7 +251,7 @@ class TrainingRun:
             self._make_validation_batches(sizes)
 
     def _make_validation_batches(self, sizes):
-        """Pairs that they leave out, such as those too long, are not translated."""
+        """Creates validation batches; pairs left out of them are not translated."""
         tokenizer, validation = self.translator.tokenizer, self.validation
         self.validation_batches = batches(validation, tokenizer, shuffle=False, **sizes)
         left_out = self.validation_batches.report.values()
@@ -267,8 +267,8 @@ class TrainingRun:
     def _fit(self, settings):
         callbacks, allowed = TrainingCallbacks(self), self.allow_changed
         if self.config.cooldown_epochs and "epochs" in allowed:
-            allowed |= {"optimizer"}  # whose schedule has another end
-        # After the snapshots have accepted them.
+            allowed |= {"optimizer"}  # its schedule has another end
+        # Recorded after the settings were compared with the snapshots.
         record = keras.callbacks.LambdaCallback(
             on_train_begin=lambda logs: self.folder.resume(settings)
         )
@@ -293,7 +293,7 @@ class TrainingRun:
             callbacks.progress.close()
 
     def _choose(self, callbacks, history):
-        """Saves the better of the average and the best epoch, and what each scored."""
+        """Saves the better of the average and the best epoch, and both scores."""
         chosen = self.translator.copy(callbacks.average.weights())
         best_epoch = callbacks.save.best_epoch
         results = {"chosen": "average", "best_epoch": best_epoch}
@@ -304,7 +304,7 @@ class TrainingRun:
                 results[f"best_val_{name}"] = history[f"val_{name}"][best_epoch - 1]
             if results[f"best_val_{metric}"] > results[f"average_val_{metric}"]:
                 best = self.folder.load(self.folder.best_path)
-                if best:  # an earlier process may have saved it, with another `about`
+                if best:  # may be saved by an earlier process, with another `about`
                     results["chosen"] = "best"
                     chosen = best.replace(about=self.translator.about)
         chosen.save(self.folder.translator_path)
@@ -315,7 +315,7 @@ class TrainingRun:
 
     @property
     def _metric(self):
-        """What the best translator has most of, on the validation text."""
+        """The validation metric by which the best translator is chosen."""
         return "chrf" if self.config.quantize else "bleu"
 
     def _score(self, translator):
@@ -326,7 +326,7 @@ class TrainingRun:
 
     def _interrupted(self):
         """The error to raise after Ctrl-C, once the translator is saved."""
-        if replicas_in_force().in_other_processes:  # they would have to save too
+        if replicas_in_force().in_other_processes:  # these would have to save too
             return KeyboardInterrupt(
                 "Stopped. Stop the other processes too; started again together, they "
                 "resume from the last snapshot."
@@ -336,7 +336,7 @@ class TrainingRun:
 
 
 def _seed_dropout(model, seed):
-    """Dropout draws by this seed; Keras gives a model that is loaded another."""
+    """Seeds dropout, because Keras gives a loaded model another seed."""
     weights = {id(weight) for weight in model.weights}
     random = np.random.default_rng(seed)
     for variable in model.variables:
@@ -347,7 +347,7 @@ def _seed_dropout(model, seed):
 def _digest(translator):
     """SHA-256 of a translator's configuration, pieces and weights."""
     config = translator.model.get_config()
-    del config["name"]  # Keras counts the models of a process
+    del config["name"]  # Keras numbers the models of a process
     digest = hashlib.sha256(json.dumps(config).encode())
     digest.update(translator.tokenizer.digest.encode())
     for value in translator.model.get_weights():

@@ -1,4 +1,4 @@
-"""The folder of one training: its files, its record and its lock."""
+"""The output folder of a training run: files, record and lock."""
 
 import contextlib
 import json
@@ -23,8 +23,8 @@ from keras_vanilla.translation.translator import Translator
 
 RECORD = "run.json"
 RECORDED = {"finished": bool, "settings": dict, "files": list}
-# What a training writes besides `translator.keras`. The record lists these patterns
-# before the first file is written, and nothing else is ever deleted.
+# Files written besides `translator.keras`. The record lists these patterns before the
+# first file is written, and nothing else is ever deleted.
 FILES = (
     "last.keras",
     "best.keras",
@@ -34,30 +34,30 @@ FILES = (
     "logs/validation/events.out.tfevents.*",
     *(f"snapshots/{name}" for name in SNAPSHOT_FILES),
 )
-# The steps of a warm-up that was shortened: they follow from the other settings when a
-# training begins, and stay.
+# The steps of a shortened warm-up, which are computed from the other settings at the
+# start of a run and then kept.
 SHORT_WARMUP = "short_warmup_steps"
 WRITTEN_WHOLE = re.compile(r"(last|best|translator)\.keras|(run|results)\.json")
 ON_WINDOWS = os.name == "nt"
 
 
 class RunFolder:
-    """The folder that one training writes into, held while it is open.
+    """Context manager for the output folder of one training run.
 
-    Inside `with`, a lock keeps other processes out. A folder is refused if it holds
-    anything but a training that can be resumed, or with `overwrite` a finished one. Of
-    several processes that train one model the first writes here, and `output` of the
-    others is a temporary folder.
+    Inside `with`, a lock keeps other processes out. A folder is refused unless it is
+    empty or holds a run that can be resumed, or, with `overwrite`, a finished one. If
+    several processes train one model, the first writes here, and `output` of the others
+    is a temporary folder.
 
     Args:
-        path: path of the folder; it is made if it does not exist.
-        overwrite: bool. Replace another training that is there.
+        path: path of the folder; it is created if it does not exist.
+        overwrite: bool. Replace another run in the folder.
     Raises:
-        FileExistsError: on entering, if the folder is refused, also if its training is
-            of an earlier version.
-        FolderInUse: on entering, if another process trains there.
-        OSError: on entering, if it cannot be written; on leaving, if an error of the
-            disk comes from the folder having been renamed or removed.
+        FileExistsError: on entering, if the folder is refused, or its run was started
+            by an earlier version.
+        FolderInUse: on entering, if another process trains in it.
+        OSError: on entering, if it cannot be written; on leaving, if a disk error was
+            caused by renaming or removing the folder.
         ValueError: on entering, if its record is damaged.
     """
 
@@ -72,10 +72,10 @@ class RunFolder:
         with contextlib.ExitStack() as stack:
             if self.is_writer:
                 new = [p for p in (self.path, *self.path.parents) if not p.exists()]
-                if ON_WINDOWS:  # which removes no file that is open
+                if ON_WINDOWS:  # which cannot remove open files
                     stack.callback(self._remove_if_unused, new)
                 stack.enter_context(folder_lock(self.path))
-                if not ON_WINDOWS:  # where only the lock's owner may remove it
+                if not ON_WINDOWS:  # elsewhere, only the lock's owner may remove it
                     stack.callback(self._remove_if_unused, new)
                 self._refuse_other_contents()  # another process may have been faster
                 remove_unfinished(self.path, WRITTEN_WHOLE)
@@ -87,36 +87,36 @@ class RunFolder:
 
     def __exit__(self, kind, error, traceback):
         is_gone = not self.path.is_dir()
-        self._stack.close()  # which removes a folder that was not used
+        self._stack.close()  # removes a folder that was not used
         if is_gone and isinstance(error, OSError):
             raise folder_is_gone(self.path) from error
 
     @property
     def last_path(self) -> Path:
-        """The translator after the last epoch."""
+        """The path of the translator after the last epoch."""
         return self.output / "last.keras"
 
     @property
     def best_path(self) -> Path:
-        """The translator after the best epoch."""
+        """The path of the translator after the best epoch."""
         return self.output / "best.keras"
 
     @property
     def translator_path(self) -> Path:
-        """The translator to use."""
+        """The path of the final translator."""
         return self.output / "translator.keras"
 
     @property
     def results_path(self) -> Path:
-        """What the training has come to."""
+        """The path of the results."""
         return self.output / "results.json"
 
     def saved(self, path: Path) -> Path:
-        """Where a file of this training is, which an earlier process may have saved."""
+        """The path of a file of this run, which an earlier process may have saved."""
         return path if path.exists() else self.path / path.name
 
     def refuse_start(self, path: PathLike) -> None:
-        """Refuses to start from a file that this training writes over.
+        """Refuses to start from a file that this run overwrites.
 
         Raises:
             ValueError: if `path` is such a file.
@@ -129,7 +129,7 @@ class RunFolder:
             )
 
     def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer of the unfinished training to resume; None if there is none."""
+        """The tokenizer of the unfinished run to resume; None if there is none."""
         record = self._read()
         if self.overwrite or not record or record["finished"]:
             return None
@@ -137,11 +137,11 @@ class RunFolder:
         return saved and saved.tokenizer
 
     def last_saved(self) -> Translator | None:
-        """The translator of the last epoch, or else the best; None if both are lost."""
+        """The translator of the last or the best epoch; None if both are missing."""
         return self.load(self.last_path) or self.load(self.best_path)
 
     def load(self, path: Path) -> Translator | None:
-        """A translator that this training saved; if it is lost, a warning and None."""
+        """A translator saved by this run; None, with a warning, if it is missing."""
         try:
             return Translator.load(self.saved(path))
         except (OSError, ValueError) as error:
@@ -149,14 +149,14 @@ class RunFolder:
             return None
 
     def resumes(self, settings: dict, allow_changed: Collection[str] = ()) -> bool:
-        """Whether the training to resume there is this one.
+        """Tests if the unfinished run in the folder can be resumed.
 
         Args:
-            settings: dict of all that decides the result, as JSON can hold it.
-            allow_changed: names of what may differ, of those in `CHANGEABLE`.
+            settings: dict of all that determines the result, as JSON values.
+            allow_changed: names in `CHANGEABLE` of settings that may differ.
         Raises:
-            FileExistsError: if an unfinished training has other settings, and
-                `overwrite` is False.
+            FileExistsError: if an unfinished run has other settings, and `overwrite` is
+                False.
         """
         record = self._read()
         if record is None or record["finished"]:
@@ -172,11 +172,11 @@ class RunFolder:
         return not differing and bool(self.snapshots.paths())
 
     def settings(self) -> dict:
-        """The settings in the record of the training that is there."""
+        """The settings in the record of the folder."""
         return self._read()["settings"]
 
     def begin(self, settings: dict, translator: Translator) -> None:
-        """Starts a training: deletes the previous one, then writes record and model.
+        """Starts a run: deletes the previous one, then writes record and model.
 
         Args:
             settings: dict, as for `resumes`.
@@ -188,7 +188,7 @@ class RunFolder:
         translator.save(self.last_path)
 
     def resume(self, settings: dict) -> None:
-        """Records the settings that the training continues with.
+        """Records the settings with which the run continues.
 
         Args:
             settings: dict, as for `resumes`.
@@ -197,16 +197,16 @@ class RunFolder:
             self._write(settings, finished=False)
 
     def delete_previous_run(self) -> None:
-        """Deletes the files of the training in the record, and no others.
+        """Deletes only the files of the run in the record.
 
-        Its `translator.keras` stays until the new one replaces it.
+        `translator.keras` is kept until the new one replaces it.
         """
         record = self._read()
         if record is not None:
             self._delete([each for each in record["files"] if each in FILES])
 
     def finish(self) -> None:
-        """Records that everything is written; snapshots are deleted."""
+        """Records that the run is finished, and deletes the snapshots."""
         if self.is_writer:
             self._write(self._read()["settings"], finished=True)
             self._delete([each for each in FILES if each.startswith("snapshots/")])
@@ -228,11 +228,11 @@ class RunFolder:
     def _has_foreign_files(self):
         if not self.path.is_dir():
             return self.path.exists()
-        # Before there is a record, there are only a lock and temporary files.
+        # Without a record, only a lock and temporary files may be there.
         return any(not each.name.startswith(".") for each in self.path.iterdir())
 
     def _remove_if_unused(self, new_folders):
-        """Leaves no empty folder behind when nothing was written."""
+        """Removes new folders if nothing was written."""
         if new_folders and not (self.path / RECORD).exists():
             with contextlib.suppress(OSError):
                 (self.path / LOCK).unlink()
@@ -244,7 +244,7 @@ class RunFolder:
             for path in self.path.glob(pattern):
                 path.unlink(missing_ok=True)
         for folder in ("snapshots", "logs/train", "logs/validation", "logs"):
-            with contextlib.suppress(OSError):  # not there, or not empty
+            with contextlib.suppress(OSError):  # missing, or not empty
                 (self.path / folder).rmdir()
 
     def _read(self):
@@ -274,5 +274,5 @@ class RunFolder:
 
 
 def _complete(settings):
-    """Settings as JSON has them; one that is missing has its default."""
+    """Settings as JSON values, with defaults for missing ones."""
     return json.loads(json.dumps({**TrainingConfig().to_dict(), **settings}))

@@ -12,13 +12,13 @@ _WIDTH_OF_SMALL = 256
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """Learning rate that rises linearly, then falls with the root of the step.
+    """A learning rate that rises linearly, then falls with the square root of the step.
 
         rate = d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5)
 
     The paper counts steps from 1, Keras from 0: the first update is step 1 here. A
-    shorter warm-up has a higher peak, unless there is `decay_from`: the rate then rises
-    to that of step `decay_from`, stays there until that step, and falls as before.
+    shorter warm-up has a higher peak. With `decay_from`, the rate only rises to its
+    value at step `decay_from`, is constant until that step, and then falls as usual.
 
     Args:
         d_model: int. The model's width.
@@ -26,7 +26,7 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
         decay_from: int. Step from which the rate falls, at least `warmup_steps`; None,
             as in the paper, means the end of the warm-up.
     Call arguments:
-        step: int scalar. Number of updates made so far.
+        step: int scalar. Number of updates so far.
     Returns:
         Float32 scalar.
     Raises:
@@ -63,23 +63,23 @@ class TransformerSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict:
         config = {"d_model": self.d_model, "warmup_steps": self.warmup_steps}
-        if self.decay_from is not None:  # snapshots from before compare without it
+        if self.decay_from is not None:  # older snapshots do not have it
             config["decay_from"] = self.decay_from
         return config
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class Cooldown(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that falls to 0 in a straight line over the last steps.
+    """A learning rate that falls linearly to 0 over the last steps.
 
         rate = learning_rate(step) * min(1, (total_steps - step) / cooldown_steps)
 
     Args:
-        learning_rate: float, or a `LearningRateSchedule`: the rate without cooldown.
-        total_steps: int. Number of steps of the training; the rate is 0 after them.
-        cooldown_steps: int. Number of the last of them in which the rate falls.
+        learning_rate: float or `LearningRateSchedule`. The rate without cooldown.
+        total_steps: int. Total number of training steps; the rate is 0 after them.
+        cooldown_steps: int. Number of last steps in which the rate falls.
     Call arguments:
-        step: int scalar. Number of updates made so far.
+        step: int scalar. Number of updates so far.
     Returns:
         Float32 scalar.
     Raises:
@@ -139,25 +139,25 @@ def transformer_optimizer(
     cooldown_steps: int = 0,
     decay_from: int | None = None,
 ) -> keras.optimizers.Optimizer:
-    """The paper's optimizer: Adam(0.9, 0.98, 1e-9) under `TransformerSchedule`.
+    """The paper's optimizer: Adam(0.9, 0.98, 1e-9) with `TransformerSchedule`.
 
     The paper neither clips gradients nor decays weights, and has no cooldown.
 
     Args:
         d_model: int. The model's width.
         warmup_steps: int. Steps until the highest learning rate; None means 4000.
-        clip_norm: float. Largest norm of all gradients together; 0 means any.
-        weight_decay: float. Share of each weight, times the learning rate, that is
-            subtracted at each step, as AdamW does.
+        clip_norm: float. Largest global norm of the gradients; 0 means no limit.
+        weight_decay: float. Fraction of each weight, times the learning rate, that is
+            subtracted at each step, as in AdamW.
         learning_rate: float. A constant rate instead of the schedule, for fine-tuning;
             without a cooldown, callbacks such as `ReduceLROnPlateau` may change it.
-        total_steps: int. Number of steps of the training, for `cooldown_steps`.
+        total_steps: int. Total number of training steps, for `cooldown_steps`.
         cooldown_steps: int. Number of last steps in which the learning rate falls to 0,
-            see `Cooldown`; 0 means none.
+            see `Cooldown`; 0 means no cooldown.
         decay_from: int. Step from which the rate falls, see `TransformerSchedule`.
     Raises:
-        ValueError: if a number is out of its range, `warmup_steps` is given beside
-            `learning_rate`, or `cooldown_steps` without `total_steps`.
+        ValueError: if a number is out of range, `warmup_steps` is combined with
+            `learning_rate`, or `cooldown_steps` is given without `total_steps`.
     Source: Vaswani et al. 2017, section 5.3.
     """
     refuse_warmup_of_constant(learning_rate, warmup_steps)
@@ -181,17 +181,17 @@ def transformer_optimizer(
 
 
 def decay_after_short_warmup(d_model: int, warmup_steps: int, short_steps: int) -> int:
-    """The `decay_from` of a warm-up that is shortened for a short training.
+    """The `decay_from` of a warm-up that is shortened for a short run.
 
-    The paper's formula would give it a higher peak, with which a model learns nothing.
-    This one is lower than that of the whole warm-up, by the root of the share that is
-    left. Models narrower than preset small learn more with a higher one, of which a
-    wider one, which normalizes after each sublayer, may not learn to use its source.
+    With the paper's formula, the peak would be so high that a model learns nothing.
+    Here it is lower than that of the full warm-up, by the square root of the remaining
+    fraction. Models narrower than preset "small" learn more with a higher peak; with
+    it, wider post-norm models may not learn to use the source.
 
     Args:
         d_model: int. The model's width.
-        warmup_steps: int. The steps of the whole warm-up.
-        short_steps: int. Those that are left.
+        warmup_steps: int. Number of steps of the full warm-up.
+        short_steps: int. Number of steps of the shortened warm-up.
     """
     decay_from = warmup_steps**2 / short_steps * min(1, d_model / _WIDTH_OF_SMALL)
     return max(warmup_steps, round(decay_from))
@@ -200,7 +200,7 @@ def decay_after_short_warmup(d_model: int, warmup_steps: int, short_steps: int) 
 def refuse_warmup_of_constant(
     learning_rate: float | None, warmup_steps: int | None
 ) -> None:
-    """Refuses warm-up steps beside a constant learning rate, which has none.
+    """Refuses warm-up steps together with a constant learning rate.
 
     Raises:
         ValueError: if both are given.

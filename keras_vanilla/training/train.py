@@ -1,4 +1,4 @@
-"""From parallel text to a saved translator."""
+"""Trains and saves a translator from parallel text."""
 
 from collections.abc import Collection, Iterable
 
@@ -36,56 +36,57 @@ def train_translator(
 ) -> Translator:
     """Trains a translator on a corpus and saves it.
 
-    A training that was killed, and is started again with the same arguments, resumes
-    from its last snapshot and ends as if it had not been killed.
+    An interrupted run that is started again with the same arguments resumes from its
+    last snapshot, with the same result as an uninterrupted run.
 
-    Writes into `output`: `translator.keras`, the one to use; `best.keras`, the epoch
-    with the lowest cross-entropy on `validation`, or without it on the corpus (with
-    `quantize`, the highest chrF on `validation`);
-    `last.keras`; `results.json`; `history.csv` and, if TensorBoard is installed, its
-    `logs/`; `run.json`, the settings and a list of these files; and, until it is
-    finished, `snapshots/`.
+    These files are written to `output`: `translator.keras`, the final translator;
+    `best.keras`, the epoch with the lowest cross-entropy on `validation`, or without it
+    on the corpus (with `quantize`, the highest chrF on `validation`); `last.keras`;
+    `results.json`; `history.csv` and, if TensorBoard is installed, `logs/`; `run.json`,
+    the settings and a list of these files; and, until the end, `snapshots/`.
 
     Args:
         corpus: ParallelCorpus or TokenCache to train on.
-        output: path of a folder that does not exist yet, or holds this training,
+        output: path of a folder that does not exist yet, or that holds this run,
             unfinished.
         validation: ParallelCorpus to validate on, or None.
-        tokenizer: Tokenizer, or None to train one on the corpus; that of the cache.
-        translator: Translator to train further, in place; it has its own size,
-            tokenizer, dropout and precision. With `quantize` a copy in float32 is
-            trained instead of one that has another precision.
-        teacher: Translator, also an `ensemble`, for `word_level`: the model also learns
-            its probabilities of each token. A new translator has its tokenizer.
-        callbacks: more callbacks. Those with `get_state()` and `set_state(state)`, and
-            Keras's own, continue where they were when a training is resumed.
-        optimizer: a Keras optimizer instead of `transformer_optimizer`, with its own
+        tokenizer: Tokenizer, or None to train one on the corpus; for a TokenCache, its
+            tokenizer.
+        translator: Translator to train further, in place; its size, tokenizer, dropout
+            and precision are kept. With `quantize`, a float32 copy is trained if it has
+            another precision.
+        teacher: Translator, which may be an `ensemble`, for `word_level`: the model
+            also learns its probabilities of each token. A new translator uses its
+            tokenizer.
+        callbacks: additional callbacks. Those with `get_state()` and
+            `set_state(state)`, and Keras's, are restored when a run is resumed.
+        optimizer: a Keras optimizer to use instead of `transformer_optimizer`, with its
             learning rate, clipping and weight decay.
-        about: About or None. The name, languages, examples and licences of the
-            translator that is returned, which its file keeps and exported files show.
-            What it does not state is that of `translator`; without examples they are
-            short sentences of `validation`.
-        overwrite: bool. Replace another training in `output`. Only files that it lists
-            as its own are deleted.
-        allow_changed: names of what may differ from an unfinished training in `output`,
-            which then continues with the new: "epochs", "loss", "micro_batches",
-            "optimizer" (also its warm-up steps), "versions".
+        about: About or None. The name, languages, examples and licences of the returned
+            translator, which are saved with it and shown by exported files. Missing
+            values are taken from `translator`, missing examples are short sentences of
+            `validation`.
+        overwrite: bool. Replace another run in `output`. Only files that it lists as
+            its own are deleted.
+        allow_changed: names of settings that may differ from an unfinished run in
+            `output`, which continues with the new ones: "epochs", "loss",
+            "micro_batches", "optimizer" (including its warm-up steps), "versions".
         **settings: values of `TrainingConfig`, such as `preset="tiny"` or `epochs=3`.
     Returns:
         The Translator of `translator.keras`: the average of the last epochs or the best
         epoch, whichever has the higher BLEU on `validation` (with `quantize`, chrF);
         without it, the average.
     Raises:
-        TypeError: if there is no such setting, or `corpus`, `validation`, `translator`
-            or `tokenizer` is of another class.
-        FileExistsError: if `output` holds anything else, or without `overwrite` a
-            finished training or one with other settings.
-        FolderInUse: if another process trains into `output`.
+        TypeError: if a setting is unknown, or `corpus`, `validation`, `translator` or
+            `tokenizer` has the wrong type.
+        FileExistsError: if `output` holds anything else, or, without `overwrite`, a
+            finished run or one with other settings.
+        FolderInUse: if another process trains in `output`.
         OSError: if `output` cannot be written.
-        ValueError: if a value is out of its range or does not fit `translator`,
+        ValueError: if a value is out of range or does not fit `translator`,
             `tokenizer`, `teacher` or `optimizer`, a class is not registered with Keras,
-            a callback sets a learning rate that follows a schedule, or no pair is left
-            to train on or to validate on.
+            a callback sets a learning rate that follows a schedule, or no pairs remain
+            for training or validation.
         Diverged: if the loss is not a number.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Example:
@@ -127,16 +128,16 @@ def tokenizer_of_teacher(
     translator: Translator | None = None,
     tokenizer: Tokenizer | None = None,
 ) -> Tokenizer | None:
-    """The tokenizer to train with: the one that is given, or the teacher's.
+    """The tokenizer for training: the given one, or the teacher's.
 
     Args:
         config: TrainingConfig.
         teacher: Translator to learn from, or None.
         translator: Translator to train further, or None.
-        tokenizer: Tokenizer that is given, or None.
+        tokenizer: given Tokenizer, or None.
     Raises:
-        ValueError: if there is a teacher without `word_level` or the other way round,
-            or its tokenizer is not that of the translator or the one that is given.
+        ValueError: if only one of teacher and `word_level` is given, or the teacher's
+            tokenizer differs from that of the translator or the given one.
     """
     check_teaching(teacher, config.word_level, config.r_drop)
     if teacher is None:
@@ -160,7 +161,7 @@ def _check_corpora(corpus, validation):
 
 
 def _check_classes(translator, tokenizer, about):
-    """Refuses what could not be saved after the first epoch, or is something else."""
+    """Refuses wrong types, and classes that could not be saved after an epoch."""
     if translator is not None:
         if not isinstance(translator, Translator):
             raise TypeError(

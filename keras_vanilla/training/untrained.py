@@ -1,4 +1,4 @@
-"""The translator that a training starts from."""
+"""Creates an untrained translator."""
 
 import inspect
 import itertools
@@ -20,18 +20,18 @@ def new_translator(
     tokenizer: Tokenizer | None = None,
     **settings,
 ) -> Translator:
-    """An untrained translator for a corpus.
+    """Creates an untrained translator for a corpus.
 
     Args:
-        corpus: ParallelCorpus to train a tokenizer on, and whose size the recipe needs.
+        corpus: ParallelCorpus, to train a tokenizer and to choose the recipe by size.
         tokenizer: Tokenizer, or None to train one on both sides of the corpus.
         **settings: values of `TrainingConfig`, such as `preset="tiny"` or
-            `vocabulary_size=8000`, and arguments of `Transformer`, which replace the
-            preset's.
+            `vocabulary_size=8000`, and arguments of `Transformer`, which replace those
+            of the preset.
     Raises:
-        TypeError: if there is no such setting.
-        ValueError: if a value is out of its range, or a tokenizer is given together
-            with values for training one.
+        TypeError: if a setting is unknown.
+        ValueError: if a value is out of range, or a tokenizer is given together with
+            settings for training one.
     Example:
         translator = new_translator(corpus, preset="tiny", max_length=60)
     """
@@ -50,10 +50,10 @@ def untrained(
     tokenizer: Tokenizer | None = None,
     **transformer,
 ) -> Translator:
-    """`new_translator` of a resolved config.
+    """Same as `new_translator`, for a resolved config.
 
     Args:
-        config: TrainingConfig without a None that a recipe chooses.
+        config: TrainingConfig from `resolve`.
         corpus: ParallelCorpus.
         tokenizer: Tokenizer or None.
         **transformer: arguments of `Transformer`.
@@ -74,7 +74,7 @@ def untrained(
         "dtype": config.dtype,
     }
     for name in ("max_length", "normalize_first"):
-        if getattr(config, name) is not None:  # else the preset's, or the default
+        if getattr(config, name) is not None:  # otherwise the preset's or the default
             arguments[name] = getattr(config, name)
     model = Transformer.from_preset(config.preset, **{**arguments, **transformer})
     return Translator(tokenizer, model)

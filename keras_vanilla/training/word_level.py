@@ -1,4 +1,4 @@
-"""The loss of a student that learns its teacher's probabilities of each token."""
+"""Word-level distillation loss: a student learns its teacher's probabilities."""
 
 import contextlib
 import hashlib
@@ -16,31 +16,31 @@ from keras_vanilla.training.loss import SmoothedCrossentropy, exponentials
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
 class WordLevelCrossentropy(SmoothedCrossentropy):
-    """The smoothed cross-entropy, mixed with that against a teacher's probabilities.
+    """Smoothed cross-entropy mixed with cross-entropy against a teacher.
 
         loss = (1 - a) CE(label) - a sum_v softmax(teacher's logits)_v
                                             log softmax(logits)_v
 
-    per token. A `Transformer` shows it the inputs of each training step, from which the
-    teacher computes its logits without dropout; anywhere else, such as in `evaluate`,
-    it is the smoothed cross-entropy alone.
+    per token. A `Transformer` passes the inputs of each training step to this loss, and
+    the teacher computes its logits from them without dropout. Otherwise, such as in
+    `evaluate`, this is only the smoothed cross-entropy.
 
     Args:
-        teacher: Transformer or Ensemble with the vocabularies of the model that is
-            trained. It is not trained, and not saved with the loss.
-        weight: float in [0, 1]. a above.
-        label_smoothing: float, as of `SmoothedCrossentropy`.
-        pad_id: int. The same.
+        teacher: Transformer or Ensemble with the same vocabularies as the trained
+            model. It is not trained, and not saved with the loss.
+        weight: float in [0, 1]. a in the formula.
+        label_smoothing: float, as in `SmoothedCrossentropy`.
+        pad_id: int, as in `SmoothedCrossentropy`.
         name: str.
     Call arguments:
         y_true: int tensor (B, T) of labels.
         y_pred: float tensor (B, T, V) of logits.
-        sample_weight: as of `SmoothedCrossentropy`.
+        sample_weight: as in `SmoothedCrossentropy`.
     Returns:
         Float32 scalar.
     Raises:
-        ValueError: as `SmoothedCrossentropy`, or if the teacher has another number of
-            ids.
+        ValueError: same as `SmoothedCrossentropy`, and if the teacher has a different
+            number of ids.
     Example:
         student.compile("adam", WordLevelCrossentropy(teacher, 0.5))
     Source: Kim and Rush 2016, "Sequence-Level Knowledge Distillation", section 3.1.
@@ -61,7 +61,7 @@ class WordLevelCrossentropy(SmoothedCrossentropy):
 
     @contextlib.contextmanager
     def seeing(self, inputs: dict) -> Iterator[None]:
-        """Within the block the teacher sees these inputs of the model.
+        """Context manager in which the teacher gets these inputs of the model.
 
         Args:
             inputs: dict of "source_ids" (B, S) and "target_ids" (B, T).
@@ -109,7 +109,7 @@ def weights_digest(model: keras.Model) -> str:
 def crossentropy(taught: Tensor, logits: Tensor) -> Tensor:
     """The cross-entropy of each token against a teacher's probabilities.
 
-    As in `smoothed_crossentropy`, the gradient is written out: softmax(logits) less the
+    As in `smoothed_crossentropy`, the gradient is explicit: softmax(logits) minus the
     teacher's probabilities.
 
     Args:

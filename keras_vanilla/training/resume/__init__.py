@@ -1,1 +1,1 @@
-"""Exact resume: snapshots of a training, and the callback that continues from them."""
+"""Exact resume of training from snapshots."""

@@ -1,4 +1,4 @@
-"""What a callback has to remember when a training is resumed in another process."""
+"""State of callbacks, for resuming training in another process."""
 
 import copy
 import os
@@ -9,7 +9,7 @@ import keras
 
 from keras_vanilla._atomic_write import sync_file
 
-# What Keras's callbacks keep in public attributes from one epoch to the next.
+# Public attributes in which Keras's callbacks keep state between epochs.
 _STATE = {
     keras.callbacks.EarlyStopping: (
         "wait",
@@ -22,7 +22,7 @@ _STATE = {
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
 }
 
-# Those that need nothing from the epochs before.
+# Callbacks that need no state from previous epochs.
 _STATELESS = (
     keras.callbacks.CSVLogger,  # see `get_state`
     keras.callbacks.History,
@@ -34,8 +34,8 @@ _STATELESS = (
     keras.callbacks.TerminateOnNaN,
 )
 
-# Those that cannot be part of an exact resume, and what to do instead; by name, because
-# not every version of Keras has all of them.
+# Callbacks that cannot be resumed exactly, and what to do instead; by name, because not
+# every version of Keras has all of them.
 _REFUSED = {
     "BackupAndRestore": "`ExactResume` does its work",
     "OrbaxCheckpoint": "use `ModelCheckpoint`",
@@ -45,10 +45,10 @@ _REFUSED = {
 
 
 def refuse_unsupported(callbacks: list[keras.callbacks.Callback]) -> None:
-    """Refuses callbacks of Keras that cannot continue where they were.
+    """Refuses Keras callbacks that cannot be resumed.
 
     Raises:
-        ValueError: if there is one.
+        ValueError: if there is such a callback.
     """
     for each in callbacks:
         for name, remedy in _REFUSED.items():
@@ -56,7 +56,7 @@ def refuse_unsupported(callbacks: list[keras.callbacks.Callback]) -> None:
                 raise ValueError(
                     f"`ExactResume` cannot resume a {type(each).__name__}: {remedy}."
                 )
-        for name in ("save_freq", "update_freq"):  # they count batches in private
+        for name in ("save_freq", "update_freq"):  # these use private batch counters
             if getattr(each, name, "epoch") != "epoch" and type(each) in _COUNTING:
                 raise ValueError(
                     f"`ExactResume` cannot resume a {type(each).__name__} unless "
@@ -68,7 +68,7 @@ _COUNTING = (keras.callbacks.ModelCheckpoint, keras.callbacks.TensorBoard)
 
 
 def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
-    """Warns of callbacks with values of their own that `get_state` cannot read."""
+    """Warns about custom callbacks with state that `get_state` cannot read."""
     plain = set(vars(keras.callbacks.Callback()))
     names = [
         type(each).__name__
@@ -87,10 +87,10 @@ def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
 
 
 def get_state(callback: keras.callbacks.Callback) -> dict:
-    """What the callback's own `get_state` returns, or what is known of Keras's.
+    """Returns a copy of the state of a callback.
 
-    It is a copy. Of a `CSVLogger` it is the size of its file. Of any other callback:
-    nothing.
+    This is the result of its method `get_state`, the known attributes of a Keras
+    callback, or the file size of a `CSVLogger`; for other callbacks it is empty.
     """
     if hasattr(callback, "get_state"):
         return copy.deepcopy(callback.get_state())
@@ -105,7 +105,7 @@ def get_state(callback: keras.callbacks.Callback) -> dict:
 
 
 def _size_on_disk(logger):
-    """The size of a log whose bytes are on disk; None if that cannot be told."""
+    """The size of a log after writing it to disk; None if it is unknown."""
     try:
         sync_file(logger.filename)
         return os.path.getsize(logger.filename)
@@ -119,7 +119,7 @@ def _size_on_disk(logger):
 
 
 def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
-    """Gives the callback its state back, after its `on_train_begin`."""
+    """Restores the state of a callback, after its `on_train_begin`."""
     if hasattr(callback, "set_state"):
         callback.set_state(state)
     elif not isinstance(callback, keras.callbacks.CSVLogger):
@@ -127,7 +127,7 @@ def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
 
 
 def rewind(callback: keras.callbacks.Callback, state: dict) -> None:
-    """Cuts a log to its length at the snapshot, before `on_train_begin` opens it."""
+    """Truncates a log to its size at the snapshot, before `on_train_begin` opens it."""
     if not isinstance(callback, keras.callbacks.CSVLogger):
         return
     callback.append = True

@@ -1,4 +1,4 @@
-"""Resuming a training that was killed, bit for bit."""
+"""Resumes an interrupted training run bit for bit."""
 
 import contextlib
 import copy
@@ -32,16 +32,16 @@ from keras_vanilla.training.resume.snapshots import Snapshots
 from keras_vanilla.training.resume.stop_signals import StopSignals
 
 SECONDS_BETWEEN = 300
-STEPS_BETWEEN = 500  # of several processes, whose clocks do not agree
+STEPS_BETWEEN = 500  # for several processes, whose clocks may differ
 
 
 class Diverged(ValueError):
     """The loss or a weight is not a finite number.
 
     Args:
-        what: str. What is not finite.
-        step: int. The step, counted from 1, after which it is not.
-        line_numbers: list of int. The lines of that step's batch; empty if not known.
+        what: str. The name of the value that is not finite.
+        step: int. The step, counted from 1, after which it is not finite.
+        line_numbers: list of int. The lines of that step's batch; empty if unknown.
         snapshot: path of the last good snapshot; None if there is none.
     """
 
@@ -61,36 +61,36 @@ class Diverged(ValueError):
 class ExactResume:
     """Trains a model with snapshots, and resumes from the last one.
 
-    A run that was killed at any instant and is started again with the same code ends
-    with the same weights, logs and history, bit for bit, as a run that was not killed.
-    A snapshot holds the weights, the optimizer, the seeds of dropout, the metrics, the
-    history, the position in the data and the state of `callbacks`. One is taken before
+    A run that is killed at any time and started again with the same code ends with the
+    same weights, logs and history, bit for bit, as an uninterrupted run. A snapshot
+    holds the weights, the optimizer, the seeds of dropout, the metrics, the history,
+    the position in the data and the state of `callbacks`. Snapshots are taken before
     the first step, then at intervals, after each epoch, and on Ctrl-C or SIGTERM before
-    they end the training.
+    they end the run.
 
-    Snapshots of a training with anything else than this one's are refused by the name
-    of what differs. A finished training is restored, and nothing is trained; more
-    `epochs` continue it if `allow_changed` has them. One that a callback has stopped
-    early stays stopped, as it would have been with more epochs from the beginning.
+    Snapshots of a different training run are refused with an error that names the
+    difference. A finished run is restored without further training; it is continued if
+    `epochs` is larger and `allow_changed` includes "epochs". A run that a callback has
+    stopped early remains stopped, as if it had had more epochs from the start.
 
-    If several processes train one model, the first one writes, into a folder that all
-    of them can read, and signals have their usual effect. On another number of devices
-    a training is resumed too, but its result is equal only up to rounding.
+    If several processes train one model, only the first one writes, to a folder that
+    all of them can read, and signals have their usual effect. A run can be resumed on a
+    different number of devices, but its result is then equal only up to rounding.
 
     Args:
         folder: path of the snapshots.
-        callbacks: those of the training: Keras's own but for those that remember what
-            they do not show, such as `BackupAndRestore` and `SwapEMAWeights`;
-            `AverageCheckpoints`; and any that has the methods `get_state()` and
-            `set_state(state)`. A warning names others that remember something.
-        every: int. Steps between snapshots; None means five minutes, and 500 steps
-            where several processes train one model.
-        allow_changed: names of what may differ from the snapshots, from which the
-            training then continues with the new: "epochs", "loss", "metrics" (those of
-            the running epoch begin anew), "micro_batches", "model", "optimizer" (also
+        callbacks: callbacks of the run. Supported are Keras's callbacks except those
+            with private state, such as `BackupAndRestore` and `SwapEMAWeights`;
+            `AverageCheckpoints`; and those with the methods `get_state()` and
+            `set_state(state)`. A warning names other callbacks with state.
+        every: int. Steps between snapshots; None means five minutes, or 500 steps if
+            several processes train one model.
+        allow_changed: names of settings that may differ from the snapshots; training
+            continues with the new ones: "epochs", "loss", "metrics" (which are reset
+            within the current epoch), "micro_batches", "model", "optimizer" (including
             its learning rate), "versions".
     Raises:
-        ValueError: if `every` is below 1, `allow_changed` has another name, or a
+        ValueError: if `every` is below 1, `allow_changed` has an unknown name, or a
             callback cannot be resumed.
     Example:
         resume = ExactResume("run", callbacks=[AverageCheckpoints()])
@@ -120,29 +120,29 @@ class ExactResume:
     ) -> keras.callbacks.History:
         """Trains a model, from the beginning or from the last snapshot.
 
-        While it runs, no other process can write into the folder, and TensorFlow's
-        operations are deterministic. What is resumed is printed in one line, unless
-        `verbose` is 0.
+        Meanwhile, no other process can write to the folder, and TensorFlow's operations
+        are deterministic. On resuming, one line describes the run, unless `verbose` is
+        0.
 
         Args:
             model: compiled keras.Model.
-            data: shuffled `Batches`; what `Batches.map` does with a batch must depend
-                on the batch alone.
-            epochs: int. Number of epochs, those before the snapshot included.
-            validation_data: as of `model.fit`.
-            verbose: as of `model.fit`.
+            data: shuffled `Batches`; a function in `Batches.map` must depend only on
+                the batch.
+            epochs: int. Number of epochs, including those before the snapshot.
+            validation_data: as for `model.fit`.
+            verbose: as for `model.fit`.
         Returns:
-            The history of all epochs, also those before the snapshot.
+            The history of all epochs, including those before the snapshot.
         Raises:
-            FolderInUse: if another process writes into the folder.
+            FolderInUse: if another process writes to the folder.
             Diverged: if the loss or a weight is not a number.
-            OSError: if a snapshot cannot be read, or the first one cannot be written. A
-                later one that cannot be is reported in a warning, and the training
+            OSError: if a snapshot cannot be read, or the first one cannot be written.
+                If a later one cannot be written, there is a warning and training
                 continues.
-            TypeError: if `data` are not `Batches`.
-            ValueError: if they are not shuffled, `map` is random, `steps_per_execution`
-                does not divide an epoch, the snapshots are of another training, none of
-                them can be read, or processes see different ones.
+            TypeError: if `data` is not a `Batches` object.
+            ValueError: if the data are not shuffled, `map` is random,
+                `steps_per_execution` does not divide an epoch, the snapshots are of
+                another run, all are damaged, or processes see different ones.
         """
         _check_data(data, model.steps_per_execution)
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
@@ -159,7 +159,7 @@ class ExactResume:
 
 
 class _Training(keras.callbacks.Callback):
-    """One training: the only callback that Keras calls, which calls the others."""
+    """One training run; the only callback that Keras calls, which calls the others."""
 
     def __init__(
         self, resume, snapshots, replicas, model, data, epochs, validation_data, verbose
@@ -181,14 +181,14 @@ class _Training(keras.callbacks.Callback):
             verbose=0 if verbose == "auto" else verbose,
         )
         self._signals = StopSignals(self._finish_writing)
-        self._state = None  # what the next call of Keras's `fit` begins with
-        self._begun = False  # whether the callbacks have
+        self._state = None  # initial state for the next call of Keras's `fit`
+        self._begun = False  # whether `on_train_begin` of the callbacks was called
         self._step = self._trained_before = 0  # of all epochs; of the first one
         self._history, self._logs = keras.callbacks.History(), None
         self._history.set_model(model)
         self._history.on_train_begin()
         self._offset = data.first_step()
-        self._random = None  # the random state of the next step, if not the present one
+        self._random = None  # random state of the next step, if not the current one
         self._saved_step = self._saved_at = self._kept = None
 
     def run(self):
@@ -212,7 +212,7 @@ class _Training(keras.callbacks.Callback):
                     self._end_epoch(epoch)
                 epoch, ended = epoch + 1, self.model.stop_training
                 self._trained_before = 0
-            # Where nothing is left, Keras restores the weights, and finishes averages.
+            # If no epochs remain, Keras restores the weights and finalises averages.
             self._fit(self._epochs if ended else epoch, self._epochs)
             self._signals.delayed = True
             self._finish_writing()
@@ -237,9 +237,9 @@ class _Training(keras.callbacks.Callback):
         )
 
     def _end_epoch(self, epoch):
-        """What Keras does after an epoch's last step, of a snapshot taken after it."""
+        """Ends an epoch as Keras does, for a snapshot taken after its last step."""
         state = self._state
-        self._fit(epoch, epoch)  # makes the variables
+        self._fit(epoch, epoch)  # creates the variables
         self._state = state
         self._restore()
         self.on_epoch_begin(epoch)
@@ -292,19 +292,19 @@ class _Training(keras.callbacks.Callback):
         if not np.isfinite(logs["loss"]):
             raise self._diverged("The loss", self._epoch, batch)
         is_last = batch + 1 == self._steps
-        if is_last:  # what comes before the next step may draw random numbers
+        if is_last:  # validation and callbacks may draw random numbers
             self._random = _random_state()
-        if not self.model.stop_training:  # else the epoch ends here
+        if not self.model.stop_training:  # otherwise the epoch ends here
             if self._is_time() or self._signals.arrived:
                 self._save(self._epoch, batch + 1)
             elif is_last and not self._is_one_of_several:
-                # For a stop in the validation, which changes metrics and callbacks.
+                # For a stop during validation, which changes metrics and callbacks.
                 self._kept = self._state_of(self._epoch, batch + 1)
         if self._kept or self._saved_step == self._step:
             self._signals.let_through()
 
     def on_epoch_end(self, epoch, logs=None):
-        for callback in self._callbacks.callbacks:  # which add to the logs
+        for callback in self._callbacks.callbacks:  # these may add to the logs
             callback.on_epoch_end(epoch, logs)
         self._signals.delayed = True
         self._history.on_epoch_end(epoch, logs)
@@ -328,11 +328,11 @@ class _Training(keras.callbacks.Callback):
 
     @property
     def _is_one_of_several(self):
-        """Whether other processes train the same model."""
+        """True if other processes train the same model."""
         return self._replicas.in_other_processes
 
     def _snapshot_to_resume(self):
-        """The newest snapshot, which every process must find; None if there is none."""
+        """The newest snapshot, the same in every process; None if there is none."""
         state = self._snapshots.newest()
         if state is not None:
             _refuse_other_parts(state, self._snapshots.folder)
@@ -363,7 +363,7 @@ class _Training(keras.callbacks.Callback):
         return state
 
     def _restore(self):
-        """Everything but the metrics, which Keras resets when an epoch begins."""
+        """Restores everything except metrics, which Keras resets in each epoch."""
         variables, values = _variables(self.model), self._state["variables"]
         if [tuple(each.shape) for each in variables] != [v.shape for v in values]:
             raise ValueError(
@@ -380,13 +380,13 @@ class _Training(keras.callbacks.Callback):
         self._random = self._state["random"]
 
     def _save(self, epoch, batch):
-        """Takes a snapshot, `batch` batches of `epoch` are trained on; its state."""
+        """Takes a snapshot after `batch` batches of `epoch`; returns its state."""
         state = self._state_of(epoch, batch)
         self._write(state)
         return state
 
     def _write(self, state):
-        """Writes the first snapshot, and begins to write a later one."""
+        """Writes the first snapshot; later ones are written in the background."""
         self._wait()
         if self._replicas.first == 0:
             if self._saved_step is None:
@@ -409,7 +409,7 @@ class _Training(keras.callbacks.Callback):
                 "killed, it resumes from the last snapshot.",
                 stacklevel=2,
             )
-            self._saved_step = -1  # not that one
+            self._saved_step = -1  # that snapshot was not saved
 
     def _is_time(self):
         if self._every is None:
@@ -417,7 +417,7 @@ class _Training(keras.callbacks.Callback):
         return self._step % self._every == 0
 
     def _state_of(self, epoch, batch):
-        """All that a resumed training needs, copied."""
+        """A copy of all that a resumed run needs."""
         variables = _copies(self.model, _variables(self.model))
         for value in variables:
             if value.dtype.kind not in "iub" and not np.isfinite(value).all():
@@ -443,7 +443,7 @@ class _Training(keras.callbacks.Callback):
         }
 
     def _place(self, epoch, batch):
-        """The step of the data, which may have begun anywhere."""
+        """The step within the data, which may have started at any step."""
         return self._offset + epoch * self._steps + batch
 
     def _diverged(self, what, epoch, batch):
@@ -456,7 +456,7 @@ class _Training(keras.callbacks.Callback):
 
 
 def _check_data(data, steps_per_execution):
-    """Refuses data that do not give the same batches again from any step on."""
+    """Refuses data that cannot repeat their batches from any step."""
     if not isinstance(data, Batches):
         raise TypeError(
             "`ExactResume` needs `Batches`, which can be read again from any step on: "
@@ -487,7 +487,7 @@ def _check_data(data, steps_per_execution):
 
 
 def _replicas_of(model):
-    """The replicas that train a model, also after its strategy's scope was left."""
+    """The replicas that train a model, even outside the scope of its strategy."""
     if keras.backend.backend() != "tensorflow":
         return replicas_in_force()
     with model.distribute_strategy.scope():
@@ -495,13 +495,13 @@ def _replicas_of(model):
 
 
 def _build(model, data, replicas):
-    """Makes the variables that TensorFlow would make in the first step on one device.
+    """Creates the variables that TensorFlow creates in the first step on one device.
 
-    Those of the optimizer, of the metrics and of the losses of single outputs.
+    These are the variables of the optimizer, the metrics and the losses per output.
     """
     if keras.backend.backend() != "tensorflow" or replicas.count > 1:
-        return  # there Keras makes them before the first step
-    # Metrics of the user's need not be Keras's.
+        return  # there Keras creates them before the first step
+    # Custom metrics may not be Keras metrics.
     built = [getattr(metric, "built", True) for metric in model.metrics]
     if model.optimizer.built and all(built):
         return
@@ -515,12 +515,12 @@ def _build(model, data, replicas):
 
 
 def _variables(model):
-    """Every variable but the metrics': weights, seeds and optimizer."""
+    """All variables except those of metrics: weights, seeds and optimizer."""
     return [*model.variables, *model.optimizer.variables]
 
 
 def _copies(model, variables):
-    """Their values. Each process must ask: a value may be spread over all of them."""
+    """Copies of the values; every process must call this, as values may be sharded."""
     if keras.backend.backend() == "jax":
         model.jax_state_sync()  # during a step the values are not in the variables
     values = [ops.convert_to_numpy(each) for each in variables]
@@ -534,7 +534,7 @@ def _assign(variables, values):
 
 
 def _random_state():
-    """The state of PyTorch's generators, which its dropout draws from; else None."""
+    """The state of PyTorch's generators, which dropout uses; None on other backends."""
     if keras.backend.backend() != "torch":
         return None
     import torch
@@ -552,7 +552,7 @@ def _set_random_state(states):
 
 
 def _description(state, path, epochs):
-    """One line about what is resumed."""
+    """One line that describes the resumed run."""
     epoch, step = state["epoch"], f"step {state['step']:,}"
     if state["stopped"]:
         return f"{path}: a callback stopped this training after epoch {epoch}, {step}."

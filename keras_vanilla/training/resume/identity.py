@@ -1,4 +1,4 @@
-"""What makes a training the one that its snapshots are of."""
+"""Settings that must match those of a snapshot."""
 
 import json
 import re
@@ -10,8 +10,8 @@ import keras
 from keras_vanilla._checks import check_choice
 from keras_vanilla._version import __version__
 
-# What `allow_changed` lets differ, and what each name stands for: parts of the identity
-# of a snapshot, and settings of `TrainingConfig`.
+# The names that `allow_changed` accepts, each with the parts of a snapshot's identity
+# and the settings of `TrainingConfig` that may then differ.
 CHANGEABLE = {
     "epochs": {"epochs"},
     "loss": {"loss", "label_smoothing"},
@@ -28,16 +28,16 @@ CHANGEABLE = {
     },
     "versions": {"versions"},
 }
-MOST_NAMED = 5  # differences that an error names
+MOST_NAMED = 5  # number of differences that an error lists
 
 
 def check_changeable(names: str | Collection[str]) -> frozenset[str]:
-    """The names, each of which must be one that may differ from the snapshots.
+    """Checks the names of settings that may differ from the snapshots.
 
     Args:
-        names: collection of str, or one of them alone.
+        names: collection of str, or a single str.
     Raises:
-        ValueError: if one is not among `CHANGEABLE`.
+        ValueError: if a name is not in `CHANGEABLE`.
     """
     names = [names] if isinstance(names, str) else list(names)
     return frozenset(
@@ -52,13 +52,13 @@ def identity_of(
     steps: int,
     epochs: int,
 ) -> dict[str, Any]:
-    """All that decides the result of a training, as JSON can hold it.
+    """Everything that determines the result of a run, as values that JSON supports.
 
     Args:
         model: compiled keras.Model.
         data: str. `Batches.digest`.
-        callbacks: those that are resumed.
-        steps: int. Number of batches of an epoch.
+        callbacks: the callbacks of the run.
+        steps: int. Number of batches per epoch.
         epochs: int.
     """
     optimizer, compiled = optimizer_settings(model.optimizer), _compiled(model)
@@ -73,7 +73,7 @@ def identity_of(
         "trainable": [weight.trainable for weight in model.weights],
         "micro_batches": compiled.get("micro_batches", 1),
         "quantize": getattr(model, "fake_quantization", None),
-        # Keras's "auto" also depends on whether operations were deterministic before.
+        # In Keras, "auto" also depends on whether operations were deterministic before.
         "jit_compile": bool(model.jit_compile),
         "learning_rate": _take_learning_rates(optimizer),
         "optimizer": optimizer,
@@ -82,25 +82,25 @@ def identity_of(
 
 
 def learning_rates(optimizer: keras.optimizers.Optimizer) -> list[float]:
-    """The learning rates, as they are now, that callbacks can change."""
+    """The current values of the learning rates that callbacks can change."""
     return _take_learning_rates(optimizer_settings(optimizer))
 
 
 def optimizer_settings(optimizer: keras.optimizers.Optimizer) -> dict:
-    """The class and settings of an optimizer, as JSON can hold them.
+    """The class and settings of an optimizer, as values that JSON supports.
 
-    Without its name, in which Keras counts the optimizers of a process.
+    The name is left out, because Keras numbers the optimizers of a process in it.
     """
     return _plain(keras.optimizers.serialize(optimizer))
 
 
 def differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """A text for each value that has changed, such as "epochs was 3 and is 5".
+    """Describes each value that has changed, such as "epochs was 3 and is 5".
 
     Args:
-        before: nested dicts of what JSON can hold.
-        now: the same.
-        name: str. What both are.
+        before: nested dicts of values that JSON supports.
+        now: the same for the current run.
+        name: str. Name of the compared values.
     """
     if isinstance(before, dict) and isinstance(now, dict):
         pairs = [
@@ -118,14 +118,14 @@ def differences(before: Any, now: Any, name: str = "") -> list[str]:
 
 
 def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None:
-    """How a training differs from the one that was begun, and what to do about it.
+    """Describes how a run differs from the unfinished one, and what to do about it.
 
     Args:
-        before: dict of what JSON can hold, of the training that was begun.
-        now: the same of this training.
-        allowed: names in `CHANGEABLE` of what may differ.
+        before: dict of values that JSON supports, of the unfinished run.
+        now: the same for the current run.
+        allowed: names in `CHANGEABLE` of settings that may differ.
     Returns:
-        The end of an error's sentence, and a remedy; None if nothing else differs.
+        The end of an error message with a remedy; None if nothing else differs.
     """
     names = {*before, *now}.difference(*(CHANGEABLE[name] for name in allowed))
     changed = {name for name in names if before.get(name) != now.get(name)}
@@ -143,17 +143,17 @@ def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None
 
 
 def _settings_of(model):
-    """The configuration of a model; None if it has none that can be read."""
+    """The configuration of a model; None if it cannot be read."""
     try:
         return _plain(model.get_config())
-    except Exception:  # `get_config` may be the user's
+    except Exception:  # `get_config` may be custom code
         return None
 
 
 def _compiled(model):
     try:
         return _plain(model.get_compile_config())
-    except Exception:  # a loss or metric of the user's
+    except Exception:  # a custom loss or metric
         shapes = [list(variable.shape) for variable in model.metrics_variables]
         return {"loss": _text(model.loss), "metrics": shapes}
 
@@ -167,7 +167,7 @@ def _versions():
 
 
 def _take_learning_rates(settings):
-    """Takes the rates that are numbers out of settings; a list of them."""
+    """Removes the rates that are numbers from settings, and returns them."""
     rates = []
     for name, value in list(settings.items()):
         if name == "learning_rate" and isinstance(value, (int, float)):
@@ -177,14 +177,14 @@ def _take_learning_rates(settings):
     return rates
 
 
-# Keras counts the layers and optimizers of a process in their names.
+# Keras numbers the layers and optimizers of a process in their names.
 _NAMES = ("name", "inbound_nodes", "input_layers", "output_layers")
-# What depends on the first batch that a layer has seen, or on the process.
+# Entries that depend on a layer's first batch, or on the process.
 _PASSING = ("build_config", "build_input_shape", "shared_object_id")
 
 
 def _plain(settings):
-    """Settings as JSON has them, without what is another in each process."""
+    """Settings as JSON values, without entries that differ between processes."""
     return _without_names(json.loads(json.dumps(settings, default=_text)))
 
 
@@ -199,9 +199,9 @@ def _without_names(settings):
         return settings
     kind = settings.get("class_name")
     if kind == "__lambda__":
-        return "a lambda"  # its bytes are not the same in each process
+        return "a lambda"  # its bytes differ between processes
     if isinstance(kind, str) and kind.endswith("DTypePolicy"):
-        return settings  # which its name describes
+        return settings  # the name describes it
     return {
         key: _without_names(value)
         for key, value in settings.items()

@@ -1,6 +1,6 @@
-"""Snapshots of a training on disk: each one file, complete or not there at all.
+"""Snapshot files, written atomically.
 
-A snapshot is an `.npz` file, whose parts carry checksums: arrays, and "state", JSON in
+A snapshot is an `.npz` file whose parts have checksums: arrays, and "state", JSON in
 UTF-8 that refers to them.
 """
 
@@ -26,25 +26,25 @@ from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
 
-KEPT = 2  # should the last be damaged, there is the one before
+KEPT = 2  # if the last snapshot is damaged, the previous one is used
 NAME = re.compile(r"step-(\d+)\.npz")
 WEIGHTS_NAME = re.compile(r"weights-[0-9a-f]{16}\.npz")
 FILES = (
     "step-*.npz",
     "step-*.npz.damaged",
     "weights-*.npz",
-    ".step-*.npz",  # of a write that was killed
+    ".step-*.npz",  # left by an interrupted write
     ".weights-*.npz",
     LOCK,
 )
 
 
 class Damaged(ValueError):
-    """A file was cut short or changed."""
+    """A file is truncated or was changed."""
 
 
 def folder_is_gone(folder: PathLike) -> FileNotFoundError:
-    """The error to raise where a folder was renamed or removed during a training."""
+    """The error for a folder that was renamed or removed during training."""
     return FileNotFoundError(
         f"{folder} is gone: it was renamed or removed while its training ran. Rename "
         "it back and start the same training again, which resumes from its last "
@@ -55,11 +55,11 @@ def folder_is_gone(folder: PathLike) -> FileNotFoundError:
 class SeparateArrays(tuple):
     """Arrays that do not change, such as the weights after an epoch.
 
-    A callback that returns them from `get_state` has them written to a file of their
-    own once, instead of into every snapshot.
+    If a callback returns them from `get_state`, they are written once to a separate
+    file, instead of to every snapshot.
 
     Args:
-        arrays: iterable of NumPy arrays. They must not change from now on.
+        arrays: iterable of NumPy arrays. They must not be changed afterwards.
     """
 
     def __new__(cls, arrays: Iterable[np.ndarray]):
@@ -79,13 +79,13 @@ class SeparateArrays(tuple):
 
 
 class Snapshots:
-    """The snapshots in a folder, by the step each was taken after.
+    """The snapshots in a folder, named after their steps.
 
-    The last two are kept. `SeparateArrays` in them are in files of their own,
-    `weights-*.npz`, which stay as long as a snapshot refers to them.
+    The last two are kept. `SeparateArrays` are stored in separate files,
+    `weights-*.npz`, which are kept as long as a snapshot refers to them.
 
     Args:
-        folder: path; `writing` makes it.
+        folder: path; `writing` creates it.
     """
 
     def __init__(self, folder: PathLike):
@@ -94,10 +94,10 @@ class Snapshots:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Keeps other processes out, and removes what killed writes have left.
+        """Locks the folder, and removes the files of interrupted writes.
 
         Raises:
-            FolderInUse: if another process writes there.
+            FolderInUse: if another process writes to the folder.
             OSError: if the lock cannot be written.
         """
         with folder_lock(self.folder):
@@ -109,13 +109,13 @@ class Snapshots:
                 self.wait()
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Writes a snapshot, then drops all but the last two.
+        """Writes a snapshot, then deletes all but the last two.
 
         Args:
-            step: int. Number of updates made.
+            step: int. Number of updates so far.
             state: nested dicts and lists of arrays, numbers, texts and None.
         Raises:
-            OSError: if it cannot be written; those before it are as they were.
+            OSError: if it cannot be written; previous snapshots are not changed.
         """
         _write(self.path(step), state)
         for path in self.paths()[:-KEPT]:
@@ -123,10 +123,10 @@ class Snapshots:
         self._delete_unused_weights()
 
     def save_in_background(self, step: int, state: dict[str, Any]) -> None:
-        """`save` in a thread; `wait` returns its error.
+        """Calls `save` in a thread; `wait` returns its error.
 
         Args:
-            step: int. Number of updates made.
+            step: int. Number of updates so far.
             state: as for `save`; it must not change until it is written.
         """
 
@@ -140,11 +140,11 @@ class Snapshots:
         self._thread.start()
 
     def wait(self) -> OSError | None:
-        """Waits for the write in the background; the error of the disk that ended it.
+        """Waits for the write in the background; returns its OSError, if any.
 
         Raises:
-            FileNotFoundError: if the folder is gone.
-            Exception: if it ended in another error.
+            FileNotFoundError: if the folder no longer exists.
+            Exception: if the write failed with another error.
         """
         if self._thread is not None:
             self._thread.join()
@@ -158,12 +158,11 @@ class Snapshots:
     def newest(self) -> Any:
         """The state of the last snapshot that is not damaged; None if there is none.
 
-        A damaged one is reported in a warning and renamed, and the one before it is
-        taken.
+        A damaged snapshot is renamed with a warning, and the previous one is used.
 
         Raises:
             ValueError: if there are snapshots and all of them are damaged.
-            OSError: if one cannot be read, which is no sign of damage.
+            OSError: if a snapshot cannot be read, which does not mean it is damaged.
         """
         paths, damaged = self.paths(), []
         for path in reversed(paths):
@@ -173,7 +172,7 @@ class Snapshots:
                 warnings.warn(f"{path} cannot be read ({error}).", stacklevel=2)
                 damaged.append(path)
                 continue
-            for each in damaged:  # it must not be one of the last two
+            for each in damaged:  # these must not count as the last two
                 with contextlib.suppress(OSError):
                     each.rename(f"{each}.damaged")
             return state
@@ -185,16 +184,16 @@ class Snapshots:
         return None
 
     def paths(self) -> list[Path]:
-        """The files, in the order of their steps."""
+        """The snapshot files, ordered by step."""
         return self._files(NAME)
 
     def last_step(self) -> int | None:
-        """The step of the last one; None if there is none."""
+        """The step of the last snapshot; None if there is none."""
         paths = self.paths()
         return int(NAME.fullmatch(paths[-1].name).group(1)) if paths else None
 
     def path(self, step: int) -> Path:
-        """The file of a step."""
+        """The path of the snapshot of a step."""
         return self.folder / f"step-{step:012d}.npz"
 
     def _files(self, names):
@@ -209,14 +208,14 @@ class Snapshots:
                 with _opened(path) as file:
                     used |= set(json.loads(file["state"].tobytes())["files"])
             except (OSError, Damaged):
-                return  # what a damaged one refers to is unknown
+                return  # a damaged snapshot may refer to any file
         for path in self._files(WEIGHTS_NAME):
             if path.name not in used:
                 path.unlink(missing_ok=True)
 
 
 def _write(path, value):
-    """Writes a file, whose bytes are on disk before it gets its name."""
+    """Writes a file and syncs it to disk before it gets its final name."""
     arrays, files = {}, []
     packed = _packed(value, arrays, files, path.parent)
     state = json.dumps({"value": packed, "files": files}).encode()
@@ -225,10 +224,10 @@ def _write(path, value):
 
 
 def _read(path):
-    """What `_write` has written; `SeparateArrays` from their files beside it.
+    """Reads what `_write` has written, with `SeparateArrays` from their own files.
 
-    The checksums are compared first: later, a lack of memory is one, and not a wrong
-    shape.
+    Checksums are compared first, so that a later memory error means a lack of memory,
+    not a damaged shape.
     """
     with _opened(path) as file:
         if damaged := file.zip.testzip():
@@ -240,7 +239,7 @@ def _read(path):
 
 @contextlib.contextmanager
 def _opened(path):
-    """The file as NumPy reads it; what it raises for bytes is `Damaged`."""
+    """Opens a file with NumPy; errors about its bytes are raised as `Damaged`."""
     try:
         with np.load(path, allow_pickle=False) as file:
             yield file
@@ -262,7 +261,7 @@ def _opened(path):
 
 
 def _packed(value, arrays, files, folder):
-    """The value with every array, and what JSON would change, put among `arrays`."""
+    """Moves arrays, and values that JSON would change, from the value to `arrays`."""
     if isinstance(value, dict):
         items = value.items()
         return {"dict": {k: _packed(v, arrays, files, folder) for k, v in items}}
@@ -277,7 +276,7 @@ def _packed(value, arrays, files, folder):
     if isinstance(value, (np.ndarray, np.generic)):
         name = f"array-{len(arrays)}"
         kept = value.dtype.kind in "biufc"
-        # NumPy cannot write bfloat16: its bytes are kept, the type by name.
+        # NumPy cannot write bfloat16, so its bytes and the name of the type are stored.
         bytes_type = value.dtype if kept else np.dtype(f"u{value.dtype.itemsize}")
         arrays[name] = np.ascontiguousarray(value).view(bytes_type)
         return {"array": name, "dtype": value.dtype.name, "shape": value.shape}
@@ -294,11 +293,11 @@ def _unpacked(value, arrays, folder):
         return {name: _unpacked(each, arrays, folder) for name, each in items}
     if "file" in value:
         return _separate_arrays(folder / value["file"], value["digest"])
-    import ml_dtypes  # Keras brings it; it names bfloat16 for NumPy
+    import ml_dtypes  # installed with Keras; adds bfloat16 to NumPy
 
     dtype = np.dtype(getattr(ml_dtypes, value["dtype"], value["dtype"]))
     array = arrays[value["array"]].view(dtype)
-    return array.reshape(value["shape"])[()]  # a scalar, if it was one
+    return array.reshape(value["shape"])[()]  # scalars remain scalars
 
 
 def _separate_arrays(path, digest):

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM during a training: first a snapshot, then what they did before."""
+"""Takes a snapshot on Ctrl-C and SIGTERM before they end the training."""
 
 import signal
 import threading
@@ -8,18 +8,18 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
-    """While open, SIGINT and SIGTERM take a snapshot before they end a training.
+    """Context manager in which SIGINT and SIGTERM first take a snapshot.
 
-    After the snapshot the handler from before is called: by default, SIGINT raises
-    KeyboardInterrupt and SIGTERM ends the process. If it returns, the training
-    continues. A second signal does not wait for the snapshot. Signals that were ignored
-    before stay ignored; outside the main thread Python allows no handlers.
+    After the snapshot, the previous handler is called: by default, SIGINT raises
+    KeyboardInterrupt and SIGTERM ends the process. If it returns, training continues. A
+    second signal does not wait for the snapshot. Signals that were ignored remain
+    ignored. Outside the main thread, where Python allows no handlers, nothing changes.
 
     Args:
         take_snapshot: function without arguments, called before the handler.
     Attributes:
-        delayed: bool. Whether a signal waits for `let_through`.
-        arrived: number of the signal that waits, or None.
+        delayed: bool. Whether signals wait for `let_through`.
+        arrived: number of the waiting signal, or None.
     """
 
     def __init__(self, take_snapshot: Callable[[], None]):
@@ -41,7 +41,7 @@ class StopSignals:
                 signal.signal(number, previous)
 
     def let_through(self) -> None:
-        """Ends the delay; a signal that has waited takes effect."""
+        """Ends the delay; a waiting signal takes effect."""
         self.delayed = False
         if self.arrived is not None:
             self._stop()

@@ -1,4 +1,4 @@
-"""Parallel text, and batches of ids made of it."""
+"""Parallel text, and batches of ids made from it."""
 
 from keras_vanilla.data.batching import Batches, batches
 from keras_vanilla.data.corpus import ParallelCorpus

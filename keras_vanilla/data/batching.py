@@ -1,4 +1,4 @@
-"""Pairs of sentences to batches of about equal length for `fit`."""
+"""Batches of similar length for `fit`."""
 
 import contextlib
 import copy
@@ -44,57 +44,58 @@ def batches(
     sampling: float | None = None,
     noise: bool = False,
 ) -> "Batches":
-    """Batches of a corpus, as `Transformer.fit` takes them.
+    """Creates the batches of a corpus for `Transformer.fit`.
 
         target_ids = [start, y_1, ..., y_n-1]    labels = [y_1, ..., y_n = end]
         weights = 1 at the labels, 0 at their padding
 
     Pairs are bucketed by the length of their longer sequence, and each batch comes from
-    one bucket. Every epoch has `steps_per_epoch` batches and holds every pair once.
-    With `shuffle` the batches are endless, and step n depends on (seed, n) alone.
-    Without, they are one pass, longest pairs first.
+    one bucket. Every epoch has `steps_per_epoch` batches and contains every pair once.
+    With `shuffle` the batches are infinite, and step n depends only on (seed, n).
+    Without it there is one pass, longest pairs first.
 
-    Pairs longer than `max_tokens`, and those without a token on one side, are left out
-    with a warning; `report` maps each reason for leaving pairs out to their line
-    numbers.
+    Pairs longer than `max_tokens`, and those without tokens on one side, are left out
+    with a warning; `report` maps each reason to the line numbers of such pairs.
 
     Args:
         corpus: ParallelCorpus or TokenCache.
-        tokenizer: TokenizerProtocol. For a cache, the one that it was made with.
-        tokens_per_batch: int. Target positions of a batch over all devices, padding
-            included; a batch has `max(1, tokens_per_batch // width)` pairs. Rows of
-            weight 0 after them make the number of rows a multiple of the number of
-            replicas of the `tf.distribute` or `keras.distribution` in force.
+        tokenizer: TokenizerProtocol. For a cache, the tokenizer it was made with.
+        tokens_per_batch: int. Target positions per batch over all devices, including
+            padding; a batch has `max(1, tokens_per_batch // width)` pairs. Rows of
+            weight 0 are added so that the number of rows is a multiple of the number of
+            replicas of the current `tf.distribute` or `keras.distribution`.
         max_tokens: int. Longest sequence, including its end, on either side.
-        widths: rising ints, the longest sequence of each bucket; None means 8, 12, 16,
-            24, 32, ... up to `max_tokens`; under a `TPUStrategy`, `max_tokens` alone.
-        shuffle: bool. Whether every epoch has a new order, without end.
-        seed: int. Seed of that order.
-        static_shapes: bool. Pad to the bucket's width, and to its number of rows with
-            rows of weight 0, so that each bucket has one shape. None means where every
+        widths: increasing ints, the longest sequence of each bucket; None means 8, 12,
+            16, 24, 32, ... up to `max_tokens`; under a `TPUStrategy`, only
+            `max_tokens`.
+        shuffle: bool. Repeat the epochs without end, each in a new order.
+        seed: int. Seed of the order.
+        static_shapes: bool. Pad to the bucket's width and number of rows (with rows of
+            weight 0), so that each bucket has one shape. None means True where every
             shape is compiled: on the JAX backend and under a `TPUStrategy`.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
         first_step: int. The step to start at, to resume a run.
-        max_length_ratio: float. Leave out pairs of which one side has more than this
-            many times the tokens of the other, with a warning; None means keep them.
+        max_length_ratio: float. Leave out pairs in which one side has more than this
+            many times the tokens of the other, with a warning; None keeps them.
         drop_duplicates: bool. Leave out pairs that have the ids of an earlier pair,
             with a warning.
-        sampling: float. Draw the segmentation of each text anew in every epoch, from
-            (seed, step): `alpha` of `Tokenizer.samplers`. None means the best one.
-            Pairs are left out, counted and bucketed by their best segmentation.
-        noise: bool. Change some pairs as people write, and have more batches beside
-            those of the corpus, with upper case and with things to copy, all drawn
-            anew in every epoch, from (seed, step): see `keras_vanilla.data.noise`.
+        sampling: float. Draw a new segmentation of each text in every epoch, from
+            (seed, step); the value is the `alpha` of `Tokenizer.samplers`. None uses
+            the best segmentation, by which pairs are always left out, counted and
+            bucketed.
+        noise: bool. Change some sources as people write, and add batches with upper
+            case and with things to copy. All are drawn anew in every epoch, from
+            (seed, step), see `keras_vanilla.data.noise`.
     Returns:
         Batches.
     Raises:
-        TypeError: if `corpus` or `tokenizer` is not one.
-        ValueError: if a number is out of its range or above a cache's, `widths` do not
-            rise to `max_tokens`, no pair or no batch is left, an id is outside the
-            tokenizer's vocabulary, a cache was made with another tokenizer, replicas
-            cannot be split evenly over processes, `sampling` is asked of a tokenizer
-            without `samplers`, or `noise` of another one than `Tokenizer`, or without
-            `shuffle`.
+        TypeError: if `corpus` or `tokenizer` has the wrong type.
+        ValueError: if a number is out of range or above that of a cache, `widths` do
+            not increase to `max_tokens`, no pairs or batches remain, an id is outside
+            the tokenizer's vocabulary, a cache was made with another tokenizer,
+            replicas cannot be split evenly over processes, `sampling` is given for a
+            tokenizer without `samplers`, or `noise` for one that is not a `Tokenizer`
+            or without `shuffle`.
     Example:
         train = batches(corpus, tokenizer)
         model.fit(train, epochs=10)
@@ -155,28 +156,28 @@ def batches(
 
 
 class Batches:
-    """The batches of a corpus: what `batches` returns and `Transformer.fit` takes.
+    """The batches of a corpus, created by `batches`, for `Transformer.fit`.
 
-    For any other model:
+    For other models:
 
         model.fit(train.dataset(), steps_per_epoch=train.steps_per_epoch)
 
-    Iterating gives NumPy batches, without TensorFlow unless `map` was used: endless
+    Iterating gives NumPy batches, without TensorFlow unless `map` was used: infinite
     with `shuffle`, otherwise one pass. Each batch, and each element of `dataset()`, is
 
         ({"source_ids": (B, S), "target_ids": (B, T)}, labels (B, T), weights (B, T))
 
-    with int32 ids and float32 weights of 0 and 1. Every iterator that is opened begins
-    at `first_step()`. `len` is `steps_per_epoch`, of endless batches as well.
+    with int32 ids and float32 weights of 0 and 1. Every new iterator starts at
+    `first_step()`. `len` is `steps_per_epoch`, even for infinite batches.
 
     Attributes:
-        steps_per_epoch: int. Number of batches that hold every pair once.
-        tokens_per_epoch: int. Number of labels in an epoch, padding excluded; with
-            noise or sampling an estimate.
+        steps_per_epoch: int. Number of batches that contain every pair once.
+        tokens_per_epoch: int. Number of labels per epoch, without padding; an estimate
+            with noise or sampling.
         report: dict of reason -> line numbers of the pairs left out.
         static_shapes: bool. Whether each bucket has one shape.
-        endless: bool. Whether epoch follows epoch, each in a new order.
-        digest: str. SHA-256 of everything that decides the batches: text, tokenizer,
+        endless: bool. Whether epochs repeat without end, each in a new order.
+        digest: str. SHA-256 of everything that determines the batches: text, tokenizer,
             sizes, seed, and the names of functions given to `map`.
     """
 
@@ -200,10 +201,10 @@ class Batches:
         self._strategy = _strategy_in_force() if replicas.in_other_processes else None
 
     def dataset(self) -> "tf.data.Dataset":
-        """A new dataset, as `keras.Model.fit` takes it with any backend.
+        """Creates a dataset for `keras.Model.fit` with any backend.
 
-        Its cardinality is known: infinite if `endless`, else the number of batches.
-        Under a `MultiWorkerMirroredStrategy` it is a distributed dataset.
+        Its cardinality is infinite if `endless`, otherwise the number of batches. Under
+        a `MultiWorkerMirroredStrategy` it is a distributed dataset.
         """
         from keras_vanilla.distribution.replicas import distributed_dataset
 
@@ -212,17 +213,17 @@ class Batches:
             return distributed_dataset(dataset, self._replicas)
 
     def map(self, function: Callable) -> "Batches":
-        """These batches, each changed by a function.
+        """Applies a function to each batch.
 
-        The function is applied inside the dataset, so the result can be resumed at any
-        step as exactly as these batches can.
+        The function is applied inside the dataset, so the result can be resumed exactly
+        at any step, like these batches.
 
         Args:
             function: called with the inputs, labels and weights of one batch, as
                 TensorFlow tensors; returns the new inputs, labels and weights. It must
                 be deterministic and give the same result for the same batch.
         Returns:
-            Batches, which begin at the same step.
+            Batches, which start at the same step.
         """
         named = function if hasattr(function, "__qualname__") else type(function)
         name = f"{named.__module__}.{named.__qualname__}"
@@ -232,12 +233,12 @@ class Batches:
         return mapped
 
     def start_at(self, step: int) -> None:
-        """Makes iterators that are opened from now on begin at another step.
+        """Sets the step at which new iterators start.
 
         Args:
-            step: int. Number of steps before it, over all epochs.
+            step: int. Number of the step, from 0, over all epochs.
         Raises:
-            ValueError: if the step is negative, or the batches are not endless.
+            ValueError: if the step is negative, or the batches are not infinite.
         """
         check_integer("step", step, 0)
         if not self.endless:
@@ -248,24 +249,24 @@ class Batches:
         self._first_step = int(step)
 
     def first_step(self) -> int:
-        """The step at which an iterator begins that is opened now."""
+        """The step at which a new iterator starts."""
         return self._first_step
 
     def line_numbers(self, step: int) -> list[int]:
-        """Line numbers in the corpus of the pairs of a step, over all replicas.
+        """Line numbers of the pairs of a step in the corpus, over all replicas.
 
         Args:
-            step: int. Number of steps before it, over all epochs.
+            step: int. Number of the step, from 0, over all epochs.
         Raises:
             ValueError: if the step is negative.
         """
         return self._padder.line_numbers(check_integer("step", step, 0), self._seed)
 
     def shared_sources(self, other: "Batches") -> list[int]:
-        """Line numbers of the pairs whose source sentence other batches have too.
+        """Line numbers of the pairs whose source sentence is also in other batches.
 
         Args:
-            other: Batches of the same tokenizer, such as those to train on.
+            other: Batches with the same tokenizer, such as the training data.
         """
         return shared_sources(self._padder.store, other._padder.store)
 
@@ -309,11 +310,11 @@ class Batches:
 
 
 def check_corpus(name: str, corpus: Any) -> None:
-    """Refuses what is not a corpus.
+    """Refuses objects that are not a corpus.
 
     Args:
         name: str. The argument's name, for the error.
-        corpus: what was received.
+        corpus: the received value.
     Raises:
         TypeError: if it is neither a ParallelCorpus nor a TokenCache.
     """
@@ -336,7 +337,7 @@ def _store_of(corpus, tokenizer, max_tokens) -> IdStore:
 
 
 def _surveyed(corpus, store, filters) -> Survey:
-    """Which pairs are left; those left out are warned of."""
+    """Selects the pairs to keep, and warns about those left out."""
     survey = Survey(store, filters)
     filters.warn(corpus.origin, len(corpus), survey.left_out)
     if not survey.kept.any():
@@ -348,7 +349,7 @@ def _surveyed(corpus, store, filters) -> Survey:
 
 
 def _report(corpus, survey):
-    """Line numbers of the pairs left out, by the corpus and here, by the reason."""
+    """Line numbers of all pairs left out, by the corpus or here, for each reason."""
     report = {reason: list(lines) for reason, lines in corpus.report.items()}
     for reason, lines in survey.left_out.items():
         report[reason] = sorted(report.get(reason, []) + lines)

@@ -1,4 +1,4 @@
-"""Which pairs are in which batch, in a few bytes per pair."""
+"""Assigns pairs to batches, in a few bytes per pair."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from keras_vanilla.data.id_store import IdStore
 
 
 class Survey:
-    """Judges all pairs of a corpus, and counts those that are kept by their length.
+    """Filters all pairs of a corpus, and counts those that are kept by length.
 
     Args:
         store: IdStore.
@@ -23,7 +23,7 @@ class Survey:
         kept: bool array (pairs,).
         counts: int64 array. Number of kept pairs whose longer sequence has length i.
         target_tokens: int. Number of target tokens of all kept pairs.
-        left_out: dict of reason -> line numbers of the other pairs.
+        left_out: dict of reason -> line numbers of the pairs left out.
     """
 
     def __init__(self, store: IdStore, filters: PairFilters):
@@ -43,10 +43,10 @@ class Survey:
 
 
 def bucket_widths(widths: Sequence[int] | None, max_tokens: int) -> tuple[int, ...]:
-    """The longest sequence of each bucket: those given, or 8, 12, 16, 24, 32, ...
+    """The longest sequence of each bucket: as given, or 8, 12, 16, 24, 32, ...
 
     Raises:
-        ValueError: if they do not rise from at least 1 to at least `max_tokens`.
+        ValueError: if they do not increase from at least 1 to at least `max_tokens`.
     """
     if widths is None:
         steps = (factor << power for power in range(30) for factor in (8, 12))
@@ -63,7 +63,7 @@ def bucket_widths(widths: Sequence[int] | None, max_tokens: int) -> tuple[int, .
 
 
 class _Bucket(NamedTuple):
-    """Pairs from `start` to `stop`, in batches of `rows` from `first_batch` on."""
+    """Pairs `start` to `stop`, in batches of `rows` pairs from `first_batch` on."""
 
     start: int
     stop: int
@@ -75,22 +75,22 @@ class _Bucket(NamedTuple):
 class Plan:
     """Assigns pairs to batches.
 
-    The pairs are ordered bucket by bucket, longest first; a batch is a range of them.
-    Each epoch permutes the pairs inside each bucket, then the batches, so the number
-    and the shapes of the batches never change. Memory: two numbers per pair, of four
-    bytes each up to four billion pairs (the order by length, and the order of the
-    epoch being read).
+    The pairs are ordered by bucket, longest first; a batch is a range of them. Each
+    epoch permutes the pairs within each bucket, then the batches, so the number and the
+    shapes of the batches never change. This takes two numbers per pair, of four bytes
+    each up to four billion pairs: the order by length, and the order of the current
+    epoch.
 
     Args:
         store: IdStore.
-        survey: Survey of them.
-        widths: rising ints, the longest sequence of each bucket.
-        tokens_per_batch: int. Largest number of positions of a batch.
+        survey: Survey of the pairs in the store.
+        widths: increasing ints, the longest sequence of each bucket.
+        tokens_per_batch: int. Largest number of positions per batch.
         drop_remainder: bool. Leave out incomplete batches, with a warning.
-        growth: float, at least 1. How many times as long as in the store the sequences
-            of a batch may be; its rows are fewer in proportion.
+        growth: float, at least 1. Factor by which the sequences of a batch may be
+            longer than in the store; batches have fewer rows in proportion.
     Raises:
-        ValueError: if no batch is left.
+        ValueError: if no batches remain.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Plan:
         self._shuffled_for = None
 
     def batch(self, step: int, seed: int | None) -> tuple[np.ndarray, int, int]:
-        """The pairs of a step, and the most rows and the width of its batch."""
+        """The pairs of a step, and the largest row count and width of its batch."""
         epoch, number = divmod(step, self.steps_per_epoch)
         with self._lock:  # another iterator may read another epoch
             if seed is not None:
@@ -134,7 +134,7 @@ class Plan:
 
     @property
     def shapes(self) -> set[tuple[int, int]]:
-        """The (rows, width) of every bucket that has a batch."""
+        """The (rows, width) of every bucket that has batches."""
         ends = [bucket.first_batch for bucket in self._buckets[1:]]
         ends.append(self.steps_per_epoch)
         return {
@@ -188,7 +188,8 @@ def _pairs_of_widths(widths, counts):
 def _longest_first(store, survey):
     """The kept pairs, longest first; pairs of the same length in corpus order.
 
-    A counting sort, chunk by chunk: `np.argsort` needs eight more bytes per pair.
+    This is a counting sort in chunks, because `np.argsort` needs eight more bytes per
+    pair.
     """
     counts = survey.counts
     order = np.empty(counts.sum(), dtype=np.min_scalar_type(len(store)))

@@ -1,17 +1,17 @@
-"""The file of a token cache: arrays and a description, mapped into memory to be read.
+"""The memory-mapped file of a token cache: arrays and a description.
 
 The parts follow each other, little-endian and without a header:
 
     ids            uint16, or int32 for more than 65,536 pieces; then zeros up to a
                    multiple of 8 bytes
-    offsets        int64 (2 * pairs + 1,), as of `IdStore`
+    offsets        int64 (2 * pairs + 1,), as in `IdStore`
     line_numbers   int64 (pairs,), from 1 over all text files
     description    JSON in UTF-8
     size           int64, number of bytes of the description
     checksum       32 bytes, SHA-256 of all bytes before it
 
-A file is written under another name, renamed when it is whole, and never changed
-afterwards, so nothing changes under a reader.
+A file is written under a temporary name, renamed when it is complete, and never changed
+afterwards, so it cannot change while it is read.
 """
 
 import hashlib
@@ -37,13 +37,13 @@ def write_cache_file(
     description: dict,
     chunks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> None:
-    """Writes pairs chunk by chunk; more pairs do not take more memory.
+    """Writes pairs in chunks, so that memory does not grow with their number.
 
     Args:
-        path: path of the file. One that is there is replaced when this one is whole.
+        path: path of the file. An existing file is replaced when this one is complete.
         description: dict for JSON. It is read last, so `chunks` may change it.
-        chunks: yields ids, the length of each sequence, and the line numbers of some
-            pairs; at least once.
+        chunks: iterator over ids, the length of each sequence, and the line numbers of
+            some pairs; at least one chunk.
     """
     count = pairs = longest = 0
     with (
@@ -73,14 +73,14 @@ def write_cache_file(
 
 
 def read_cache_file(path: Path) -> tuple[dict, IdStore]:
-    """The description of a cache file, and its ids, which stay in the file.
+    """Reads the description of a cache file, and memory-maps its ids.
 
-    Its pages are the system's cache of the file: they are read when needed and given up
+    The operating system reads pages of the file when they are needed, and frees them
     when memory is short.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not what `write_cache_file` wrote.
+        FileNotFoundError: if the file does not exist.
+        ValueError: if it was not written by `write_cache_file`, or is damaged.
     """
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size <= CHECKSUM_BYTES:

@@ -1,4 +1,4 @@
-"""Text files, compressed or not, opened as binary streams of their text."""
+"""Opens text files, compressed or not, as binary streams."""
 
 import contextlib
 import gzip
@@ -12,20 +12,20 @@ from keras_vanilla._checks import extra_missing
 
 
 def is_compressed(path: str | os.PathLike) -> bool:
-    """Whether a file's name ends in ".gz", ".xz" or ".zst"."""
+    """True if a file's name ends in ".gz", ".xz" or ".zst"."""
     return Path(path).suffix in _FORMATS
 
 
 @contextlib.contextmanager
 def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """The text of a file, decompressed if it ends in ".gz", ".xz" or ".zst".
+    """Opens a file, decompressed if its name ends in ".gz", ".xz" or ".zst".
 
     Args:
         path: path of the file.
     Raises:
         OSError: if it cannot be opened.
-        ValueError: if a compressed file is damaged or cut short.
-        ImportError: if it ends in ".zst" and Python cannot read that.
+        ValueError: if a compressed file is damaged or truncated.
+        ImportError: if it ends in ".zst" and Python cannot read this format.
     """
     suffix = Path(path).suffix
     open_text, damage = _FORMATS[suffix]() if suffix in _FORMATS else (open, ())
@@ -38,17 +38,17 @@ def opened(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def compressed(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """A new file to write text to, compressed if it ends in ".gz", ".xz" or ".zst".
+    """Creates a file, compressed if its name ends in ".gz", ".xz" or ".zst".
 
     Args:
         path: path of the file, which must not exist.
     Raises:
         OSError: if it cannot be written.
-        ImportError: if it ends in ".zst" and Python cannot write that.
+        ImportError: if it ends in ".zst" and Python cannot write this format.
     """
     suffix = Path(path).suffix
     if suffix == ".gz":
-        # Neither a name nor a time in it: the same text is the same file.
+        # Without name and time, so that the same text gives the same file.
         with open(path, "xb") as file:
             with gzip.GzipFile("", "wb", mtime=0, fileobj=file) as stream:
                 yield stream
@@ -63,7 +63,7 @@ def _gzip():
 
 
 def _xz():
-    import lzma  # which some builds of Python lack
+    import lzma  # missing in some builds of Python
 
     return lzma.open, (lzma.LZMAError,)
 

@@ -41,27 +41,27 @@ def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
     Returns:
         List of str.
     Raises:
-        FileNotFoundError: if there is no such file.
+        FileNotFoundError: if the file does not exist.
         IsADirectoryError: if it is a folder.
         ValueError: if a line is not UTF-8, or a compressed file is damaged.
-        ImportError: if it ends in ".zst" and Python cannot read that.
+        ImportError: if it ends in ".zst" and Python cannot read this format.
     """
     return list(Lines.read(file))
 
 
 class ParallelCorpus:
-    """Pairs of a source and a target sentence, held as compact bytes.
+    """Pairs of source and target sentences, stored as compact bytes.
 
-    Iterating gives `(source, target)`, and so does an index; a slice is a corpus, and
+    Iteration and indexing give `(source, target)`; a slice is a corpus, and
     `corpus + other` has the pairs of both. A pair with only white space on either side
     is left out and reported.
 
     Args:
         sources: iterable of str.
-        targets: iterable of str, as many.
-        line_numbers: int array, the line number of each pair; None means 1, 2, 3, ...
+        targets: iterable of str, of the same length.
+        line_numbers: int array. Line number of each pair; None means 1, 2, 3, ...
         report: dict of reason -> line numbers of pairs that were left out before.
-        origin: str. What to call this text in an error.
+        origin: str. Name of this text in errors.
     Attributes:
         sources: read-only sequence of str.
         targets: read-only sequence of str.
@@ -69,8 +69,8 @@ class ParallelCorpus:
         report: dict of reason -> line numbers of the pairs left out.
     Raises:
         TypeError: if a sentence is not a str.
-        ValueError: if the counts differ, no pair is left, or a sentence holds an
-            unpaired surrogate.
+        ValueError: if the numbers of sentences differ, no pairs remain, or a sentence
+            has an unpaired surrogate.
     """
 
     def __init__(
@@ -95,20 +95,21 @@ class ParallelCorpus:
 
     @classmethod
     def from_files(cls, source: Paths, target: Paths) -> "ParallelCorpus":
-        """Reads text files, a source and its target of equally many lines.
+        """Reads source and target text files with the same number of lines.
 
         Args:
             source: path of UTF-8 text, one sentence per line, decompressed if it ends
                 in ".gz", ".xz" or ".zst" (which needs Python 3.14 or `backports.zstd`).
                 Or a list of paths; line numbers continue from file to file.
-            target: path of its translation, line by line; or a list of as many.
+            target: path of its translation, line by line; or a list of paths of the
+                same length.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            ValueError: if there is no file, or not as many of both, source and target
-                are the same text (for a model that copies: `ParallelCorpus(lines,
-                lines)`), the line counts of two files differ, a line is not UTF-8, a
-                compressed file is damaged, or no pair is left.
-            ImportError: if a path ends in ".zst" and Python cannot read that.
+            ValueError: if there are no files, the numbers of files or lines differ,
+                source and target are the same text (for a model that copies, use
+                `ParallelCorpus(lines, lines)`), a line is not UTF-8, a compressed file
+                is damaged, or no pairs remain.
+            ImportError: if a path ends in ".zst" and Python cannot read this format.
         Example:
             corpus = ParallelCorpus.from_files("train.en", "train.fr")
         """
@@ -129,29 +130,30 @@ class ParallelCorpus:
     def from_table(
         cls, path: Paths, columns: Columns | None = None
     ) -> "ParallelCorpus":
-        """Reads two columns of one text file: a pair in each row.
+        """Reads two columns of a text file with one pair per row.
 
-        A file whose name ends in ".csv" is comma-separated and quoted as Python's `csv`
-        writes it: a field with a comma, a quote or a line end is in double quotes, and
-        a quote in it is doubled. Any other file is tab-separated, without quoting: a
-        quote is a character like any other.
+        A file whose name ends in ".csv" is comma-separated and quoted as by Python's
+        `csv`: fields with a comma, a quote or a line end are in double quotes, and
+        quotes in them are doubled. Other files are tab-separated, without quoting:
+        quotes are ordinary characters.
 
-        A pair has the number of its row's first line.
+        The line number of a pair is that of the first line of its row.
 
         Args:
             path: path of UTF-8 text, decompressed if it ends in ".gz", ".xz" or ".zst"
-                (as "pairs.csv.gz"). Or a list of paths; line numbers continue from file
-                to file.
-            columns: the column of the source and that of its translation, each a number
-                from 1, or a name in the first row, which then is not a pair. None is
-                for a table of exactly two columns without names.
+                (such as "pairs.csv.gz"). Or a list of paths; line numbers continue from
+                file to file.
+            columns: the columns of source and translation, each a number from 1, or a
+                name in the first row, which is then not a pair. None means a table with
+                exactly two columns and no names.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            ValueError: if there is no file, `columns` are not two different ones, a row
-                has too few of them, or without `columns` more than two, the first row
-                has not just one of a name, a line is not UTF-8 or has a NUL, CSV is not
-                quoted as above, a compressed file is damaged, or no pair is left.
-            ImportError: if a path ends in ".zst" and Python cannot read that.
+            ValueError: if there are no files, `columns` are not two different columns,
+                a row has too few columns, or more than two without `columns`, a name is
+                missing in the first row or occurs twice, a line is not UTF-8 or has a
+                NUL, CSV is not quoted as above, a compressed file is damaged, or no
+                pairs remain.
+            ImportError: if a path ends in ".zst" and Python cannot read this format.
         Example:
             corpus = ParallelCorpus.from_table("pairs.tsv", columns=("en", "de"))
         """
@@ -177,38 +179,39 @@ class ParallelCorpus:
     ) -> "ParallelCorpus":
         """Reads a public corpus by its name in `tensorflow-datasets`.
 
-        The whole corpus is downloaded the first time. Line numbers are the numbers of
-        its examples.
+        The whole corpus is downloaded on first use. Line numbers are the numbers of its
+        examples.
 
         Args:
             name: str, such as "ted_hrlr_translate/pt_to_en" or
-                "wmt14_translate/de-en"; "tfds:" before it is dropped.
+                "wmt14_translate/de-en"; a prefix "tfds:" is ignored.
             split: str, such as "train", "validation" or "train[:1000]".
-            reverse: bool. Swap source and target: the paper translates en to de.
-            data_dir: path of the folder that keeps it; None means
+            reverse: bool. Swap source and target; the paper translates en to de.
+            data_dir: path of the folder for downloads; None means
                 `~/tensorflow_datasets`.
         Raises:
             ImportError: if tensorflow-datasets is missing.
-            ConnectionError: if it cannot be downloaded.
-            ValueError: if there is no such corpus, pair of languages or split, it is
-                not a translation between two languages, a downloaded file is not the
-                one expected, a text is not UTF-8, or no pair is left.
+            ConnectionError: if the corpus cannot be downloaded.
+            ValueError: if the corpus, pair of languages or split does not exist, the
+                corpus is not a translation between two languages, a downloaded file is
+                unexpected, a text is not UTF-8, or no pairs remain.
         """
         sides = tfds.read_pairs(name, split, reverse, data_dir)
         return cls(*sides, origin=f"{name} {split}")
 
     @classmethod
     def numbers(cls, source: str = "en", target: str = "fr") -> "ParallelCorpus":
-        """Numbers from 0 to 9,999 in words, then every full date from 1900 to 2099.
+        """Generates numbers from 0 to 9,999 in words, and all dates from 1900 to 2099.
 
-        `num2words` and `babel` write them, in any two languages that both support.
+        They are written by `num2words` and `babel`, in any two languages that both
+        packages support.
 
         Args:
             source: str. Language, such as "en".
             target: str. Language, such as "fr".
         Raises:
             ImportError: if num2words or babel is missing.
-            ValueError: if one of them does not support a language.
+            ValueError: if one of the packages does not support a language.
         """
         sides = [_numbers_and_dates(language) for language in (source, target)]
         return cls(*sides, origin=f"The numbers in {source} and {target}")
@@ -217,14 +220,14 @@ class ParallelCorpus:
     def from_pairs(
         cls, pairs: Iterable[tuple[str, str]], origin: str = "The corpus"
     ) -> "ParallelCorpus":
-        """Holds pairs that are in memory; the first has line number 1.
+        """Creates a corpus from pairs in memory; the first has line number 1.
 
         Args:
             pairs: iterable of (source, target), both str.
-            origin: str. What to call this text in an error.
+            origin: str. Name of this text in errors.
         Raises:
             TypeError: if a pair is not two str.
-            ValueError: if no pair is left, or a sentence holds an unpaired surrogate.
+            ValueError: if no pairs remain, or a sentence has an unpaired surrogate.
         Example:
             ParallelCorpus.from_pairs([("one", "een"), ("two", "twee")])
         """
@@ -239,13 +242,15 @@ class ParallelCorpus:
         return cls(*sides, origin=origin)
 
     def filter(self, keep: Callable[[str, str], bool]) -> "ParallelCorpus":
-        """The pairs that a function keeps; its report has the other lines as "filter".
+        """Keeps the pairs for which a function is true; others are reported.
+
+        Their reason in the report is "filter".
 
         Args:
-            keep: called with the source and the target of each pair; returns whether
-                to keep it.
+            keep: function of the source and the target of a pair; returns whether to
+                keep it.
         Raises:
-            ValueError: if no pair is left.
+            ValueError: if no pairs remain.
         Example:
             corpus.filter(lambda source, target: len(source) < 200)
         """
@@ -258,17 +263,17 @@ class ParallelCorpus:
     def split(self, *sizes: int, seed: int = 0) -> tuple["ParallelCorpus", ...]:
         """Splits off random corpora: `train, test = corpus.split(300)`.
 
-        Pairs that share a source or a target sentence stay together, so no sentence is
-        in two of the corpora. Each keeps the order of this corpus.
+        Pairs that share a source or a target sentence are kept together, so that no
+        sentence is in two corpora. Each corpus keeps the order of this one.
 
         Args:
-            *sizes: int. Number of pairs of each corpus after the first.
+            *sizes: int. Number of pairs in each corpus after the first.
             seed: int. The same seed gives the same corpora.
         Returns:
-            The rest of this corpus, which has its report, and one corpus per size.
+            The rest of this corpus, with its report, and one corpus per size.
         Raises:
             ValueError: if sizes are missing, below 1, leave nothing for the rest, or
-                cannot be filled by whole groups of shared sentences.
+                cannot be filled by complete groups of shared sentences.
         """
         if not sizes or min(sizes) < 1 or sum(sizes) >= len(self):
             raise ValueError(
@@ -287,23 +292,23 @@ class ParallelCorpus:
         return rest, *others
 
     def without(self, line_numbers: Iterable[int]) -> "ParallelCorpus":
-        """This corpus without the pairs of some lines, which its report has not.
+        """This corpus without the pairs of some lines, which are not reported.
 
         Args:
             line_numbers: ints.
         Raises:
-            ValueError: if no pair is left.
+            ValueError: if no pairs remain.
         """
         chosen = ~np.isin(self.line_numbers, list(line_numbers))
         return self._pick(chosen)
 
     def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
-        """The ids of every pair, for `batches`; they stay in memory."""
+        """The ids of every pair, for `batches`; they are kept in memory."""
         return encode_corpus(self, tokenizer)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all sentences: the same for the same pairs in the same order."""
+        """SHA-256 of all sentences; equal for the same pairs in the same order."""
         digest = hashlib.sha256()
         for side in (self.sources, self.targets):
             side.add_to(digest)
@@ -327,7 +332,7 @@ class ParallelCorpus:
             ) from None
 
     def __add__(self, other: "ParallelCorpus") -> "ParallelCorpus":
-        """The pairs of both corpora; lines of another text follow those of this one."""
+        """The pairs of both corpora; lines of another text are numbered after these."""
         if not isinstance(other, ParallelCorpus):
             return NotImplemented
         origins = list(dict.fromkeys([self.origin, other.origin]))
@@ -345,7 +350,7 @@ class ParallelCorpus:
         )
 
     def _lines_before(self, other):
-        """0 where both are different lines of one text, else the lines of this one."""
+        """0 for two parts of one text, otherwise the number of lines of this one."""
         ours, theirs = self._lines(), other._lines()
         if self.origin == other.origin and ours.isdisjoint(theirs):
             return 0
@@ -381,7 +386,7 @@ def _are_two_texts(pair):
 
 
 def _joined_reports(*reports):
-    """One report of several; reasons without a line are dropped."""
+    """Merges several reports; reasons without lines are dropped."""
     joined = {}
     for reason, lines in itertools.chain.from_iterable(map(dict.items, reports)):
         joined[reason] = [*joined.get(reason, []), *lines]
@@ -389,9 +394,9 @@ def _joined_reports(*reports):
 
 
 def _shared_sentences(*sides):
-    """For each pair the first pair of its group: pairs that share a sentence.
+    """For each pair, the first pair of its group of pairs that share sentences.
 
-    By union-find.
+    The groups are found by union-find.
     """
     first = list(range(len(sides[0])))
 
@@ -409,9 +414,9 @@ def _shared_sentences(*sides):
 
 
 def _fill_splits(sizes, counts, order):
-    """For each group k if it is in the split of sizes[k - 1], 0 if it is in none.
+    """For each group, k if it is in the split of sizes[k - 1], 0 if in no split.
 
-    The groups, of `counts` pairs, are tried in an order.
+    The groups have `counts` pairs, and are tried in the given order.
     """
     split = np.zeros(len(counts), dtype=np.int64)
     for number, size in enumerate(sizes, start=1):
@@ -429,7 +434,7 @@ def _fill_splits(sizes, counts, order):
 
 
 def _numbers_and_dates(language):
-    """Every number in words, then every full date, in one language."""
+    """All numbers in words, then all dates, in one language."""
     try:
         from babel.dates import format_date
         from babel.localedata import locale_identifiers

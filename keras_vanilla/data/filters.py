@@ -1,9 +1,8 @@
-"""Which pairs of a corpus are left out of its batches, and why.
+"""Pairs that are left out of batches, and the reasons.
 
-Sentences that occur more than once are found by hashes of their ids. The hash of a
-sequence is the sum of its ids, each times a random number that belongs to its position,
-modulo 2^64. Of a hundred million different pairs it takes two for the same in one
-corpus of several thousand.
+Repeated sentences are found by hashes of their ids. The hash of a sequence is the sum
+of its ids, each multiplied by a random number for its position, modulo 2^64. With a
+hundred million different pairs, a collision occurs in one of several thousand corpora.
 """
 
 import warnings
@@ -28,18 +27,18 @@ SOURCE, TARGET = 0, 1
 
 @dataclass(frozen=True)
 class PairFilters:
-    """Judges pairs by their ids.
+    """Filters pairs by their ids.
 
-    A pair without any token on one side, such as one that the tokenizer's normalisation
-    empties, is always left out.
+    A pair without tokens on one side is always left out; for example, the tokenizer's
+    normalisation may leave an empty text.
 
     Args:
-        max_tokens: int. Longest sequence of a pair that is kept.
-        max_length_ratio: float. Largest number of tokens on one side for each token on
-            the other, ends not counted; None means any.
-        drop_duplicates: bool. Whether of equal pairs only the first is kept.
+        max_tokens: int. Longest sequence to keep.
+        max_length_ratio: float. Largest ratio between the numbers of tokens of the two
+            sides, not counting ends; None means no limit.
+        drop_duplicates: bool. Keep only the first of equal pairs.
     Raises:
-        ValueError: if a value is out of its range.
+        ValueError: if a value is out of range.
     """
 
     max_tokens: int
@@ -53,7 +52,7 @@ class PairFilters:
             check_number("max_length_ratio", self.max_length_ratio, 1)
 
     def judge(self, store: IdStore) -> np.ndarray:
-        """`KEPT`, or why it is left out, for each pair; uint8 (pairs,)."""
+        """For each pair, `KEPT` or the reason to leave it out; uint8 (pairs,)."""
         chunks = [self._by_length(lengths) for _, lengths in store.chunks()]
         verdicts = np.concatenate(chunks or [np.empty(0, np.uint8)])
         if self.drop_duplicates:
@@ -62,11 +61,11 @@ class PairFilters:
         return verdicts
 
     def warn(self, origin: str, total: int, left_out: dict[str, list[int]]) -> None:
-        """Warns of the pairs left out, once for each reason.
+        """Warns about the pairs left out, once for each reason.
 
         Args:
-            origin: str. What to call the corpus.
-            total: int. Number of its pairs.
+            origin: str. Name of the corpus.
+            total: int. Number of pairs in the corpus.
             left_out: line numbers of pairs, by reason.
         """
         most = self.max_length_ratio
@@ -84,7 +83,7 @@ class PairFilters:
             )
 
     def settings(self) -> list:
-        """What decides the result beside `max_tokens`; nothing if all is kept."""
+        """The settings other than `max_tokens`; empty if they keep all pairs."""
         if self.max_length_ratio is None and not self.drop_duplicates:
             return []
         return [self.max_length_ratio, bool(self.drop_duplicates)]
@@ -101,11 +100,11 @@ class PairFilters:
 
 
 def repeated_pairs(store: IdStore, pairs: np.ndarray) -> np.ndarray:
-    """Those of some pairs that are equal to an earlier one of them.
+    """Finds the pairs that are equal to an earlier one of the given pairs.
 
     Args:
         store: IdStore.
-        pairs: int array, numbers of pairs, rising.
+        pairs: increasing int array of pair numbers.
     """
     hashes = np.concatenate(list(_hashes(store, (SOURCE, TARGET))))[pairs]
     _, first = np.unique(hashes, return_index=True)
@@ -119,7 +118,7 @@ def shared_sources(store: IdStore, other: IdStore) -> list[int]:
 
     Args:
         store: IdStore.
-        other: IdStore of ids of the same tokenizer.
+        other: IdStore with ids of the same tokenizer.
     """
     hashes = np.concatenate(list(_hashes(store, (SOURCE,))))
     shared = np.zeros(len(hashes), dtype=bool)
@@ -129,7 +128,7 @@ def shared_sources(store: IdStore, other: IdStore) -> list[int]:
 
 
 def _hashes(store: IdStore, sides: Sequence[int]) -> Iterator[np.ndarray]:
-    """A hash of each pair's sides, uint64, in chunks of pairs."""
+    """Yields a uint64 hash of the given sides of each pair, in chunks of pairs."""
     factors = {side: _factors(side, store.longest) for side in sides}
     for first, lengths in store.chunks():
         ids = store.read(np.arange(first, first + len(lengths)))
@@ -137,7 +136,7 @@ def _hashes(store: IdStore, sides: Sequence[int]) -> Iterator[np.ndarray]:
 
 
 def _factors(side, count):
-    """A random odd number for each position; the same ones for any count."""
+    """A random odd number for each position, the same for any count."""
     random = np.random.default_rng([side, 64])
     return random.integers(1 << 64, size=count, dtype=np.uint64) | np.uint64(1)
 

@@ -1,4 +1,4 @@
-"""The ids of a corpus's pairs, each pair found by its number."""
+"""The ids of the pairs of a corpus, by pair number."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ class IdStore:
         offsets: int64 array (2 * pairs + 1,).
         line_numbers: int64 array (pairs,). Line number of each pair in the corpus.
         longest: int. Length of the longest sequence.
-        max_tokens: int. Longer pairs were left out before; `math.inf` means none were.
+        max_tokens: int. Longer pairs were already left out; `math.inf` if none were.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ def flat_ids(
     Args:
         sources: ids of each source.
         targets: ids of each target.
-        tokenizer: TokenizerProtocol that made them.
+        tokenizer: TokenizerProtocol that produced the ids.
     Returns:
-        The ids, uint16 if both vocabularies allow it, else int32; and the length of
-        each sequence, int64.
+        The ids, uint16 if both vocabularies are small enough, otherwise int32; and the
+        length of each sequence, int64.
     Raises:
         ValueError: if an id is outside the tokenizer's vocabulary.
     """
@@ -109,7 +109,7 @@ def id_dtype(tokenizer: TokenizerProtocol) -> np.dtype:
 
 
 def encode_corpus(corpus: "ParallelCorpus", tokenizer: TokenizerProtocol) -> IdStore:
-    """The ids of every pair of a corpus, in memory.
+    """Encodes every pair of a corpus, in memory.
 
     Raises:
         ValueError: if an id is outside the tokenizer's vocabulary.

@@ -23,7 +23,7 @@ _FIELD_ENDS = re.compile(r"[\t\r\n]")
 
 
 class Lines(Sequence):
-    """Lines of text in one block of UTF-8 bytes; each is decoded when it is read.
+    """Lines of text in one block of UTF-8 bytes, decoded when they are read.
 
     Args:
         block: bytes of all lines, one after the other, without line ends.
@@ -36,11 +36,11 @@ class Lines(Sequence):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Lines":
-        """Packs strings; `Lines` are returned as they are.
+        """Packs strings; `Lines` are returned unchanged.
 
         Raises:
             TypeError: if a line is not a str.
-            ValueError: if a line holds an unpaired surrogate; the error has its number.
+            ValueError: if a line has an unpaired surrogate; the error gives its number.
         """
         if isinstance(texts, cls):
             return texts
@@ -53,9 +53,9 @@ class Lines(Sequence):
     def read(cls, *files: str | os.PathLike | BinaryIO) -> "Lines":
         """Reads paths (decompressed as by `opened`) or binary streams.
 
-        Only a newline ends a line. `str.splitlines` would also split at U+2028 and
-        U+0085, which text copied from the web may hold; every later pair would then be
-        shifted by one line.
+        Only a newline ends a line. `str.splitlines` also splits at U+2028 and U+0085,
+        which occur in text from the web; all later pairs would then be shifted by one
+        line.
         """
         packing = Packing()
         for file in files:
@@ -70,12 +70,12 @@ class Lines(Sequence):
         return Lines(block, np.concatenate([[0], np.cumsum(stops - starts)]))
 
     def add_to(self, digest: "hashlib._Hash") -> None:
-        """Updates a digest of `hashlib` with every line and where it ends."""
+        """Updates a `hashlib` digest with all lines and their ends."""
         digest.update(self._offsets.tobytes())
         digest.update(self._block)
 
     def is_same_as(self, other: "Lines") -> bool:
-        """Whether both have the same lines."""
+        """True if both have the same lines."""
         same_ends = np.array_equal(self._offsets, other._offsets)
         return same_ends and self._block == other._block
 
@@ -90,7 +90,7 @@ class Lines(Sequence):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
-        index = range(len(self))[index]  # negative and out of range, as in a list
+        index = range(len(self))[index]  # handles negative indices and range errors
         return self._block[self._offsets[index] : self._offsets[index + 1]].decode(
             "utf-8"
         )
@@ -109,11 +109,11 @@ class FileLines:
     train a `Tokenizer`.
 
     Args:
-        *files: paths of text; .gz, .xz and .zst files are decompressed. Their lines
-            follow each other.
+        *files: paths of text, which is read in this order; .gz, .xz and .zst files are
+            decompressed.
     Raises:
-        TypeError: if there is no path, or a list of paths is given as one argument.
-        ValueError: if a path is a pipe, which can be read only once.
+        TypeError: if there are no paths, or a list of paths is given as one argument.
+        ValueError: if a path is a pipe, which can only be read once.
     Example:
         Tokenizer.train(FileLines("train.en", "train.fr"))
     """
@@ -134,7 +134,7 @@ class FileLines:
 
 
 class Packing:
-    """Packs lines of UTF-8 one by one."""
+    """Packs UTF-8 lines one by one."""
 
     def __init__(self):
         self._block, self._offsets = bytearray(), array("q", [0])
@@ -165,14 +165,14 @@ def lines_of(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
     Raises:
         FileNotFoundError, IsADirectoryError: if a path is not a file.
         ValueError: if a line is not UTF-8, or a compressed file is damaged.
-        ImportError: if a path ends in ".zst" and Python cannot read that.
+        ImportError: if a path ends in ".zst" and Python cannot read this format.
     """
     for number, line in enumerate(raw_lines(file), start=1):
         yield utf8(line, getattr(file, "name", file), number)
 
 
 def raw_lines(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
-    """The lines as `lines_of` gives them, also those that are not UTF-8."""
+    """Same as `lines_of`, but also yields lines that are not UTF-8."""
     is_stream = hasattr(file, "read")
     with contextlib.nullcontext(file) if is_stream else opened(file) as stream:
         for number, line in enumerate(stream):
@@ -182,15 +182,15 @@ def raw_lines(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
 
 
 def one_line(text: str) -> str:
-    """A text as one field of one line: tabs and line ends become spaces.
+    """Replaces tabs and line ends by spaces, so that a text fits into one field.
 
-    A translation may hold them, as byte pieces.
+    Translations may contain them as byte pieces.
     """
     return _FIELD_ENDS.sub(" ", text)
 
 
 def count_lines(path: str | os.PathLike) -> int:
-    """Number of lines of a text file, decompressed as by `opened`."""
+    """The number of lines in a text file, decompressed as by `opened`."""
     lines, last = 0, b"\n"
     with opened(path) as stream:
         while block := stream.read(BLOCK):
@@ -201,7 +201,7 @@ def count_lines(path: str | os.PathLike) -> int:
 def refuse_pipe(path: str | os.PathLike) -> None:
     """Refuses a pipe or a device where text is read more than once."""
     if not os.path.exists(path):
-        return  # the error of `open` says so
+        return  # `open` raises a better error
     mode = os.stat(path).st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ValueError(
@@ -211,13 +211,14 @@ def refuse_pipe(path: str | os.PathLike) -> None:
 
 
 def paired_paths(source: Paths, target: Paths) -> list[tuple[str, str]]:
-    """The paths of each source file and its translation.
+    """Pairs the path of each source file with that of its translation.
 
     Args:
-        source: path, or several.
-        target: path, or as many.
+        source: path, or several paths.
+        target: path, or the same number of paths.
     Raises:
-        ValueError: if there are none, not as many of both, or both are the same file.
+        ValueError: if there are no paths, their numbers differ, or source and target
+            are the same file.
     """
     sources, targets = paths_of(source), paths_of(target)
     if not sources or len(sources) != len(targets):
@@ -235,11 +236,11 @@ def refuse_copies(source: object, target: object, are_one: bool) -> None:
     """Refuses a text that is given as its own translation.
 
     Args:
-        source: what to call the text.
-        target: what to call its translation.
+        source: name of the text.
+        target: name of its translation.
         are_one: bool. Whether they are the same text.
     Raises:
-        ValueError: if they are.
+        ValueError: if `are_one` is true.
     """
     if are_one:
         raise ValueError(
@@ -255,14 +256,14 @@ def paths_of(files: Paths) -> list[str]:
 
 
 def names_of(paths: Iterable[tuple[str, str]]) -> str:
-    """What to call the text of these files in a message."""
+    """The name of the text of these files, for messages."""
     return " and ".join(some_of(side, 3) for side in zip(*paths, strict=True))
 
 
 def check_line_counts(
     source: object, target: object, source_lines: int, target_lines: int
 ) -> None:
-    """Refuses two files that cannot be each other's translation line by line."""
+    """Refuses two files with different numbers of lines."""
     if source_lines != target_lines:
         raise ValueError(
             f"{source} and {target}: {source_lines} source lines, {target_lines} "
@@ -271,7 +272,7 @@ def check_line_counts(
 
 
 def utf8(line: bytes, origin: object, number: int) -> bytes:
-    """The line itself, if it is UTF-8; the error names the file and the line."""
+    """Returns the line if it is UTF-8; the error names the file and the line."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -285,5 +286,5 @@ def utf8(line: bytes, origin: object, number: int) -> bytes:
 def _are_one_file(source, target):
     try:
         return os.path.samefile(source, target)
-    except OSError:  # reading them says what is wrong
+    except OSError:  # reading the files gives a better error
         return source == target

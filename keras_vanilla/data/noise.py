@@ -1,4 +1,4 @@
-"""Noise in the pairs of a training: as people write, and with things to copy."""
+"""Noise for training pairs: typos, capitals and text to copy."""
 
 import itertools
 import re
@@ -22,12 +22,12 @@ from keras_vanilla.data.things_to_copy import made_thing, plain_thing
 from keras_vanilla.tokenizer import Tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-# What an address has, or a number of several parts: neither is changed in the middle.
+# Occurs in addresses and in numbers with several parts, which are not changed inside.
 WHOLE = r"://|@|[\w{marks}]\.\w[\w{marks}]|\d[.,:/-]\d"
-# Shares of the pairs with a thing to copy.
+# Fractions of the pairs with a thing to copy.
 ALONE, IN_PLACE, FIRST, TWO = 0.25, 0.5, 1 / 3, 0.3
 
-# The texts of a pair, what decides, and words of other texts -> the texts of a pair.
+# The texts of a pair, a random generator, words of other texts -> the texts of a pair.
 Change = Callable[[str, str, Random, Sequence[str]], tuple[str, str]]
 
 
@@ -35,9 +35,9 @@ class Noise(NamedTuple):
     """One kind of noise.
 
     Fields:
-        name: str. A part of what decides its random numbers.
-        share: float. How many pairs have it, for each pair of the corpus.
-        change: function from the texts of a pair to those with noise.
+        name: str. Name of the noise, which is part of its random seed.
+        share: float. Number of pairs with this noise per pair of the corpus.
+        change: function that maps the texts of a pair to texts with noise.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Noise(NamedTuple):
 def as_people_write(
     source: str, target: str, random: Random, words: Sequence[str]
 ) -> tuple[str, str]:
-    """Changes some sources a little; their translations stay what they are.
+    """Changes some sources slightly, but not their translations.
 
-    Two sources in twenty are in title case, two have a typo or two, and one has no
+    Of twenty sources, two are in title case, two have one or two typos, and one has no
     punctuation.
     """
     chosen = int(random.random() * 20)
@@ -73,11 +73,11 @@ def in_upper_case(
 def with_thing_to_copy(
     source: str, target: str, random: Random, words: Sequence[str]
 ) -> tuple[str, str]:
-    """Puts the same thing, or two of them, into both sides: a number, an address.
+    """Inserts one or two things, such as numbers or addresses, into both sides.
 
-    It takes the place of a word that both sides have once, where there is one, or
-    stands at the beginning or the end of both. A quarter of the pairs are some things
-    alone, from which copying is learned soonest.
+    A thing replaces a word that occurs once on both sides, or is put at the beginning
+    or the end of both. A quarter of the pairs consist only of such things, from which
+    copying is learned fastest.
     """
     if random.random() < ALONE:
         things = made_thing(random, words)
@@ -98,30 +98,30 @@ def with_thing_to_copy(
     )
 
 
-# Beside the pairs of a corpus, whose sources are `as_people_write`: upper case takes
-# several times as many pieces, and a thing to copy some ten, so that both have batches
-# of their own.
+# Pairs of the corpus itself have the noise of `as_people_write`. Upper case takes
+# several times as many pieces, and a thing to copy about ten, so both have separate
+# batches.
 IN_ALL = Noise("people", 1.0, as_people_write)
 BESIDE = (Noise("upper", 0.25, in_upper_case), Noise("copy", 0.4, with_thing_to_copy))
 
 
 class NoisyIds:
-    """Changes pairs of ids by the noise in their texts.
+    """Adds noise to pairs of ids, by changing their texts.
 
-    User-defined symbols at the beginning of a text, such as language tags, stay there.
+    User-defined symbols at the beginning of a text, such as language tags, are kept.
 
     Args:
         tokenizer: Tokenizer.
         noise: Noise.
     Call arguments:
         sources, targets: integer arrays, one for each pair, each with its end.
-        random: `random.Random`, which decides the result.
-        most: int. A pair that becomes longer than this stays as it is, and so does one
-            with unknown text.
+        random: `random.Random`, which determines the result.
+        most: int. Pairs that would become longer than this are not changed, nor are
+            pairs with unknown text.
     Returns:
-        As many sources and targets.
+        The same number of sources and targets.
     Raises:
-        ValueError: if the tokenizer is another one.
+        ValueError: if the tokenizer is not a `Tokenizer`.
     """
 
     def __init__(self, tokenizer: Tokenizer, noise: Noise):
@@ -157,7 +157,7 @@ class NoisyIds:
         return sources, targets
 
     def _noisy(self, source, target, random, words):
-        """The pair with noise, each side after its symbols."""
+        """Adds noise to a pair, after the leading symbols of each side."""
         heads = [self._head.match(text)[0] for text in (source, target)]
         bodies = [
             text.removeprefix(head)
@@ -169,10 +169,10 @@ class NoisyIds:
 
 
 def check_gives_texts(tokenizer: object) -> None:
-    """Refuses a tokenizer that cannot give the text of source ids.
+    """Refuses a tokenizer that cannot decode source ids.
 
     Args:
-        tokenizer: what was received.
+        tokenizer: the received value.
     Raises:
         ValueError: if it is not a `Tokenizer`.
     """
@@ -184,9 +184,9 @@ def check_gives_texts(tokenizer: object) -> None:
 
 
 def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of one language, and what a vocabulary should have pieces for.
+    """Adds noisy lines, so that a vocabulary has pieces for them.
 
-    After every tenth line it is there again in upper case, with a thing to copy.
+    Every tenth line is repeated in upper case, with a thing to copy.
     """
     random = Random(0)
     for number, line in enumerate(lines):
@@ -196,7 +196,7 @@ def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _with_typos(text, random):
-    """One or two letters that are lost, doubled, swapped or another one."""
+    """Drops, doubles, swaps or replaces one or two letters."""
     for _ in range(random.choice([1, 1, 2])):
         written = letters(text)
         pairs = enumerate(zip(written, written[1:], strict=False))
@@ -211,10 +211,10 @@ def _with_typos(text, random):
 
 
 def _with_things(text, things, place, gap):
-    """The text with things in three places, or fewer.
+    """Inserts things into a text at up to three places.
 
-    The first is before it, the middle one in place of a word, and the last before the
-    marks at its end.
+    The first is put before the text, the middle one replaces a word, and the last is
+    put before the final punctuation.
     """
     body, marks = split_last_marks(text)
     if "middle" in things:
@@ -227,7 +227,7 @@ def _with_things(text, things, place, gap):
 
 
 def _once(text):
-    """The numbers and capitalised words that a text has once, and where they are."""
+    """The numbers and capitalised words that occur once in a text, with positions."""
     counts = Counter(word[0] for word in words(text))
     whole = with_marks(WHOLE)
     text = re.sub(

@@ -1,4 +1,4 @@
-"""Pairs of ids to the padded arrays of a batch; batches of several kinds, mixed."""
+"""Pads batches, and mixes batches of several kinds."""
 
 import threading
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class BatchPadder:
-    """Makes the padded arrays of a step, or those rows that this process feeds.
+    """Creates the padded arrays of a step, or the rows that this process feeds.
 
     Args:
-        plan: Plan, which pairs are in the batch of each step.
-        store: IdStore, the ids of the pairs.
+        plan: Plan, which assigns pairs to steps.
+        store: IdStore with the ids of the pairs.
         tokenizer: TokenizerProtocol, for its special ids.
         static_shapes: bool. Pad to the bucket's width and number of rows.
         replicas: Replicas that share each batch.
-        sampled: SampledIds of the store; None means the ids of the store themselves.
+        sampled: SampledIds of the store; None uses the ids in the store.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class BatchPadder:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Number of batches that hold every pair once."""
+        """The number of batches that contain every pair once."""
         return self.plan.steps_per_epoch
 
     @property
     def target_growth(self) -> float:
-        """How many times as many ids the targets have as in the store."""
+        """The number of target ids relative to that in the store."""
         return 1.0 if self._sampled is None else self._sampled.target_growth
 
     def arrays(
@@ -82,7 +82,7 @@ class BatchPadder:
         return here.stop - here.start, width
 
     def line_numbers(self, step: int, seed: int | None) -> list[int]:
-        """Line numbers in the corpus of the pairs of a step, over all replicas."""
+        """Line numbers of the pairs of a step in the corpus, over all replicas."""
         return self.store.line_numbers(self.plan.batch(step, seed)[0]).tolist()
 
     def _rows_here(self, rows):
@@ -92,7 +92,7 @@ class BatchPadder:
         return slice(first, first + self._replicas.here * per_replica)
 
     def _padded(self, flat, lengths, height, width):
-        """Ids (height, width) and their mask; rows after the pairs' are all padding."""
+        """Ids (height, width) and their mask; rows after the pairs are padding."""
         column = np.zeros((height, 1), dtype=np.int64)
         column[: len(lengths), 0] = lengths
         mask = np.arange(width) < column  # (height, width)
@@ -101,7 +101,7 @@ class BatchPadder:
         return ids, mask
 
     def _shifted(self, labels, mask):
-        """The decoder's input: `start_id`, then all labels but the last of each row."""
+        """The decoder's input: `start_id`, then all labels except the last."""
         ids = np.full_like(labels, self.pad_id)
         ids[:, 1:][mask[:, 1:]] = labels[:, :-1][mask[:, 1:]]
         ids[mask[:, 0], 0] = self._start_id
@@ -109,15 +109,15 @@ class BatchPadder:
 
 
 class BatchMixture:
-    """Mixes the batches of several padders, as if they were those of one.
+    """Mixes the batches of several padders, with the interface of one padder.
 
-    An epoch has all batches of the first padder, and for each other one the share
-    asked for, in an order of its own. What the others do not use up in one epoch they
-    go on with in the next. Which batch a step has depends on (seed, step) alone.
+    An epoch has all batches of the first padder, and the requested share of the others,
+    in a new order. The other padders continue in the next epoch where they stopped. The
+    batch of a step depends only on (seed, step).
 
     Args:
-        padders: list of BatchPadder of one store.
-        shares: list of float, of all but the first.
+        padders: list of BatchPadder with the same store.
+        shares: list of float, for all padders except the first.
     Attributes:
         store: IdStore.
         steps_per_epoch: int.
@@ -153,7 +153,7 @@ class BatchMixture:
         return shapes.pop() if len(shapes) == 1 else (None, None)
 
     def _of_step(self, step, seed):
-        """The padder of a step, and which of its own steps it is."""
+        """The padder of a step, and the step within that padder."""
         epoch, number = divmod(step, self.steps_per_epoch)
         with self._lock:  # another iterator may read another epoch
             self._mix(seed, epoch)

@@ -1,4 +1,4 @@
-"""The ids of a batch with noise and segmentations that are drawn for each step."""
+"""Ids with noise and segmentations drawn at each step."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -14,24 +14,24 @@ ROOM = 90  # percent of the pairs that fit into the width that is planned
 
 
 class SampledIds:
-    """Draws noise and segmentations of the pairs of a step, from (seed, step) alone.
+    """Draws noise and segmentations for the pairs of a step, from (seed, step).
 
-    A pair that does not fit into its batch gives way to the ids of the store.
+    If a pair does not fit into its batch, the ids in the store are used.
 
     Args:
-        store: IdStore, the ids of the pairs.
-        tokenizer: Tokenizer, or without noise another one that has `samplers`.
-        alpha: float, as of `Tokenizer.samplers`; None means the best segmentation.
+        store: IdStore with the ids of the pairs.
+        tokenizer: Tokenizer, or without noise any tokenizer that has `samplers`.
+        alpha: float, as for `Tokenizer.samplers`; None uses the best segmentation.
         seed: int.
         max_tokens: int. Longest sequence.
         noise: Noise, or None.
     Attributes:
-        growth: float. How many times as long as in the store a pair becomes, except
-            for one pair in ten, which becomes longer.
-        target_growth: float. How many times as many ids all targets together have.
+        growth: float. Factor by which pairs become longer than in the store; one pair
+            in ten becomes longer than this.
+        target_growth: float. Factor by which the total number of target ids grows.
     Raises:
-        ValueError: if `alpha` is out of its range, the tokenizer has one segmentation
-            of each text, or noise is asked of another tokenizer.
+        ValueError: if `alpha` is out of range, the tokenizer has only one segmentation
+            per text, or noise is given for a tokenizer that is not a `Tokenizer`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SampledIds:
         self.growth, self.target_growth = self._measured_growth()
 
     def draw(self, pairs: np.ndarray, step: int, width: int) -> IdStore:
-        """The pairs of a step, each of at most `width` ids, as pairs 0, 1, 2, ..."""
+        """The pairs of a step, with at most `width` ids each, as pairs 0, 1, 2, ..."""
         most = min(width, self._max_tokens)
         sides = self._rows(pairs)
         if self._noisy_ids is not None:
@@ -67,7 +67,7 @@ class SampledIds:
         return IdStore(ids, offsets, np.arange(len(pairs)), longest=width)
 
     def _rows(self, pairs) -> list[Sequence[np.ndarray]]:
-        """The ids of each pair in the store, of source and target."""
+        """The source and target ids of each pair in the store."""
         ends = np.cumsum(self._store.lengths(pairs), axis=0)
         flats = self._store.read(pairs)
         return [np.split(ids, ends[:-1, side]) for side, ids in enumerate(flats)]
@@ -83,14 +83,14 @@ class SampledIds:
 
 
 def samplers(tokenizer: TokenizerProtocol, alpha: float) -> tuple[Callable, Callable]:
-    """What draws other segmentations of source and of target ids.
+    """The samplers that draw other segmentations of source and target ids.
 
     Args:
-        tokenizer: Tokenizer, or another one that has `samplers`.
-        alpha: float, as of `Tokenizer.samplers`.
+        tokenizer: Tokenizer, or another tokenizer that has `samplers`.
+        alpha: float, as for `Tokenizer.samplers`.
     Raises:
-        ValueError: if `alpha` is out of its range, or the tokenizer has one
-            segmentation of each text.
+        ValueError: if `alpha` is out of range, or the tokenizer has only one
+            segmentation per text.
     """
     if not hasattr(tokenizer, "samplers"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Parallel text in one file: two columns of a table, separated by tabs or as CSV."""
+"""Parallel text in two columns of a TSV or CSV file."""
 
 import csv
 import os
@@ -13,10 +13,10 @@ Columns = Sequence[int | str]
 
 
 def check_columns(columns: Columns | None) -> None:
-    """Refuses anything but two columns, each a number from 1 or a name, or None.
+    """Checks that columns are None, or two numbers from 1 or names.
 
     Raises:
-        ValueError: if they are something else, or one column twice.
+        ValueError: if they are something else, or the same column twice.
     """
     if columns is None:
         return
@@ -35,19 +35,19 @@ def table_rows(
 ) -> Iterator[tuple[int, str, str]]:
     """Yields the line number of each row, its source and its target.
 
-    The number is that of its first line, over all files. An empty line is a row without
-    text.
+    The number of a row is that of its first line, over all files. An empty line is a
+    row without text.
 
     Args:
-        paths: paths of UTF-8 text; one that ends in ".csv", before the ending of a
-            compressed file, is CSV, any other is tab-separated.
-        columns: as `check_columns` takes them; None means tables of just two.
+        paths: paths of UTF-8 text; files that end in ".csv" (or ".csv.gz" and so on)
+            are CSV, others are tab-separated.
+        columns: as for `check_columns`; None means tables with exactly two columns.
     Raises:
         FileNotFoundError, IsADirectoryError: if a path is not a file.
-        ValueError: if a row has too few columns, or without `columns` more than two, a
-            name is not in the first row, both columns are one, a line is not UTF-8 or
-            has a NUL, or CSV is not quoted as it must be.
-        ImportError: if a path ends in ".zst" and Python cannot read that.
+        ValueError: if a row has too few columns, or more than two without `columns`, a
+            name is not in the first row, both columns are the same, a line is not UTF-8
+            or has a NUL, or CSV is not quoted correctly.
+        ImportError: if a path ends in ".zst" and Python cannot read this format.
     """
     lines_before = 0
     for path in paths:
@@ -59,7 +59,7 @@ def table_rows(
 
 
 def _pairs(path, columns):
-    """First line, last line, and source and target of each row of one file."""
+    """First line, last line, source and target of each row of a file."""
     name = PurePath(path)
     is_csv = (name.stem if is_compressed(name) else name.name).lower().endswith(".csv")
     rows = (_csv_rows if is_csv else _tab_rows)(path)
@@ -91,7 +91,7 @@ def _pairs(path, columns):
 
 
 def _index(column, header, path):
-    """The place of a column in a row, from 0."""
+    """The index of a column, from 0."""
     if not isinstance(column, str):
         return column - 1
     if header.count(column) != 1:
@@ -104,13 +104,13 @@ def _index(column, header, path):
 
 
 def _tab_rows(path) -> Iterator[tuple[int, int, list[str]]]:
-    """First line, last line and fields of each row; a quote is a character."""
+    """First line, last line and fields of each row, without quoting."""
     for number, line in enumerate(_texts(path), start=1):
         yield number, number, line.split("\t")
 
 
 def _csv_rows(path) -> Iterator[tuple[int, int, list[str]]]:
-    """The same of CSV; a quote that is not closed would swallow the rows after it."""
+    """The same for CSV; refuses unclosed quotes, which would include later rows."""
     reader = csv.reader((line + "\n" for line in _texts(path)), strict=True)
     while True:
         first = reader.line_num + 1

@@ -1,12 +1,12 @@
-"""Batches as a tf.data.Dataset, whose threads never call Python while it ends.
+"""Batches as a tf.data.Dataset that can be open while Python exits.
 
-TensorFlow's threads call Python for each batch. A thread that does so while the
-interpreter ends is lost without an error, and an iterator that is still open then waits
-for it forever. So each call is counted in TensorFlow variables before and after it: at
-exit a flag stops new calls, and Python waits until all calls have returned.
+TensorFlow's threads call Python for each batch. If a thread does so while the
+interpreter exits, it is lost without an error, and an open iterator waits for it
+forever. So TensorFlow variables count the calls before and after each call. At exit, a
+flag stops new calls, and Python waits until all calls have returned.
 
 A `keras.utils.PyDataset` would not need TensorFlow, but Keras turns it into a generator
-dataset of unknown cardinality, with which `fit` on TensorFlow runs a phantom step.
+dataset of unknown cardinality, for which `fit` on TensorFlow runs an extra step.
 """
 
 import atexit
@@ -20,7 +20,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-MOST_SECONDS = 5.0  # to wait for a call whose iterator was deleted
+MOST_SECONDS = 5.0  # longest wait for a call whose iterator was deleted
 
 
 def batch_dataset(
@@ -31,24 +31,24 @@ def batch_dataset(
     pad_id: int,
     functions: tuple[Callable, ...] = (),
 ) -> tf.data.Dataset:
-    """A dataset of the batches of consecutive steps.
+    """Creates a dataset of the batches of consecutive steps.
 
     Args:
-        arrays: called with a step; returns its source ids, target ids and labels.
-        first_step: called when an iterator is opened; returns its first step.
-        stop_step: int. The step after the last; None means an endless dataset.
-        shape: (rows, width) of every array, None where it varies.
+        arrays: function that maps a step to its source ids, target ids and labels.
+        first_step: function that returns the first step of a new iterator.
+        stop_step: int. The step after the last; None means an infinite dataset.
+        shape: (rows, width) of every array, with None for sizes that vary.
         pad_id: int. Labels with this id get weight 0, others weight 1.
-        functions: called one after the other with the inputs, labels and weights.
+        functions: functions of the inputs, labels and weights, applied in order.
     """
     _leave_gpus_to_backend()
 
     def read(step):
-        # One step at a time: Python could not make two at once any faster.
+        # One step at a time, because Python would not be faster with two at once.
         return _python_call(arrays, [step], [tf.int32] * 3, [shape] * 3)
 
     def with_weights(source_ids, target_ids, labels):
-        # Made by TensorFlow: `MirroredStrategy` may write into memory of NumPy.
+        # Computed by TensorFlow, because `MirroredStrategy` may overwrite NumPy memory.
         weights = tf.cast(tf.not_equal(labels, pad_id), tf.float32)
         inputs = {"source_ids": source_ids, "target_ids": target_ids}
         return inputs, labels, weights
@@ -60,14 +60,14 @@ def batch_dataset(
 
 
 def _leave_gpus_to_backend():
-    """TensorFlow would take all memory of the GPUs, only to prepare batches."""
+    """Hides GPUs from TensorFlow, which would allocate all memory for batches only."""
     if keras.backend.backend() != "tensorflow":
-        with contextlib.suppress(RuntimeError):  # it has started: it has them already
+        with contextlib.suppress(RuntimeError):  # too late if TensorFlow has started
             tf.config.set_visible_devices([], "GPU")
 
 
 def _steps(first_step, stop_step):
-    """The numbers of the steps; the first is read when an iterator is opened."""
+    """The step numbers; the first is read when an iterator is opened."""
     if stop_step is not None:
         return tf.data.Dataset.range(first_step(), stop_step)
 
@@ -82,7 +82,7 @@ def _steps(first_step, stop_step):
 
 
 def _python_call(function, arguments, dtypes, shapes):
-    """Calls Python inside a graph; zeros without a call when Python is ending."""
+    """Calls Python inside a graph; returns zeros without a call at exit."""
     calls = _calls()
 
     def call():
@@ -97,8 +97,8 @@ def _python_call(function, arguments, dtypes, shapes):
             for shape, dtype in zip(shapes, dtypes, strict=True)
         ]
 
-    # The count goes up before the flag is read, and at exit the flag is set before the
-    # counts are read: a call either sees the flag or is waited for.
+    # The count is increased before the flag is read, and at exit the flag is set before
+    # the counts are read. So a call either sees the flag or is waited for.
     with tf.control_dependencies([calls.started.add_one()]):
         ending = calls.ending.read()
     results = tf.cond(ending, zeros, call)
@@ -109,7 +109,7 @@ def _python_call(function, arguments, dtypes, shapes):
 
 
 class _Shared:
-    """A variable of this process that every graph may use, whatever strategy it has."""
+    """A variable of this process that every graph can use, under any strategy."""
 
     def __init__(self, name, dtype):
         self._dtype = dtype
@@ -133,7 +133,7 @@ class _Shared:
 
 
 class _Calls:
-    """The calls of Python from all datasets of this process."""
+    """Counts the calls of Python from all datasets of this process."""
 
     def __init__(self):
         self.started = _Shared("calls_started", tf.int64)
@@ -151,7 +151,7 @@ class _Calls:
             return function(*values)
         except BaseException:
             with self._lock:
-                self._failed += 1  # TensorFlow does not count its end
+                self._failed += 1  # TensorFlow does not count its return
             raise
         finally:
             with self._lock:
@@ -163,10 +163,10 @@ class _Calls:
         while self._running or (self._missing() and time.monotonic() < until):
             time.sleep(0.005)
         if self._failed:
-            time.sleep(0.1)  # for TensorFlow to take the error over
+            time.sleep(0.1)  # so that TensorFlow can handle the error
 
     def _missing(self):
-        """Calls that have started and neither ended nor failed."""
+        """The number of calls that have started and neither returned nor failed."""
         return int(self.started.read()) - int(self.ended.read()) - self._failed
 
 

@@ -1,4 +1,4 @@
-"""Public parallel corpora by name, through tensorflow-datasets."""
+"""Public parallel corpora from tensorflow-datasets."""
 
 import contextlib
 import http.client
@@ -10,7 +10,7 @@ import sys
 from keras_vanilla._checks import extra_missing
 from keras_vanilla.data.lines import Lines, Packing, utf8
 
-# Those of tensorflow-datasets 4.9.10 that are translations between two languages.
+# The corpora of tensorflow-datasets 4.9.10 that translate between two languages.
 KNOWN = (
     "flores",
     "opus",
@@ -20,9 +20,9 @@ KNOWN = (
     "wmt_t2t_translate",
 )
 NAME = re.compile(r"(\w+)(?:/([\w.+-]+))?(?::[\d.*]+)?")  # corpus/part:version
-# Errors of tensorflow-datasets begin with this before they name the cause.
+# Prefix of errors of tensorflow-datasets, before the cause.
 PREAMBLE = re.compile(r"Failed to construct dataset .*?}\": ")
-# With its default of ten, tensorflow-datasets takes 200 s to report no network.
+# With its default of ten, tensorflow-datasets takes 200 s to report a missing network.
 ATTEMPTS = 5
 EXAMPLES_AT_ONCE = 1000
 
@@ -33,7 +33,7 @@ def read_pairs(
     reverse: bool = False,
     data_dir: str | os.PathLike | None = None,
 ) -> tuple[Lines, Lines]:
-    """The source and the target lines of a corpus, which is downloaded if necessary.
+    """Reads the source and target lines of a corpus; downloads it if necessary.
 
     Args and Raises: as for `ParallelCorpus.from_tfds`.
     """
@@ -62,10 +62,10 @@ def split_names(
     Nothing is downloaded. The tuple is empty if the corpus was not downloaded before.
 
     Args:
-        name: str, as in `ParallelCorpus.from_tfds`.
-        data_dir: path, as there.
+        name: str, as for `ParallelCorpus.from_tfds`.
+        data_dir: path, as for `ParallelCorpus.from_tfds`.
     Raises:
-        ImportError, ValueError: as there, for the name.
+        ImportError, ValueError: same as `ParallelCorpus.from_tfds`, for the name.
     """
     builder = _builder(name, data_dir)
     _languages(builder, name)
@@ -74,7 +74,7 @@ def split_names(
 
 def _package():
     try:
-        import importlib_resources  # noqa: F401  4.9.10 needs it and does not say so
+        import importlib_resources  # noqa: F401  undeclared requirement of 4.9.10
         import tensorflow_datasets
     except ImportError as error:
         raise extra_missing(
@@ -92,7 +92,7 @@ def _builder(name, data_dir):
         if words is None:
             raise not_found
         corpus, part = words.groups()
-        with contextlib.suppress(not_found):  # what was prepared is read without code
+        with contextlib.suppress(not_found):  # prepared data are read without code
             parts = sorted(tfds.builder_cls(corpus).builder_configs)
             if part not in parts and (part or len(parts) > 1):
                 raise ValueError(
@@ -105,12 +105,12 @@ def _builder(name, data_dir):
             f"There is no corpus {name!r} in tensorflow-datasets; translations are "
             f"{', '.join(KNOWN)}."
         ) from None
-    except AssertionError as error:  # such as a version that is not there
+    except AssertionError as error:  # such as a missing version
         raise ValueError(f"{name}: {_one_line(error)}") from error
 
 
 def _languages(builder, name):
-    """The source's and the target's feature."""
+    """The features of source and target."""
     features, languages = builder.info.features, builder.info.supervised_keys
     of_translation = isinstance(features, _package().features.Translation)
     if not of_translation or len(features) != 2 or set(languages or ()) != {*features}:
@@ -142,7 +142,7 @@ def _prepare(builder, name):
 
 @contextlib.contextmanager
 def _brief(tfds):
-    """Fewer attempts; nothing on stdout, and progress bars only on a terminal."""
+    """Fewer attempts, no output to stdout, progress bars only on a terminal."""
     from tensorflow_datasets.core.download import downloader
     from tensorflow_datasets.core.utils import tqdm_utils
 

@@ -1,4 +1,4 @@
-"""Made-up things that no language translates: numbers, addresses, names, emoji."""
+"""Generates things that are not translated: numbers, addresses, names, emoji."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -26,16 +26,16 @@ def made_thing(random: Random, words: Sequence[str]) -> str:
     """A number, date, address, e-mail address, name, emoji, symbols or foreign words.
 
     Args:
-        random: `random.Random`, which decides the result.
-        words: list of str, of which names and addresses are made; without any, of
-            letters alone.
+        random: `random.Random`, which determines the result.
+        words: list of str, from which names and addresses are made; if it is empty,
+            they are made from letters.
     """
     (make,) = random.choices(list(THINGS), THINGS.values())
     return make(random, words)
 
 
 def plain_thing(random: Random, words: Sequence[str]) -> str:
-    """One of them that has no other characters than texts in English have."""
+    """Same as `made_thing`, with only those characters that occur in English text."""
     return random.choice([_number, _date, _url, _email])(random, words)
 
 
@@ -107,7 +107,7 @@ def _part(random, words):
 
 
 def _word(random, words):
-    """A word, the half of one with the half of another, or letters, in lower case."""
+    """A word, two halves of words, or random letters, in lower case."""
     kind = random.random()
     if kind < 0.3 or not words:
         return _repeating(random, LETTERS, random.randint(2, 8))
@@ -118,9 +118,9 @@ def _word(random, words):
 
 
 def _repeating(random, characters, length):
-    """Random characters, of which one in four is the same as the one before it.
+    """Random characters, one in four of which repeats the previous character.
 
-    The second of two that are the same is what is lost first when a text is copied.
+    The second of two equal characters is the most likely to be lost in copying.
     """
     made = random.choice(characters)
     while len(made) < length:
@@ -129,7 +129,7 @@ def _repeating(random, characters, length):
     return made
 
 
-# How often each is made, of 22.
+# The frequency of each, out of 22.
 THINGS: dict[Callable[[Random, Sequence[str]], str], int] = {
     _number: 4,
     _date: 2,

@@ -1,4 +1,4 @@
-"""A corpus of any size as ids in a file."""
+"""Corpora of any size, as ids in a file."""
 
 import contextlib
 import hashlib
@@ -40,27 +40,27 @@ STAMP = "path", "size", "mtime_ns"
 
 
 class TokenCache:
-    """A corpus of any size, tokenised once and kept as ids in a folder.
+    """A corpus of any size, tokenised once and stored as ids in a folder.
 
-    `batches` takes it instead of a `ParallelCorpus`, with the tokenizer that it was
-    made with, and gives exactly the batches of a `ParallelCorpus` of the same lines.
-    Each epoch's order is drawn over all pairs, since every pair is found by its number.
+    `batches` accepts it in place of a `ParallelCorpus`, with the tokenizer it was made
+    with, and creates the same batches as for a `ParallelCorpus` of the same lines. The
+    order of each epoch is drawn over all pairs, because pairs can be read by number.
 
-    The folder holds one file, `token_cache.ids`, which is memory-mapped; `cache_file`
-    has its format. It is read once when it is opened, to compare its checksum. Line
+    The folder has one file, `token_cache.ids`, which is memory-mapped; its format is
+    described in `cache_file`. It is read once on opening, to check its checksum. Line
     numbers count from 1 over all text files.
 
     Args:
-        folder: path of a cache that `TokenCache.make` made.
+        folder: path of a cache that `TokenCache.make` has created.
     Attributes:
         report: dict of reason -> line numbers of the pairs left out.
-        origin: str. What to call this text in an error.
-        digest: str. SHA-256 of everything that decides the ids: text, tokenizer and
+        origin: str. Name of this text in errors.
+        digest: str. SHA-256 of everything that determines the ids: text, tokenizer and
             `max_tokens`.
         max_tokens: int. Longer pairs were left out.
     Raises:
-        FileNotFoundError: if there is no whole cache in the folder.
-        ValueError: if it is damaged or of another version.
+        FileNotFoundError: if there is no complete cache in the folder.
+        ValueError: if it is damaged or has another version.
     """
 
     def __init__(self, folder: str | os.PathLike):
@@ -80,7 +80,7 @@ class TokenCache:
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> "TokenCache":
-        """The cache in a folder, as it is; see `TokenCache`."""
+        """Opens the cache in a folder; see `TokenCache`."""
         return cls(folder)
 
     @classmethod
@@ -93,16 +93,15 @@ class TokenCache:
         max_tokens: int = 256,
         progress: TextIO | None = None,
     ) -> "TokenCache":
-        """Tokenises text files into a folder, unless that has been done.
+        """Tokenises text files into a folder, unless this was done before.
 
-        A cache is used again if text, tokenizer and `max_tokens` are the same: a text
-        file with the same path, size and time of change is taken to be the same, any
-        other is read and compared. Otherwise, or if it is damaged, it is made again. A
-        making that was killed leaves the cache that was there before, or none. Files
-        that are not the cache's own are never deleted, and a file that a training reads
-        is never changed.
+        A cache is reused if text, tokenizer and `max_tokens` are the same: a text file
+        with the same path, size and modification time counts as unchanged, other files
+        are read and compared. Otherwise, or if the cache is damaged, it is created
+        again. If this is interrupted, the previous cache, or none, remains. Other files
+        are never deleted, and a file that is in use for training is never changed.
 
-        If several processes train together, make the cache in one of them first.
+        If several processes train together, create the cache in one of them first.
 
         Pairs without text on either side, or longer than `max_tokens`, are left out
         with a warning, and reported.
@@ -110,24 +109,24 @@ class TokenCache:
         Args:
             source: path of UTF-8 text, one sentence per line, decompressed if it ends
                 in ".gz", ".xz" or ".zst". Or a list of paths.
-            target: path of its translation, line by line; or a list of as many.
+            target: path of its translation, line by line; or a list of paths of the
+                same length.
             tokenizer: TokenizerProtocol.
-            folder: path of a folder, which is made if it does not exist.
+            folder: path of a folder, which is created if it does not exist.
             max_tokens: int. Longest sequence, including its end, on either side.
-            progress: text file, such as `sys.stderr`, to show the progress on; None
-                means it is not shown.
+            progress: text file, such as `sys.stderr`, on which progress is shown; None
+                shows nothing.
         Returns:
             TokenCache.
         Raises:
-            TypeError: if `tokenizer` is not one.
+            TypeError: if `tokenizer` is not a tokenizer.
             FileNotFoundError, IsADirectoryError: if a path is not a file.
-            FolderInUse: if another process makes a cache in the folder.
-            ValueError: if a number is out of its range, there is no file, a path is a
-                pipe, there are not as many files of both, source and target are the
-                same text, the line counts of two files differ, a line is not UTF-8, a
-                compressed file is damaged, a file changes while it is read, or no pair
-                is left.
-            ImportError: if a path ends in ".zst" and Python cannot read that.
+            FolderInUse: if another process creates a cache in the folder.
+            ValueError: if a number is out of range, there are no files, a path is a
+                pipe, the numbers of files or lines differ, source and target are the
+                same text, a line is not UTF-8, a compressed file is damaged, a file
+                changes while it is read, or no pairs remain.
+            ImportError: if a path ends in ".zst" and Python cannot read this format.
         """
         check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
@@ -136,20 +135,20 @@ class TokenCache:
         cache, files, reason = _compared(*wanted)
         if reason:
             with folder_lock(folder):
-                # another process may have made it meanwhile
+                # another process may have created it meanwhile
                 cache, files, reason = _compared(*wanted, known=files)
                 if reason:
                     if progress and (folder / NAME).exists():
                         print(f"{folder} is made again: {reason}.", file=progress)
                     _make(*wanted, files, progress)
                     cache = cls(folder)
-        cache._files = files  # the same text may be at other paths now
+        cache._files = files  # the same text may now have other paths
         cache._warn()
         return cache
 
     @property
     def origin(self) -> str:
-        """What to call this text in an error."""
+        """The name of this text in errors."""
         return names_of(self._paths)
 
     @property
@@ -160,12 +159,12 @@ class TokenCache:
         return hashlib.sha256(values.encode()).hexdigest()
 
     def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
-        """The ids of every pair, for `batches`; they stay in the file.
+        """The ids of every pair, for `batches`; they are read from the file.
 
         Args:
             tokenizer: TokenizerProtocol that the cache was made with.
         Raises:
-            ValueError: if the tokenizer is another one.
+            ValueError: if the cache was made with another tokenizer.
         """
         if tokenizer.digest != self._tokenizer:
             raise ValueError(
@@ -175,12 +174,12 @@ class TokenCache:
         return self._store
 
     def place(self, line: int) -> str:
-        """The two text files that have a line, and its number there.
+        """The two text files that contain a line, and its number in them.
 
         Args:
             line: int. Line number over all files, from 1.
         Raises:
-            ValueError: if there is no such line.
+            ValueError: if the line does not exist.
         """
         ends = list(itertools.accumulate(file["lines"] for file in self._files[::2]))
         line = check_integer("line", line, 1, ends[-1])
@@ -208,7 +207,7 @@ class TokenCache:
 
 
 def _compared(folder, paths, tokenizer, max_tokens, known=()):
-    """The cache of a folder, the text files, and why it must be made, if it must."""
+    """The cache of a folder, the text files, and the reason to create it, if any."""
     cache = reason = None
     try:
         cache = TokenCache(folder)
@@ -238,7 +237,7 @@ def _compared(folder, paths, tokenizer, max_tokens, known=()):
 
 
 def _make(folder, paths, tokenizer, max_tokens, files, stream):
-    """Writes the file of a cache; needs the folder's lock."""
+    """Writes the file of a cache; the caller must hold the folder's lock."""
     remove_unfinished(folder, re.compile(re.escape(NAME)))
     total = sum(file["lines"] for file in files[::2])
     description = {
@@ -271,7 +270,7 @@ def _make(folder, paths, tokenizer, max_tokens, files, stream):
 
 
 def _numbered_lines(paths) -> Iterator[list[tuple[int, str, str]]]:
-    """Line number, source and target of all pairs, some at a time."""
+    """Line number, source and target of all pairs, in chunks."""
     # Files that have become shorter since they were counted are refused in the end.
     pairs = (pair for both in paths for pair in zip(*map(lines_of, both), strict=False))
     numbered = ((n, s.decode(), t.decode()) for n, (s, t) in enumerate(pairs, start=1))
@@ -280,7 +279,7 @@ def _numbered_lines(paths) -> Iterator[list[tuple[int, str, str]]]:
 
 
 def _encoded(lines, tokenizer, max_tokens, report):
-    """Ids, the length of each sequence, and line numbers of the pairs that are kept."""
+    """Ids, the length of each sequence, and line numbers of the kept pairs."""
     numbers, sources, targets = zip(*lines, strict=True)
     full = [bool(s.strip() and t.strip()) for _, s, t in lines]
     numbers, *sides = _kept(full, report["empty"], numbers, sources, targets)
@@ -291,16 +290,16 @@ def _encoded(lines, tokenizer, max_tokens, report):
 
 
 def _kept(keep, left_out, numbers, *sides):
-    """Line numbers and sides of pairs to keep; adds other numbers to `left_out`."""
+    """Line numbers and sides of kept pairs; adds the others to `left_out`."""
     left_out += itertools.compress(numbers, [not each for each in keep])
     return [list(itertools.compress(column, keep)) for column in (numbers, *sides)]
 
 
 def _text_files(paths, known):
-    """Path, size, time of change, SHA-256 and number of lines of each text file.
+    """Path, size, modification time, SHA-256 and line count of each text file.
 
-    A file that has the path, size and time of one of the `known` files is taken to be
-    unchanged and is not read.
+    A file with the path, size and time of one of the `known` files counts as unchanged
+    and is not read.
     """
     known = {tuple(file[key] for key in STAMP): file for file in known}
 

@@ -1,4 +1,4 @@
-"""Tokenizers: text to ids and back, by SentencePiece, by characters or by words."""
+"""Tokenizers: text to ids and back, with SentencePiece, characters or words."""
 
 from keras_vanilla.tokenizer.id_rows import pad_ids
 from keras_vanilla.tokenizer.marian_tokenizer import MarianTokenizer

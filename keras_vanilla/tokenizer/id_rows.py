@@ -1,4 +1,4 @@
-"""Rows of ids, and the lines they are made of: checked, cut at the end, padded."""
+"""Checks lines and ids, cuts rows at the end id, and pads them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -9,12 +9,12 @@ import numpy as np
 def pad_ids(
     rows: Sequence[Sequence[int]], pad_id: int, length: int | None = None
 ) -> np.ndarray:
-    """Ids as a model takes them: an int32 array (B, S), pads after each row.
+    """Pads rows of ids at the end to an int32 array (B, S), as models expect.
 
     Args:
-        rows: list of lists of int, as a tokenizer's `encode` returns them.
+        rows: list of lists of int, as returned by a tokenizer's `encode`.
         pad_id: int. The tokenizer's `pad_id`.
-        length: int. The width S; None means that of the longest row.
+        length: int. The width S; None means the length of the longest row.
     Raises:
         TypeError: if `rows` is not a list of sequences of int.
         ValueError: if a row is longer than `length`.
@@ -37,10 +37,10 @@ def pad_ids(
 
 
 def check_iterable(name: str, values: Any) -> Iterable:
-    """The values; one str would be read letter by letter.
+    """Returns the values; refuses a single str, which would be split into letters.
 
     Raises:
-        TypeError: if it is one str, or cannot be iterated over.
+        TypeError: if `values` is one str, or not iterable.
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise TypeError(f"`{name}` must be a list. Received: {values!r:.60}")
@@ -48,10 +48,10 @@ def check_iterable(name: str, values: Any) -> Iterable:
 
 
 def checked_lines(lines: Iterable[str], name: str = "lines") -> list[str]:
-    """The lines as a list; `name` is the argument's name, for errors.
+    """Checks lines and returns them as a list; errors use the argument's `name`.
 
     Raises:
-        TypeError: if it is one str, or holds anything but str.
+        TypeError: if `lines` is one str, or not all items are str.
     """
     lines = list(check_iterable(name, lines))
     for number, line in enumerate(lines, start=1):
@@ -83,12 +83,12 @@ def checked_rows(ids: Any) -> Iterator[np.ndarray]:
 
 
 def ids_of_text(row: np.ndarray, size: int, special: Any) -> np.ndarray:
-    """The ids of a row that stand for text: those before its first end.
+    """The ids of a row before its first end, without special ids.
 
     Args:
         row: int64 array (T,).
-        size: int. All ids are below it.
-        special: has `pad_id`, `start_id` and `end_id`, which stand for no text.
+        size: int. All ids must be below it.
+        special: object with `pad_id`, `start_id` and `end_id`, which are left out.
     Raises:
         ValueError: if an id is outside the vocabulary.
     """

@@ -1,4 +1,4 @@
-"""Text to the ids of a Marian vocabulary and back, as Hugging Face's class does it."""
+"""Text to the ids of a Marian vocabulary and back, as in Hugging Face's class."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,41 +21,41 @@ class MarianTokenizer(Tokenizer):
     """Maps text to the ids of a Marian vocabulary and back.
 
     The ids are those of Hugging Face's class of the same name. SentencePiece segments
-    the text, and each piece has the id of the token of the same text:
+    the text, and each piece gets the id of the token with the same text:
 
         a piece that is a token        its id
         a piece that is not a token    `unknown_id`
-        text without a piece           the id of the token that it is as a whole, such
+        text without a piece           the id of the token that equals this text, such
                                        as a letter of the other language, or
                                        `unknown_id`
         ">>fra<<" at the beginning     the id of that token, or `unknown_id`; the rest
                                        is segmented
 
-    No text has special ids: "</s>" in a text is four letters, where Hugging Face gives
-    the end. A text is normalised by SentencePiece alone, as by Hugging Face.
+    Texts cannot contain special ids: "</s>" in a text is four letters, whereas Hugging
+    Face encodes it as the end. As there, only SentencePiece normalises the text.
 
     Piece i of a model is token i of the vocabulary. Tokens that are not pieces of a
     language are unused in its model; pieces that are not tokens follow the last token.
-    `keras_vanilla.interop.tokenizer_from_marian` makes such models.
+    `keras_vanilla.interop.tokenizer_from_marian` creates such models.
 
     Args:
         source_model: bytes of a SentencePiece model.
-        target_model: bytes of the target language's; None means the source's.
-        pad_id, unknown_id, end_id: int. As of `Tokenizer`.
+        target_model: bytes of the target language's model; None means `source_model`.
+        pad_id, unknown_id, end_id: int. As for `Tokenizer`.
         start_id: int. The decoder's first input: the pad, as in Marian, or the start
             of the models.
         vocabulary_size: int or None. Number of source tokens; None means all pieces.
         target_vocabulary_size: int or None. The same for the target.
-        target_language: str or None. With "fra" every source that has a piece begins
-            with the id of ">>fra<<", and texts have no codes of their own.
-        reads_codes: bool. False takes ">>fra<<" at the beginning of a text for a part
-            of it, as models other than Marian's do.
+        target_language: str or None. With "fra", every source that has a piece starts
+            with the id of ">>fra<<", and codes in texts are not read.
+        reads_codes: bool. False treats ">>fra<<" at the beginning of a text as ordinary
+            text, for models other than Marian's.
     Attributes:
         source, target: MarianVocabulary.
     Raises:
-        TypeError: as `Tokenizer`.
-        ValueError: as `Tokenizer`; also if a size is above the number of pieces, or
-            the vocabulary has no code of the language.
+        TypeError: same as `Tokenizer`.
+        ValueError: same as `Tokenizer`, and if a size is above the number of pieces, or
+            the vocabulary has no code for the language.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def shares_vocabulary(self) -> bool:
-        """Whether source and target have the same tokens, in the same order."""
+        """True if source and target have the same tokens, in the same order."""
         if self.source.size != self.target.size:
             return False
         ids = list(range(min(self.source.size, self._source.get_piece_size())))
@@ -108,27 +108,27 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def languages(self) -> list[str]:
-        """The languages that a source can name: "fra" for the token ">>fra<<"."""
+        """The languages with a code in sources: "fra" for the token ">>fra<<"."""
         return [code[2:-2] for code in self.source.codes if self.reads_codes]
 
     @property
     def code(self) -> str | None:
-        """The token that every source begins with, or None."""
+        """The token with which every source starts, or None."""
         return None if self.target_language is None else f">>{self.target_language}<<"
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that decides the ids of a text."""
+        """SHA-256 of everything that determines the ids of a text."""
         own = f"{super().digest} {self.get_config()}"
         return hashlib.sha256(own.encode()).hexdigest()
 
     def with_target_language(self, language: str | None) -> "MarianTokenizer":
-        """This tokenizer, with the code of a language before every source.
+        """Returns a tokenizer that puts the code of a language before every source.
 
         Args:
-            language: str, one of `languages`; or None, for codes in the texts.
+            language: str, one of `languages`; None reads the codes in texts.
         Raises:
-            ValueError: if it is none of them.
+            ValueError: if the language is unknown.
         """
         config = self.get_config() | {"target_language": language}
         return type(self)(self.source_model, self.target_model, **config)
@@ -139,9 +139,9 @@ class MarianTokenizer(Tokenizer):
         Args:
             lines: list of str.
         Raises:
-            TypeError: if `lines` is one str, or holds anything but str.
-            ValueError: if a line holds an unpaired surrogate; or if it begins with
-                ">>fra<<", which is no token, although other such codes are.
+            TypeError: if `lines` is one str, or not all items are str.
+            ValueError: if a line has an unpaired surrogate, or starts with a code such
+                as ">>fra<<" that is not a token, although other codes are.
         """
         return self._encode_tokens(self.source, lines, self.code)
 
@@ -150,7 +150,7 @@ class MarianTokenizer(Tokenizer):
         return self._encode_tokens(self.target, lines)
 
     def code_of(self, text: str) -> str:
-        """The code that a source text begins with, such as ">>fra<<", or ""."""
+        """The code at the beginning of a source text, such as ">>fra<<", or ""."""
         splits = self.reads_codes and not self.code
         code = CODE.match(text) if splits else None
         return code[0] if code else ""
@@ -158,23 +158,23 @@ class MarianTokenizer(Tokenizer):
     def decode(self, ids: Sequence[Sequence[int]] | np.ndarray) -> list[str]:
         """The target text of each sequence, cut at its first `end_id`.
 
-        As by Hugging Face with `skip_special_tokens=True`: unknown ids and white space
-        at both ends are left out.
+        As in Hugging Face with `skip_special_tokens=True`, unknown ids are left out and
+        white space is removed at both ends.
 
         Args:
             ids: list of lists of int, or integer array (B, T).
         Raises:
-            TypeError, ValueError: as `Tokenizer.decode`.
+            TypeError, ValueError: same as `Tokenizer.decode`.
         """
         return [text.strip() for text in super().decode(ids)]
 
     def samplers(self, alpha: float) -> tuple[SegmentationSampler, SegmentationSampler]:
-        """What draws other segmentations, see `Tokenizer.samplers`; of tokens alone.
+        """Same as `Tokenizer.samplers`, restricted to pieces that are tokens.
 
         Args:
             alpha: float.
         Raises:
-            ValueError: as `Tokenizer.samplers`.
+            ValueError: same as `Tokenizer.samplers`.
         """
         source, target = (
             SegmentationSampler(vocabulary.sampled_model(), alpha)
@@ -183,7 +183,7 @@ class MarianTokenizer(Tokenizer):
         return source, target
 
     def source_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
-        """Source ids inside a TensorFlow graph; any unknown code is `unknown_id`.
+        """Source ids inside a TensorFlow graph; unknown codes become `unknown_id`.
 
         Args:
             strings: string tensor (B,) or list of str.
@@ -210,7 +210,7 @@ class MarianTokenizer(Tokenizer):
         )
 
     def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
-        """The text of target ids inside a TensorFlow graph, as `decode` gives it.
+        """Decodes target ids inside a TensorFlow graph; see `decode`.
 
         Args:
             ids: int32 tensor (B, L).
@@ -222,7 +222,7 @@ class MarianTokenizer(Tokenizer):
         return tf.strings.strip(super().detokenize_graph(ids))
 
     def get_config(self) -> dict[str, int | str | bool | None]:
-        """The arguments that make this tokenizer, beside the models."""
+        """The arguments of this tokenizer, without the models."""
         return super().get_config() | {
             "vocabulary_size": self.source.size,
             "target_vocabulary_size": self.target.size,

@@ -1,4 +1,4 @@
-"""The tokens of one language in Marian's sense, around a SentencePiece model."""
+"""A Marian vocabulary of one language, around a SentencePiece model."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ import sentencepiece
 
 from keras_vanilla._checks import check_line, some_of
 
-CODE = re.compile(">>.*?<<", re.DOTALL)  # what Marian takes for a language code
-TYPED_CODE = re.compile(r">>[\w+-]+<<")  # what a text has for no other reason
+CODE = re.compile(">>.*?<<", re.DOTALL)  # a language code in Marian
+TYPED_CODE = re.compile(r">>[\w+-]+<<")  # does not occur in text otherwise
 
 
 class MarianVocabulary:
@@ -36,9 +36,9 @@ class MarianVocabulary:
 
     @cached_property
     def other_tokens(self) -> dict[str, int]:
-        """The tokens that no text is segmented into, and their ids.
+        """The tokens that segmentation never produces, and their ids.
 
-        Those of the other language, and the codes of languages.
+        These are the tokens of the other language, and the language codes.
         """
         ids = list(range(min(self.size, self.processor.get_piece_size())))
         unused = self.processor.is_unused(ids)
@@ -47,15 +47,15 @@ class MarianVocabulary:
 
     @cached_property
     def codes(self) -> dict[str, int]:
-        """The codes of languages, such as ">>fra<<", and their ids."""
+        """The language codes, such as ">>fra<<", and their ids."""
         tokens = self.other_tokens.items()
         return {token: id_ for token, id_ in tokens if CODE.fullmatch(token)}
 
     @cached_property
     def texts(self) -> dict[str, int]:
-        """The other tokens that unknown text can be: no character of them is a piece.
+        """The other tokens that unknown text can equal, without known characters.
 
-        SentencePiece makes one piece of adjacent unknown characters.
+        SentencePiece joins adjacent unknown characters to one piece.
         """
         return {
             token: id_
@@ -64,12 +64,12 @@ class MarianVocabulary:
         }
 
     def split_codes(self, lines: Sequence[str]) -> tuple[list[list[int]], list[str]]:
-        """The ids of the code at the beginning of each line, and the rest of it.
+        """The ids of the code at the beginning of each line, and the rest of the line.
 
         Args:
             lines: list of str.
         Raises:
-            ValueError: if there are codes, and a line begins with another.
+            ValueError: if the vocabulary has codes, and a line starts with another one.
         """
         ids, rests = [], []
         for number, line in enumerate(lines, start=1):
@@ -80,10 +80,10 @@ class MarianVocabulary:
         return ids, rests
 
     def correct(self, rows: Sequence[list[int]], lines: Sequence[str]) -> None:
-        """Changes SentencePiece's ids of each line to those of tokens.
+        """Replaces SentencePiece's ids of each line by those of tokens.
 
         Args:
-            rows: list of lists of int, which are changed.
+            rows: list of lists of int, which are changed in place.
             lines: list of str.
         """
         for row, line in zip(rows, lines, strict=True):

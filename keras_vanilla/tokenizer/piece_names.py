@@ -1,4 +1,4 @@
-"""The names of ids: pieces of SentencePiece, and the special ids."""
+"""Names of pieces and special ids."""
 
 from collections.abc import Callable
 
@@ -8,17 +8,17 @@ START, END, PAD = "<s>", "</s>", "<pad>"
 
 
 def source_names(tokenizer: TokenizerProtocol) -> Callable[[int], str]:
-    """A function from a source id to the piece's name."""
+    """A function that maps a source id to the name of its piece."""
     return _names(tokenizer, tokenizer.source_pieces)
 
 
 def target_names(tokenizer: TokenizerProtocol) -> Callable[[int], str]:
-    """A function from a target id to the piece's name."""
+    """A function that maps a target id to the name of its piece."""
     return _names(tokenizer, tokenizer.target_pieces)
 
 
 def _names(tokenizer, pieces_of):
-    # A tokenizer may have special ids that its SentencePiece model does not know.
+    # A tokenizer may have special ids that its SentencePiece model does not have.
     special = {
         tokenizer.pad_id: PAD,
         tokenizer.start_id: START,

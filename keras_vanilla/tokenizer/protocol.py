@@ -1,4 +1,4 @@
-"""What every function of this package asks of a tokenizer."""
+"""The interface of a tokenizer."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,27 +7,27 @@ import numpy as np
 
 
 class TokenizerProtocol(Protocol):
-    """Text to ids and back: any object with these members is a tokenizer.
+    """Maps text to ids and back; any object with these members is a tokenizer.
 
-    Batches, caches, training, translation, evaluation and plots take it; only the text
-    forms of exported files need `Tokenizer`, because SentencePiece is a part of them.
-    A class of your own inherits from nothing. To be saved in a `Translator` it has
-    `get_config` and `from_config`, and is registered with Keras:
+    Batches, caches, training, translation, evaluation and plots accept it. Only
+    exported files that read and write text need `Tokenizer`, because they include
+    SentencePiece. A custom class needs no base class. To be saved in a `Translator`, it
+    must have `get_config` and `from_config`, and be registered with Keras:
 
         @keras.saving.register_keras_serializable("my_package")
         class MyTokenizer: ...
 
     Attributes:
-        pad_id: int. Fills up the short sequences of a batch.
-        unknown_id: int. Stands for text that has no id of its own.
+        pad_id: int. Pads the short sequences of a batch.
+        unknown_id: int. Represents text without an id.
         start_id: int. The decoder's first input.
         end_id: int. The last id of every sequence.
-        vocabulary_size: int. Every source id is below it.
-        target_vocabulary_size: int. Every target id is below it.
-        shares_vocabulary: bool. Whether an id means the same on both sides; then one
-            embedding table is trained for both.
-        digest: str. Differs where any text has other ids: it decides whether a cache
-            or a snapshot is of the same tokenizer.
+        vocabulary_size: int. All source ids are below it.
+        target_vocabulary_size: int. All target ids are below it.
+        shares_vocabulary: bool. Whether ids have the same meaning on both sides; then
+            one embedding table is trained for both.
+        digest: str. Must differ between tokenizers that give different ids for any
+            text. Caches and snapshots use it to identify their tokenizer.
     """
 
     pad_id: int
@@ -48,16 +48,17 @@ class TokenizerProtocol(Protocol):
     def digest(self) -> str: ...
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Source ids of each line: no start and no pads, `end_id` last."""
+        """Source ids of each line, without start and pads, `end_id` last."""
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Target ids of each line, in the same form."""
 
     def decode(self, ids: Sequence[Sequence[int]] | np.ndarray) -> list[str]:
-        """The target text of each sequence: pads and starts left out, cut at its end.
+        """The target text of each sequence, without pads and starts, cut at its end.
 
         Args:
-            ids: list of lists of int, or integer array (B, T), as a search returns it.
+            ids: list of lists of int, or integer array (B, T), such as the result of a
+                search.
         """
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
@@ -74,23 +75,23 @@ BATCH_ATTRIBUTES += ("digest", "encode", "encode_target")
 
 
 def tokens_before_text(tokenizer: TokenizerProtocol) -> int:
-    """The number of source ids before those of a text: of a language's code, 1 or 0.
+    """The number of source ids before a text: 1 with a language code, otherwise 0.
 
     Args:
-        tokenizer: TokenizerProtocol. Its `code`, if it has one, is written before each
+        tokenizer: TokenizerProtocol. Its `code`, if it has one, is put before each
             text.
     """
     return int(getattr(tokenizer, "code", None) is not None)
 
 
 def check_tokenizer(tokenizer: Any, members: Sequence[str] = MEMBERS) -> None:
-    """Refuses what is not a tokenizer.
+    """Refuses objects that are not a tokenizer.
 
     Args:
-        tokenizer: what was received.
-        members: the names that are needed.
+        tokenizer: the received value.
+        members: names of the required members.
     Raises:
-        TypeError: if one of them is missing.
+        TypeError: if a member is missing.
     """
     missing = [name for name in members if not hasattr(tokenizer, name)]
     if missing:

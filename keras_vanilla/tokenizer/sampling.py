@@ -1,4 +1,4 @@
-"""Subword regularization: other segmentations of the same text, drawn at random."""
+"""Subword regularization: random segmentations of the same text."""
 
 import functools
 import itertools
@@ -10,32 +10,32 @@ from random import Random
 from keras_vanilla._checks import check_number, check_probability
 
 SPACE_MARK = "▁"
-WORDS_KEPT = 2**14  # their lattices take some 20 MB
+WORDS_KEPT = 2**14  # their lattices take about 20 MB
 
 
 class SegmentationSampler:
-    """Maps ids to those of another segmentation of the same text, drawn at random.
+    """Maps ids to the ids of a random segmentation of the same text.
 
         P(x_1 ... x_n) ~ exp(alpha * (score(x_1) + ... + score(x_n)))    unigram
         each merge left out with probability alpha at each step          BPE
 
-    Words are segmented one by one. What is not an ordinary piece stays as it is:
-    user-defined symbols, bytes and unknown text.
+    Words are segmented one by one. User-defined symbols, bytes and unknown text are not
+    changed.
 
-    SentencePiece has such a sampling too, but with random numbers that differ from
-    process to process (0.2.3), so that no training could be resumed with it.
+    SentencePiece can also sample segmentations, but its random numbers differ between
+    processes (0.2.3), so that training could not be resumed exactly.
 
     Args:
         model: bytes of a unigram or BPE SentencePiece model.
         alpha: float. For unigram models, 0.1 gives segmentations twice as long as the
-            best, 0.5 nearly the best; for BPE the probability, such as 0.1.
+            best, 0.5 nearly the best; for BPE, the probability, such as 0.1.
     Call arguments:
         ids: list of int, without special ids.
-        random: `random.Random`, which decides the result.
+        random: `random.Random`, which determines the result.
     Returns:
         List of int.
     Raises:
-        ValueError: if the model is of another type, or `alpha` is out of its range.
+        ValueError: if the model has another type, or `alpha` is out of range.
     Source: Kudo 2018, "Subword Regularization"; Provilkov et al. 2020, "BPE-Dropout".
     """
 
@@ -69,7 +69,7 @@ class SegmentationSampler:
         return sampled
 
     def _words(self, ids) -> Iterator[tuple[str, list[int]]]:
-        """Each word and its ids; "" for one id that stays as it is."""
+        """Yields each word and its ids; "" for a single id that is not changed."""
         word, word_ids = "", []
         for id_ in ids:
             piece = self._pieces[id_]
@@ -85,7 +85,7 @@ class SegmentationSampler:
 
 
 class _Unigram:
-    """Forward sums over all segmentations of a word, then a path drawn backwards."""
+    """Sums forwards over all segmentations of a word, then samples a path backwards."""
 
     def __init__(self, table, alpha):
         self._alpha = check_number("sampling", alpha, 0.0)
@@ -118,7 +118,7 @@ class _Unigram:
 
 
 class _BPE:
-    """The merges of BPE, some of which are left out at each step."""
+    """BPE merges, some of which are skipped at each step."""
 
     def __init__(self, table, alpha):
         self._alpha, self._table = check_probability("sampling", alpha), table
@@ -132,10 +132,10 @@ class _BPE:
             after = next(kept, None)
         if all(symbol in self._table for symbol in symbols):
             return [self._table[symbol][0] for symbol in symbols]
-        return None  # a letter has no piece of its own
+        return None  # a letter is not a piece
 
     def _find_merges(self, symbols):
-        """The symbols after each merge, the merge that comes first first."""
+        """The symbols after each possible merge, best merge first."""
         merges = []
         for place, pair in enumerate(itertools.pairwise(symbols)):
             id_, score = self._table.get(piece := "".join(pair), (None, 0.0))

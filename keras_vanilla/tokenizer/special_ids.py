@@ -7,7 +7,7 @@ import sentencepiece
 
 
 class SpecialIds(NamedTuple):
-    """The special ids of a tokenizer, named as the arguments of `Tokenizer`."""
+    """The special ids of a tokenizer, named like the arguments of `Tokenizer`."""
 
     pad_id: int
     unknown_id: int
@@ -19,7 +19,7 @@ class SpecialIds(NamedTuple):
 
 
 def load_model(model: bytes, name: object) -> sentencepiece.SentencePieceProcessor:
-    """The processor of a serialised model; errors call the model `name`.
+    """Loads the processor of a serialised model; errors call the model `name`.
 
     Raises:
         TypeError: if the model is not bytes.
@@ -42,8 +42,8 @@ def special_ids(
 ) -> SpecialIds:
     """The special ids that the models of one tokenizer share.
 
-    They are those of the models. Special ids that the models do not have follow the
-    last piece of the largest model, in the order of `SpecialIds`.
+    Special ids that the models do not define follow the last piece of the largest
+    model, in the order of `SpecialIds`.
 
     Args:
         processors: dict of each model's name for errors -> its processor.

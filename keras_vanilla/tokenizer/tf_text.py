@@ -1,4 +1,4 @@
-"""SentencePiece inside TensorFlow graphs, by tensorflow-text."""
+"""SentencePiece inside TensorFlow graphs, with tensorflow-text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,16 +29,16 @@ def encode_tokens(
     code: str | None = None,
     reads_codes: bool = True,
 ) -> "tf.RaggedTensor":
-    """Ids of strings as `MarianTokenizer` gives them; the form is that of `encode`.
+    """Ids of strings as in `MarianTokenizer`; the result is as in `encode`.
 
     Args:
         model: bytes of a model whose piece i is token i.
         strings: string tensor (B,) or list of str.
         size: int. Number of tokens.
         special: SpecialIds.
-        code: str or None. The token in front of every string that has a piece; None
-            means that each string may begin with one.
-        reads_codes: bool. False means that none does.
+        code: str or None. The token in front of every string that has a piece; with
+            None, strings may start with codes.
+        reads_codes: bool. Whether codes in strings are read.
     """
     import tensorflow as tf
 
@@ -57,7 +57,7 @@ def encode_tokens(
 
 
 def _codes_and_pieces(tokenizer, strings, code):
-    """The pieces of strings, after the code that each begins with or is given."""
+    """The code of each string, given or at its beginning, and then its pieces."""
     import tensorflow as tf
 
     if code is None:
@@ -74,7 +74,7 @@ def _codes_and_pieces(tokenizer, strings, code):
 
 
 def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
-    """Text of ids (B, L): a string tensor (B,), cut at each row's first end."""
+    """Texts (B,) of ids (B, L), a string tensor; rows are cut at their first end."""
     import tensorflow as tf
 
     ids = tf.ensure_shape(tf.convert_to_tensor(ids, tf.int32), [None, None])
@@ -86,7 +86,7 @@ def decode(model: bytes, ids: "tf.Tensor", special: SpecialIds) -> "tf.Tensor":
 
 
 def _tokenizer(model, out_type=None):
-    """A new one per graph: TensorFlow drops a kept one when a random seed is set."""
+    """A new tokenizer per graph; TensorFlow drops old ones when a seed is set."""
     import tensorflow as tf
 
     try:

@@ -1,4 +1,4 @@
-"""Text to ids and back, by SentencePiece."""
+"""The SentencePiece tokenizer."""
 
 import hashlib
 import itertools
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 class Tokenizer:
     """Maps text to ids and back with the SentencePiece models of one or two languages.
 
-    Every sequence ends with `end_id` and none starts with `start_id`: an empty line is
-    `[end_id]`. `sentencepiece` defines the ids; inside TensorFlow graphs
-    tensorflow-text gives the same ones, except where two segmentations of a line have
-    exactly the same score.
+    Every sequence ends with `end_id`, and none starts with `start_id`: an empty line is
+    `[end_id]`. The ids are those of `sentencepiece`; inside TensorFlow graphs,
+    tensorflow-text gives the same ids, unless two segmentations of a line have exactly
+    the same score.
 
-    The special ids are those of the models. If the models have no pad, start or end,
-    the next free id after the last piece of the larger model takes its place. The
-    vocabulary sizes count it; in the smaller model the ids in between are unused.
+    The special ids are those of the models. A missing pad, start or end id is replaced
+    by the next free id after the last piece of the larger model. It is included in the
+    vocabulary sizes; in the smaller model the ids in between are unused.
 
     Args:
         source_model: bytes of a SentencePiece model.
-        target_model: bytes of the target language's; None means the source's.
-        pad_id: int. Fills up the short sequences of a batch.
+        target_model: bytes of the target language's model; None means `source_model`.
+        pad_id: int. Pads the short sequences of a batch.
         unknown_id: int. Replaces text that has no piece.
         start_id: int. The decoder's first input.
         end_id: int. The last id of every sequence.
@@ -88,38 +88,38 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Learns one vocabulary for both languages from text.
 
-        nmt_nfkc normalisation; every character of the text is a piece, and any other
-        character is encoded as some of the 256 byte pieces. The same text gives the
-        same model. If the text has more than 2 million lines, every n-th is used.
+        Text is normalised with nmt_nfkc. Every character of the text is a piece; other
+        characters are encoded with the 256 byte pieces. The same text gives the same
+        model. If the text has more than 2 million lines, every n-th line is used.
 
-        Without a size, the number of lines of both languages together chooses it:
+        The default size depends on the total number of lines in both languages:
 
             lines    below 40,000   2,000,000   20,000,000   any more
             pieces          4,000       8,000       16,000     32,000
 
-        A small text needs a small vocabulary: in a large one most pieces are too rare
-        for a model to learn them. The size is never below 260 plus twice the number of
-        different characters, so that a Chinese vocabulary has longer pieces too.
+        A small text needs a small vocabulary: in a large one, most pieces are too rare
+        for a model to learn. The size is at least 260 plus twice the number of
+        different characters, so that Chinese vocabularies have longer pieces too.
 
         Args:
-            lines: iterable of str. It is read several times: a list, or
-                `keras_vanilla.data.FileLines(*paths)` for text that is to stay in its
-                files. The lines of an iterator are kept in memory.
-            vocabulary_size: int. Number of pieces, the four special ones counted. A
-                size that the text cannot fill is lowered, with a warning. None means
-                the size of the table, or less if the text cannot fill that.
+            lines: iterable of str, which is read several times: a list, or
+                `keras_vanilla.data.FileLines(*paths)` to read files without keeping
+                them in memory. The lines of an iterator are kept in memory.
+            vocabulary_size: int. Number of pieces, including the four special ones. It
+                is lowered, with a warning, if the text is too small for it. None means
+                the size in the table, or less if the text is too small.
             model_type: "unigram" or "bpe". Only unigram models can be exported to
                 mobile.
             user_defined_symbols: list of str without white space, such as the language
-                tags ["<2fr>", "<2de>"]. Each is one piece wherever it is in a text.
+                tags ["<2fr>", "<2de>"]. Each is one piece wherever it occurs.
         Raises:
-            TypeError: if `lines` or the symbols are one str, or hold anything but str.
-            ValueError: if there is no text; if a line holds an unpaired surrogate; if
-                the model type is another; if a symbol is empty, has white space, or
-                occurs twice; if the vocabulary is too small for the byte pieces, the
-                symbols and the characters (the error names the required size).
+            TypeError: if `lines` or the symbols are one str, or not all items are str.
+            ValueError: if there is no text; if a line has an unpaired surrogate; if the
+                model type is unknown; if a symbol is empty, has white space, or occurs
+                twice; if the vocabulary is too small for the byte pieces, the symbols
+                and the characters (the error gives the required size).
         Source: Sennrich & Zhang 2019, "Revisiting Low-Resource Neural Machine
-            Translation", for small vocabularies where there is little text.
+            Translation", for small vocabularies with little text.
         """
         model = learn_vocabulary(
             check_iterable("lines", lines),
@@ -144,11 +144,11 @@ class Tokenizer:
         Args:
             source_lines: iterable of str, as in `train`.
             target_lines: iterable of str, in the other language.
-            vocabulary_size: int. Number of pieces of each vocabulary; None chooses a
-                size for each.
+            vocabulary_size: int. Number of pieces in each vocabulary; None chooses each
+                size as in `train`.
             model_type: "unigram" or "bpe", as in `train`.
         Raises:
-            TypeError, ValueError: as `train`, for either text.
+            TypeError, ValueError: same as `train`, for either text.
         """
         texts = {"source_lines": source_lines, "target_lines": target_lines}
         for name, text in texts.items():
@@ -167,14 +167,13 @@ class Tokenizer:
     def from_files(
         cls, source: str | os.PathLike, target: str | os.PathLike | None = None
     ) -> "Tokenizer":
-        """Reads SentencePiece models of any type, with their own special ids.
+        """Reads SentencePiece models of any type, with their special ids.
 
-        Missing special ids follow the pieces, and the vocabulary sizes count them: see
-        `Tokenizer`.
+        Missing special ids are added after the pieces, see `Tokenizer`.
 
         Args:
             source: path of a ".model" file.
-            target: path of the target language's model; None means the source's.
+            target: path of the target language's model; None means `source`.
         Raises:
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             ValueError: if a file is not a SentencePiece model, two models have
@@ -198,7 +197,7 @@ class Tokenizer:
 
     @property
     def shares_vocabulary(self) -> bool:
-        """Whether source and target have the same model."""
+        """True if source and target have the same model."""
         return self.source_model == self.target_model
 
     @property
@@ -209,7 +208,7 @@ class Tokenizer:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that decides the ids of a text."""
+        """SHA-256 of everything that determines the ids of a text."""
         models = self.source_model, self.target_model
         digests = [hashlib.sha256(model).hexdigest() for model in models]
         return hashlib.sha256(f"{digests} {self._special_ids}".encode()).hexdigest()
@@ -220,8 +219,8 @@ class Tokenizer:
         Args:
             lines: list of str.
         Raises:
-            TypeError: if `lines` is one str, or holds anything but str.
-            ValueError: if a line holds an unpaired surrogate.
+            TypeError: if `lines` is one str, or not all items are str.
+            ValueError: if a line has an unpaired surrogate.
         """
         return self._encode(self._source, lines)
 
@@ -243,7 +242,7 @@ class Tokenizer:
         return self._target.decode(pieces) if pieces else []
 
     def decode_source(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        """The source text of each sequence that `encode` gives, as it is normalised.
+        """The normalised source text of each sequence from `encode`.
 
         Args:
             ids: list of lists of int, each with its end.
@@ -251,12 +250,12 @@ class Tokenizer:
         return self._source.decode([list(map(int, row[:-1])) for row in ids])
 
     def samplers(self, alpha: float) -> tuple[SegmentationSampler, SegmentationSampler]:
-        """What draws other segmentations of source ids, and of target ids.
+        """The samplers of other segmentations of source ids and target ids.
 
         Args:
-            alpha: float, as of `SegmentationSampler`.
+            alpha: float, as for `SegmentationSampler`.
         Raises:
-            ValueError: if a model is neither unigram nor BPE, or `alpha` is out of its
+            ValueError: if a model is neither unigram nor BPE, or `alpha` is out of
                 range.
         Example:
             source_sampler, _ = tokenizer.samplers(0.2)
@@ -269,7 +268,7 @@ class Tokenizer:
         return source, target
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
-        """The pieces of source ids as SentencePiece writes them: "▁" begins a word.
+        """The SentencePiece pieces of source ids; "▁" marks the start of a word.
 
         Args:
             ids: list of int, without special ids.
@@ -295,7 +294,7 @@ class Tokenizer:
         return tf_text.encode(self.target_model, strings, self.end_id)
 
     def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
-        """The text of target ids inside a TensorFlow graph, as `decode` gives it.
+        """Decodes target ids inside a TensorFlow graph; see `decode`.
 
         Args:
             ids: int32 tensor (B, L).
@@ -305,7 +304,7 @@ class Tokenizer:
         return tf_text.decode(self.target_model, ids, self._special_ids)
 
     def get_config(self) -> dict[str, int]:
-        """The arguments that make this tokenizer, beside the models."""
+        """The arguments of this tokenizer, without the models."""
         return self._special_ids._asdict()
 
     def _expected_special_ids(self):
@@ -345,13 +344,13 @@ def _warn_if_lowered(text, size, wanted):
 
 
 def require_sentencepiece(what: str, tokenizer: object) -> None:
-    """Refuses a tokenizer that is not a `Tokenizer`, where SentencePiece is needed.
+    """Refuses a tokenizer that is not a `Tokenizer`, if SentencePiece is needed.
 
     Args:
-        what: str. What needs it, for the error.
-        tokenizer: what was received.
+        what: str. The feature that needs it, for the error.
+        tokenizer: the received value.
     Raises:
-        ValueError: if it is another tokenizer.
+        ValueError: if `tokenizer` is not a `Tokenizer`.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise ValueError(

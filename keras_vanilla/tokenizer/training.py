@@ -1,4 +1,4 @@
-"""Learning a SentencePiece model from lines of text."""
+"""Trains SentencePiece models."""
 
 import bisect
 import io
@@ -13,15 +13,15 @@ from keras_vanilla.tokenizer.id_rows import checked_lines
 
 MODEL_TYPES = ("unigram", "bpe")
 NORMALIZATION = "nmt_nfkc"
-# SentencePiece's trainer drops lines above 4,192 bytes, and takes minutes on words of
-# a hundred thousand letters: it gets lines cut to 1,000 characters, at a space if any.
+# SentencePiece's trainer drops lines above 4,192 bytes, and takes minutes for words of
+# a hundred thousand letters. So lines are cut to 1,000 characters, at a space if any.
 SHORT_LINE = re.compile(r".{1,1000}(?=\s|$)|.{1,1000}", re.DOTALL)
-# It also drops, without a warning, every line that holds its own mark for unknowns.
+# It also drops, without a warning, every line that contains its mark for unknown text.
 UNKNOWN_MARK = "\u2585"
 SPACE_MARK = "▁"
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
-SMALLEST_SIZE = len(SPECIAL_PIECES) + 256  # and byte pieces
-# A text of fewer lines than each number gets the size beside it; else the last size.
+SMALLEST_SIZE = len(SPECIAL_PIECES) + 256  # special and byte pieces
+# A text with fewer lines than a number gets the size below it, others the last size.
 LINES = (40_000, 2_000_000, 20_000_000)
 SIZES = (4_000, 8_000, 16_000, 32_000)
 # SentencePiece takes 1.6 kB of memory per line of 70 letters.
@@ -30,11 +30,11 @@ REQUIRED_SIZE = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
 def fitting_size(num_lines: int, num_characters: int) -> int:
-    """The vocabulary size for a text; `Tokenizer.train` has the table and its reason.
+    """The vocabulary size for a text, see the table in `Tokenizer.train`.
 
     Args:
-        num_lines: int. Lines of the text.
-        num_characters: int. Different characters of the text, after normalisation.
+        num_lines: int. Number of lines.
+        num_characters: int. Number of different characters after normalisation.
     """
     by_lines = SIZES[bisect.bisect_right(LINES, num_lines)]
     return max(by_lines, SMALLEST_SIZE + 2 * num_characters)
@@ -46,21 +46,21 @@ def learn_vocabulary(
     model_type: str,
     user_defined_symbols: Sequence[str] = (),
 ) -> bytes:
-    """A SentencePiece model of at most `vocabulary_size` pieces.
+    """Learns a SentencePiece model of at most `vocabulary_size` pieces.
 
-    nmt_nfkc normalisation, byte fallback, special ids 0 to 3 (pad, unknown, start,
-    end). Every line is read, of more than 2 million every n-th; the characters are
-    those of all lines. The same lines give the same bytes.
+    It uses nmt_nfkc normalisation, byte fallback and the special ids 0 to 3 (pad,
+    unknown, start, end). All lines are used, or every n-th if there are more than 2
+    million; the characters are those of all lines. The same lines give the same bytes.
 
     Args:
         lines: iterable of str, read several times; the lines of an iterator are kept.
-        vocabulary_size: int. Lowered when the text cannot fill it; None means the
+        vocabulary_size: int. Lowered if the text is too small for it; None means
             `fitting_size`.
         model_type: "unigram" or "bpe".
         user_defined_symbols: list of str, each of which becomes one piece.
     Raises:
         TypeError: if a line or a symbol is not a str.
-        ValueError: if the type is another, there is no text, a line holds an unpaired
+        ValueError: if the type is unknown, there is no text, a line has an unpaired
             surrogate, a symbol cannot be one piece, or the size is too small for the
             special pieces, the byte pieces, the symbols and the characters.
     """
@@ -79,19 +79,19 @@ def learn_vocabulary(
             sentence_iterator=_short_lines(itertools.islice(lines, 0, None, every)),
             required_chars="".join(characters),
             model_writer=model,
-            # For a smaller size the error would not name the required one.
+            # With a smaller size, the error would not give the required one.
             vocab_size=max(SMALLEST_SIZE + len(symbols), vocabulary_size),
             user_defined_symbols=symbols,
-            hard_vocab_limit=False,  # lower a size that the text cannot fill
+            hard_vocab_limit=False,  # allow smaller vocabularies for small texts
             model_type=model_type,
             normalization_rule_name=NORMALIZATION,
-            character_coverage=1.0,  # 0.9999 makes bytes of the digits of Multi30k
+            character_coverage=1.0,  # with 0.9999, the digits of Multi30k become bytes
             byte_fallback=True,
             pad_id=0,
             unk_id=1,
             bos_id=2,
             eos_id=3,
-            num_threads=1,  # sums over threads differ from run to run
+            num_threads=1,  # sums over threads differ between runs
             minloglevel=2,
         )
     except RuntimeError as error:
@@ -100,7 +100,7 @@ def learn_vocabulary(
 
 
 def _checked_symbols(symbols):
-    """The symbols as a list, each of which SentencePiece keeps in one piece."""
+    """Checks that SentencePiece keeps each symbol in one piece; returns a list."""
     symbols = checked_lines(symbols, "user_defined_symbols")
     for symbol in symbols:
         has_space = symbol.split() != [symbol] or SPACE_MARK in symbol
@@ -113,7 +113,7 @@ def _checked_symbols(symbols):
 
 
 def _checked_length(lines):
-    """The number of lines, each of which has a UTF-8 form and one of which has text."""
+    """The number of lines; refuses lines that are not UTF-8, and a lack of text."""
     number, has_text = 0, False
     for number, line in enumerate(lines, start=1):
         check_line(number, line)
@@ -124,14 +124,14 @@ def _checked_length(lines):
 
 
 def _short_lines(lines):
-    """The lines as SentencePiece's trainer drops none of them."""
+    """Shortens lines so that SentencePiece's trainer drops none of them."""
     for line in lines:
         line = line.replace(UNKNOWN_MARK, " ")
         yield from SHORT_LINE.findall(line) if len(line) > 1000 else [line]
 
 
 def _characters(lines):
-    """Characters after normalisation, which composes "e" and an accent to "é"."""
+    """The characters after normalisation, which composes "e" and an accent to "é"."""
     normalizer = sentencepiece.SentencePieceNormalizer(rule_name=NORMALIZATION)
     characters = set()
     for line in _short_lines(lines):

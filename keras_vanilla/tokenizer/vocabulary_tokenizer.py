@@ -1,4 +1,4 @@
-"""Tokenizers that are a list of symbols: of characters, or of words."""
+"""Character and word tokenizers."""
 
 import collections
 import hashlib
@@ -15,15 +15,15 @@ UNKNOWN_TEXT = "\u2047"
 
 
 class VocabularyTokenizer:
-    """Maps text to ids and back by lists of symbols; see `TokenizerProtocol`.
+    """Maps text to ids and back with lists of symbols; see `TokenizerProtocol`.
 
     The ids 0 to 3 are pad, unknown, start and end; the i-th symbol has the id 4 + i. A
-    subclass has `split` (text to symbols), `join` (symbols to text) and `piece` (the
-    name of a symbol, with "▁" in front if it begins a word).
+    subclass defines `split` (text to symbols), `join` (symbols to text) and `piece`
+    (the name of a symbol, with "▁" in front if it starts a word).
 
     Args:
-        symbols: list of str, those of the source.
-        target_symbols: list of str, those of the target; None means the source's.
+        symbols: list of str. Symbols of the source.
+        target_symbols: list of str. Symbols of the target; None means `symbols`.
     Raises:
         TypeError: if symbols are not a list of str.
         ValueError: if a symbol occurs twice.
@@ -46,12 +46,12 @@ class VocabularyTokenizer:
     def train(
         cls, lines: Iterable[str], vocabulary_size: int | None = None
     ) -> "VocabularyTokenizer":
-        """Learns one vocabulary for both languages: the most frequent symbols.
+        """Learns one vocabulary for both languages from the most frequent symbols.
 
         Args:
             lines: iterable of str.
-            vocabulary_size: int. Most ids, the four special ones counted; None means
-                that every symbol has one.
+            vocabulary_size: int. Largest number of ids, including the four special
+                ones; None includes every symbol.
         Raises:
             TypeError: if `lines` is one str.
             ValueError: if there is no text, or the size is below 5.
@@ -65,7 +65,7 @@ class VocabularyTokenizer:
         target_lines: Iterable[str],
         vocabulary_size: int | None = None,
     ) -> "VocabularyTokenizer":
-        """Learns one vocabulary per language; arguments and errors as of `train`."""
+        """Learns one vocabulary per language; arguments and errors as in `train`."""
         sides = source_lines, target_lines
         return cls(*(cls._frequent(lines, vocabulary_size) for lines in sides))
 
@@ -133,7 +133,7 @@ class CharacterTokenizer(VocabularyTokenizer):
 
 
 class WordTokenizer(VocabularyTokenizer):
-    """Maps text to the ids of its words, which are what white space separates."""
+    """Maps text to the ids of its words, which are separated by white space."""
 
     split = staticmethod(str.split)
     join = staticmethod(" ".join)

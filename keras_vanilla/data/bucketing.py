@@ -147,7 +147,7 @@ class Plan:
         return next(b for b in reversed(self._buckets) if b.first_batch <= number)
 
     def _shuffle(self, seed, epoch):
-        """Overwrites the order of one epoch with that of another."""
+        """Overwrites the order with that of another epoch."""
         if self._shuffled_for == (seed, epoch):
             return
         if self._shuffled_for is None:

@@ -137,12 +137,12 @@ class BatchMixture:
         self._mixed_for = None
 
     def arrays(self, step: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As of `BatchPadder`."""
+        """Same as in `BatchPadder`."""
         padder, own_step = self._of_step(int(step), seed)
         return padder.arrays(own_step, seed)
 
     def line_numbers(self, step: int, seed: int) -> list[int]:
-        """As of `BatchPadder`."""
+        """Same as in `BatchPadder`."""
         padder, own_step = self._of_step(step, seed)
         return padder.line_numbers(own_step, seed)
 
@@ -161,7 +161,7 @@ class BatchMixture:
         return self._padders[kind], epoch * self._counts[kind] + own
 
     def _mix(self, seed, epoch):
-        """Overwrites the order of one epoch with that of another."""
+        """Overwrites the order with that of another epoch."""
         if self._mixed_for == (seed, epoch):
             return
         self._kinds = np.repeat(np.arange(len(self._counts)), self._counts)

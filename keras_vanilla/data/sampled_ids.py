@@ -9,8 +9,8 @@ from keras_vanilla.data.id_store import IdStore, flat_ids
 from keras_vanilla.data.noise import Noise, NoisyIds
 from keras_vanilla.tokenizer import TokenizerProtocol
 
-MEASURED = 500  # pairs, to learn how much longer segmentations become
-ROOM = 90  # percent of the pairs that fit into the width that is planned
+MEASURED = 500  # pairs used to measure how much longer segmentations become
+ROOM = 90  # percentage of pairs that fit into the planned width
 
 
 class SampledIds:

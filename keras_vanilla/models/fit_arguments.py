@@ -23,7 +23,7 @@ def fit_arguments(*args, **kwargs) -> dict[str, Any]:
     given = by_name(keras.Model.fit, args, kwargs)
     refuse_class_weight(given)
     if _is_batches(given.get("x")):
-        given.setdefault("shuffle", False)  # else Keras warns that it cannot
+        given.setdefault("shuffle", False)  # otherwise Keras warns
     _use_dataset(given, "x", "steps_per_epoch")
     _use_dataset(given, "validation_data", "validation_steps")
     return given

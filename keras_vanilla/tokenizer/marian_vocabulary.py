@@ -53,7 +53,7 @@ class MarianVocabulary:
 
     @cached_property
     def texts(self) -> dict[str, int]:
-        """The other tokens that unknown text can equal, without known characters.
+        """The other tokens without known characters, which unknown text can equal.
 
         SentencePiece joins adjacent unknown characters to one piece.
         """

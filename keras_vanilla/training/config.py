@@ -213,7 +213,7 @@ class TrainingConfig:
             value = getattr(self, field.name)
             if value is not None or field.default is not None:  # None is left open
                 checked[field.name] = _checked(field.name, value)
-        vars(self).update(checked)  # frozen for everybody else
+        vars(self).update(checked)  # the only change of a frozen config
         refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
         if self.epochs is not None and self.cooldown_epochs > self.epochs:
             raise ValueError(

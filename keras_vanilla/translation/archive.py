@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 LARGEST_CONFIG = 2**24  # bytes; Keras reads it as a whole, and into many objects
-MOST_TIMES = 20  # the archive's own size, for what all its parts unpack to
+MOST_TIMES = 20  # largest unpacked size, as a multiple of the archive's size
 
 
 def check_archive(path: Path) -> None:

@@ -375,7 +375,7 @@ class _Training(keras.callbacks.Callback):
         rate = float(rate) if self._identity["learning_rate"] else None
         _assign(variables, values)
         before = self._state["identity"]["learning_rate"]
-        if self._identity["learning_rate"] != before:  # a new one, which was allowed
+        if self._identity["learning_rate"] != before:  # a new rate is allowed
             self.model.optimizer.learning_rate = rate
         self._random = self._state["random"]
 

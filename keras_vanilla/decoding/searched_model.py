@@ -49,7 +49,7 @@ class GrowingCache(Cache):
 
 
 class SearchedModel(Protocol):
-    """The interface of models that can be searched, such as `Transformer`.
+    """The interface of searched models, such as `Transformer` and `Ensemble`.
 
     A custom model inherits from this class and defines `encode`, `start_cache` and
     `decode_step`. Its cache may be any structure of tensors, batch first.

@@ -135,7 +135,7 @@ class Ensemble(SavedAsKeras, keras.Model):
 
     @property
     def fake_quantization(self) -> str | None:
-        """Mode of the first model with fake quantisation, or None."""
+        """Mode of the first model with fake quantisation; see `fake_quantize`."""
         found = (model.fake_quantization for model in self.models)
         return next((what for what in found if what is not None), None)
 

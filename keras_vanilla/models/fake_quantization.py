@@ -117,7 +117,7 @@ def _refuse_others(layers):
 
 
 def _refuse_other_dtypes(layers):
-    """Refuses other dtypes, in which weights and scales would differ from the file."""
+    """Refuses dtypes such as bfloat16, whose scales would differ from the file's."""
     for layer in layers:
         if list(_matrices(layer)) and layer.compute_dtype != "float32":
             raise ValueError(

@@ -49,7 +49,7 @@ class AverageCheckpoints(keras.callbacks.Callback):
         self._kept.append(SeparateArrays(self.model.get_weights()))
 
     def get_state(self) -> dict:
-        """Returns the weights of the last epochs, which are stored once each."""
+        """State for `ExactResume`: the weights of the last epochs, stored once each."""
         return {"kept": list(self._kept)}
 
     def set_state(self, state: dict) -> None:
@@ -99,7 +99,7 @@ class SaveTranslators(keras.callbacks.Callback):
         self._best = None
 
     def get_state(self) -> dict:
-        """Returns the best epoch and its score."""
+        """State for `ExactResume`: the best epoch and its score."""
         return {"epoch": self.best_epoch, "score": self._best}
 
     def set_state(self, state: dict) -> None:
@@ -137,7 +137,7 @@ class TranslationScore(keras.callbacks.Callback):
         self.tokenizer = tokenizer
 
     def get_state(self) -> dict:
-        """Returns no state, because each epoch is translated anew."""
+        """State for `ExactResume`: empty, because each epoch is translated anew."""
         return {}
 
     def set_state(self, state: dict) -> None:
@@ -226,7 +226,7 @@ class TrainingProgress(keras.callbacks.Callback):
         self._stream = stream
 
     def get_state(self) -> dict:
-        """Returns no state, because each process shows its own steps."""
+        """State for `ExactResume`: empty, because each process shows its own steps."""
         return {}
 
     def set_state(self, state: dict) -> None:

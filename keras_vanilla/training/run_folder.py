@@ -137,11 +137,11 @@ class RunFolder:
         return saved and saved.tokenizer
 
     def last_saved(self) -> Translator | None:
-        """The translator of the last or the best epoch; None if both are missing."""
+        """The translator of the last epoch, or else the best; None if both are lost."""
         return self.load(self.last_path) or self.load(self.best_path)
 
     def load(self, path: Path) -> Translator | None:
-        """A translator saved by this run; None, with a warning, if it is missing."""
+        """A translator saved by this run; None, with a warning, if it is lost."""
         try:
             return Translator.load(self.saved(path))
         except (OSError, ValueError) as error:
@@ -149,7 +149,7 @@ class RunFolder:
             return None
 
     def resumes(self, settings: dict, allow_changed: Collection[str] = ()) -> bool:
-        """Tests if the unfinished run in the folder can be resumed.
+        """Tests if the unfinished run in the folder can be resumed with these settings.
 
         Args:
             settings: dict of all that determines the result, as JSON values.

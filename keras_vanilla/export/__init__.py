@@ -17,7 +17,7 @@ __all__ = list(_HOMES)
 _imported = lazy_names(__name__, _HOMES)
 
 
-# What a file says of itself is read without TensorFlow, which takes seconds to load.
+# Descriptions are read without TensorFlow, which takes seconds to load.
 def __getattr__(name):
     try:
         return _imported(name)

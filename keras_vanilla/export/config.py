@@ -1,4 +1,4 @@
-"""What goes into a `.tflite` file, and how long its texts and ids may be."""
+"""Settings of a `.tflite` file, and the limits on the length of its texts and ids."""
 
 import dataclasses
 import math
@@ -17,44 +17,44 @@ from keras_vanilla.translation import Shortlist
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
-DECODING_OPTIONS = ("beam_size", "length_penalty", "no_loops")  # that a file can have
+DECODING_OPTIONS = ("beam_size", "length_penalty", "no_loops")  # available in files
 ABOUT_OPTIONS = tuple(field.name for field in dataclasses.fields(About))
 USUAL_LENGTH = 128
-LONGEST_TEXT = 2**20  # bytes; the tokenizer's tensors are some hundred times as long
+LONGEST_TEXT = 2**20  # bytes; the tokenizer's tensors are about a hundred times as long
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportConfig:
-    """What goes into a `.tflite` file.
+    """The settings of a `.tflite` file.
 
-    `tflite` takes a config or its fields as keywords, with those of `decoding` and
-    `about` among them: `tflite(translator, path, quantize="int4", beam_size=4)`.
+    `tflite` takes a config, or the fields of the config, of its `decoding` and of its
+    `about` as keywords: `tflite(translator, path, quantize="int4", beam_size=4)`.
 
     Args:
-        form: "text", "ids", "steps" or "inside": what goes in and out, see `tflite`.
+        form: "text", "ids", "steps" or "inside". The inputs and outputs, see `tflite`.
         quantize: "int8", "int4", or None for float32.
         max_bytes: int. Longest text, in bytes.
-        max_source_length: int or None. Longest source in tokens, the end included; None
-            means 128, or the model's `max_length` where that is less.
-        max_length: int or None. Longest output, the same.
-        decoding: DecodingConfig, of which a file has `beam_size`, `length_penalty` and
+        max_source_length: int or None. Longest source in tokens, including the end.
+            None means 128, or the model's `max_length` if that is less.
+        max_length: int or None. Longest output, with the same default.
+        decoding: DecodingConfig. Files use `beam_size`, `length_penalty` and
             `no_loops`. The forms "steps" and "inside" leave the search to the app.
-        outputs: "alignment", "confidence" or both: what the form "text" says of each
-            token besides, see `TextForm`.
-        shortlist: Shortlist or None. Compute each step for its candidates alone, which
-            is quicker where the vocabulary is large; some translations differ from
-            those of the whole vocabulary. For the forms "text" and "ids".
-        check: "all", or "structure", which leaves the translations out, for a model
-            that is not trained.
-        about: About. What it states replaces what the translator keeps; without any
-            name, the file has that of its path. Examples that the translator keeps and
-            the file does not take are left out. Where texts can begin with the codes of
-            languages (`MarianTokenizer.languages`), the file translates every text into
+        outputs: "alignment", "confidence" or both. Additional outputs of the form
+            "text" for each token, see `TextForm`.
+        shortlist: Shortlist or None. Compute each step for its candidates only, which
+            is faster if the vocabulary is large; some translations differ from those
+            with the full vocabulary. For the forms "text" and "ids".
+        check: "all", or "structure" to skip the check of translations, for a model that
+            is not trained.
+        about: About. Its values replace those of the translator. The default name is
+            that of the path. Examples of the translator that are too long for the file
+            are left out. If texts can begin with language codes
+            (`MarianTokenizer.languages`), the file translates every text into
             `target_language`, such as "fra"; without it, a text begins with the code,
             as in Python.
     Raises:
-        TypeError: if `outputs` is one str, or an argument is of another type.
-        ValueError: if an argument is out of its range, or not for the form.
+        TypeError: if `outputs` is one str, or an argument has the wrong type.
+        ValueError: if an argument is out of its range, or not available in the form.
     Example:
         ExportConfig(quantize="int4", decoding=DecodingConfig(beam_size=4))
     """
@@ -74,14 +74,14 @@ class ExportConfig:
     def of(
         cls, config: "ExportConfig | None" = None, **settings: Any
     ) -> "ExportConfig":
-        """A config with some fields replaced.
+        """Returns a config with some fields replaced.
 
         Args:
-            config: ExportConfig, or None for the default one.
+            config: ExportConfig, or None for the default.
             settings: fields of the config, of its `decoding` and of its `about`.
         Raises:
-            TypeError: if `config` is of another type, or a setting is no field.
-            ValueError: as the constructor.
+            TypeError: if `config` has the wrong type, or a setting is not a field.
+            ValueError: as in the constructor.
         """
         if not isinstance(config, cls | None):
             raise TypeError(
@@ -107,7 +107,7 @@ class ExportConfig:
         check_choice("quantize", self.quantize, QUANTIZATIONS)
         check_choice("check", self.check, CHECKS)
         max_bytes = check_integer("max_bytes", self.max_bytes, 1, LONGEST_TEXT)
-        object.__setattr__(self, "max_bytes", max_bytes)  # NumPy's becomes Python's
+        object.__setattr__(self, "max_bytes", max_bytes)  # NumPy's to Python's
         for name, kind in (("decoding", DecodingConfig), ("about", About)):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(
@@ -170,11 +170,11 @@ EXPORT_OPTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How long the texts and ids of an exported file may be.
+    """Maximum lengths of the texts and ids of an exported file.
 
     Attributes:
         max_bytes: int. Longest text, in bytes of UTF-8; infinite without a limit.
-        max_source_length: int. Longest source in tokens, the end included (S).
+        max_source_length: int. Longest source in tokens, including the end (S).
         max_length: int. The same for the output.
     """
 
@@ -184,14 +184,14 @@ class Limits:
 
     @classmethod
     def of_model(cls, model: Transformer, config: ExportConfig) -> "Limits":
-        """The limits of a file that is made from a model.
+        """Returns the limits of a file that is made from a model.
 
         Args:
-            model: has `max_length`, which no length exceeds.
+            model: Transformer. No length exceeds its `max_length`.
             config: ExportConfig.
         Raises:
-            ValueError: if a length is not an integer of at least 1, or above the
-                model's.
+            ValueError: if a length is not an integer of at least 1, or exceeds that of
+                the model.
         """
 
         def length(name, value):
@@ -213,11 +213,11 @@ class Limits:
 
     @property
     def output_length(self) -> int:
-        """The length L of every output, pads included."""
+        """The length L of every output, including padding."""
         return longest_output(self.max_source_length, self.max_length)
 
     def take(self, sentence: str, source: Sequence[int]) -> bool:
-        """Whether a sentence with these source ids is short enough for the file."""
+        """Returns True if a sentence with these source ids is short enough."""
         return self._excess(sentence, source) is None
 
     def refuse_longer(
@@ -227,7 +227,7 @@ class Limits:
 
         Args:
             sentences: list of str.
-            sources: their source ids.
+            sources: the source ids of each sentence.
         Raises:
             ValueError: if one has too many bytes or tokens.
         """
@@ -237,7 +237,7 @@ class Limits:
                 raise ValueError(f"Sentence {number} has {excess}.")
 
     def _excess(self, sentence, source):
-        """What a sentence has too much of, in words, or None."""
+        """Describes the limit that a sentence exceeds, or returns None."""
         for size, limit, unit in (
             (len(bytes(sentence, "utf-8")), self.max_bytes, "bytes"),
             (len(source), self.max_source_length, "tokens"),

@@ -18,7 +18,7 @@ from keras_vanilla.models.transformer import Transformer
 
 
 def require_tensorflow() -> None:
-    """Refuses to export where Keras does not run on TensorFlow.
+    """Refuses to export if Keras does not run on TensorFlow.
 
     Raises:
         RuntimeError: if it does not.
@@ -34,18 +34,18 @@ def require_tensorflow() -> None:
 def convert(
     module: tf.Module, model: Transformer, quantize: str | None = None
 ) -> schema.ModelT:
-    """The tables of a `.tflite` file of builtin operators.
+    """Converts a module to the tables of a `.tflite` file with builtin operators only.
 
     Args:
         module: tf.Module with `signatures()`, functions by name.
         model: Transformer that the module runs.
         quantize: "int8", "int4", or None for float32.
     Raises:
-        RuntimeError: if the graph needs other than builtin operators, or TensorFlow
+        RuntimeError: if the graph needs operators that are not builtin, or TensorFlow
             Lite cannot convert it for another reason.
     """
     with phone_layers(model), tempfile.TemporaryDirectory() as folder:
-        # Of the converter's inputs only a SavedModel keeps the names.
+        # Only a SavedModel keeps the names; the converter's other inputs lose them.
         file = unpacked(_convert(folder, save_graph(module, folder), quantize))
     if quantize == "int8":
         replace_lookups(file)
@@ -57,7 +57,7 @@ def convert(
 def save_graph(module: tf.Module, folder: PathLike) -> list[str]:
     """Writes a SavedModel, and returns the names of its functions.
 
-    TensorFlow's message about the folder is hidden: the folder is a temporary one.
+    TensorFlow's message about the folder is hidden, because the folder is temporary.
 
     Args:
         module: tf.Module with `signatures()`, functions by name.
@@ -80,9 +80,9 @@ def _convert(folder, signatures, quantize):
     )
     # Keras's own export adds SELECT_TF_OPS, which the plain runtime refuses.
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    # Otherwise the last LayerNorm's gain makes a second copy of the tied table.
+    # Otherwise the gain of the last LayerNorm causes a second copy of the tied table.
     converter._experimental_disable_fuse_mul_and_fc = True
-    # The file describes itself; TensorFlow's entry would cost reading and writing all.
+    # The file has a description; adding TensorFlow's would rewrite the whole file.
     converter.exclude_conversion_metadata = True
     if quantize == "int8":
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -93,7 +93,7 @@ def _convert(folder, signatures, quantize):
 
 
 def _reason(error):
-    """The operators that are not builtins, or else the converter's first line."""
+    """Returns the operators that are not builtins, or the converter's first line."""
     text = str(error)
     lists = re.findall(r"^(?:TF Select|Custom) ops: (.*)$", text, re.MULTILINE)
     names = sorted({name.strip() for names in lists for name in names.split(",")})

@@ -1,4 +1,4 @@
-"""What a SavedModel is made of where only TensorFlow's own operators are to be had."""
+"""Parts of SavedModels that use only TensorFlow's own operators."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,16 @@ _LOCK = threading.Lock()  # of `keras.ops.slice_update`
 
 
 class CoreTokenizer:
-    """Strings to ids and back, as the graphs of a tokenizer, without tensorflow-text.
+    """Maps strings to ids and back in a graph, without tensorflow-text.
 
-    Each string goes through the operators that a `.tflite` file has, one after the
-    other; the ids are those of `sentencepiece`.
+    Strings are processed one by one with the operators of a `.tflite` file. The ids are
+    those of `sentencepiece`.
 
     Args:
         tokenizer: Tokenizer.
-        max_ids: int. Length of the longest row of ids that becomes a string.
+        max_ids: int. Length of the longest row of ids to decode.
     Raises:
-        ValueError: as `TokenizerGraph`.
+        ValueError: as in `TokenizerGraph`.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_ids: int):
@@ -33,12 +33,12 @@ class CoreTokenizer:
         self._end_id, self._max_ids = tokenizer.end_id, max_ids
 
     def source_graph(self, strings: tf.Tensor) -> tf.RaggedTensor:
-        """Ragged int32 tensor (B, None), `end_id` last in every row."""
+        """Returns a ragged int32 tensor (B, None); each row ends with `end_id`."""
         row = tf.RaggedTensorSpec([None], tf.int32)
         return tf.map_fn(self._ids, strings, fn_output_signature=row)
 
     def detokenize_graph(self, ids: tf.Tensor) -> tf.Tensor:
-        """The strings (B,) of int32 ids (B, L)."""
+        """Returns the strings (B,) of int32 ids (B, L)."""
         return tf.map_fn(self._text, ids, fn_output_signature=tf.string)
 
     def _ids(self, string):
@@ -56,10 +56,10 @@ class CoreTokenizer:
 
 @contextmanager
 def core_slices() -> Iterator[None]:
-    """Within the block `keras.ops.slice_update` is made of TensorFlow's own operators.
+    """Makes `keras.ops.slice_update` use only TensorFlow's own operators in the block.
 
-    Keras makes it of an operator of XLA, which a server may not have, or has not for
-    its GPU. In other threads it stays Keras's; blocks in several take turns.
+    Keras uses an XLA operator, which some servers lack, or lack for their GPU. Other
+    threads keep Keras's function; only one thread is in such a block at a time.
     """
     thread = threading.get_ident()
 
@@ -78,9 +78,9 @@ def core_slices() -> Iterator[None]:
 
 
 def _slice_update(inputs: Tensor, start_indices: Sequence, updates: Tensor) -> Tensor:
-    """`keras.ops.slice_update` of slices that are whole but along one axis.
+    """`keras.ops.slice_update` for slices that are partial along one axis only.
 
-    Along the others they start at the Python int 0.
+    Along the other axes they start at the Python int 0.
     """
     inputs, updates = map(tf.convert_to_tensor, (inputs, updates))
     starts = {

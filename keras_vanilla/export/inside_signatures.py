@@ -1,4 +1,4 @@
-"""The graph of a file that shows every attention, for looking inside."""
+"""The graph of a file that returns all attention weights."""
 
 import json
 
@@ -11,19 +11,19 @@ from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol
 from keras_vanilla.translation import Translator
 
-VOCABULARY = "keras_vanilla_vocabulary"  # of the entry in the file's metadata
+VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
 
 class InsideForm(StepsForm):
-    """The steps of `StepsForm` from the bytes of a text, with all attention weights.
+    """`StepsForm` with a text as input, and with all attention weights as outputs.
 
-    Signature `encode`: text uint8 (max_bytes,), UTF-8 and zeros after it -> the outputs
-    of `StepsForm`; source_ids int32 (1, S), ids and pads; count int32 (), the number of
-    ids, more than S where the text is too long; source_spans int32 (S, 2), where the
-    bytes of each token begin and end; and for each encoder layer i encoder_i float32
-    (1, N, S, S).
-    Signature `decode_step`: as `StepsForm`, and for each decoder layer i
-    decoder_i_self float32 (1, N, 1, L) and decoder_i_cross (1, N, 1, S).
+    Signature `encode`: text uint8 (max_bytes,), UTF-8 padded with zeros -> the outputs
+    of `StepsForm`; source_ids int32 (1, S), padded; count int32 (), the number of ids,
+    greater than S if the text is too long; source_spans int32 (S, 2), the first byte
+    and the end of each token; and encoder_i float32 (1, N, S, S) for each encoder
+    layer i.
+    Signature `decode_step`: as in `StepsForm`, plus decoder_i_self float32 (1, N, 1, L)
+    and decoder_i_cross (1, N, 1, S) for each decoder layer i.
 
     Metadata `keras_vanilla_vocabulary`: JSON with "start_id", "pad_id" and "pieces",
     the name of each target id.
@@ -31,9 +31,9 @@ class InsideForm(StepsForm):
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
-        config: ExportConfig; not used: the page searches.
+        config: ExportConfig. Not used, because the page searches.
     Raises:
-        ValueError: as `TokenizerGraph`.
+        ValueError: as in `TokenizerGraph`.
     """
 
     def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
@@ -48,11 +48,11 @@ class InsideForm(StepsForm):
 
     @property
     def metadata(self) -> dict[str, bytes]:
-        """What the file holds besides, by name."""
+        """Additional metadata entries of the file, by name."""
         return {VOCABULARY: self._vocabulary}
 
     def signatures(self) -> dict:
-        """The file's functions by name."""
+        """Returns the functions of the file, by name."""
         text = tf.TensorSpec([self._limits.max_bytes], tf.uint8, name="text")
         encode = tf.function(self._encode_text, [text], autograph=False)
         return {**super().signatures(), "encode": encode}
@@ -61,7 +61,7 @@ class InsideForm(StepsForm):
         ids, count, spans = self.tokenizer.encode(text)
         ids = tf.reshape(ids, [1, self._limits.max_source_length])
         weights = {}
-        self._model.encoder(ids, weights)  # the converter computes the same once
+        self._model.encoder(ids, weights)  # the converter merges both
         about = {"source_ids": ids, "count": count, "source_spans": spans}
         return {**self._encode(ids), **about, **_named(weights)}
 
@@ -72,7 +72,7 @@ class InsideForm(StepsForm):
 
 
 def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:
-    """JSON with the names of all target ids, and the ids of the start and of pads."""
+    """Returns JSON with the names of all target ids, the start id and the pad id."""
     name = target_names(tokenizer)
     ids = {"start_id": tokenizer.start_id, "pad_id": tokenizer.pad_id}
     pieces = [name(id_) for id_ in range(tokenizer.target_vocabulary_size)]
@@ -80,5 +80,5 @@ def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:
 
 
 def _named(weights):
-    """Weights by names that a signature takes: decoder/0/self -> decoder_0_self."""
+    """Renames weights for a signature: decoder/0/self -> decoder_0_self."""
     return {name.replace("/", "_"): value for name, value in weights.items()}

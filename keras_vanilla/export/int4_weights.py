@@ -1,4 +1,4 @@
-"""The matrices of a `.tflite` file in 4 bits, one scale for each output."""
+"""Stores the matrices of a `.tflite` file in 4 bits, with one scale per output."""
 
 from collections import defaultdict
 
@@ -7,7 +7,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla.models.fake_quantization import LARGEST, SMALLEST_MATRIX
 
-# The operators whose second input may be 4 bits, and their versions that take it.
+# Operators that accept 4 bits as second input, and the first versions that do.
 VERSIONS = {
     schema.BuiltinOperator.FULLY_CONNECTED: 12,
     schema.BuiltinOperator.EMBEDDING_LOOKUP: 4,
@@ -17,12 +17,12 @@ VERSIONS = {
 def round_to_int4(file: schema.ModelT) -> None:
     """Rounds the matrices of a float32 `.tflite` file to 4 bits.
 
-    The converter of TensorFlow 2.21 knows 8 bits alone; LiteRT runs both, and quantises
-    the inputs of either to 8 bits. A matrix of which each reader is a FULLY_CONNECTED
-    or an EMBEDDING_LOOKUP is rounded, with the largest number of each output at 7.
+    The converter of TensorFlow 2.21 supports only 8 bits. LiteRT runs both, and in both
+    cases quantises the inputs to 8 bits. A matrix is rounded if only FULLY_CONNECTED
+    and EMBEDDING_LOOKUP read it; the largest value of each output becomes 7.
 
     Args:
-        file: ModelT, the file's tables, which are changed.
+        file: ModelT, the file's tables, modified in place.
     """
     for number, tensors in _matrices(file).items():
         buffer = file.buffers[number]
@@ -37,13 +37,13 @@ def round_to_int4(file: schema.ModelT) -> None:
 
 
 def _matrices(file):
-    """The tensors of each buffer that is to be rounded, by the buffer's number."""
+    """Returns the tensors of each buffer to round, by the buffer's number."""
     tensors, others = defaultdict(list), set()
     for graph in file.subgraphs:
         for operator in graph.operators:
             code = _code(file, operator).builtinCode
             for place, index in enumerate(operator.inputs):
-                if index < 0:  # an input that may be missing
+                if index < 0:  # an optional input
                     continue
                 tensor = graph.tensors[index]
                 if code in VERSIONS and place == 1 and _is_large(tensor):
@@ -65,14 +65,14 @@ def _is_large(tensor):
 
 
 def _rounded(matrix):
-    """Whole numbers (F, D) from -7 to 7, and the scale of each row."""
+    """Returns integers (F, D) from -7 to 7, and the scale of each row."""
     scale = np.abs(matrix).max(axis=1) / np.float32(LARGEST["int4"])
     scale[scale == 0] = 1
     return np.rint(matrix / scale[:, None]).astype("int8"), scale
 
 
 def _pairs(numbers):
-    """Two numbers a byte, the first one in its lower half."""
+    """Packs two numbers per byte, the first one in the lower half."""
     halves = numbers.reshape(-1).view("uint8") & 15
     halves = np.append(halves, np.zeros(halves.size % 2, "uint8"))
     return halves[::2] | halves[1::2] << 4
@@ -83,7 +83,7 @@ def _code(file, operator):
 
 
 def _raise_versions(file):
-    """Says what the operators do that read 4 bits."""
+    """Sets the versions and options of the operators that read 4 bits."""
     for graph in file.subgraphs:
         for operator in graph.operators:
             code = _code(file, operator)

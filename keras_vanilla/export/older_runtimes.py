@@ -1,9 +1,9 @@
 """The oldest runtime that runs a file, and int8 files that TensorFlow Lite 2.17 runs.
 
-An int8 matrix has one scale per row. TensorFlow Lite 2.18 is the first that looks up
-rows of such a matrix; 2.17 does so for a matrix with one scale. With the scale 1 the
-rows are whole numbers, which are then multiplied by their scales. The results are the
-same, and the matrix is in the file once.
+An int8 matrix has one scale per row. TensorFlow Lite can look up rows of such a matrix
+since 2.18; version 2.17 supports only matrices with a single scale. With a scale of 1
+the rows are integers, which are then multiplied by their scales. The results are the
+same, and the file contains the matrix once.
 """
 
 import numpy as np
@@ -39,12 +39,12 @@ RAN_ON_2_13 = {
 
 
 def replace_lookups(file: schema.ModelT) -> None:
-    """Makes an int8 file one that TensorFlow Lite 2.17 runs, with the same results.
+    """Changes an int8 file so that TensorFlow Lite 2.17 runs it with the same results.
 
     Args:
-        file: ModelT, the file's tables as the converter made them; they are changed.
+        file: ModelT, the file's tables from the converter, modified in place.
     """
-    scale_buffers = {}  # the buffer with the scales of a matrix, by the matrix's
+    scale_buffers = {}  # buffer of a matrix -> buffer of its scales
     for graph in file.subgraphs:
         operators, graph.operators = graph.operators, []
         for operator in operators:
@@ -59,9 +59,9 @@ def replace_lookups(file: schema.ModelT) -> None:
 
 
 def oldest_runtime(file: schema.ModelT) -> str | None:
-    """The oldest TensorFlow Lite that runs a file, such as "2.17".
+    """Returns the oldest TensorFlow Lite that runs a file, such as "2.17".
 
-    None if the file has operators of which that is not known.
+    Returns None if this is unknown for one of the file's operators.
 
     Args:
         file: ModelT, the file's tables.
@@ -78,7 +78,7 @@ def oldest_runtime(file: schema.ModelT) -> str | None:
 
 
 def _scaled_lookup(file, graph, lookup, scale_buffers):
-    """Looks up the rows in whole numbers and their scales, and multiplies both."""
+    """Looks up the integer rows and their scales, and multiplies them."""
     (ids, table), (result,) = lookup.inputs, lookup.outputs
     matrix, output = graph.tensors[table], graph.tensors[result]
     scales = np.asarray(matrix.quantization.scale, np.float32)
@@ -135,7 +135,7 @@ def _index_of_mul(file):
 
 
 def _has_scales(tensor):
-    """Whether it is an int8 matrix with one scale per row."""
+    """Returns True for an int8 matrix with one scale per row."""
     quantization = tensor.quantization
     scale = None if quantization is None else quantization.scale
     return (

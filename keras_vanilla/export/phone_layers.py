@@ -1,4 +1,4 @@
-"""Layers in the operators of a phone: for a model while it is written as a graph."""
+"""Replaces operators of a model's layers by those that suit phones, during export."""
 
 import math
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ from keras_vanilla.models.transformer import Transformer
 
 @contextmanager
 def phone_layers(model: Transformer) -> Iterator[None]:
-    """Within the block the model computes the same in operators that suit phones.
+    """Makes a model use operators that suit phones in the block, with equal results.
 
-    EMBEDDING_LOOKUP reads its tables: a tied table that GATHER reads would be stored
-    twice when it is quantised. Queries, keys and values of a self-attention are one
-    matrix product, whose input is rounded to 8 bits once.
+    Tables are read with EMBEDDING_LOOKUP, because a tied table that GATHER reads would
+    be stored twice when quantised. Queries, keys and values of a self-attention are
+    computed by one matrix product, so that its input is rounded to 8 bits once.
 
     Args:
         model: Transformer that computes in float32.
@@ -37,7 +37,7 @@ def phone_layers(model: Transformer) -> Iterator[None]:
 
 
 def fused_attentions(model: Transformer) -> list[MultiHeadAttention]:
-    """The self-attentions whose three projections are one matrix in a file.
+    """Returns the self-attentions whose projections form one matrix in a file.
 
     Args:
         model: Transformer.
@@ -49,12 +49,12 @@ def fused_attentions(model: Transformer) -> list[MultiHeadAttention]:
 
 @contextmanager
 def _replaced(layer, name, function):
-    """A method of one layer is a function."""
+    """Replaces a method of one layer in the block."""
     setattr(layer, name, function)
     try:
         yield
     finally:
-        delattr(layer, name)  # the class's own again
+        delattr(layer, name)  # restores the method of the class
 
 
 def _lookup(table, ids):
@@ -65,14 +65,14 @@ def _lookup(table, ids):
 
 @tf.function(experimental_implements="embedding_matmul", autograph=False)
 def _embedding_matmul(value, ids):
-    """A gather; its label is what the converter turns into EMBEDDING_LOOKUP."""
+    """A gather with the label that the converter turns into EMBEDDING_LOOKUP."""
     return tf.gather(value, ids)
 
 
 def _is_plain(attention: Any) -> bool:
-    """Whether an attention projects as the paper's; a subclass may do otherwise.
+    """Returns True if an attention projects as in the paper; subclasses may differ.
 
-    Kernels so small that a file keeps them in float32 are left apart: together they
+    Kernels that are small enough to stay in float32 are not joined: the joined kernel
     would be rounded to 8 bits.
     """
     if not isinstance(attention, MultiHeadAttention):
@@ -90,10 +90,10 @@ def _is_plain(attention: Any) -> bool:
 
 
 class _Projections:
-    """The three projections of a self-attention as one matrix product.
+    """Computes the three projections of a self-attention as one matrix product.
 
     Args:
-        attention: MultiHeadAttention of which `_is_plain` is true.
+        attention: MultiHeadAttention for which `_is_plain` returns True.
     """
 
     def __init__(self, attention):

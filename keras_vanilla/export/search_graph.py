@@ -1,4 +1,4 @@
-"""The search inside every exported file, over a model's variables."""
+"""The search inside exported files."""
 
 from typing import Any
 
@@ -12,30 +12,30 @@ from keras_vanilla.decoding.shortlisted import Shortlisted
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import Shortlist
 
-_SEGMENT = 24  # positions by which the caches grow; most sentences have no more
+_SEGMENT = 24  # positions by which the caches grow; most sentences are not longer
 
 
 class SearchGraph(tf.Module):
     """Maps source ids to target ids inside a TensorFlow graph.
 
-    Holds the model's variables themselves: for a Keras model inside a `tf.Module`
-    TensorFlow warns of an untracked resource.
+    It tracks the model's variables directly, because TensorFlow warns about an
+    untracked resource if a Keras model is inside a `tf.Module`.
 
     Args:
         model: Transformer that computes in float32.
         config: DecodingConfig.
-        max_length: int or None. No output is longer, whatever the model allows.
-        return_notes: bool. Return what the search notes of each token.
+        max_length: int or None. Maximum output length, in addition to the model's.
+        return_notes: bool. Whether to return the notes of the search for each token.
         first_source: int or None. Note the source token that each token attends to
-            most, and count them from this one on; see `AttendedSource`.
+            most, counted from this one on; see `AttendedSource`.
         shortlist: Shortlist or None. Search among few target pieces, see `Shortlisted`.
     Call arguments:
         source_ids: int32 tensor (B, S).
     Returns:
-        Int32 tensor (B, L), L = min(S + 50, max_length); float32 scores (B,): the
+        Int32 tensor (B, L), L = min(S + 50, max_length), and float32 scores (B,), the
         log-probabilities, in beam search divided by the length normalization. With
         `return_notes` also a dict of notes (B, L): "log_probs", and with
-        `first_source` "attended".
+        `first_source` also "attended".
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class _GrowingCaches(ModelAround):
         self.max_length = min(max_length or model.max_length, model.max_length)
 
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):
-        """Caches without a position."""
-        empty = 0 * tf.shape(memory)[1]  # in the graph a length that may change
+        """Returns caches without positions."""
+        empty = 0 * tf.shape(memory)[1]  # a dynamic length in the graph
         return self._model.start_cache(memory, memory_mask, empty, beam_size)
 
     def while_loop(self, unfinished, step, state):
-        """`keras.ops.while_loop` in segments, each with longer caches."""
+        """Runs `keras.ops.while_loop` in segments with increasingly long caches."""
 
         def segment(state):
             stop = state["index"] + _SEGMENT
@@ -101,7 +101,7 @@ class _GrowingCaches(ModelAround):
 
 
 def _with_another_segment(cache):
-    """The cache with room for more positions."""
+    """Returns the cache, extended by one segment of positions."""
     growth = _SEGMENT * cache.beam_size
     past = tf.nest.map_structure(
         lambda value: tf.pad(value, [[0, 0], [0, 0], [0, growth], [0, 0]]), cache.past

@@ -1,4 +1,4 @@
-"""The graphs of `.tflite` files: static shapes around the search."""
+"""The graphs of `.tflite` files, which run the search with static shapes."""
 
 import math
 
@@ -16,20 +16,20 @@ from keras_vanilla.translation import Translator
 class TextForm(tf.Module):
     """Maps the bytes of a text to the bytes of its translation.
 
-    Signature `translate`: text uint8 (max_bytes,), UTF-8 and zeros after it -> text
-    uint8 (M,), the same; ids int32 (L,), the target's and pads; score float32 (), the
-    log-probability, in beam search divided by the length normalization.
+    Signature `translate`: text uint8 (max_bytes,), UTF-8 padded with zeros -> text
+    uint8 (M,), the same; ids int32 (L,), padded; score float32 (), the log-probability,
+    in beam search divided by the length normalization.
 
-    A text without a piece gives an empty text, pads and the score 0. A text with more
-    tokens than the limit gives the same with the score NaN.
+    A text without pieces results in an empty text, padding and a score of 0. A text
+    with more tokens than the limit results in the same with a score of NaN.
 
-    Each of the config's `outputs` adds to that, for every token of `ids`:
+    The config's `outputs` add values for every token of `ids`:
 
-        "alignment"     text_ends int32 (L,), where its bytes end in the output text;
-                        source_spans int32 (L, 2), where the bytes of the source token
-                        that it attends to most begin and end in the input text, see
-                        `AttendedSource`; zeros for the end and pads
-        "confidence"    text_ends; confidence float32 (L,), its probability, 0 for pads
+        "alignment"     text_ends int32 (L,), the end of its bytes in the output text;
+                        source_spans int32 (L, 2), the start and end of the bytes of the
+                        source token that it attends to most, see `AttendedSource`;
+                        zeros for the end and padding
+        "confidence"    text_ends; confidence float32 (L,), its probability; 0 for pads
 
     Args:
         translator: Translator that computes in float32.
@@ -38,10 +38,10 @@ class TextForm(tf.Module):
     Attributes:
         tokenizer: TokenizerGraph.
     Raises:
-        ValueError: as `TokenizerGraph`.
+        ValueError: as in `TokenizerGraph`.
     """
 
-    metadata = None  # what the file holds besides, by name
+    metadata = None  # additional metadata entries, by name
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class TextForm(tf.Module):
         self._search = _OneSentence(model, limits, config, first_source)
 
     def signatures(self) -> dict:
-        """The file's functions by name."""
+        """Returns the functions of the file, by name."""
         text = tf.TensorSpec([self.limits.max_bytes], tf.uint8, name="text")
         return {"translate": tf.function(self._translate, [text], autograph=False)}
 
     def _translate(self, text):
         source_ids, count, spans = self.tokenizer.encode(text)
-        empty = count <= self._before_text + 1  # a language's code and an end
+        empty = count <= self._before_text + 1  # a language code and an end
         too_long = count > self.limits.max_source_length
         skipped = empty | too_long
         ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
@@ -84,7 +84,7 @@ class TextForm(tf.Module):
         return {"text": translation, "ids": ids, "score": score, **about_tokens}
 
     def _about_tokens(self, ids, ends, spans, notes):
-        """What `outputs` ask for."""
+        """Computes the additional `outputs`."""
         real = ids != self._pad_id
         results = {"text_ends": ends} if self._outputs else {}
         if "alignment" in self._outputs:
@@ -100,8 +100,8 @@ class TextForm(tf.Module):
 class IdsForm(tf.Module):
     """Maps the ids of one sentence to those of its translation.
 
-    Signature `translate_ids`: source_ids int32 (1, S), ids and pads -> ids int32
-    (1, L), the same.
+    Signature `translate_ids`: source_ids int32 (1, S), padded -> ids int32 (1, L),
+    padded.
 
     Args:
         translator: Translator that computes in float32.
@@ -117,7 +117,7 @@ class IdsForm(tf.Module):
         self._search = _OneSentence(translator.model, limits, config)
 
     def signatures(self) -> dict:
-        """The file's functions by name."""
+        """Returns the functions of the file, by name."""
         ids = tf.TensorSpec([1, self._length], tf.int32, name="source_ids")
         return {"translate_ids": tf.function(self._translate, [ids], autograph=False)}
 
@@ -129,18 +129,18 @@ class IdsForm(tf.Module):
 
 
 class StepsForm(tf.Module):
-    """The encoder and one step of the decoder, for apps with a search of their own.
+    """The encoder and one step of the decoder, for apps that implement the search.
 
-    Signature `encode`: source_ids int32 (1, S), ids and pads -> memory_mask int32
-    (1, S), and for each decoder layer i decoder_i_cross_key and decoder_i_cross_value.
+    Signature `encode`: source_ids int32 (1, S), padded -> memory_mask int32 (1, S), and
+    decoder_i_cross_key and decoder_i_cross_value for each decoder layer i.
     Signature `decode_step`: ids int32 (1,), index int32 (), the outputs of `encode`,
-    and decoder_i_self_key and decoder_i_self_value, zeros at first -> logits float32
-    (1, V), and the last two for the next step.
+    and decoder_i_self_key and decoder_i_self_value, initially zeros -> logits float32
+    (1, V), and new values of the last two for the next step.
 
     Args:
         translator: Translator that computes in float32.
         limits: Limits.
-        config: ExportConfig; not used: the app searches.
+        config: ExportConfig. Not used, because the app searches.
     """
 
     tokenizer = metadata = None
@@ -151,7 +151,7 @@ class StepsForm(tf.Module):
         self.weights = [weight.value for weight in self._model.weights]
 
     def signatures(self) -> dict:
-        """The file's functions by name."""
+        """Returns the functions of the file, by name."""
         ids = tf.TensorSpec([1, self._limits.max_source_length], tf.int32)
         encode = tf.function(self._encode, autograph=False)
         encode = encode.get_concrete_function(source_ids=ids)
@@ -176,7 +176,7 @@ class StepsForm(tf.Module):
         return self._stepped(ids, index, cache)
 
     def _stepped(self, ids, index, cache, weights=None):
-        """One step's outputs; the attention weights go into the dict `weights`."""
+        """Returns the outputs of a step; adds attention weights to dict `weights`."""
         mask = cache.pop("memory_mask") > 0
         layers = [
             {
@@ -192,16 +192,16 @@ class StepsForm(tf.Module):
 
 
 class _OneSentence(tf.Module):
-    """The search for one sentence, in tensors as long as the sentence.
+    """The search for one sentence, with tensors as long as the sentence.
 
     The time for a short sentence does not depend on the limits.
 
     Call arguments:
         source_ids: int32 tensor (S,).
-        count: int32 tensor (). The sentence's number of ids, at least 1.
+        count: int32 tensor (). Number of ids of the sentence, at least 1.
     Returns:
-        Int32 tensor (L,), with pads at its end; float32 tensor (), the score; and a
-        dict of tensors (L,), what is noted of each token.
+        Int32 tensor (L,), padded; float32 tensor (), the score; and a dict of tensors
+        (L,), the notes of the search for each token.
     """
 
     def __init__(self, model, limits, config, first_source=None):
@@ -224,22 +224,22 @@ class _OneSentence(tf.Module):
         return ids, scores[0], {name: self._padded(x) for name, x in notes.items()}
 
     def _padded(self, values):
-        """(1, n) -> (L,), with zeros at its end."""
+        """Pads with zeros: (1, n) -> (L,)."""
         zeros = tf.zeros([len(self._pads)], values.dtype)
         return ops.slice_update(zeros, (0,), values[0])
 
 
-_LAYER = "decoder_{}_"  # begins the names of a layer's tensors
+_LAYER = "decoder_{}_"  # prefix of the names of a layer's tensors
 
 
 def _of_memory(cache):
-    """The tensors of a cache that no step changes, by the names in a file."""
-    mask = tf.cast(cache.memory_mask, tf.int32)  # browsers have no booleans
+    """Returns the constant tensors of a cache, by their names in a file."""
+    mask = tf.cast(cache.memory_mask, tf.int32)  # browsers do not support booleans
     return {"memory_mask": mask, **_named_by_layer(cache.fixed)}
 
 
 def _of_past(cache):
-    """The tensors of a cache that each step adds to, by the names in a file."""
+    """Returns the tensors that each step extends, by their names in a file."""
     return _named_by_layer(cache.past)
 
 

@@ -1,4 +1,4 @@
-"""The language that an exported file of a multilingual model translates into."""
+"""The target language of an exported multilingual model."""
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla.tokenizer import MarianTokenizer
@@ -6,15 +6,14 @@ from keras_vanilla.translation import Translator
 
 
 def in_target_language(translator: Translator, tag: str | None) -> Translator:
-    """The translator as the file has it: one language before every source.
+    """Returns a translator that adds one language code to every source.
 
     Args:
-        translator: Translator. One whose texts have no language codes is returned as it
-            is.
-        tag: str or None. A language's code as a BCP-47 tag, such as "fra" for ">>fra<<"
-            or "zho-Hans" for ">>zho_Hans<<"; None leaves the codes to the texts.
+        translator: Translator. Returned unchanged if its texts have no language codes.
+        tag: str or None. The language as a BCP-47 tag, such as "fra" for ">>fra<<" or
+            "zho-Hans" for ">>zho_Hans<<"; None expects the codes in the texts.
     Raises:
-        ValueError: if the vocabulary has codes, and none of the language.
+        ValueError: if the vocabulary has language codes, but not this one.
     """
     tokenizer = translator.tokenizer
     languages = getattr(tokenizer, "languages", ())

@@ -1,4 +1,4 @@
-"""`keras_vanilla.translation.loops` inside a file: loops in the bytes of a text."""
+"""`keras_vanilla.translation.loops` in a graph, for the bytes of a text."""
 
 import numpy as np
 import tensorflow as tf
@@ -17,19 +17,19 @@ _NOWHERE = 2**31 - 1
 def without_loops(
     text: tf.Tensor, length: tf.Tensor, ends: tf.Tensor, source: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """A translation that says nothing more than three times in a row.
+    """Removes phrases that are repeated more than three times in a row.
 
-    Nearly all texts have no loop, so that finding none has to be quick. What is there
-    once too often is then taken out, one time after the other.
+    Most texts have no loops, so the test for loops is fast. Excess repetitions are then
+    removed one by one.
 
     Args:
-        text: uint8 tensor (M,), UTF-8 and zeros after it.
+        text: uint8 tensor (M,), UTF-8 padded with zeros.
         length: int32 scalar. Number of bytes of the text.
-        ends: int32 tensor (L,), places in the text.
-        source: uint8 tensor (m,), the text that is translated and zeros after it. Where
-            it has a loop itself, the translation stays as it is.
+        ends: int32 tensor (L,), positions in the text.
+        source: uint8 tensor (m,), the source text padded with zeros. If it has a loop
+            itself, the translation is not changed.
     Returns:
-        Uint8 tensor (M,), and where these places are in it.
+        Uint8 tensor (M,), and the new values of `ends`.
     """
     size, places = text.shape[0], tf.range(1, source.shape[0] + 1)
     is_text = tf.cast(source, tf.int32) > 0
@@ -53,27 +53,30 @@ def without_loops(
 
 
 def _ended(text):
-    """Int32: the bytes, with a space after the last word as after the others."""
+    """Returns the bytes as int32, with a space after the last word too."""
     return tf.concat([tf.cast(text, tf.int32), [ord(" ")]], axis=0)
 
 
 def _may_have_loops(text):
-    """Whether any unit is found often enough, wherever it is: for most texts, False."""
+    """Returns True if a unit occurs often enough anywhere; False for most texts."""
     same = tf.reduce_sum(tf.cast(_same_as_earlier(text), tf.int32), axis=1)
     return tf.reduce_any(same >= (TIMES - 1) * _PERIODS[:, 0])
 
 
 def _same_as_earlier(text):
-    """Bool (P, n): whether each byte is that of one unit before."""
+    """Returns bool (P, n), True if a byte equals that one unit earlier."""
     earlier = tf.range(tf.size(text)) - _PERIODS
     same = text == tf.gather(text, tf.maximum(earlier, 0))
     return same & (earlier >= 0)
 
 
 def _first_loop(text):
-    """The shortest unit's length, and where it is there for the fourth time; or 0."""
+    """Returns the length of the shortest repeated unit, and the end of its last copy.
+
+    Both are 0 if there is no loop.
+    """
     size = tf.size(text)
-    ends = tf.range(1, size + 1)  # (n,): of each byte
+    ends = tf.range(1, size + 1)  # (n,), the end of each byte
     same = _counts(tf.cast(_same_as_earlier(text), tf.int32))  # (P, n + 1)
     needed = (TIMES - 1) * _PERIODS
     rows = tf.range(len(_PERIODS))[:, None] * (size + 1)
@@ -92,5 +95,5 @@ def _first_loop(text):
 
 
 def _counts(values):
-    """Int32 (rows, n) -> (rows, n + 1): the sum of the values before each place."""
+    """Sums the values before each position: int32 (rows, n) -> (rows, n + 1)."""
     return tf.pad(tf.cumsum(values, axis=1), [[0, 0], [1, 0]])

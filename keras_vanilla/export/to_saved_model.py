@@ -1,4 +1,4 @@
-"""A translator as a SavedModel: batches of strings in, strings out."""
+"""Exports a translator as a SavedModel, which maps batches of strings to strings."""
 
 import os
 from contextlib import nullcontext
@@ -20,32 +20,32 @@ from keras_vanilla.translation import Translator
 def saved_model(
     translator: Translator, folder: PathLike, core_operators: bool = False
 ) -> None:
-    """Writes a SavedModel that translates, with the search and the tokenizer inside.
+    """Writes a translator with its search and tokenizer as a SavedModel.
 
-    Two signatures, of any batch size and length:
+    It has two signatures, for any batch size and length:
 
         translate        text string (B,) -> text string (B,), too_long bool (B,)
         translate_ids    source_ids int32 (B, S) -> ids int32 (B, L)
 
-    It loads with tensorflow and tensorflow-text alone. With `core_operators` it loads
-    with tensorflow alone, and on servers that have no XLA either: the tokenizer is then
-    that of a `.tflite` file.
+    Loading it requires only tensorflow and tensorflow-text. With `core_operators` it
+    requires only tensorflow, and also loads on servers without XLA; the tokenizer is
+    then that of a `.tflite` file.
 
-    A text without a piece gives "". So does a text with more tokens than the model
-    takes, and `too_long` is True for it; the others of its batch are translated. A row
-    of ids that is too long, or an id outside the vocabulary, raises
-    `tf.errors.InvalidArgumentError` when it is called.
+    A text without pieces results in "". A text with more tokens than the model takes
+    also results in "", and `too_long` is True for it; other texts of the batch are
+    translated. A row of ids that is too long, or an id outside the vocabulary, raises
+    `tf.errors.InvalidArgumentError` in the call.
 
     Args:
         translator: Translator.
-        folder: path of a folder that does not exist yet; written whole or not at all,
-            with the folders above it that are missing.
-        core_operators: bool. Of TensorFlow's own operators alone.
+        folder: path of a folder that does not exist yet. It is written atomically, and
+            missing parent folders are created.
+        core_operators: bool. Whether to use only TensorFlow's own operators.
     Raises:
         FileExistsError: if `folder` exists.
         RuntimeError: if Keras does not run on TensorFlow.
-        ValueError: if the tokenizer is not SentencePiece's, or with `core_operators`
-            not a unigram model that becomes operators.
+        ValueError: if the tokenizer is not SentencePiece's, or, with `core_operators`,
+            not a unigram model that can be converted to operators.
     """
     folder = Path(folder)
     check_target(folder)
@@ -53,14 +53,14 @@ def saved_model(
     slices = core_slices() if core_operators else nullcontext()
     graph = _TranslatorGraph(translator.in_float32(), core_operators)
     with slices, atomic_path(folder, overwrite=False, parents=True) as temporary:
-        temporary.mkdir()  # refused where something has the name
+        temporary.mkdir()  # fails if the name is taken
         # Keras's ExportArchive would write every variable twice.
         save_graph(graph, temporary)
 
 
 def check_target(path: Path) -> None:
     """Refuses a path that exists."""
-    if os.path.lexists(path):  # also a link to nothing
+    if os.path.lexists(path):  # also for broken links
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
@@ -70,7 +70,7 @@ class _TranslatorGraph(tf.Module):
         tokenizer, model = translator.tokenizer, translator.model
         require_sentencepiece("A SavedModel", tokenizer)
         self.search = SearchGraph(model, DecodingConfig())
-        # One function, so that the file has the search once and not per signature.
+        # One function, so that the signatures share one search.
         self._search = tf.function(
             self.search,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
@@ -86,7 +86,7 @@ class _TranslatorGraph(tf.Module):
         self._blank = tokens_before_text(translator.tokenizer) + 1
 
     def signatures(self):
-        """The SavedModel's functions by name."""
+        """Returns the functions of the SavedModel, by name."""
         text = tf.TensorSpec([None], tf.string, name="text")
         source_ids = tf.TensorSpec([None, None], tf.int32, name="source_ids")
         return {
@@ -101,7 +101,7 @@ class _TranslatorGraph(tf.Module):
         lengths = source_ids.row_lengths()
         too_long = lengths > self._max_length
         padded = source_ids.to_tensor(self._pad_id)[:, : self._max_length]
-        # What is too long is searched for as the shortest source.
+        # Texts that are too long are searched as the shortest source.
         first = tf.range(tf.shape(padded)[1]) == 0
         shortest = tf.where(first, self._end_id, self._pad_id)
         padded = tf.where(too_long[:, tf.newaxis], shortest, padded)

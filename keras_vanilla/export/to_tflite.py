@@ -1,4 +1,4 @@
-"""A translator as one `.tflite` file: bytes of text in, bytes of text out."""
+"""Exports a translator as one `.tflite` file, which maps text to text."""
 
 import contextlib
 import dataclasses
@@ -39,10 +39,10 @@ def tflite(
     sample: Sequence[str] | None = None,
     **settings: Any,
 ) -> None:
-    """Writes one `.tflite` file with the whole translation inside.
+    """Writes a translator with its search and tokenizer as one `.tflite` file.
 
-    Static shapes, which every runtime takes, and builtin operators only. Each form has
-    one signature or two:
+    The file has static shapes, which every runtime supports, and only builtin
+    operators. Each form has one or two signatures:
 
         text     translate       text uint8 (max_bytes,) -> text uint8 (M,),
                                  ids int32 (L,), score float32 ()
@@ -53,31 +53,32 @@ def tflite(
                                  changed
 
     with S = max_source_length and L = min(S + 50, max_length); see `signatures`. "int8"
-    stores the matrices in one byte per number, and quantises their inputs when the file
-    runs. The file describes itself, see `read_description`, and ends with a checksum.
-    The text form has a model card beside it: `x.tflite` and `x.md`.
+    stores matrices with one byte per number, and quantises their inputs when the file
+    runs. The file contains a description, see `read_description`, and ends with a
+    checksum. For the text form a model card is written as well: `x.md` for `x.tflite`.
 
-    All arguments are checked before anything is converted. The file is checked before
-    it has its name: its structure, and its translations against Keras's.
+    All arguments are checked before the conversion. The structure of the file is
+    checked, and its translations are compared with Keras's, before `path` is created.
 
     Args:
         translator: Translator.
-        path: path that ends with ".tflite"; written whole or not at all, with the
-            folders above it that are missing.
-        config: ExportConfig; files of int8 with greedy search if there is none.
-        sample: list of str or None. Sentences to check the file on, in the source
-            language; None makes some up of frequent words.
+        path: path that ends with ".tflite". The file is written atomically, and missing
+            parent folders are created.
+        config: ExportConfig. None means int8 with greedy search.
+        sample: list of str or None. Sentences in the source language to check the file
+            with; None makes some up from frequent words.
         settings: fields of `config`, of its `decoding` and of its `about`, such as
             `quantize`, `beam_size` and `name`.
     Raises:
-        FileExistsError: if `path`, or the model card's, exists.
-        TypeError: if a setting is unknown or of another type, or `sample` is one str.
+        FileExistsError: if `path` or the model card exists.
+        TypeError: if a setting is unknown or has the wrong type, or `sample` is one
+            str.
         ValueError: if a setting is out of its range, `path` does not end with
             ".tflite", a sentence of `sample` is longer than the file takes, a
             tokenizer is not a unigram model, the translator is an ensemble, or the
-            vocabulary has codes of languages, but not of `target_language`.
-        RuntimeError: if the file does not pass the check, the graph needs other than
-            builtin operators, or Keras does not run on TensorFlow.
+            vocabulary has language codes, but not that of `target_language`.
+        RuntimeError: if the file does not pass the check, the graph needs operators
+            that are not builtin, or Keras does not run on TensorFlow.
     """
     if config is None:  # until 0.6.0 this was `quantize`, and None was float32
         raise TypeError(
@@ -119,7 +120,7 @@ def tflite(
 
 
 def _description(translator, name, config, limits):
-    """What the file says of itself, before it is known what runs it."""
+    """Returns the description of the file, except for its oldest runtime."""
     about = {"name": name} | translator.about.updated(config.about).stated()
     about["examples"] = _examples(translator, config.about.examples, limits)
     decoding = config.decoding
@@ -141,7 +142,7 @@ def _description(translator, name, config, limits):
 
 
 def _examples(translator, given, limits):
-    """The examples in a file: those given, or the translator's own that it takes."""
+    """Returns the given examples, or the translator's that are short enough."""
     examples = list((translator.about.examples if given is None else given) or ())
     sources = translator.tokenizer.encode(examples)
     if given is not None:
@@ -151,9 +152,9 @@ def _examples(translator, given, limits):
 
 
 def _file_content(translator, limits, config, description):
-    """The bytes of the file, whose structure is checked, and its description."""
-    # `convert` puts a phone's operators into the layers: of a copy, for any thread may
-    # translate meanwhile.
+    """Returns the bytes of the file and its description; checks the structure."""
+    # `convert` changes the operators of layers. A copy is used, because another thread
+    # may translate with the original.
     copy = translator.copy()
     graph = FORMS[config.form](copy, limits, config)
     file = convert(graph, copy.model, config.quantize)

@@ -1,1 +1,1 @@
-"""Checks of an exported file: its structure, and its outputs against Keras."""
+"""Checks an exported file: its structure, and its outputs against those of Keras."""

@@ -1,4 +1,4 @@
-"""BLEU and chrF of an exported file's translations against Keras's."""
+"""Compares BLEU and chrF of an exported file and of Keras."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class MetricComparison:
-    """A metric of an exported file's translations and of Keras's.
+    """The value of a metric for an exported file and for Keras.
 
     Attributes:
         name: "BLEU" or "chrF".
@@ -26,12 +26,12 @@ class MetricComparison:
 
     @property
     def is_lower(self) -> bool:
-        """Whether the file loses more than `MOST_LOSS`."""
+        """True if the file loses more than `MOST_LOSS`."""
         return self.keras - self.file > MOST_LOSS
 
     @property
     def is_significantly_lower(self) -> bool:
-        """Whether it does, and by more than chance."""
+        """True if `is_lower` and the loss is significant."""
         return self.is_lower and self.p_value < SIGNIFICANT
 
     def __str__(self):
@@ -44,12 +44,12 @@ class MetricComparison:
 def compare_quality(
     keras_texts: Sequence[str], file_texts: Sequence[str], references: Sequence[str]
 ) -> tuple[MetricComparison, ...]:
-    """BLEU and chrF of both, and how likely their difference is chance.
+    """Computes BLEU and chrF of both, and the significance of their difference.
 
     Args:
         keras_texts: list of str. Keras's translations.
-        file_texts: list of str, the file's.
-        references: list of str, right translations.
+        file_texts: list of str. The file's translations.
+        references: list of str. Reference translations.
     Returns:
         Tuple of MetricComparison.
     Source: Koehn 2004, "Statistical Significance Tests for Machine Translation
@@ -68,7 +68,7 @@ def compare_quality(
     )
     _, scores = test()
     del scores["System"]  # a column of names; the others are in the metrics' order
-    is_same = list(keras_texts) == list(file_texts)  # the test has no answer to that
+    is_same = list(keras_texts) == list(file_texts)  # undefined for equal texts
     return tuple(
         MetricComparison(
             name, keras.score, file.score, 1.0 if is_same else float(file.p_value)

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_vanilla.export.checks.quality import MetricComparison
 
-# Between two logits that rounding may put in either order.
+# The largest gap between two logits that rounding can reorder.
 NEAR_TIE = 1e-4
 NEAR_TIE_AT_8_BITS = 0.5  # weights, and the inputs of their products, in 8 bits
 FAR_SHARE = 0.05  # of an int8 file's sentences that may differ by more
@@ -22,8 +22,8 @@ class Difference:
     Attributes:
         line: int. Number of the sentence, from 1.
         position: int. Of the first id that differs, from 0.
-        gap: float. How far apart the two ids' logits are there, in Keras; infinite
-            where one sequence is longer, or an id is outside the vocabulary.
+        gap: float. Difference between Keras's logits of the two ids there; infinite if
+            one sequence is longer, or an id is outside the vocabulary.
         text: str. The sentence.
     """
 
@@ -46,11 +46,11 @@ class TextDifference:
     Attributes:
         line: int. Number of the sentence, from 1.
         expected: str. Keras's translation.
-        received: str. The file's.
+        received: str. The file's translation.
         segmentations: pair of lists of str, or None. The sentence's pieces in Keras and
-            in the file, where these differ.
-        score_tie: bool. Whether the two segmentations score exactly the same, so that
-            either is right.
+            in the file, if they differ.
+        score_tie: bool. Whether the two segmentations have exactly the same score, so
+            that both are correct.
     """
 
     line: int
@@ -70,26 +70,26 @@ class TextDifference:
 
 @dataclass
 class Report:
-    """The result of `verify`; printing it shows all.
+    """The result of `verify`, which can be printed.
 
     Attributes:
         kind: "SavedModel" or "TFLite".
-        size: int. Bytes.
+        size: int. Size in bytes.
         quantized: bool. Whether weights are int8 or int4.
         custom_operators: tuple of str. Operators that a plain runtime lacks; a file
             with any of them was not run.
         sentences: int. Number of sentences compared.
         differences: list of Difference.
-        text_differences: list of TextDifference; of files that write texts.
+        text_differences: list of TextDifference, for files that output text.
         faults: tuple of str. Faults in the file's structure.
         endless: int. Number of the file's outputs without an end.
-        inputs: int. Number of different sentences.
-        outputs: int. Number of different translations of them, in Keras.
-        milliseconds: list of float, a `.tflite` file's time for each sentence.
+        inputs: int. Number of distinct sentences.
+        outputs: int. Number of distinct translations by Keras.
+        milliseconds: list of float. Time per sentence of a `.tflite` file.
         metrics: tuple of MetricComparison; empty without references.
-        has_texts: bool. Whether a `.tflite` file takes and gives texts.
-        precision: str. That of the weights, if they are quantised.
-        shortlist: int or None. Number of the file's candidates, if Keras had the whole
+        has_texts: bool. Whether a `.tflite` file takes and returns text.
+        precision: str. Precision of quantised weights.
+        shortlist: int or None. Number of candidates in the file, if Keras used the full
             vocabulary instead.
     """
 
@@ -111,7 +111,7 @@ class Report:
     shortlist: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON takes it, but for gaps that are infinite."""
+        """Returns the report as a dict for JSON; its gaps may be infinite."""
         verdict = {"passed": self.passed, "reasons": self.reasons, "equal": self.equal}
         counts = {"near_ties": self.near_ties, "far": self.far}
         return verdict | counts | dataclasses.asdict(self)
@@ -129,25 +129,26 @@ class Report:
 
     @property
     def far(self) -> int:
-        """Number of differences by more than a near-tie."""
+        """Number of differences larger than a near-tie."""
         return len(self.differences) - self.near_ties
 
     @property
     def passed(self) -> bool:
-        """Whether the file translates as Keras does, and has no fault."""
+        """True if the file translates as Keras does and has no faults."""
         return not self.reasons
 
     @property
     def reasons(self) -> list[str]:
-        """Why the file does not pass, in sentences; none if it passes.
+        """The reasons why the file does not pass, as sentences; empty if it passes.
 
-        In float32 each difference must be a near-tie, or a tie of the tokenizer. A file
-        of int8, or of candidates that Keras did not have, is judged by what its users
-        lose: with references neither BLEU nor chrF may be lower than Keras's by more
-        than 0.3, or it must be chance: not significant, and no more sentences different
-        than without references. Without references one sentence in twenty, and two
-        standard deviations more, may differ by more than a near-tie (in int8 one at 8
-        bits). Of several sentences half must end, and have translations of their own.
+        In float32, each difference must be a near-tie or a tie of the tokenizer. A
+        quantised file, or one with a shortlist that Keras did not use, may differ more.
+        With references, it passes if neither BLEU nor chrF is more than 0.3 below
+        Keras's. A larger loss must not be significant, and the limit without references
+        applies as well: one sentence in twenty, plus two standard deviations, may
+        differ by more than a near-tie (at 8 bits if quantised). If there are several
+        sentences, at least half of the outputs must end, and at least half of the
+        translations must be distinct.
         """
         if self.custom_operators:
             names = ", ".join(self.custom_operators)
@@ -187,7 +188,7 @@ class Report:
         return "a near-tie at 8 bits" if self.quantized else "a near-tie"
 
     def _texts_explained(self):
-        """Whether each different text follows from different ids."""
+        """True if different ids or a tie of scores explain each different text."""
         lines = {difference.line for difference in self.differences}
         return all(
             text.score_tie or (text.segmentations is None and text.line in lines)
@@ -222,7 +223,7 @@ class Report:
 
 
 def _most_far(sentences):
-    """One sentence in twenty, and two standard deviations of that number."""
+    """One sentence in twenty, plus two standard deviations of that number."""
     return FAR_SHARE * sentences + 2 * math.sqrt(
         FAR_SHARE * (1 - FAR_SHARE) * sentences
     )

@@ -1,4 +1,4 @@
-"""Exported files, opened again to translate with them."""
+"""Opens exported files and translates with them."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ FORM_BY_SIGNATURE = {
     "translate_ids": "ids",
     "decode_step": "steps",
 }
-TEXT_SIGNATURES = {"text": "translate", "inside": "encode"}  # which takes the text
+TEXT_SIGNATURES = {"text": "translate", "inside": "encode"}  # that takes the text
 NO_LIMITS = Limits(max_bytes=math.inf, max_source_length=math.inf, max_length=math.inf)
 
 
@@ -30,13 +30,13 @@ def open_exported(path: PathLike) -> "SavedModelFolder | TfliteFile":
     """Opens a SavedModel folder or a `.tflite` file.
 
     Args:
-        path: path of either.
+        path: path of the folder or file.
     Returns:
         SavedModelFolder or TfliteFile.
     Raises:
-        FileNotFoundError: if there is nothing at `path`.
+        FileNotFoundError: if `path` does not exist.
         ValueError: if it is neither, is damaged, or has other signatures.
-        ImportError: if a `.tflite` file is to be read without ai-edge-litert.
+        ImportError: if it is a `.tflite` file and ai-edge-litert is not installed.
     """
     path = Path(path)
     if not path.exists():
@@ -45,7 +45,7 @@ def open_exported(path: PathLike) -> "SavedModelFolder | TfliteFile":
 
 
 class SavedModelFolder:
-    """A SavedModel that `saved_model` wrote, read by TensorFlow alone.
+    """A SavedModel that `saved_model` wrote, loaded with TensorFlow only.
 
     Args:
         path: Path of the folder.
@@ -57,7 +57,7 @@ class SavedModelFolder:
     target_language = None  # texts have the codes of a multilingual model
     precision, shortlist = "float32", None
     custom_operators = ()
-    limits = NO_LIMITS  # the graph checks the model's own
+    limits = NO_LIMITS  # the graph checks the model's limits
     decoding = DecodingConfig()
     milliseconds = ()
 
@@ -80,14 +80,14 @@ class SavedModelFolder:
         _require(path, self._loaded.signatures, "translate", "translate_ids")
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
-        """Target ids, an int32 array (B, L), and translations, a list of str."""
+        """Returns target ids, int32 array (B, L), and translations, list of str."""
         source_ids = pad_rows(sources, bucket_width(sources), model.pad_id)
         (ids,) = self._run("translate_ids", "ids", source_ids=source_ids)
         (translations,) = self._run("translate", "text", text=texts)
         return ids, [text.decode() for text in translations]
 
     def translate_texts(self, texts: list[str]) -> list[tuple[str, bool]]:
-        """The translation of each text, and whether it has too many tokens."""
+        """Returns each text's translation, and whether the text has too many tokens."""
         results = self._run("translate", "text", "too_long", text=texts)
         pairs = zip(*results, strict=True)
         return [(text.decode(), bool(too_long)) for text, too_long in pairs]
@@ -120,10 +120,10 @@ class TfliteFile:
 
     def __init__(self, path: PathLike, threads: int = 1):
         interpreter = _litert_interpreter()
-        description = find_description(path)  # before LiteRT: it checks the checksum
+        description = find_description(path)  # first, because it checks the checksum
         self.path = path
         self.size = path.stat().st_size
-        self.milliseconds = []  # of each sentence
+        self.milliseconds = []  # per sentence
         self._lock = threading.Lock()
         try:
             self._interpreter = interpreter(model_path=str(path), num_threads=threads)
@@ -141,15 +141,16 @@ class TfliteFile:
             self._run = {name: self._runner(name) for name in signatures}
             self.limits = self._limits(description)
         self.target_language = description and description.target_language
-        self.end_id = description and description.end_id  # None: of an older version
+        self.end_id = description and description.end_id  # None in older files
         self.shortlist = description and description.shortlist
         if description is not None and self.form not in STEPPED:
             self.decoding = _decoding(description)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
-        """Target ids, an int32 array (B, L), and translations, a list of str or None.
+        """Returns target ids and translations.
 
-        None where the file does not write texts.
+        The ids are an int32 array (B, L), the translations a list of str, or None if
+        the file does not output text.
         """
         translate = {
             "text": self._by_text,
@@ -172,7 +173,7 @@ class TfliteFile:
         return self._interpreter.get_signature_runner(name)
 
     def _limits(self, description):
-        """What the file's shapes and its description allow."""
+        """The limits given by the file's shapes and its description."""
         limits = {}
         try:
             if self.form in TEXT_SIGNATURES:
@@ -194,10 +195,10 @@ class TfliteFile:
         return np.frombuffer(octets, "uint8")
 
     def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
-        """Ids (L,), translation and score of a text, by a file of the form "text".
+        """Returns ids (L,), translation and score of a text, for the form "text".
 
-        The score is NaN if the text has more tokens than the file takes. Threads take
-        turns: LiteRT's interpreter keeps the tensors of a call.
+        The score is NaN if the text has more tokens than the file takes. Only one
+        thread runs at a time, because LiteRT's interpreter keeps the tensors of a call.
         """
         with self._lock:
             result = self._run["translate"](text=self._octets(text))
@@ -222,7 +223,7 @@ class TfliteFile:
         return self._searched(encoded, int(encoded["count"]), model), None
 
     def _searched(self, encoded, count, model):
-        """Greedy search, as an app would do it."""
+        """Runs a greedy search, as an app does it."""
         step = self._run["decode_step"]
         cache = {
             name: encoded.get(name, np.zeros(tensor["shape"], "float32"))
@@ -242,7 +243,7 @@ class TfliteFile:
 
 
 def _decoding(description):
-    """The search inside a file that describes itself."""
+    """The search settings in a file's description."""
     if description.beam_size == 1:
         return DecodingConfig(no_loops=description.no_loops)
     return DecodingConfig(
@@ -264,7 +265,7 @@ def _litert_interpreter():
 
 
 def _operators_and_precision(path):
-    """The operators that are not builtins, and the precision of the weights."""
+    """Returns the operators that are not builtins, and the weights' precision."""
     from ai_edge_litert import schema_py_generated as schema
 
     model = schema.Model.GetRootAs(path.read_bytes(), 0)

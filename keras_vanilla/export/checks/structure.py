@@ -1,4 +1,4 @@
-"""The structure of a `.tflite` file: each weight once, and nothing else."""
+"""Checks that a `.tflite` file contains each weight once, and little else."""
 
 import math
 from collections import Counter
@@ -9,9 +9,9 @@ from keras_vanilla.export.phone_layers import fused_attentions
 from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 
-CHANNEL = 12  # bytes of scale and zero point, for each output of a quantised matrix
-BYTES = {schema.TensorType.INT4: 0.56, schema.TensorType.INT8: 1.05}  # a parameter
-FLOAT = 4.2  # bytes, a parameter that is not quantised
+CHANNEL = 12  # bytes of scale and zero point per output of a quantised matrix
+BYTES = {schema.TensorType.INT4: 0.56, schema.TensorType.INT8: 1.05}  # per parameter
+FLOAT = 4.2  # bytes per parameter that is not quantised
 SHAPES = 2_000  # bytes
 COUNTERS = 20_000  # bytes, of the tokenizer's loops
 
@@ -19,22 +19,22 @@ COUNTERS = 20_000  # bytes, of the tokenizer's loops
 def structure_faults(
     file: schema.ModelT, size: int, model: Transformer, tokenizer_bytes: int = 0
 ) -> list[str]:
-    """The faults in the structure of a file.
+    """Finds faults in the structure of a file.
 
-    A matrix that is in the file more often than it should be; constants of more than
-    1.05 bytes per parameter of a quantised matrix in int8 (0.56 in int4), 12 for each
-    of its outputs, 4.2 per other parameter, 2 kB for shapes, in the text form the
-    tokenizer's tables and 20 kB for its counters; and more than 0.1 MB per layer and
-    0.2 MB for all that is not a constant.
+    It is a fault if a matrix is stored more often than necessary, or if a size is
+    exceeded. Constants may have 1.05 bytes per parameter of a quantised matrix in int8
+    (0.56 in int4), 12 for each of its outputs, 4.2 per other parameter, 2 kB for
+    shapes, and in the text form the tokenizer's tables and 20 kB for its counters.
+    Everything else may have 0.1 MB per layer and 0.2 MB.
 
     Args:
         file: ModelT, the tables of a `.tflite` file.
-        size: int. The file's bytes.
-        model: Transformer that it was made from.
-        tokenizer_bytes: int. The size of the tokenizer's tables in the file, see
-            `TokenizerGraph.nbytes`; 0 if the tokenizer is not in it.
+        size: int. Size of the file in bytes.
+        model: Transformer that was exported.
+        tokenizer_bytes: int. Size of the tokenizer's tables in the file, see
+            `TokenizerGraph.nbytes`; 0 if the file has no tokenizer.
     Returns:
-        List of str, sentences.
+        List of str, one sentence per fault.
     """
     constants = _constants(file)
     faults = list(_duplicates(constants, model))
@@ -82,7 +82,7 @@ def _constants(file):
 
 
 def _duplicates(constants, model):
-    """Sentences about matrices that are in the file more often than in the model."""
+    """Yields a sentence for each matrix stored more often than in the model."""
     in_file = Counter(
         math.prod(each.shape) for each in constants if len(each.shape) == 2
     )
@@ -100,12 +100,12 @@ def _duplicates(constants, model):
 
 
 def _is_quantized(weight):
-    """Whether the converter quantises it: vectors and small matrices stay float32."""
+    """True if the converter quantises it; vectors and small matrices stay float32."""
     return len(weight.shape) > 1 and math.prod(weight.shape) >= SMALLEST_MATRIX
 
 
 def _outputs(weight):
-    """A matrix's number of outputs; a table's are its rows."""
+    """Number of outputs of a matrix, or of rows of a table."""
     if len(weight.shape) < 2:
         return 0
     if weight.path.endswith("embeddings"):

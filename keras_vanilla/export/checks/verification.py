@@ -1,4 +1,4 @@
-"""Compares an exported file's translations with Keras's."""
+"""Compares an exported file's translations with those of Keras."""
 
 import dataclasses
 import math
@@ -45,35 +45,36 @@ def verify(
 ) -> Report:
     """Compares an exported file's translations with Keras's, and checks its structure.
 
-    Both get the same sentences and the same search. Where the two ids differ, Keras
-    computes from their common beginning how far apart the two next logits are (in beam
-    search, the two scores): up to 1e-4 it is a near-tie, which rounding decides; in
-    int8 up to 0.5. Keras computes in float32 here, as the files do, and translates into
-    the file's `target_language` where sources can name one. With an int4 file it rounds
-    weights and inputs as the file does, see `keras_vanilla.models.fake_quantize`.
-    Of a `.tflite` file the structure is checked as well, see `structure_faults`.
+    Both use the same sentences and the same search. Where the ids differ, Keras
+    computes the gap between the two next logits after the common prefix (in beam
+    search, between the two scores). A gap of up to 1e-4, or 0.5 in int8, is a near-tie
+    that rounding decides. Keras computes in float32 here, as the files do, and
+    translates into the file's `target_language` if sources can name one. For an int4
+    file, it rounds weights and inputs as the file does, see
+    `keras_vanilla.models.fake_quantize`. The structure of a `.tflite` file is checked
+    as well, see `structure_faults`.
 
-    The graph of a SavedModel is run, and can do what a program can: give it only
-    SavedModels of people you trust.
+    The graph of a SavedModel is executed and can do anything that a program can. Verify
+    only SavedModels from sources that you trust.
 
     Args:
         translator: Translator that was exported.
         path: path of a SavedModel folder or a `.tflite` file.
         sentences: list of str.
-        references: list of str or None. Right translations: then BLEU and chrF of both
-            decide about an int8 file, see `Report.reasons`.
-        shortlist: Shortlist or None. The file's: then Keras has the same candidates.
-            Without it Keras has the whole vocabulary, and a file with a shortlist is
-            judged as an int8 file is.
+        references: list of str or None. Reference translations. If given, an int8 file
+            is judged by BLEU and chrF, see `Report.reasons`.
+        shortlist: Shortlist or None. The file's shortlist, which Keras then uses too.
+            Without it, Keras uses the full vocabulary, and a file with a shortlist is
+            judged like an int8 file.
     Returns:
         Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
-        FileNotFoundError: if there is nothing at `path`.
+        FileNotFoundError: if `path` does not exist.
         TypeError: if `sentences` is one str.
-        ValueError: if there is no sentence, one is longer than the file takes,
-            `references` are not as many, or the file is damaged or cannot run on this
+        ValueError: if there are no sentences, one is longer than the file takes, the
+            number of `references` differs, or the file is damaged or cannot run on this
             translator's ids.
-        ImportError: if a `.tflite` file is to be run without ai-edge-litert.
+        ImportError: if it is a `.tflite` file and ai-edge-litert is not installed.
     """
     translator = translator.in_float32()
     report = compare(translator, path, sentences, references, shortlist)
@@ -96,16 +97,16 @@ def compare(
     references: Sequence[str] | None = None,
     shortlist: Shortlist | None = None,
 ) -> Report:
-    """As `verify`, without the check of the structure.
+    """Compares translations like `verify`, without checking the structure.
 
     Args:
         translator: Translator that was exported; it computes in float32.
-        path: as of `verify`.
-        sentences: as of `verify`; None makes some up.
-        references: as of `verify`.
-        shortlist: as of `verify`.
+        path: as in `verify`.
+        sentences: as in `verify`; None uses made-up sentences.
+        references: as in `verify`.
+        shortlist: as in `verify`.
     Raises:
-        FileNotFoundError, TypeError, ValueError, ImportError: as `verify`.
+        FileNotFoundError, TypeError, ValueError, ImportError: as in `verify`.
     """
     exported = open_exported(path)
     translator = in_target_language(translator, exported.target_language)
@@ -141,10 +142,10 @@ def compare(
 
 
 class _Pair(NamedTuple):
-    """Keras's and the file's translation of one sentence; a file may write no text.
+    """Keras's and the file's translation of one sentence; a file may output no text.
 
-    Where the file's outputs are shorter than Keras's, `keras_ids` are those of a search
-    of the file's length, and `whole_ids` of one without that limit.
+    If the file's outputs are shorter than Keras's, `keras_ids` are from a search with
+    the file's length, and `whole_ids` from one without that limit.
     """
 
     line: int
@@ -159,11 +160,11 @@ class _Pair(NamedTuple):
 
 
 def shortlist_bytes(model: Transformer, description: Description | None) -> int:
-    """The size of a file's shortlist; 0 if it has none.
+    """Returns the size of a file's shortlist in bytes; 0 if it has none.
 
     Args:
-        model: Transformer that it was made from.
-        description: the file's, or None.
+        model: Transformer that was exported.
+        description: Description of the file, or None.
     """
     if description is None or description.shortlist is None:
         return 0
@@ -171,7 +172,7 @@ def shortlist_bytes(model: Transformer, description: Description | None) -> int:
 
 
 def _search(translator, shortlist):
-    """What maps lists of source ids and a DecodingConfig to target ids, in Keras."""
+    """Returns a function of source ids and a DecodingConfig that searches in Keras."""
     if shortlist is None:
         return translator.search
     model = translator.model
@@ -186,7 +187,7 @@ def _search(translator, shortlist):
 
 
 def _translate_both(translator, search, exported, sentences, sources):
-    """Yields a `_Pair` for each sentence, in another order."""
+    """Yields a `_Pair` for each sentence, in a different order."""
     model, decode = translator.model, translator.tokenizer.decode
     before_text = tokens_before_text(translator.tokenizer)
     for numbers in length_buckets(sources):
@@ -198,7 +199,7 @@ def _translate_both(translator, search, exported, sentences, sources):
         if exported.decoding.no_loops:
             keras_texts = list(map(without_loops, keras_texts, texts))
         for place, number in enumerate(numbers):
-            # Else the translation is empty.
+            # Otherwise the translation is empty.
             has_piece = len(rows[place]) > before_text + 1
             skipped = exported.form == "text" and not has_piece
             yield _Pair(
@@ -215,10 +216,10 @@ def _translate_both(translator, search, exported, sentences, sources):
 
 
 def _as_long(whole, search, decoding, rows, file_ids, model):
-    """Keras's ids from a search that is no longer than the file's outputs.
+    """Returns Keras's ids from a search limited to the length of the file's outputs.
 
-    A greedy search that is stopped gives the beginning of the whole one; a beam search
-    may give other hypotheses, and is made again for the sources that it concerns.
+    The result of a greedy search is simply cut off. A beam search may find other
+    hypotheses under the limit, and is repeated for the sources concerned.
     """
     length = file_ids.shape[1]
     keras_ids = whole[:, :length].copy()
@@ -235,7 +236,7 @@ def _as_long(whole, search, decoding, rows, file_ids, model):
 
 
 def _fill(report, pairs, translator, exported, references):
-    """Puts the results into the report; `pairs` are in order."""
+    """Adds the results to the report; `pairs` are in order."""
     report.sentences = len(pairs)
     report.endless = sum(pair.unfinished for pair in pairs)
     report.inputs = len({pair.sentence for pair in pairs})
@@ -267,7 +268,7 @@ def _difference(model, decoding, pair):
 
 
 def _text_difference(translator, report, pair):
-    """For a SavedModel, whose tokenizer is another, with the segmentations."""
+    """Returns a TextDifference; for a SavedModel it includes the segmentations."""
     segmentations, tie = None, False
     if report.kind == "SavedModel":
         segmentations, tie = _segmentations(translator.tokenizer, pair.sentence)
@@ -286,7 +287,7 @@ def _first_difference(keras_ids, file_ids):
 
 
 def _logit_gap(model, pair, position):
-    """The distance of the two ids' logits, in Keras, after their common beginning."""
+    """Returns the gap between Keras's logits of the two ids after the common prefix."""
     if position in (len(pair.keras_ids), len(pair.file_ids)):
         return math.inf
     keras_id, file_id = pair.keras_ids[position], pair.file_ids[position]
@@ -298,7 +299,7 @@ def _logit_gap(model, pair, position):
 
 
 def _score_gap(model, pair, decoding):
-    """The distance of the two hypotheses' scores, both in Keras."""
+    """Returns the gap between Keras's scores of the two hypotheses."""
     hypotheses = pair.keras_ids, pair.file_ids
     if not all(hypotheses) or max(pair.file_ids) >= model.target_vocabulary_size:
         return math.inf
@@ -312,7 +313,7 @@ def _score_gap(model, pair, decoding):
 
 
 def _logits(model, source, target):
-    """(T + 1, V): the logits after each of the target's beginnings."""
+    """Returns the logits (T + 1, V) after each prefix of the target."""
     shown = [model.start_id, *target]  # nothing follows the last of the longest
     inputs = {
         "source_ids": np.array([source], "int32"),
@@ -322,10 +323,10 @@ def _logits(model, source, target):
 
 
 def _segmentations(tokenizer, text):
-    """The pieces in Python and in the graph, and whether they score the same.
+    """Returns the pieces in Python and in the graph, and whether their scores tie.
 
-    (None, False) if the pieces are the same. Between equal scores sentencepiece and
-    tensorflow-text choose differently.
+    Returns (None, False) if the pieces are the same. sentencepiece and tensorflow-text
+    resolve ties differently.
     """
     in_python = tokenizer.encode([text])[0]
     in_graph = tokenizer.source_graph([text])[0].numpy().tolist()
@@ -340,11 +341,14 @@ def _segmentations(tokenizer, text):
 
 
 def made_up_sentences(translator: Translator, limits: Limits) -> list[str]:
-    """Frequent words in random order, an empty text, and one of the longest length.
+    """Makes up sentences to check a file with.
+
+    They contain frequent words in random order; one is empty, and one has the maximum
+    length.
 
     Args:
         translator: Translator.
-        limits: Limits. No sentence is longer.
+        limits: Limits that all sentences keep to.
     Returns:
         List of str.
     """

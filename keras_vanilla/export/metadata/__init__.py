@@ -1,1 +1,1 @@
-"""The description inside a `.tflite` file, and the model card beside it."""
+"""The description inside a `.tflite` file, and its model card."""

@@ -1,4 +1,4 @@
-"""The checksum of a `.tflite` file: its last 32 bytes, over all bytes before them."""
+"""The checksum of a `.tflite` file, stored in its last 32 bytes."""
 
 import hashlib
 import mmap
@@ -7,26 +7,26 @@ import numpy as np
 
 from keras_vanilla._types import PathLike
 
-NAME = "keras_vanilla_sha256"  # of the entry in the file's metadata
+NAME = "keras_vanilla_sha256"  # name of the metadata entry
 SIZE = hashlib.sha256().digest_size
 BLANK = bytes(SIZE)
 
 
 def with_digest(content: bytes) -> bytes:
-    """The content with the SHA-256 of all before its last 32 bytes in these."""
+    """Replaces the last 32 bytes of the content by the SHA-256 of the rest."""
     body = memoryview(content)[:-SIZE]
     return b"".join([body, hashlib.sha256(body).digest()])
 
 
 def has_checksum(path: PathLike) -> bool:
-    """Whether a file has a checksum; version 0.5.0 and earlier wrote none."""
+    """Returns True if a file has a checksum; version 0.5.0 and earlier wrote none."""
     with open(path, "rb") as file:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return content.find(NAME.encode()) >= 0
 
 
 def sha256_of(path: PathLike) -> str:
-    """The SHA-256 of a whole file in hexadecimal, as `sha256sum` prints it.
+    """Returns the SHA-256 of a file in hexadecimal, as `sha256sum` prints it.
 
     Args:
         path: path of a file.
@@ -38,13 +38,13 @@ def sha256_of(path: PathLike) -> str:
 
 
 def require_checksum(path: PathLike) -> None:
-    """Refuses a file whose bytes are not those that were written.
+    """Refuses a file whose content does not match its checksum.
 
     Args:
-        path: path of a `.tflite` file; one without a checksum is not refused.
+        path: path of a `.tflite` file. A file without a checksum is accepted.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if its bytes do not have its checksum.
+        ValueError: if the checksum does not match.
     """
     if not has_checksum(path):
         return

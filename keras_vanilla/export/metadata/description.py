@@ -1,4 +1,4 @@
-"""A `.tflite` file's description of itself, as JSON inside it."""
+"""The description of the model inside a `.tflite` file, as JSON."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from keras_vanilla._version import __version__
 from keras_vanilla.export.metadata import checksum
 from keras_vanilla.export.metadata.flatbuffer import packed, read_metadata
 
-NAME = "keras_vanilla"  # of the entry in the file's metadata
+NAME = "keras_vanilla"  # name of the metadata entry
 READABLE = tuple(f"keras_vanilla translator {number}" for number in (1, 2, 3, 4))
 FORMAT = READABLE[-1]
 FORMS = {
@@ -28,43 +28,43 @@ TAKING_TEXTS = ("text", "inside")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Description:
-    """The facts of a translator in one file; `str` is a table for a terminal.
+    """Description of a translator in one file; `str` formats it for a terminal.
 
     Args:
-        format: str. The kind of description; changes when its fields do.
-        version: str. The version of keras_vanilla that wrote the file.
-        form: "text", "ids", "steps" or "inside": what goes in and out.
-        name: str. The model's.
+        format: str. Format of the description; changes when its fields do.
+        version: str. Version of keras_vanilla that wrote the file.
+        form: "text", "ids", "steps" or "inside". The inputs and outputs.
+        name: str. Name of the model.
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
-        max_bytes: int or None. Longest text, in bytes of UTF-8; None where no text goes
-            in.
-        max_source_tokens: int. Longest text in tokens, the end included.
-        max_output_tokens: int. Longest translation in tokens, the end included.
-        beam_size: int. 1 is greedy search.
+        max_bytes: int or None. Longest text, in bytes of UTF-8; None if the input is
+            not text.
+        max_source_tokens: int. Longest text in tokens, including the end.
+        max_output_tokens: int. Longest translation in tokens, including the end.
+        beam_size: int. 1 means greedy search.
         length_penalty: float or None. None for greedy search.
-        quantize: "int8", "int4" or None, which is float32.
-        parameters: int. Of the model.
-        model_license: str or None. Such as an SPDX identifier; None is not stated.
-        data: str or None. What the model was trained on.
-        data_license: str or None. The data's.
-        end_id: int or None. The id that ends each whole output: `ids` without it are
+        quantize: "int8", "int4", or None for float32.
+        parameters: int. Number of the model's parameters.
+        model_license: str or None. For example an SPDX identifier; None if not stated.
+        data: str or None. The model's training data.
+        data_license: str or None. License of the data.
+        end_id: int or None. The id that ends each complete output; `ids` without it are
             cut off. None in files of version 0.5.0.
         oldest_runtime: str or None. The oldest TensorFlow Lite that runs the file, such
-            as "2.17". None is not known.
-        outputs: list of str. What the file says of each token besides: "alignment",
+            as "2.17". None if unknown.
+        outputs: list of str. Additional outputs for each token: "alignment",
             "confidence".
-        shortlist: int or None. Number of pieces among which each step chooses; None is
-            the whole vocabulary.
+        shortlist: int or None. Number of candidate pieces in each step; None for the
+            full vocabulary.
         no_loops: bool. Whether no phrase is repeated more than three times, unless the
-            text does.
+            source repeats it.
         examples: list of str. Sentences in the source language to try the model with.
         converted_from: str or None. The model that it was converted from, such as
             "hub:OWNER/NAME@COMMIT".
     Raises:
-        TypeError: if a value is not of its type.
+        TypeError: if a value has the wrong type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, an example
-            is empty, or the form is not known.
+            is empty, or the form is unknown.
     """
 
     format: str = FORMAT
@@ -108,10 +108,10 @@ class Description:
         return "\n".join(lines)
 
     def rows(self, not_stated: str = "not stated") -> dict[str, str]:
-        """The facts for a person: texts by name.
+        """Returns the description as readable texts, by name.
 
         Args:
-            not_stated: str. The text of a license or data that was not stated.
+            not_stated: str. Text for a license or data that was not stated.
         """
         limit = f"{self.max_bytes:,} bytes of UTF-8, " if self.max_bytes else ""
         rows = {
@@ -135,20 +135,20 @@ class Description:
 
     @property
     def languages(self) -> str:
-        """Such as "de to en"."""
+        """Both languages, such as "de to en"."""
         tags = (self.source_language, self.target_language)
         return " to ".join(tag or "(not stated)" for tag in tags)
 
     @property
     def runtimes(self) -> str | None:
-        """The oldest runtimes that run the file, in words; None is not known."""
+        """The oldest runtimes that run the file, as text; None if unknown."""
         if self.oldest_runtime is None:
             return None
         return f"TensorFlow Lite {self.oldest_runtime} or LiteRT 1.0, and later"
 
     @property
     def search(self) -> str:
-        """How the file searches, in words."""
+        """The search of the file, as text."""
         if self.form in STEPPED:
             return "none: the app's own"
         if self.beam_size == 1:
@@ -167,16 +167,16 @@ def with_description(
     description: Description,
     entries: dict[str, bytes] | None = None,
 ) -> bytes:
-    """A `.tflite` file that describes itself, with a checksum at its end.
+    """Returns a `.tflite` file with a description, and with a checksum at its end.
 
     Args:
         file: ModelT, a file's tables, see `unpacked`.
         description: Description.
-        entries: dict or None. More metadata by its name.
+        entries: dict or None. Additional metadata, by name.
     Returns:
         Bytes, about a kilobyte more than without a description.
     Raises:
-        ValueError: if the file is described already.
+        ValueError: if the file already has a description.
     """
     text = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
     described = {NAME: bytes(text, "utf-8"), **(entries or {})}
@@ -185,18 +185,18 @@ def with_description(
 
 
 def read_description(path: PathLike) -> Description:
-    """The description inside a `.tflite` file; needs neither TensorFlow nor Keras.
+    """Reads the description of a `.tflite` file without TensorFlow and Keras.
 
     Args:
         path: path of a file that `tflite` wrote.
     Returns:
         Description.
     Raises:
-        FileNotFoundError: if there is nothing at `path`.
-        IsADirectoryError: if there is a folder, such as a SavedModel.
-        ValueError: if the file is not a `.tflite` file, is cut short, has another
-            checksum than it had, does not describe itself, or does so in a format that
-            this version does not know.
+        FileNotFoundError: if `path` does not exist.
+        IsADirectoryError: if `path` is a folder, such as a SavedModel.
+        ValueError: if the file is not a `.tflite` file, is truncated, does not match
+            its checksum, has no description, or has one in a format that this version
+            does not know.
     """
     description = find_description(path)
     if description is None:
@@ -208,14 +208,14 @@ def read_description(path: PathLike) -> Description:
 
 
 def find_description(path: PathLike) -> Description | None:
-    """As `read_description`, but None for a `.tflite` file without a description.
+    """Works like `read_description`, but returns None if there is no description.
 
     Version 0.5.0 described only files of the text form.
 
     Args:
         path: path of a `.tflite` file.
     Raises:
-        FileNotFoundError, IsADirectoryError, ValueError: as `read_description`.
+        FileNotFoundError, IsADirectoryError, ValueError: as in `read_description`.
     """
     if Path(path).is_dir():
         raise IsADirectoryError(

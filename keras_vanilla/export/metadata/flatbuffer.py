@@ -1,4 +1,4 @@
-"""`.tflite` files as tables and as bytes, and the metadata inside them."""
+"""Converts `.tflite` files between bytes and tables, and reads their metadata."""
 
 import copy
 import mmap
@@ -15,10 +15,10 @@ ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
 
 
 def unpacked(content: bytes) -> schema.ModelT:
-    """The tables of a `.tflite` file, as objects that may be changed.
+    """Returns the tables of a `.tflite` file as mutable objects.
 
     Args:
-        content: bytes of a `.tflite` file; the buffers are views of them.
+        content: bytes of a `.tflite` file. The buffers are views of these bytes.
     Raises:
         ValueError: if it is not a `.tflite` file.
     """
@@ -28,18 +28,18 @@ def unpacked(content: bytes) -> schema.ModelT:
 
 
 def packed(file: schema.ModelT, entries: dict[str, bytes] | None = None) -> bytes:
-    """The bytes of a `.tflite` file; equal vectors of numbers are written once.
+    """Returns the bytes of a `.tflite` file; equal vectors of numbers are shared.
 
     Every buffer is aligned to 16 bytes, as the schema requires; the converter aligns
-    many to 4. The values of `entries` are at the end of the file, in order, so that
-    they cannot be read from a file that is cut short. A last value of a multiple of 16
-    bytes ends with the file.
+    many to 4. The values of `entries` are written in order at the end of the file, so
+    that a truncated file lacks them. If the size of the last value is a multiple of 16
+    bytes, no padding follows it.
 
     Args:
-        file: ModelT of TensorFlow Lite's schema; it is not changed.
-        entries: dict or None. More metadata: each entry's name -> what it holds.
+        file: ModelT of TensorFlow Lite's schema; it is not modified.
+        entries: dict or None. Additional metadata, name -> value.
     Raises:
-        ValueError: if the file has such an entry already.
+        ValueError: if the file already has an entry of one of these names.
     """
     file, entries = copy.copy(file), entries or {}
     file.buffers, file.metadata = list(file.buffers), list(file.metadata or [])
@@ -56,7 +56,7 @@ def packed(file: schema.ModelT, entries: dict[str, bytes] | None = None) -> byte
 
 
 class _Builder(flatbuffers.Builder):
-    """Aligns buffers, which the schema's Python code does not; shares equal vectors."""
+    """Aligns buffers, unlike the schema's Python code, and shares equal vectors."""
 
     def __init__(self, size):
         super().__init__(size)
@@ -76,7 +76,7 @@ class _Builder(flatbuffers.Builder):
 
 
 class _FirstBuffer(schema.BufferT):
-    """A buffer that is built before all: flatbuffers grow from their end."""
+    """A buffer that is built first, because flatbuffers grow from their end."""
 
     def __init__(self, builder, value):
         super().__init__()
@@ -89,16 +89,16 @@ class _FirstBuffer(schema.BufferT):
 
 
 def read_metadata(path: PathLike, name: str) -> bytes | None:
-    """The bytes of an entry; only a few pages of a large file are read.
+    """Reads the bytes of an entry; only a few pages of a large file are accessed.
 
     Args:
         path: path of a `.tflite` file.
-        name: str. The entry's.
+        name: str. Name of the entry.
     Returns:
         Bytes, or None if the file has no such entry.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is not a `.tflite` file, or is cut short.
+        ValueError: if it is not a `.tflite` file, or is truncated.
     """
     with open(path, "rb") as file:
         if file.read(8)[4:] != IDENTIFIER:
@@ -114,13 +114,13 @@ def read_metadata(path: PathLike, name: str) -> bytes | None:
 
 
 def _find(content, name):
-    """An entry's bytes, as far as the file has them, and their full number."""
+    """Returns an entry's bytes, as far as the file has them, and their full number."""
     model = schema.Model.GetRootAs(content, 0)
     for place in range(model.MetadataLength()):
         entry = model.Metadata(place)
         if entry.Name() == name.encode():
             buffer = model.Buffers(entry.Buffer())._tab
-            data = buffer.Offset(4)  # the field's place in the schema
+            data = buffer.Offset(4)  # offset of the field in the schema
             begin, size = buffer.Vector(data), buffer.VectorLen(data)
             return content[begin : begin + size], size
     return None, 0

@@ -1,4 +1,4 @@
-"""The page that goes with a published `.tflite` file."""
+"""The model card of a published `.tflite` file."""
 
 import json
 from pathlib import Path
@@ -69,17 +69,17 @@ where two words were almost equally likely.""",
 def write_model_card(
     description: Description, file: PathLike, evaluation: "Score | None" = None
 ) -> Path:
-    """Writes the model card of a file beside it: `x.tflite` has `x.md`.
+    """Writes the model card of a file next to it: `x.md` for `x.tflite`.
 
     Args:
         description: Description of the file.
         file: path of the `.tflite` file, which exists.
-        evaluation: Score or None, such as `keras_vanilla.translation.score` returns.
+        evaluation: Score or None, as returned by `keras_vanilla.translation.score`.
     Returns:
         Path of the card.
     Raises:
         FileNotFoundError: if there is no file.
-        FileExistsError: if there is a card already.
+        FileExistsError: if the card already exists.
     """
     file = Path(file)
     size, digest = file.stat().st_size, sha256_of(file)
@@ -96,13 +96,13 @@ def model_card_text(
     sha256: str,
     evaluation: "Score | None" = None,
 ) -> str:
-    """The text of a model card.
+    """Returns the text of a model card.
 
     Args:
         description: Description of the file.
-        name: str. The file's name.
-        size: int. The file's bytes.
-        sha256: str. Of the file, in hexadecimal.
+        name: str. Name of the file.
+        size: int. Size of the file in bytes.
+        sha256: str. SHA-256 of the file, in hexadecimal.
         evaluation: Score or None.
     """
     table = {"file": f"`{name}`, {size:,} bytes", "SHA-256": f"`{sha256}`"}
@@ -129,5 +129,5 @@ def _evaluation(score):
 
 
 def _cell(text):
-    """The text as one cell of a table."""
+    """Escapes text for a table cell."""
     return " ".join(text.split()).replace("|", r"\|")

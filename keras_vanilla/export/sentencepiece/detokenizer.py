@@ -1,4 +1,4 @@
-"""SentencePiece's ids to the text they stand for, in a TensorFlow graph."""
+"""Decodes SentencePiece's ids to text in a TensorFlow graph."""
 
 import numpy as np
 import tensorflow as tf
@@ -11,22 +11,22 @@ from keras_vanilla.export.sentencepiece.utf8 import (
     belongs_to_character,
 )
 
-NOT_AN_OCTET = 255  # a byte that is part of no character
+NOT_AN_OCTET = 255  # marks bytes outside of characters
 PLAIN, MARKED, OCTET = range(3)  # kinds: MARKED begins with a space mark
 
 
 class Surfaces:
     """Finds the text of each piece of a sequence, its surface.
 
-    A byte piece has its byte, or U+FFFD if the byte pieces around it do not form a
-    character with it. The space before the first word is left out.
+    The surface of a byte piece is its byte, or U+FFFD if it does not form a character
+    with the byte pieces around it. The space before the first word is omitted.
 
     Args:
         model: UnigramModel.
     Call arguments:
         pieces: int32 tensor (L,). SentencePiece's ids; `len(model.pieces)` has no text.
     Returns:
-        Int32 tensors (L,): where each surface begins in the table, and its size.
+        Int32 tensors (L,): the start of each surface in the table, and its size.
     """
 
     def __init__(self, model: UnigramModel):
@@ -57,7 +57,7 @@ class Surfaces:
         return starts + marks * first, sizes - marks * first
 
     def read(self, start: tf.Tensor) -> tf.Tensor:
-        """Int8 (longest,): the table from a surface's first byte on."""
+        """Returns the table from a surface's first byte on, int8 (longest,)."""
         return tf.slice(self._octets, [start], [self.longest])
 
     def _is_malformed(self, pieces, kinds):
@@ -69,21 +69,21 @@ class Surfaces:
 
 
 class TextDecoder:
-    """Maps ids to the bytes of the text that `sentencepiece` decodes them to.
+    """Maps ids to the bytes of the text, like `sentencepiece`.
 
     Ids after the first `end_id`, control pieces and ids without a piece have no text.
 
     Args:
         model: UnigramModel.
         max_ids: int. Length of the input, at least 1.
-        end_id: int. Ends the text.
+        end_id: int. Id of the end of the text.
     Call arguments:
         ids: int32 tensor (max_ids,).
     Returns:
-        Uint8 tensor (max_bytes,), UTF-8 and zeros; int32 tensor (), the number of bytes
-        of text; and int32 tensor (max_ids,), where the bytes of each id end, of which
-        the last one of a character has all of it. The attribute `max_bytes` is the size
-        of the longest text.
+        Uint8 tensor (max_bytes,), UTF-8 padded with zeros; int32 tensor (), the number
+        of bytes of text; and int32 tensor (max_ids,), the end of each id's bytes. If
+        several ids form one character, its bytes belong to the last of them. The
+        attribute `max_bytes` is the size of the longest text.
     """
 
     def __init__(self, model: UnigramModel, max_ids: int, end_id: int):
@@ -97,7 +97,7 @@ class TextDecoder:
         return tf.cast(text, tf.uint8), length, ends
 
     def _decode(self, ids):
-        """The text as int8, which has more operators than uint8."""
+        """Decodes to int8, which more operators support than uint8."""
         ended = tf.cumsum(tf.cast(ids == self._end_id, tf.int32)) > 0
         known = (ids >= 0) & (ids < self._no_piece) & ~ended
         pieces = tf.where(known, ids, self._no_piece)
@@ -111,7 +111,7 @@ class TextDecoder:
 
         places = tf.range(ids.shape[0])
         count = tf.reduce_max(tf.where(sizes > 0, places + 1, 0))
-        nothing = tf.cast(0 * count, tf.int8)  # constant zeros would be in the file
+        nothing = tf.cast(0 * count, tf.int8)  # constant zeros would be stored
         state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
         _, text = tf.while_loop(lambda place, _: place < count, step, state)
         length = ends[-1]
@@ -120,16 +120,16 @@ class TextDecoder:
 
 
 def _whole_characters(text, ends):
-    """Ends inside a character of the text become its begin."""
+    """Moves ends inside a character to the start of the character."""
     for _ in range(LONGEST_CHARACTER - 1):
         octets = tf.gather(text, tf.minimum(ends, text.shape[0] - 1))
-        octets = tf.cast(octets, tf.int32)  # of int8: 0x80 to 0xBF are -128 to -65
+        octets = tf.cast(octets, tf.int32)  # as int8, 0x80 to 0xBF are -128 to -65
         ends -= tf.cast(octets < -64, tf.int32)
     return ends
 
 
 def _texts(model):
-    """The text of each piece."""
+    """Returns the text of each piece."""
     texts = [piece.replace(SPACE_MARK, b" ") for piece in model.pieces]
     texts[model.unknown_id] = model.unknown_surface
     for id_ in model.ids_of("CONTROL"):

@@ -1,4 +1,4 @@
-"""Text to the ids of a Marian vocabulary and back, in a TensorFlow graph."""
+"""Maps text to the ids of a Marian vocabulary and back in a TensorFlow graph."""
 
 import tensorflow as tf
 
@@ -8,20 +8,20 @@ from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.tokenizer import MarianTokenizer
 
-OPENING, CLOSING = ord(">"), ord("<")  # twice each, of a code: ">>fra<<"
-WHITE_SPACE = (9, 13), (28, 32)  # the first and last bytes, as `str.strip` takes them
+OPENING, CLOSING = ord(">"), ord("<")  # twice around a code: ">>fra<<"
+WHITE_SPACE = (9, 13), (28, 32)  # ranges of bytes, as in `str.strip`
 
 
 class TokenLookup:
-    """Maps parts of a text to the ids of the tokens that they are.
+    """Maps parts of a text to the ids of their tokens.
 
     Args:
         ids: dict of token -> id.
-        unknown_id: int. Of a part that is no token.
+        unknown_id: int. Id of a part that is not a token.
     Call arguments:
         octets: int32 tensor (n,), the text.
-        starts: int32 tensor (p,). Where each part begins.
-        lengths: int32 tensor (p,). The number of bytes of each.
+        starts: int32 tensor (p,). The start of each part.
+        lengths: int32 tensor (p,). The number of bytes of each part.
     Returns:
         Int32 tensor (p,).
     """
@@ -45,14 +45,14 @@ class TokenLookup:
 
 
 class MarianTextEncoder(TextEncoder):
-    """Maps the bytes of a text to the ids that a `MarianTokenizer` gives it.
+    """Maps the bytes of a text to ids, like a `MarianTokenizer`.
 
-    A code of a language that the vocabulary does not have is `unknown_id`.
+    A language code that is not in the vocabulary becomes `unknown_id`.
 
     Args:
         tokenizer: MarianTokenizer.
         model: UnigramModel of its source.
-        max_bytes, max_ids: int. As of `TextEncoder`, which has the rest too.
+        max_bytes, max_ids: int. As in `TextEncoder`, which describes the rest too.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class MarianTextEncoder(TextEncoder):
         )
 
     def _split_code(self, octets):
-        """The id and the span of the code that the text begins with, and the rest."""
+        """Returns id and span of the code at the start of the text, and the rest."""
         opens = tf.reduce_all(octets[:2] == OPENING)
         closings = (octets[:-1] == CLOSING) & (octets[1:] == CLOSING)
         size = tf.size(octets)
@@ -102,16 +102,16 @@ class MarianTextEncoder(TextEncoder):
 
     def _tokens(self, octets):
         pieces, written, octets, spans = self._pieces(octets)
-        starts, ends = written[:, 0], written[:, 1]  # UNPACK refuses none
+        starts, ends = written[:, 0], written[:, 1]  # UNPACK fails if it is empty
         texts = self._look_up_text(octets, starts, ends - starts)
         ids = tf.where(pieces == self._unknown, texts, pieces)
         return tf.where(ids < self._size, ids, self._unknown), spans
 
 
 class MarianTextDecoder(TextDecoder):
-    """Maps ids to the bytes of the text that a `MarianTokenizer` decodes them to.
+    """Maps ids to the bytes of the text, like a `MarianTokenizer`.
 
-    That is SentencePiece's without the white space at both ends. Arguments, call
+    White space at both ends of SentencePiece's text is stripped. Arguments, call
     arguments and results are those of `TextDecoder`.
     """
 

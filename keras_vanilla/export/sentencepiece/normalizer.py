@@ -1,4 +1,4 @@
-"""SentencePiece's normalisation: its rules as arrays, applied in a graph."""
+"""Normalises text like SentencePiece in a TensorFlow graph."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,36 +15,36 @@ from keras_vanilla.export.sentencepiece.utf8 import (
 MALFORMED = 0
 SPACE = 1 + LONGEST_CHARACTER
 MARK = SPACE + 1
-# Of a unit of darts-clone's double array.
+# Bit fields of a unit of darts-clone's double array.
 IS_VALUE, BROAD, HAS_VALUE = 1 << 31, 1 << 9, 1 << 8
 
 
 class NormalizationRules:
-    """The rules that rewrite the bytes at one place of a text, by number.
+    """The rules that rewrite the bytes at one position of a text, by number.
 
-        0             a malformed byte becomes U+FFFD
-        1 to 4        a character of that many bytes is kept
-        5, 6          a space is kept, a space mark is kept
-        from 7        the character map's replacement of the longest key it has there
-        the last      a user-defined symbol is kept
+        0             replace a malformed byte by U+FFFD
+        1 to 4        keep a character of that many bytes
+        5, 6          keep a space, keep a space mark
+        from 7        replace the longest matching key of the character map
+        the last      keep a user-defined symbol
 
-    Where several apply, the highest is used.
+    If several rules match, the one with the highest number is used.
 
     Args:
         model: UnigramModel.
     Attributes:
         tries: ByteTries of the rules from 5 on.
         octets: uint8 array. The outputs of all rules, joined.
-        starts: int32 array (rules,). Where each output begins in `octets`.
-        shapes: int array (rules, 4). Of each output: the number of bytes; of leading
-            spaces; of bytes up to the last that is not a space; whether it ends with a
-            space.
-        longest_key: int. Bytes of the longest key that has a rule.
+        starts: int32 array (rules,). The start of each output in `octets`.
+        shapes: int array (rules, 4). For each output: the number of bytes, of leading
+            spaces, and of bytes up to the last that is not a space; and whether it ends
+            with a space.
+        longest_key: int. Number of bytes of the longest key that has a rule.
     """
 
     def __init__(self, model: UnigramModel):
         symbols = [model.pieces[id_] for id_ in model.ids_of("USER_DEFINED")]
-        # Only their shapes matter: the text itself is kept.
+        # Only their shapes matter, because these rules keep the text.
         copies = [b"-" * length for length in range(1, LONGEST_CHARACTER + 1)]
         texts = [REPLACEMENT, *copies, b" ", SPACE_MARK]
         self.tries = []
@@ -68,7 +68,7 @@ class NormalizationRules:
 
 
 def _shape(text, space, strips):
-    """A row of `shapes`; where no spaces are stripped, all bytes count as text."""
+    """Returns a row of `shapes`; unless spaces are stripped, all bytes are text."""
     marked = text.replace(b" ", space)
     if not strips:
         return len(marked), 0, len(marked), 0
@@ -80,10 +80,10 @@ def _shape(text, space, strips):
 
 
 def _unpack(charsmap, first_rule):
-    """The trie of a `precompiled_charsmap`, and its replacements, one per rule.
+    """Returns the trie of a `precompiled_charsmap`, and one replacement per rule.
 
-    The map is the byte size of a darts-clone double array, that array, and strings
-    that end with a zero byte.
+    The map consists of the byte size of a darts-clone double array, the array, and
+    zero-terminated strings.
     """
     size = int.from_bytes(charsmap[:4], "little")
     units = np.frombuffer(charsmap, "<u4", count=size // 4, offset=4).astype("int64")
@@ -107,8 +107,8 @@ class Normalizer:
         octets: int32 tensor (n + 4,), bytes from 0 to 254, then four zeros.
     Returns:
         Int32 tensors (m + 1,): the bytes of the normalised text and a zero; and the
-        place of the input that each of them comes from, for the zero the end of the
-        text without the spaces that are stripped.
+        position in the input that each of them comes from. The position of the zero is
+        the end of the text without the stripped spaces.
     """
 
     def __init__(self, model: UnigramModel):
@@ -121,7 +121,7 @@ class Normalizer:
     def __call__(self, octets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         rules, ends = self._rules_at(octets)
         length = tf.size(octets) - LONGEST_CHARACTER
-        # The places where rules begin, then `length` repeated.
+        # The positions where rules apply, then `length` repeated.
         places = tf.range(tf.size(octets))
         places = follow_jumps(tf.minimum(ends, length), 0, places)
         applied = tf.gather(rules, places)
@@ -133,7 +133,7 @@ class Normalizer:
             tf.cast(tf.gather(column, rules), tf.int32)
             for column in self._rules.shapes.T
         )
-        # Before the text there is the prefix, which is a space.
+        # The text is preceded by the prefix, a space.
         spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
         skipped = leading * spaced
         solid = self._solid(sizes, skipped, last)
@@ -146,7 +146,7 @@ class Normalizer:
         return tf.pad(tf.cast(text, tf.int32), [[0, 1]]), origins
 
     def _begin(self, places, rules, length):
-        """Where the text begins, after the first spaces if they are stripped."""
+        """The start of the text, after leading spaces if they are stripped."""
         if not self._strips:
             return 0
         sizes, leading, _, _ = self._rules.shapes.T
@@ -155,13 +155,13 @@ class Normalizer:
         return tf.reduce_min(tf.where(is_space, length, places))
 
     def _solid(self, sizes, skipped, last):
-        """The number of bytes before the final spaces that are stripped."""
+        """The number of bytes before the stripped trailing spaces."""
         begins = tf.cumsum(sizes - skipped) - sizes + len(self._prefix)
         nothing = 0 if self._strips else len(self._prefix)
         return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
 
     def _written(self, octets, places, rules, sizes, skipped):
-        """The outputs of the rules, joined, uint8; and the place each byte is from."""
+        """Joins the outputs of the rules, uint8; also returns each byte's source."""
         source = tf.concat([self._rules.octets, tf.cast(octets, tf.uint8)], axis=0)
         copies = (rules > MALFORMED) & (rules < SPACE)
         starts = tf.where(
@@ -178,7 +178,10 @@ class Normalizer:
         return tf.gather(source, (starts + offsets)[used]), origins[used]
 
     def _rules_at(self, octets):
-        """Int32 (n + 4,): each place's rule, and the end of the bytes it replaces."""
+        """Returns each position's rule, and the end of the bytes that it replaces.
+
+        Both are int32 tensors (n + 4,).
+        """
         rules = character_lengths(octets)
         taken = tf.maximum(rules, 1)
         for trie in self._rules.tries:
@@ -188,7 +191,7 @@ class Normalizer:
         return rules, tf.range(tf.size(octets)) + taken
 
     def _longest_keys(self, trie, octets):
-        """The value and length of the trie's longest key at each place, or zeros."""
+        """Returns value and length of the longest key at each position, or zeros."""
         values = trie.values(trie.walk(octets, self._rules.longest_key))
         depth, size = tf.unstack(tf.shape(values))
         lengths = tf.range(1, depth + 1)[:, None]

@@ -4,18 +4,18 @@ import tensorflow as tf
 
 
 def follow_jumps(jumps: tf.Tensor, start: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-    """The places after given numbers of jumps, in log2(highest number) steps.
+    """Returns the positions after given numbers of jumps, in log2(max(counts)) steps.
 
     Args:
-        jumps: int32 tensor (n,). The place after one jump from each place.
-        start: int or int32 tensor (). The place before the first jump.
+        jumps: int32 tensor (n,). The position after one jump from each position.
+        start: int or int32 tensor (). The position before the first jump.
         counts: int32 tensor (m,). The numbers of jumps.
     Returns:
         Int32 tensor (m,).
     """
 
     def step(bit, places, jumps):
-        """Makes `bit` jumps where the number has that bit; `jumps` has them as one."""
+        """Makes `bit` jumps if the count has that bit; `jumps` combines them."""
         has_bit = tf.bitwise.bitwise_xor(counts, bit) < counts
         places = tf.where(has_bit, tf.gather(jumps, places), places)
         return 2 * bit, places, tf.gather(jumps, jumps)

@@ -1,4 +1,4 @@
-"""A text to the ids that SentencePiece gives it, in a TensorFlow graph."""
+"""Encodes text to SentencePiece's ids in a TensorFlow graph."""
 
 import tensorflow as tf
 
@@ -10,24 +10,24 @@ from keras_vanilla.export.sentencepiece.viterbi import Segmenter
 
 
 class TextEncoder:
-    """Maps the bytes of a text to the ids that `sentencepiece` gives it.
+    """Maps the bytes of a text to ids, like `sentencepiece`.
 
-    A text with more ids than `max_ids` gives the first of them, without `end_id`; the
-    second output is their true number. A malformed byte counts as U+FFFD. The scores
-    are added in float32: a runtime must not compute this part in float16.
+    If a text has more than `max_ids` ids, only the first are returned, without
+    `end_id`; the second output is always the full number. A malformed byte counts as
+    U+FFFD. The scores are added in float32; a runtime must not compute them in float16.
 
     Args:
         model: UnigramModel.
         max_bytes: int. Length of the input, at least 1.
         max_ids: int. Length of the output, at least 1.
-        end_id: int. Follows the last piece.
-        pad_id: int. Fills up the ids.
+        end_id: int. Id appended to the last piece.
+        pad_id: int. Id used for padding.
     Call arguments:
         text: uint8 tensor (max_bytes,). UTF-8; zeros at its end are padding.
     Returns:
-        Int32 tensor (max_ids,); int32 tensor (), the number of ids with `end_id`; and
-        int32 tensor (max_ids, 2), where the bytes of each id begin and end in the text,
-        as `sentencepiece` says. Those of `end_id` and of pads are (0, 0).
+        Int32 tensor (max_ids,); int32 tensor (), the number of ids including `end_id`;
+        and int32 tensor (max_ids, 2), the start and end of each id's bytes in the text,
+        as in `sentencepiece`, and (0, 0) for `end_id` and padding.
     """
 
     def __init__(
@@ -57,22 +57,26 @@ class TextEncoder:
         )
 
     def ids_of(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The ids of a text of any length, uint8 (n,), without an end; their spans."""
-        # The tries use 255 themselves; 254 is malformed as well.
+        """Returns ids and spans of a text of any length, uint8 (n,), without an end."""
+        # The tries reserve 255; 254 is malformed as well.
         octets = tf.minimum(tf.cast(text, tf.int32), FREE - 1)
         return self._encode(tf.pad(octets, [[0, LONGEST_CHARACTER]]))
 
     def _encode(self, octets):
-        """The ids of a text of any length, without an end, and their spans (p, 2)."""
+        """Returns the ids of a text without an end, and their spans (p, 2)."""
         pieces, _, _, spans = self._pieces(octets)
         return pieces, spans
 
     def _pieces(self, octets):
-        """Pieces, their spans in the normalised text, it, and spans in the text."""
+        """Segments a text.
+
+        Returns the pieces, their spans in the normalised text, that text, and their
+        spans in the original text.
+        """
         octets, origins = self._normalize(octets)
         pieces, ends = self._segment(octets)
         unknown = tf.cast(pieces == self._unknown, tf.int32)
-        # Adjacent unknown characters are one unknown piece: the last of them is kept.
+        # Adjacent unknown characters form one unknown piece; the last one is kept.
         repeated = unknown * tf.pad(unknown, [[0, 1]])[1:]
         kept = repeated == 0
         ends = ends[kept]

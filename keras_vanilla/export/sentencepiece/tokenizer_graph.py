@@ -1,4 +1,4 @@
-"""SentencePiece's text to ids and back, as TensorFlow Lite's builtin operators."""
+"""SentencePiece tokenizers as TensorFlow Lite's builtin operators."""
 
 from collections.abc import Iterator
 
@@ -16,19 +16,19 @@ from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 
 
 class TokenizerGraph:
-    """A translator's tokenizer as operators; its tables are built once, here.
+    """A translator's tokenizer as operators; the constructor builds its tables.
 
     Args:
         tokenizer: Tokenizer.
         max_bytes: int. Length of a text, at least 1.
-        max_source_ids: int. Length of the ids of a text, at least 1.
-        max_target_ids: int. Length of the ids of a translation, at least 1.
+        max_source_ids: int. Number of ids of a text, at least 1.
+        max_target_ids: int. Number of ids of a translation, at least 1.
     Attributes:
         encode: TextEncoder.
         decode: TextDecoder.
     Raises:
-        ValueError: if the tokenizer is not SentencePiece's, or not a unigram model that
-            becomes operators, see `UnigramModel`.
+        ValueError: if the tokenizer is not a SentencePiece unigram model that can be
+            converted, see `UnigramModel`.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class TokenizerGraph:
 
     @property
     def nbytes(self) -> int:
-        """The size of the tables; it does not depend on the lengths."""
+        """The size of the tables in bytes, which does not depend on the lengths."""
         return sum(array.nbytes for array in _arrays([self.encode, self.decode]))
 
 
 def _arrays(value) -> Iterator[np.ndarray]:
-    """The NumPy arrays of an object of ours and of its attributes."""
+    """Yields the NumPy arrays of one of our objects and of its attributes."""
     if isinstance(value, np.ndarray):
         yield value
     elif isinstance(value, list | tuple):

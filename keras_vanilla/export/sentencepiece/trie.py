@@ -1,4 +1,4 @@
-"""A trie of byte strings, as arrays that a TensorFlow graph walks."""
+"""A trie of byte strings, stored as arrays for a TensorFlow graph."""
 
 import itertools
 
@@ -7,25 +7,25 @@ import tensorflow as tf
 from keras import ops
 
 BLOCK = 256  # slots; the children of a node are in one block
-CLOSE_BELOW = 8  # free slots: filling a block to the last takes too many tries
+CLOSE_BELOW = 8  # free slots; filling a block completely takes too many tries
 OPEN_BLOCKS = 16  # tried for a node of several children, the newest ones
-FREE = 255  # label of a slot without a node: this byte is not in UTF-8
+FREE = 255  # label of a slot without a node; UTF-8 never has this byte
 
 
 class ByteTrie:
-    """A double array: the child of node n by byte c is the slot `base[n] ^ c`.
+    """A double array: the child of node n for byte c is in slot `base[n] ^ c`.
 
-    If the slot's label is not c, n has no child by c. The texts must not contain the
-    byte 255.
+    If the label of the slot is not c, n has no child for c. The texts must not contain
+    the byte 255.
 
     Args:
-        base: int array (slots,), of whole blocks of 256.
+        base: int array (slots,), in complete blocks of 256.
         label: int array (slots,).
         value: int array (slots,). The value of the key that ends there, or `missing`.
         root: int. The slot where all walks start.
         missing: int. The value of a slot where no key ends.
     Source: Aoe 1989, "An Efficient Digital Search Algorithm by Using a Double-Array
-        Structure"; in the form of darts-clone, which SentencePiece stores.
+        Structure"; in the format of darts-clone, which SentencePiece stores.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class ByteTrie:
 
     @classmethod
     def build(cls, values: dict[bytes, int], missing: int) -> "ByteTrie":
-        """The trie of keys, which have no byte 0 or 255, and their values."""
+        """Builds the trie of keys, without the bytes 0 and 255, and their values."""
         children = _children(values)
         slots, slot_of, base_of = _Slots(), {b"": 0}, {}
-        # Wide nodes first, while there is room; nodes of one child fill the gaps.
+        # Wide nodes first, while there is room; nodes with one child fill the gaps.
         for prefix in sorted(children, key=lambda prefix: -len(children[prefix])):
             base_of[prefix] = slots.place(children[prefix])
             for byte in children[prefix]:
@@ -70,21 +70,21 @@ class ByteTrie:
                 return depth
 
     def child(self, slots: tf.Tensor, octets: tf.Tensor) -> tf.Tensor:
-        """The slots of the children by bytes (int32, of the slots' shape or one)."""
+        """Returns the children's slots for bytes, int32 of the slots' shape or (1,)."""
         children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), octets)
         labels = tf.cast(tf.gather(self.label, children), tf.int32)
         return tf.where(labels == octets, children, self.dead)
 
     def walk(self, octets: tf.Tensor, longest: int, least: int = 1) -> tf.Tensor:
-        """The slots reached by the bytes that begin at each place.
+        """Returns the slots reached from each position of a text.
 
         Args:
             octets: int32 tensor (n,).
-            longest: int. Highest number of bytes read at each place.
-            least: int. Lowest number.
+            longest: int. Maximum number of bytes read from each position.
+            least: int. Minimum number of bytes.
         Returns:
-            Int32 tensor (d, n). Row r is after r + 1 bytes. After more than d bytes all
-            are in the dead slot, or d is `longest`.
+            Int32 tensor (d, n). Row r has the slots after r + 1 bytes. Either d is
+            `longest`, or no walk continues after d bytes.
         """
         size = tf.size(octets)
         following = tf.pad(octets, [[0, longest]])
@@ -104,12 +104,12 @@ class ByteTrie:
         return tf.slice(walked, [0, 0], [tf.maximum(depth, least), size])
 
     def values(self, slots: tf.Tensor) -> tf.Tensor:
-        """The int32 values of slots."""
+        """Returns the int32 values of slots."""
         return tf.cast(tf.gather(self.value, slots), tf.int32)
 
 
 def narrow(array: np.ndarray) -> np.ndarray:
-    """The array in the smallest type for its integers that TensorFlow Lite gathers."""
+    """Casts integers to the smallest sufficient type that GATHER supports."""
     array = np.asarray(array)
     for name in ("uint8", "int16"):
         limits = np.iinfo(name)
@@ -119,7 +119,7 @@ def narrow(array: np.ndarray) -> np.ndarray:
 
 
 def _children(strings):
-    """The bytes that follow each prefix of the keys."""
+    """Returns the bytes that follow each prefix of the keys."""
     children = {b"": set()}
     for string in strings:
         for end, byte in enumerate(string):
@@ -128,7 +128,7 @@ def _children(strings):
 
 
 class _Slots:
-    """The free slots, and the bases that are still unused: each node has its own."""
+    """The free slots, and the bases that no node uses yet."""
 
     def __init__(self):
         self._free, self._unused, self._first_open = [], [], 0
@@ -147,7 +147,7 @@ class _Slots:
         for block in range(first, len(self._free) + 1):
             if block == len(self._free):
                 self._new_block()
-            slots = np.arange(BLOCK)[:, None] ^ np.array(octets)  # of each base
+            slots = np.arange(BLOCK)[:, None] ^ np.array(octets)  # for each base
             fits = self._free[block][slots].all(axis=1) & self._unused[block]
             if fits.any():
                 return self._take(block, int(fits.argmax()), slots)

@@ -19,14 +19,14 @@ class UnigramModel:
         pieces: list of bytes, by id.
         scores: float32 array (P,).
         types: int array (P,), of `SentencePiece.Type`.
-        unknown_id, unknown_score, unknown_surface: of a character without a piece: its
-            id, its score in a segmentation, and its text when decoded.
+        unknown_id, unknown_score, unknown_surface: id of a character without a piece,
+            its score in a segmentation, and its text when decoded.
         byte_ids: int32 array (256,). The byte pieces, or `unknown_id` 256 times.
         spec: `NormalizerSpec` of the model.
-        space: bytes. What a space becomes.
+        space: bytes. Replacement of a space.
     Raises:
-        ValueError: if the bytes are not a SentencePiece model, or it is not unigram,
-            writes spaces after words, or rewrites decoded text.
+        ValueError: if the bytes are not a SentencePiece model, or the model is not
+            unigram, writes spaces after words, or rewrites decoded text.
     """
 
     def __init__(self, model_bytes: bytes):
@@ -48,15 +48,15 @@ class UnigramModel:
             self.byte_ids[int(self.pieces[id_][1:-1], 16)] = id_  # "<0x41>"
 
     def ids_of(self, *kinds: str) -> list[int]:
-        """The pieces of some kinds, named as in `SentencePiece.Type`."""
+        """Returns the ids of pieces of the given kinds, see `SentencePiece.Type`."""
         kinds = [ModelProto.SentencePiece.Type.Value(kind) for kind in kinds]
         return np.flatnonzero(np.isin(self.types, kinds)).tolist()
 
     def segment_scores(self) -> np.ndarray:
         """Scores of the pieces in a segmentation; a symbol's grows with its bytes.
 
-        That of user-defined symbols is `sentencepiece` 0.2.3's; older versions took
-        the highest score of all pieces for the 0.1.
+        User-defined symbols are scored as in `sentencepiece` 0.2.3; older versions used
+        the highest score of all pieces in place of 0.1.
         """
         scores = self.scores.copy()
         for id_ in self.ids_of("USER_DEFINED"):

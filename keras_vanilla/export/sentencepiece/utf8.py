@@ -1,18 +1,18 @@
-"""The characters in a string of bytes, in a TensorFlow graph."""
+"""Finds the characters in UTF-8 bytes in a TensorFlow graph."""
 
 import numpy as np
 import tensorflow as tf
 
-REPLACEMENT = "\ufffd".encode()  # what a malformed byte becomes
+REPLACEMENT = "\ufffd".encode()  # replaces a malformed byte
 LONGEST_CHARACTER = 4
 
 
 def character_lengths(octets: tf.Tensor) -> tf.Tensor:
-    """The number of bytes of the character that begins at each byte.
+    """Returns the number of bytes of the character that begins at each byte.
 
-    0 where none begins: inside a character, and at a malformed byte. Characters are
-    those of the Unicode Standard's table 3-7, as in SentencePiece: no surrogates, no
-    overlong forms, nothing above U+10FFFF.
+    It is 0 inside a character and at a malformed byte. Characters are those of the
+    Unicode Standard's table 3-7, as in SentencePiece: no surrogates, no overlong forms,
+    nothing above U+10FFFF.
 
     Args:
         octets: int32 tensor (n,) of bytes.
@@ -29,17 +29,17 @@ def character_lengths(octets: tf.Tensor) -> tf.Tensor:
 
 
 def belongs_to_character(octets: tf.Tensor) -> tf.Tensor:
-    """Whether each byte is part of a character; bool tensor (n,)."""
+    """Returns a bool tensor (n,), True for bytes that are part of a character."""
     lengths = character_lengths(octets)
     belongs = lengths > 0
     for by in range(1, LONGEST_CHARACTER):
-        # Characters never overlap: a byte begins one or continues one.
+        # Characters never overlap; a byte begins or continues one.
         belongs |= tf.pad(lengths, [[by, 0]])[: octets.shape[0]] > by
     return belongs
 
 
 def shifted(octets: tf.Tensor, by: int) -> tf.Tensor:
-    """The bytes shifted left by `by` places; zeros follow the last."""
+    """Shifts bytes left by `by` positions and appends zeros."""
     return tf.pad(octets, [[0, by]])[by:] if by else octets
 
 

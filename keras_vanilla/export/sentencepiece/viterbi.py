@@ -1,4 +1,4 @@
-"""SentencePiece's unigram segmentation by the Viterbi algorithm, in a graph."""
+"""SentencePiece's unigram segmentation by the Viterbi algorithm in a graph."""
 
 import numpy as np
 import tensorflow as tf
@@ -9,7 +9,7 @@ from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import LONGEST_CHARACTER
 
-BLOCK = 8  # bytes per step of the loop: a step costs more than its computation
+BLOCK = 8  # bytes per step of the loop, which has an overhead per step
 
 
 class Segmenter:
@@ -17,15 +17,15 @@ class Segmenter:
 
         best(e) = max over pieces from byte s to e of best(s) + score(piece)
 
-    in float32; of equal sums the longest last piece wins. Both as in `sentencepiece`,
-    whose scores tie often.
+    computed in float32. If sums are equal, the longest last piece is chosen. Both are
+    as in `sentencepiece`, whose scores often tie.
 
     Args:
         model: UnigramModel.
     Call arguments:
         octets: int32 tensor (n + 1,), normalised text and a zero.
     Returns:
-        Int32 tensors (p,): the pieces, and where each ends in the text. Each byte of an
+        Int32 tensors (p,): the pieces, and their ends in the text. Each byte of an
         unknown character is a byte piece, or unknown.
     Source: Kudo 2018, "Subword Regularization", section 3.2.
     """
@@ -34,8 +34,8 @@ class Segmenter:
         self._unknown, self._byte_ids = model.unknown_id, model.byte_ids
         self._unknown_score = model.unknown_score
         scores = model.segment_scores()
-        scores[model.unknown_id] = -np.inf  # where there is no piece
-        # As integers: the converter would quantise a large table of floats.
+        scores[model.unknown_id] = -np.inf  # no piece
+        # As integers, because the converter would quantise a large table of floats.
         self._score_bits = scores.view("int32")
         ids = model.ids_of("NORMAL", "USER_DEFINED")
         pieces = {model.pieces[id_]: id_ for id_ in ids}
@@ -51,9 +51,9 @@ class Segmenter:
         return self._trace(octets, pieces, lasts)
 
     def _scores(self, pieces, lengths, octets):
-        """Float32 tensor (d, n + 1), -inf where there is no piece."""
+        """Returns float32 scores (d, n + 1), -inf where there is no piece."""
         characters = tf.gather(_CHARACTERS, octets)
-        # From the bytes of a character only its other bytes are reached.
+        # An unknown piece does not extend beyond its character.
         within = lengths[:, None] <= characters
         return tf.where(
             (pieces == self._unknown) & within,
@@ -62,7 +62,7 @@ class Segmenter:
         )
 
     def _best(self, scores):
-        """Float32 tensor (n + 1 or more,), the highest sum of scores to each byte."""
+        """Returns the highest sums of scores to each byte, float32 (n + 1 or more,)."""
         depth, size = tf.unstack(tf.shape(scores))
         count, width = size // BLOCK + 1, depth + 1 + BLOCK
         padding = [[0, count * BLOCK - size], [1, 0]]
@@ -81,7 +81,7 @@ class Segmenter:
         return tf.while_loop(lambda block, _: block < count, step, (0, best))[1]
 
     def _last_lengths(self, scores, lengths, best):
-        """Int32 tensor (n,), bytes of the last piece on the best path to each byte."""
+        """Returns the size of the last piece on the best path to each byte."""
         size = tf.shape(scores)[1]
         ends = tf.range(size) + lengths[:, None]
         is_best = tf.slice(best, [0], [size]) + scores == tf.gather(best, ends)
@@ -91,7 +91,7 @@ class Segmenter:
         return tf.slice(tf.reduce_max(best_lengths, axis=[0, 1]), [0], [size - 1])
 
     def _trace(self, octets, pieces, lengths):
-        """The pieces on the best path to the last byte, and their ends."""
+        """Returns the pieces on the best path to the last byte, and their ends."""
         size = tf.size(octets)
         ends = tf.range(1, size)
         flat = tf.reshape(pieces, [-1])
@@ -119,4 +119,4 @@ def _staggered(blocks, empty):
 _CHARACTERS = np.select(
     [np.arange(256) < limit for limit in (0x80, 0xC0, 0xE0, 0xF0, 0xF8)],
     [1, 0, 2, 3, 4],
-).astype("int32")  # bytes of the character that begins with each; 0 for none
+).astype("int32")  # number of bytes of a character by its first byte; 0 for others

@@ -1,4 +1,4 @@
-"""Trained models of other formats, to our layers and back."""
+"""Converts trained models from other formats to our layers and back."""
 
 from keras_vanilla.interop.ctranslate2 import from_ctranslate2
 from keras_vanilla.interop.formats import read_translator, write_translator

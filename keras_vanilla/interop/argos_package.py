@@ -1,4 +1,4 @@
-"""Argos's packages: CTranslate2's model and SentencePiece's, in a zip or a folder."""
+"""Argos packages: a CTranslate2 and a SentencePiece model in a zip or a folder."""
 
 import contextlib
 import re
@@ -14,26 +14,26 @@ from keras_vanilla.interop.files.json_file import read_json
 
 METADATA, TOKENIZER, MODEL = "metadata.json", "sentencepiece.model", "model"
 FILE_NAME = re.compile(r"\w[\w.-]*")
-LARGEST = 2**33  # bytes of a file in a package; models have some hundred million
-MOST_TIMES = 20  # the zip's own size, for what it unpacks to
+LARGEST = 2**33  # bytes of a file in a package; models have a few hundred million
+MOST_TIMES = 20  # unpacked size, as a multiple of the zip's size
 SLACK = 2**24  # bytes, for small zips
 DAMAGED = zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError
 
 
 @contextlib.contextmanager
 def opened_package(path: PathLike) -> Iterator[Path]:
-    """The folder of the CTranslate2 model in a package.
+    """Opens a package and yields the folder of its CTranslate2 model.
 
     A zip is unpacked to a temporary folder, which is removed after the block. Only
-    files of known names are, wherever the zip would have them put.
+    files with known names are unpacked; their folders in the zip are ignored.
 
     Args:
         path: path of a zip, of its unpacked folder, or of a CTranslate2 model folder,
-            which is its own result.
+            which is returned as it is.
     Raises:
-        FileNotFoundError: if there is nothing of this name, or a file is missing.
-        ValueError: if a zip is damaged or not a package, unpacks to far too much, or
-            the package is not for translation or needs a prefix.
+        FileNotFoundError: if `path` does not exist, or a file is missing.
+        ValueError: if a zip is damaged or not a package, its unpacked size is far too
+            large, or the package is not for translation or needs a prefix.
     """
     path = Path(path)
     if not path.exists():
@@ -47,7 +47,7 @@ def opened_package(path: PathLike) -> Iterator[Path]:
 
 
 def _model_folder(folder, path):
-    """The model's part of a package; another folder is one itself."""
+    """The folder of the model in a package; any other folder is returned as it is."""
     if not (folder / METADATA).is_file():
         if path.is_file():
             raise ValueError(f"{path} is not an Argos package: it has no {METADATA}.")
@@ -74,7 +74,7 @@ def _model_folder(folder, path):
 
 
 def _unpack(path, folder):
-    """The package's files from a zip, in which all of them are in one folder."""
+    """Unpacks the files of a package from a zip, in which one folder contains all."""
     try:
         with zipfile.ZipFile(path) as archive:
             parts = {_place(part): part for part in archive.infolist()}
@@ -90,7 +90,7 @@ def _unpack(path, folder):
 
 
 def _place(part):
-    """Where a file of a zip is put, or None if it is not needed."""
+    """The destination of a file of a zip, or None if it is not needed."""
     if part.is_dir():
         return None
     _package, *inner = PurePosixPath(part.filename).parts
@@ -116,7 +116,7 @@ def _write_part(archive, part, path):
 
 @contextlib.contextmanager
 def _named(temporary, path):
-    """Gives errors of the block the name of the zip instead of the temporary one."""
+    """Makes errors of the block name the zip instead of the temporary folder."""
     try:
         yield
     except (FileNotFoundError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The weights of a checkpoint under our names, each read when it is asked for."""
+"""The weights of a checkpoint under our names, read on demand."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -8,7 +8,7 @@ Reader = Callable[[], np.ndarray]
 
 
 class CheckpointWeights(Mapping[str, np.ndarray]):
-    """Our names to arrays that stay in the checkpoint until one is asked for.
+    """Maps our names to arrays that are read from the checkpoint on demand.
 
     Args:
         readers: dict of our name -> function that returns the array.
@@ -31,11 +31,11 @@ class CheckpointWeights(Mapping[str, np.ndarray]):
 
 
 class NamedArrays:
-    """The arrays of a checkpoint, and which of them have a place in our layers.
+    """The arrays of a checkpoint, with a record of those that our layers use.
 
     Args:
         arrays: mapping of the checkpoint's names to arrays.
-        path: what errors call the checkpoint.
+        path: the checkpoint's name in errors.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray], path: object):
@@ -44,11 +44,12 @@ class NamedArrays:
     def reader(
         self, name: str, change: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> Reader:
-        """A function that reads an array, which must be there.
+        """Returns a function that reads a required array.
 
         Args:
-            name: str, the checkpoint's.
-            change: what makes the array ours, such as `np.transpose`; None for nothing.
+            name: str. The array's name in the checkpoint.
+            change: function that converts the array to ours, such as `np.transpose`, or
+                None.
         Raises:
             ValueError: if the checkpoint has no such array.
         """
@@ -60,10 +61,11 @@ class NamedArrays:
         )
 
     def one_of(self, names: Sequence[str]) -> Reader:
-        """A function that reads an array with several names, which are one array.
+        """Returns a function that reads an array with several possible names.
 
         Raises:
-            ValueError: if the checkpoint has none of the names, or arrays that differ.
+            ValueError: if the checkpoint has none of the names, or different arrays
+                under them.
         """
         present = [name for name in names if name in self._arrays]
         if not present:
@@ -79,11 +81,11 @@ class NamedArrays:
         return self.reader(first)
 
     def ignore(self, name: str) -> None:
-        """Takes a name for known, whether it is there or not."""
+        """Marks a name as known, even if the checkpoint does not have it."""
         self._known.add(name)
 
     def refuse_others(self, may_be_ignored: Callable[[str], bool]) -> None:
-        """Refuses weights that our layers have no place for.
+        """Refuses weights that our layers do not have.
 
         Raises:
             ValueError: if there is one.

@@ -1,4 +1,4 @@
-"""CTranslate2's models, and Argos's packages of them, to our Translator."""
+"""Converts CTranslate2 models, also in Argos packages, to our Translator."""
 
 import re
 from collections.abc import Mapping
@@ -42,11 +42,11 @@ from keras_vanilla.translation import Translator
 
 
 def from_ctranslate2(path: PathLike) -> Translator:
-    """A Translator of a CTranslate2 model, such as those of Argos and LibreTranslate.
+    """Converts a CTranslate2 model, such as those of Argos and LibreTranslate.
 
-    Ids, logits and searches are CTranslate2's; int8 and other small weights become the
-    float32 numbers that they stand for. Unknown ids have no text here, where Argos
-    copies a word of the source. Dropout, which only training needs, is the default.
+    Ids, logits and searches are those of CTranslate2. Int8 and float16 weights become
+    float32. Unknown ids have no text, whereas Argos copies a word of the source.
+    Dropout, which only training needs, has its default value.
 
     Args:
         path: path of a folder with `model.bin`, its vocabularies, and the SentencePiece
@@ -78,7 +78,7 @@ def from_ctranslate2(path: PathLike) -> Translator:
 
 
 def is_ctranslate2(path: Path) -> bool:
-    """Whether a path looks like what `from_ctranslate2` reads.
+    """Returns True if a path looks like input of `from_ctranslate2`.
 
     Args:
         path: path of a file or folder.
@@ -94,7 +94,7 @@ def _readers(
     tokenizer: Tokenizer,
     tables: Mapping[str, str],
 ) -> dict[str, Reader]:
-    """Functions that read the weights, by our names."""
+    """Returns functions that read the weights, by our names."""
     variables = {name: partial(content.weights, name) for name in content.variables}
     named = NamedArrays(CheckpointWeights(variables), folder)
 
@@ -118,7 +118,7 @@ def _readers(
 
 
 def _tables(content: CTranslate2Model) -> dict[str, str]:
-    """Their names of our tables, without those that are one with another."""
+    """Our names of tables -> theirs, without tables that are tied to another."""
     source, target = EMBEDDINGS.values()
     tables = {"source_embedding": source}
     if not _are_one(content, source, target):
@@ -129,7 +129,7 @@ def _tables(content: CTranslate2Model) -> dict[str, str]:
 
 
 def _are_one(content, name, other):
-    """Whether two variables are one, by two names or by equal numbers."""
+    """Returns True if two variables are aliases or have equal values."""
     name, other = (content.aliases.get(each, each) for each in (name, other))
     if name == other or not {name, other} <= set(content.variables):
         return name == other
@@ -137,7 +137,7 @@ def _are_one(content, name, other):
 
 
 def _parts(folder, content) -> dict[str, list[str]]:
-    """Our names of what each of their weights in the two stacks consists of."""
+    """Their name of each weight in both stacks -> our names of its parts."""
     parts = {}
     for side in STACKS:
         for number in range(_depth(content, side)):
@@ -148,7 +148,7 @@ def _parts(folder, content) -> dict[str, list[str]]:
 
 
 def _depth(content, side):
-    """The number of a stack's layers."""
+    """The number of layers in a stack."""
     names = (re.match(rf"{side}/layer_(\d+)/", name) for name in content.names())
     return len({name[1] for name in names if name})
 
@@ -169,9 +169,9 @@ def _bias(content):
 
 
 def _with_rows(name, tokens, size, array):
-    """A table with zeros for the ids that were added to the vocabulary.
+    """Adds rows of zeros to a table for ids that were added to the vocabulary.
 
-    What forbids an id, which is a bias of -inf, is zero too.
+    A bias of -inf, which forbids an id, also becomes zero.
     """
     if len(array) != tokens:
         raise ValueError(
@@ -183,7 +183,7 @@ def _with_rows(name, tokens, size, array):
 
 
 def _part(name, number, count, array):
-    """One of several matrices, or biases, of which one is below the other."""
+    """Returns one of several matrices, or biases, that are stacked vertically."""
     if len(array) % count:
         raise ValueError(
             f"{name!r} must have the rows of {count} equal matrices, one for each of "
@@ -199,7 +199,7 @@ def _choices(
     tokenizer: Tokenizer,
     tables: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The arguments of the Transformer for its ids and its tables."""
+    """Returns the arguments of the Transformer for its ids and its tables."""
     size = tokenizer.target_vocabulary_size
     forbidden = set(range(len(content.target_vocabulary), size))
     if _bias(content):
@@ -219,7 +219,7 @@ def _choices(
 
 
 def _sizes(content, readers: Mapping[str, Reader]) -> dict[str, int]:
-    """The widths and depths of the Transformer."""
+    """Returns the widths and depths of the Transformer."""
     d_ff, decoder_d_ff = (
         len(readers[f"{side}/0/feed_forward/inner/bias"]()) for side in STACKS
     )
@@ -232,7 +232,7 @@ def _sizes(content, readers: Mapping[str, Reader]) -> dict[str, int]:
 
 
 def position_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]:
-    """The layout of the positions, and how many there are."""
+    """Returns the layout and the number of positions."""
     names, layouts, lengths = set(content.names()), set(), []
     for name in POSITIONS.values():
         if name not in names:

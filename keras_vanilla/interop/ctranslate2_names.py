@@ -1,4 +1,4 @@
-"""CTranslate2's names of the weights and settings of a Transformer, beside ours."""
+"""CTranslate2's names of the weights and settings of a Transformer, and ours."""
 
 import keras
 
@@ -10,7 +10,7 @@ OUTPUT = "decoder/projection/weight"
 OUTPUT_BIAS = "decoder/projection/bias"
 STACKS = "encoder", "decoder"
 POSITIONS = {side: f"{side}/position_encodings/encodings" for side in STACKS}
-LINEARS = {  # of a layer; several of ours are one of theirs, one below the other
+LINEARS = {  # of a layer; theirs may be several of ours, stacked vertically
     "self_attention/linear_0": [
         f"self_attention/{x}" for x in ("query", "key", "value")
     ],
@@ -32,13 +32,13 @@ NO_NAMES = {1: "GELU by tanh", 4: "GELU by sigmoid"}  # activations that Keras l
 
 
 def fused_weights(side: str, number: int) -> dict[str, list[str]]:
-    """Our names of the weights that make up each of theirs in a layer.
+    """Returns our names of the weights that form each of theirs in a layer.
 
     Args:
         side: "encoder" or "decoder".
-        number: int, of the layer.
+        number: int. Number of the layer.
     Returns:
-        Dict of their name -> list of ours. Kernels are transposed there.
+        Dict of their name -> list of ours. Their kernels are transposed.
     """
     together = {
         **{f"{name}/weight": ours for name, ours in LINEARS.items()},
@@ -57,16 +57,16 @@ def fused_weights(side: str, number: int) -> dict[str, list[str]]:
 
 
 def last_norm(side: str) -> dict[str, list[str]]:
-    """The same of a stack's last normalisation."""
+    """Returns the same for the last normalisation of a stack."""
     kinds = "gamma", "beta"
     return {f"{side}/layer_norm/{kind}": [f"{side}_norm/{kind}"] for kind in kinds}
 
 
 def activation_number(name: str) -> int | None:
-    """CTranslate2's number of an activation, or None if it does not have it.
+    """Returns CTranslate2's number of an activation, or None if it is not supported.
 
     Args:
-        name: str, one of Keras's; "swish" is "silu".
+        name: str. Name of a Keras activation; "swish" is "silu".
     """
     function = keras.activations.get(name)
     for ours, number in ACTIVATIONS.items():

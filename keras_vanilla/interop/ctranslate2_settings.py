@@ -1,4 +1,4 @@
-"""What a CTranslate2 model's settings say of its architecture."""
+"""Reads the architecture of a CTranslate2 model from its settings."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ SETTINGS = {
     for side in STACKS
     for name in (*READ, *WITHOUT_EFFECT, *MUST_BE_FALSE)
 }
-FOREIGN = {  # a part of a variable's name, and what has it
+FOREIGN = {  # part of a variable's name -> the feature that uses it
     "relative_": "relative positions",
     "rotary_": "rotary positions",
     "linear_0_noact": "gated feed-forward networks",
@@ -43,7 +43,7 @@ FOREIGN = {  # a part of a variable's name, and what has it
 
 
 def check_architecture(folder: Path, content: CTranslate2Model) -> None:
-    """Refuses other architectures than the vanilla Transformer by their names.
+    """Refuses architectures other than the vanilla Transformer by variable names.
 
     Args:
         folder: path, for errors.
@@ -74,13 +74,13 @@ def check_architecture(folder: Path, content: CTranslate2Model) -> None:
 
 
 def transformer_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]:
-    """The arguments of the Transformer that a model's settings decide.
+    """Returns the arguments of the Transformer that a model's settings determine.
 
     Args:
         folder: path, for errors.
         content: CTranslate2Model.
     Raises:
-        ValueError: if encoder and decoder differ in one, or our layers lack a value.
+        ValueError: if encoder and decoder differ, or our layers do not support a value.
     """
     config = content.config
     number = _of_both(folder, content, "activation", 0)
@@ -101,19 +101,22 @@ def transformer_settings(folder: Path, content: CTranslate2Model) -> dict[str, A
 
 
 def starts_from_zeros(content: CTranslate2Model) -> bool:
-    """Whether the decoder starts with a vector of zeros, as Marian's does."""
+    """Returns True if the decoder starts with a vector of zeros, as in Marian."""
     return bool(content.attribute("decoder/start_from_zero_embedding", False))
 
 
 def _has_source_end(config, from_zeros):
-    """Marian's sources have an end; without the flag its tokenizer is to write it."""
+    """Returns True if sources need an end id.
+
+    Marian's sources have an end; without the flag, the tokenizer must add it.
+    """
     if from_zeros and config.get("decoder_start_token") == config["eos_token"]:
         return True
     return bool(config.get("add_source_eos"))
 
 
 def _of_both(folder, content, name, default, read=None):
-    """A setting of encoder and decoder, which must be one."""
+    """Returns a setting that must be equal in encoder and decoder."""
     values = [content.attribute(f"{side}/{name}", default) for side in STACKS]
     if read is not None:
         values = [read(folder, content, value) for value in values]
@@ -126,7 +129,7 @@ def _of_both(folder, content, name, default, read=None):
 
 
 def _scales(folder, content, value):
-    """Whether embeddings are multiplied by sqrt(d), as a flag or a number says."""
+    """Returns True if a flag or a number scales the embeddings by sqrt(d)."""
     if isinstance(value, int):
         return bool(value)
     d_model = content.weights(EMBEDDINGS["target_embedding"]).shape[1]

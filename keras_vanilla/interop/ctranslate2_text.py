@@ -1,4 +1,4 @@
-"""Text to the tokens that CTranslate2's runtime takes, and its tokens to text."""
+"""Converts text to the tokens of CTranslate2's runtime, and back."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ from keras_vanilla.translation.encoded_texts import EncodedTexts
 
 
 class CTranslate2Text:
-    """What goes into `ctranslate2.Translator` and comes out of it, for one folder.
+    """Prepares inputs and reads outputs of `ctranslate2.Translator` for one folder.
 
     Args:
-        folder: path, as of `from_ctranslate2`.
+        folder: path, as in `from_ctranslate2`.
     Attributes:
-        max_length: int. The most tokens that the model takes, the end included.
+        max_length: int. Maximum number of tokens, including the end.
     Raises:
-        OSError, ValueError: as `from_ctranslate2`.
+        OSError, ValueError: as in `from_ctranslate2`.
     """
 
     def __init__(self, folder: PathLike):
@@ -37,18 +37,18 @@ class CTranslate2Text:
         self.max_length = position_settings(folder, content)["max_length"]
 
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """The ids of texts, each with its end."""
+        """Encodes texts to ids, each with its end."""
         return EncodedTexts(texts, self._tokenizer.encode)
 
     def tokens(self, ids: np.ndarray) -> list[str]:
-        """The tokens of one text's ids, without the end, which CTranslate2 adds."""
+        """Returns the tokens of a text without the end, which CTranslate2 adds."""
         return [self._source_tokens[id_] for id_ in ids[:-1].tolist()]
 
     def decode(self, hypotheses: Sequence[Sequence[str]]) -> list[str]:
-        """The texts of CTranslate2's hypotheses, with or without their ends."""
+        """Decodes CTranslate2's hypotheses, with or without their ends, to texts."""
         rows = [[self._target_ids[token] for token in row] for row in hypotheses]
         return self._tokenizer.decode(rows)
 
     def ends(self, hypothesis: Sequence[str]) -> bool:
-        """Whether a hypothesis of `return_end_token=True` has its end."""
+        """Returns True if a hypothesis with `return_end_token=True` has an end."""
         return bool(hypothesis) and hypothesis[-1] == self._end

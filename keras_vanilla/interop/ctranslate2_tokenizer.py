@@ -1,4 +1,4 @@
-"""The tokens of CTranslate2's vocabularies as our tokenizers, and back."""
+"""Converts CTranslate2's vocabularies to our tokenizers, and back."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,21 +28,21 @@ PIECE = ModelProto.SentencePiece
 def tokenizer_from_ctranslate2(
     folder: Path, content: CTranslate2Model, from_zeros: bool
 ) -> Tokenizer:
-    """The tokenizer of a model folder, whose ids are those of the vocabularies.
+    """Reads the tokenizer of a model folder; its ids are those of the vocabularies.
 
     A pad is added after the last token if the vocabularies have none. Text is
-    segmented by the SentencePiece models, `source.spm` and `target.spm`, or
-    `sentencepiece.model` for both languages, in the folder or the one around it.
+    segmented by the SentencePiece models `source.spm` and `target.spm`, or
+    `sentencepiece.model` for both languages, in the folder or its parent.
 
     Args:
         folder: path.
         content: CTranslate2Model.
-        from_zeros: bool. The decoder starts with a vector of zeros: a Marian model,
-            whose texts may begin with the code of a language.
+        from_zeros: bool. Whether the decoder starts with a vector of zeros, as in
+            Marian, whose texts may begin with a language code.
     Raises:
         FileNotFoundError: if there is no SentencePiece model.
-        ValueError: if a vocabulary and its SentencePiece model do not belong together,
-            a token occurs twice, or special tokens are missing or have two ids.
+        ValueError: if a vocabulary does not match its SentencePiece model, a token
+            occurs twice, or special tokens are missing or have two ids.
     """
     sides = [content.source_vocabularies[0], content.target_vocabulary]
     check_tokens(folder, sides)
@@ -79,7 +79,7 @@ def tokenizer_from_ctranslate2(
 
 
 def sentencepiece_files(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """The SentencePiece models by the names of their files; one if they are equal."""
+    """Returns the SentencePiece models by file name; one model if they are equal."""
     models = tokenizer.source_model, tokenizer.target_model
     if models[0] == models[1]:
         return {SHARED_FILE: models[0]}
@@ -87,7 +87,7 @@ def sentencepiece_files(tokenizer: Tokenizer) -> dict[str, bytes]:
 
 
 def _with_pad(sides: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
-    """The vocabularies with a pad, which has the same id in both, and its token."""
+    """Returns vocabularies with a pad that has the same id in both, and its token."""
     for pad in (PAD, BLANK):
         ids = {side.index(pad) if pad in side else None for side in sides}
         if len(ids) == 1 and None not in ids:
@@ -97,7 +97,7 @@ def _with_pad(sides: Sequence[Sequence[str]]) -> tuple[list[list[str]], str]:
 
 
 def _id_of(folder: Path, sides: Sequence[Sequence[str]], token: Any) -> int:
-    """The id of a special token, which is the same on both sides."""
+    """Returns the id of a special token, which must be the same on both sides."""
     ids = [side.index(token) if token in side else None for side in sides]
     if len(set(ids)) != 1 or None in ids:
         raise ValueError(
@@ -108,7 +108,7 @@ def _id_of(folder: Path, sides: Sequence[Sequence[str]], token: Any) -> int:
 
 
 def _models(folder: Path) -> list[Path]:
-    """The SentencePiece models of source and target."""
+    """Returns the paths of the SentencePiece models of source and target."""
     for place in (folder, folder.parent):
         for names in (FILES, (SHARED_FILE, SHARED_FILE)):
             paths = [place / name for name in names]
@@ -121,7 +121,7 @@ def _models(folder: Path) -> list[Path]:
 
 
 def _plain_tokenizer(paths: Sequence[Path]) -> Tokenizer | None:
-    """The tokenizer of the models alone, if their special ids agree."""
+    """Returns the tokenizer of the models, if their special ids match."""
     try:
         return Tokenizer.from_files(*paths)
     except ValueError:
@@ -129,7 +129,7 @@ def _plain_tokenizer(paths: Sequence[Path]) -> Tokenizer | None:
 
 
 def _with_start(model: bytes, start_id: int, pad_id: int) -> bytes:
-    """The model with the piece that starts a target, which is not text."""
+    """Adds the start piece of targets, which is not text, to a model."""
     if start_id == pad_id:
         return model
     proto = ModelProto.FromString(model)

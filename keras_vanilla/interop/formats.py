@@ -1,4 +1,4 @@
-"""The formats of translators: each is recognised by its files, read and written."""
+"""Detects, reads and writes the formats of translators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class Format:
         description: str, for errors.
         recognises: function of a path; True if it looks like this format.
         read: function of a path that returns a Translator.
-        write: function of a Translator, a path and settings of its own, or None if it
-            is only read.
+        write: function of a Translator, a path and the format's settings, or None if
+            writing is not supported.
     """
 
     description: str
@@ -69,13 +69,13 @@ FORMATS = {
 
 
 def read_translator(path: PathLike) -> Translator:
-    """A Translator from a file or folder of any of these formats, or from the hub.
+    """Reads a Translator from a file or folder of any format, or from the hub.
 
     Args:
-        path: path, or a str such as "hub:OWNER/NAME", as of `from_hub`.
+        path: path, or a str such as "hub:OWNER/NAME", see `from_hub`.
     Raises:
-        FileNotFoundError: if there is nothing there.
-        ValueError: if it is in none of the formats; also as the function of the format.
+        FileNotFoundError: if `path` does not exist.
+        ValueError: if the format is unknown, or as in the function of the format.
     """
     if is_hub_reference(path):
         return from_hub(str(path))
@@ -97,13 +97,13 @@ def write_translator(
     Args:
         translator: Translator.
         path: path of a file or folder that does not exist.
-        format: str, one of `FORMATS` that is written; None means "keras" for a name
+        format: str. One of `FORMATS` that can be written; None means "keras" for a name
             that ends with ".keras".
         settings: other arguments of the format's function, such as
             `quantize="int8"` of `to_ctranslate2` and `Translator.save`.
     Raises:
-        ValueError: if the format is unknown, or none is given and the name does not
-            tell it; also as the function of the format.
+        ValueError: if the format is unknown, or is None and cannot be inferred from the
+            name, or as in the function of the format.
         FileExistsError: if the path exists.
     """
     path = Path(path)

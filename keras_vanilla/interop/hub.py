@@ -1,4 +1,4 @@
-"""Marian models of the Hugging Face hub, such as those of OPUS-MT, by their names."""
+"""Loads Marian models, such as OPUS-MT, from the Hugging Face hub by name."""
 
 import contextlib
 import errno
@@ -26,7 +26,7 @@ OPTIONAL = (
     "added_tokens.json",
     "target_vocab.json",
 )
-WEIGHTS = (  # the first that is there, as in `from_marian`
+WEIGHTS = (  # the first that exists is used, as in `from_marian`
     ("model.safetensors",),
     ("model.safetensors.index.json", "model-*.safetensors"),
     ("pytorch_model.bin",),
@@ -41,25 +41,24 @@ OPUS_MT = re.compile(
 
 
 def from_hub(name: str) -> Translator:
-    """A Translator of a Marian model of the Hugging Face hub, such as OPUS-MT's.
+    """Loads a Marian model, such as OPUS-MT, from the Hugging Face hub.
 
-    Needs the package `huggingface_hub`, whose cache, token and environment variables
-    it uses (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT and others). Only the files
-    that `from_marian` reads and the model card are fetched, unless they are cached.
-    `about` states the repository's license and languages, and the commit that was read.
+    This needs the package `huggingface_hub`, and uses its cache, token and environment
+    variables (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT and others). Only the
+    files that `from_marian` reads and the model card are downloaded, unless cached.
+    `about` has the repository's license and languages, and the commit that was read.
 
     Args:
         name: str. "OWNER/NAME", or "OWNER/NAME@REVISION" with a branch, a tag or a
             commit.
     Raises:
         ImportError: if `huggingface_hub` is not installed.
-        FileNotFoundError: if the hub has no such model or revision, or the model lacks
-            a file.
+        FileNotFoundError: if the model, the revision or a file does not exist.
         PermissionError: if the model is gated.
         ConnectionError: if the hub cannot be reached and the model is not cached, or a
             download was interrupted.
         OSError: if the disk is full.
-        ValueError: if the name has another form, or the model is not a Marian model.
+        ValueError: if the name is malformed, or the model is not a Marian model.
     Example:
         translator = from_hub("Helsinki-NLP/opus-mt-de-en")
         translator.translate(["Guten Morgen."])
@@ -71,21 +70,21 @@ def from_hub(name: str) -> Translator:
 
 
 def pinned(name: str) -> str:
-    """The reference to the commit of a model, whose files are then in the cache.
+    """Caches the files of a model, and returns a reference to its commit.
 
     Args:
-        name: as of `from_hub`.
+        name: as in `from_hub`.
     Returns:
         Str, such as "hub:OWNER/NAME@COMMIT".
     Raises:
-        ImportError, OSError, ValueError: as `from_hub`.
+        ImportError, OSError, ValueError: as in `from_hub`.
     """
     commit, _ = _fetch(HubReference.parse(name))
     return str(commit)
 
 
 def _fetch(model: HubReference) -> tuple[HubReference, Path]:
-    """The commit of a model and the folder of its files, all of them cached."""
+    """Caches the files of a model; returns its commit and the folder."""
     hub = _hub()
     with _explained(hub.errors, model):
         try:
@@ -110,13 +109,13 @@ def _hub():
 
 
 def _refusals(errors):
-    """What the hub answers where a cached copy is no answer to it."""
+    """Returns the errors of the hub for which a cached copy must not be used."""
     return errors.RepositoryNotFoundError, errors.RevisionNotFoundError
 
 
 @contextlib.contextmanager
 def _explained(errors, model: HubReference) -> Iterator[None]:
-    """Raises what the hub refuses as one sentence."""
+    """Replaces refusals of the hub by errors of one sentence."""
     try:
         yield
     except errors.GatedRepoError as error:
@@ -137,7 +136,7 @@ def _explained(errors, model: HubReference) -> Iterator[None]:
 
 
 def _sizes(hub, model: HubReference) -> dict[str, int | None]:
-    """The files of the repository, and their sizes in bytes."""
+    """Returns the files of the repository with their sizes in bytes."""
     info = hub.HfApi(**LIBRARY).model_info(
         model.name, revision=model.revision, files_metadata=True
     )
@@ -145,12 +144,12 @@ def _sizes(hub, model: HubReference) -> dict[str, int | None]:
 
 
 def _cached(hub, model: HubReference, reason: Exception) -> Path:
-    """The folder of a model in the cache.
+    """Returns the folder of a model in the cache.
 
     Args:
         hub: the package.
         model: HubReference.
-        reason: why the hub could not be asked.
+        reason: the error of the request to the hub.
     """
     cache, offline = hub.constants.HF_HUB_CACHE, hub.constants.HF_HUB_OFFLINE
     why = "HF_HUB_OFFLINE is set" if offline else first_line(reason)
@@ -174,7 +173,7 @@ def _cached(hub, model: HubReference, reason: Exception) -> Path:
 
 
 def _downloaded(hub, model: HubReference, sizes: Mapping[str, int | None]) -> Path:
-    """The folder of a model, of which all files are in the cache afterwards."""
+    """Downloads the files of a model to the cache; returns its folder."""
     if CONFIG not in sizes:
         raise ValueError(
             f"{model} has no {CONFIG}: it is not a Marian model of transformers."
@@ -189,7 +188,7 @@ def _downloaded(hub, model: HubReference, sizes: Mapping[str, int | None]) -> Pa
         raise FileNotFoundError(
             f"{model} must have its weights in model.safetensors or pytorch_model.bin."
         )
-    # The weights come last: where they are cached, the small files are too.
+    # The weights come last; if they are cached, the small files are cached as well.
     names = [*REQUIRED, *(name for name in OPTIONAL if name in sizes), *weights]
     missing = [name for name in names if not (folder / name).exists()]
     if missing:
@@ -202,7 +201,7 @@ def _downloaded(hub, model: HubReference, sizes: Mapping[str, int | None]) -> Pa
 
 
 def _download(hub, model, name, progress: Progress | None = None) -> Path:
-    """Fetches one file; returns its folder."""
+    """Downloads one file; returns its folder."""
     errors = hub.errors
     try:
         path = hub.hf_hub_download(
@@ -223,7 +222,7 @@ def _download(hub, model, name, progress: Progress | None = None) -> Path:
                 "folder on another disk."
             ) from error
         if number is not None and not isinstance(error, ConnectionError):
-            raise  # such as a cache that cannot be written
+            raise  # for example, the cache is not writable
         raise ConnectionError(
             f"The download of {name} of {model.name} was interrupted "
             f"({first_line(error)}): try again, files that are complete are kept."
@@ -232,7 +231,7 @@ def _download(hub, model, name, progress: Progress | None = None) -> Path:
 
 
 def _bar(progress: Progress | None):
-    """A class with what the hub calls of a tqdm bar; it counts in a `Progress`."""
+    """Returns a class like tqdm's bar that reports to a `Progress`."""
 
     class Bar:
         def __init__(self, *args, **settings):
@@ -269,7 +268,7 @@ def _check_architecture(model: HubReference, folder: Path) -> None:
 
 
 def _weights(names: Iterable[str]) -> list[str]:
-    """The files of the weights: safetensors before pickles; empty if there are none."""
+    """Returns the files of the weights, preferably safetensors; empty if none exist."""
     for first, *shards in WEIGHTS:
         if first in names:
             return [first, *(n for each in shards for n in fnmatch.filter(names, each))]
@@ -277,11 +276,11 @@ def _weights(names: Iterable[str]) -> list[str]:
 
 
 def _card(path: Path) -> dict[str, Any]:
-    """What the model card states in its header; nothing if it cannot be read."""
+    """Returns the metadata of the model card; empty if it cannot be read."""
     from huggingface_hub import metadata_load
 
     card = None
-    with contextlib.suppress(Exception):  # those of YAML have no class in common
+    with contextlib.suppress(Exception):  # YAML errors have no common class
         card = metadata_load(path)
     return card or {}
 
@@ -304,14 +303,14 @@ def _about(commit: HubReference, card: Mapping[str, Any], has_codes: bool) -> Ab
 def _languages(
     name: str, listed: object, has_codes: bool
 ) -> tuple[str | None, str | None]:
-    """The two languages in a name of OPUS-MT, as far as the card does not differ.
+    """Infers both languages from a name of OPUS-MT, unless the card contradicts it.
 
     Args:
         name: str, such as "opus-mt-de-en".
-        listed: what the card has as its languages, in no particular order.
+        listed: the languages in the card, in no particular order.
         has_codes: bool. Whether each text begins with the code of its target language.
     Returns:
-        Source and target, each None where that is not known.
+        Source and target language; None if unknown.
     """
     match = OPUS_MT.fullmatch(name)
     listed = [listed] if isinstance(listed, str) else listed

@@ -1,4 +1,4 @@
-"""Weights of layers of Keras and KerasHub, to our layers."""
+"""Loads weights of layers of Keras and KerasHub into our layers."""
 
 import keras
 
@@ -15,7 +15,7 @@ from keras_vanilla.layers import (
     TokenEmbedding,
 )
 
-NAMES = {  # of their sub-layers: the names of `layer_weights`
+NAMES = {  # their sub-layers -> the names of `layer_weights`
     "attention_output": "output",
     "self_attention_layer": "self_attention",
     "self_attention_layer_norm": "self_attention_norm",
@@ -24,7 +24,7 @@ NAMES = {  # of their sub-layers: the names of `layer_weights`
     "feedforward_output_dense": "feed_forward/outer",
     "feedforward_layer_norm": "feed_forward_norm",
 }
-LAYER_ARGUMENTS = {  # our argument: theirs
+LAYER_ARGUMENTS = {  # our argument -> theirs
     "num_heads": "num_heads",
     "d_ff": "intermediate_dim",
     "activation": "activation",
@@ -58,9 +58,9 @@ def load_keras_layer(
     layer: EncoderLayer | DecoderLayer | MultiHeadAttention | TokenEmbedding,
     theirs: keras.layers.Layer,
 ) -> None:
-    """Gives one of our layers the weights of a layer of Keras or KerasHub.
+    """Loads the weights of a layer of Keras or KerasHub into one of our layers.
 
-    Outputs at real positions are then equal, but for rounding.
+    Outputs at real positions are then equal up to rounding.
 
     | theirs | layer |
     | --- | --- |
@@ -71,12 +71,12 @@ def load_keras_layer(
     | `keras.layers.ReversibleEmbedding`, `Embedding` | `TokenEmbedding(scale=False)` |
 
     Args:
-        layer: one of the above, with the same sizes and settings. It is built if it is
-            not built yet.
+        layer: one of the above, with the same sizes and settings. It is built if
+            necessary.
         theirs: Keras layer that is built.
     Raises:
-        TypeError: if `theirs` is another layer, also one that computes otherwise than
-            the class it extends, or `layer` is not its counterpart.
+        TypeError: if `theirs` is not one of these layers, or a subclass that changes
+            the computation, or `layer` is not its counterpart.
         ValueError: if `theirs` is not built, or has settings or weights that `layer`
             does not have.
     Example:
@@ -100,7 +100,7 @@ def load_keras_layer(
 
 
 def _counterpart(theirs):
-    """The class of ours that computes the same."""
+    """Returns our class with the same computation."""
     for each in type(theirs).__mro__:
         name = each.__name__
         if each.__module__.split(".")[0] not in ("keras", "keras_hub"):
@@ -123,7 +123,7 @@ def _counterpart(theirs):
 
 
 def _refuse_variants(layer, theirs):
-    """Refuses what changes the outputs, but neither names nor shapes of weights."""
+    """Refuses settings that change outputs without changing names or shapes."""
     settings = theirs.get_config()
     axes = settings.get("attention_axes")
     refused = {
@@ -151,7 +151,7 @@ def _refuse_variants(layer, theirs):
 
 
 def _named_weights(theirs):
-    """Their variables under the names of `layer_weights`."""
+    """Returns their variables under the names of `layer_weights`."""
     return {
         "/".join(
             NAMES.get(part, part)

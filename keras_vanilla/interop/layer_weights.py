@@ -1,7 +1,7 @@
-"""The weights of our layers under one set of names, for every other format.
+"""Common names for the weights of our layers, used by all formats.
 
-Each format is a table from its names to these. Kernels are plain matrices (inputs,
-outputs), the heads of an attention side by side; embeddings are (V, D).
+Each format has a table from its names to these. Kernels are matrices (inputs, outputs),
+with the heads of an attention side by side; embeddings are (V, D).
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
 def attention_variables(attention: MultiHeadAttention) -> dict[str, keras.Variable]:
-    """The variables of an attention: "query/kernel", "query/bias", "key/kernel" ...
+    """Returns the variables of an attention: "query/kernel", "query/bias", ...
 
     Args:
         attention: MultiHeadAttention that is built.
@@ -38,16 +38,17 @@ def attention_variables(attention: MultiHeadAttention) -> dict[str, keras.Variab
 
 
 def layer_variables(layer: EncoderLayer | DecoderLayer) -> dict[str, keras.Variable]:
-    """The variables of a layer: "self_attention/query/kernel" and so on.
+    """Returns the variables of a layer: "self_attention/query/kernel" and so on.
 
-    For each sub-layer, `self_attention`, `cross_attention` (decoder) and
-    `feed_forward`: its own, "feed_forward/inner/kernel" and "feed_forward/outer/kernel"
-    among them, and those of its normalisation, "self_attention_norm/gamma" and "/beta".
+    Each sub-layer (`self_attention`, `cross_attention` in a decoder, `feed_forward`)
+    has its variables, such as "feed_forward/inner/kernel" and
+    "feed_forward/outer/kernel", and those of its normalisation, such as
+    "self_attention_norm/gamma" and "/beta".
 
     Args:
         layer: EncoderLayer or DecoderLayer that is built.
     Raises:
-        ValueError: if a sub-layer is of another class than the paper's, such as a gated
+        ValueError: if a sub-layer has another class than in the paper, such as a gated
             feed-forward network.
     """
     variables = {}
@@ -70,15 +71,15 @@ def layer_variables(layer: EncoderLayer | DecoderLayer) -> dict[str, keras.Varia
 
 
 def model_variables(model: Transformer) -> dict[str, keras.Variable]:
-    """The variables of a Transformer: "encoder/0/self_attention/query/kernel" ...
+    """Returns the variables of a Transformer: "encoder/0/self_attention/query/kernel".
 
-    Also "source_embedding", "target_embedding" unless it is the source's, "output" if
-    it is not the target's table, "output_bias", and "encoder_norm/gamma" and "/beta".
+    Also "source_embedding", "target_embedding" unless tied to the source's, "output"
+    unless tied to the target's, "output_bias", and "encoder_norm/gamma" and "/beta".
 
     Args:
         model: Transformer of `EncoderLayer` and `DecoderLayer`.
     Raises:
-        ValueError: as `layer_variables`.
+        ValueError: as in `layer_variables`.
     """
     variables = {"source_embedding": model.source_embedding.embeddings}
     if model.target_embedding is not model.source_embedding:
@@ -100,15 +101,15 @@ def load_layer(
     layer: EncoderLayer | DecoderLayer | MultiHeadAttention | TokenEmbedding,
     weights: Mapping[str, np.ndarray],
 ) -> None:
-    """Gives one layer the weights of another model, and builds it if it is not built.
+    """Loads weights of another model into a layer, which is built if necessary.
 
     Args:
-        layer: one of the four.
-        weights: dict of its names -> array, kernels as matrices; of a TokenEmbedding
-            "embeddings".
+        layer: one of our four layers with weights.
+        weights: dict of the layer's names -> array, kernels as matrices. A
+            TokenEmbedding has "embeddings".
     Raises:
-        ValueError: if a name is missing or not known here, a shape is another, the
-            layer has LoRA or is quantised, or a sub-layer is of another class.
+        ValueError: if a name is missing or unknown, a shape differs, the layer has LoRA
+            or is quantised, or a sub-layer has another class.
     """
     if not layer.built:
         layer.build(*_input_shapes(layer, weights))
@@ -122,13 +123,13 @@ def load_layer(
 
 
 def check_setting(name: str, received: Any, expected: Any, theirs: Any) -> None:
-    """Refuses a layer of ours that is set otherwise than the one it replaces.
+    """Refuses one of our layers if a setting differs from the layer it replaces.
 
     Args:
         name: str. Our argument.
         received: its value.
-        expected: the value it needs.
-        theirs: the layer of another library that has it.
+        expected: the required value.
+        theirs: the layer of another library with the expected value.
     Raises:
         ValueError: if the two values differ.
     """
@@ -143,11 +144,11 @@ def check_setting(name: str, received: Any, expected: Any, theirs: Any) -> None:
 
 
 def refuse_overrides(theirs: Any, base: type) -> None:
-    """Refuses a layer that computes otherwise than the class whose weights it has.
+    """Refuses a layer of a subclass that changes the computation of its base class.
 
     Args:
-        theirs: a layer of another library, or of a class that extends one.
-        base: that library's class.
+        theirs: a layer of another library, or of a subclass.
+        base: the class of the library.
     Raises:
         TypeError: if a subclass overrides more than its constructor and its config.
     """
@@ -163,10 +164,10 @@ def refuse_overrides(theirs: Any, base: type) -> None:
 
 
 def read_weights(variables: Mapping[str, keras.Variable]) -> dict[str, np.ndarray]:
-    """The values of variables as float32 arrays, kernels as matrices.
+    """Returns the values of variables as float32 arrays, kernels as matrices.
 
     Args:
-        variables: dict, as the functions above return it.
+        variables: dict, as returned by the functions above.
     """
     return {
         name: np.asarray(keras.ops.convert_to_numpy(variable), dtype="float32").reshape(
@@ -179,14 +180,14 @@ def read_weights(variables: Mapping[str, keras.Variable]) -> dict[str, np.ndarra
 def assign_weights(
     variables: Mapping[str, keras.Variable], weights: Mapping[str, np.ndarray]
 ) -> None:
-    """Gives variables the values of another model; all or none.
+    """Assigns the values of another model to variables, all or none.
 
     Args:
-        variables: dict, as the functions above return it.
+        variables: dict, as returned by the functions above.
         weights: dict of the same names -> array, kernels as matrices.
     Raises:
-        ValueError: if a name is missing or not known here, a shape is another, or the
-            layers have LoRA or are quantised, or a number is NaN or infinite.
+        ValueError: if a name is missing or unknown, a shape differs, the layers have
+            LoRA or are quantised, or a number is NaN or infinite.
     """
     for name in (*variables, *weights):
         if name not in weights:
@@ -212,7 +213,7 @@ def assign_weights(
 
 
 def _input_shapes(layer, weights):
-    """The shapes that a layer of these weights is built with."""
+    """Returns the input shapes to build a layer with these weights."""
     if isinstance(layer, TokenEmbedding):
         return ((None, None),)
     if isinstance(layer, MultiHeadAttention):
@@ -228,7 +229,7 @@ def _input_shapes(layer, weights):
 
 
 def _check_class(layer, name, sublayer):
-    """Refuses a subclass too: what it computes is not in the names of its weights."""
+    """Refuses other classes, including subclasses, which may compute differently."""
     expected = FeedForward if name == "feed_forward" else MultiHeadAttention
     if type(sublayer) is not expected:
         raise ValueError(
@@ -251,7 +252,7 @@ def _under(prefix, variables):
 
 
 def _plain_shape(name, variable):
-    """The shape without heads: (D, N, H) is a matrix (D, N H), (N, H) a vector."""
+    """Returns the shape without heads: (D, N, H) -> (D, N H) and (N, H) -> (N H,)."""
     shape = tuple(variable.shape)
     if name.endswith("/bias"):
         return (int(np.prod(shape)),)

@@ -1,4 +1,4 @@
-"""Hugging Face's Marian models, such as those of OPUS-MT, to our Translator."""
+"""Converts Hugging Face's Marian models, such as OPUS-MT, to our Translator."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ from keras_vanilla.interop.vocabularies import filled_up
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 
-PARTS = {  # of a layer, under our names and under theirs
+PARTS = {  # of a layer, our names -> theirs
     "self_attention/query": "self_attn.q_proj",
     "self_attention/key": "self_attn.k_proj",
     "self_attention/value": "self_attn.v_proj",
@@ -42,17 +42,17 @@ SOURCE = "model.encoder.embed_tokens.weight"
 TARGET = "model.decoder.embed_tokens.weight"
 OUTPUT = "lm_head.weight"
 OUTPUT_BIAS = "final_logits_bias"  # (1, V)
-POSITIONS = ".embed_positions.weight"  # in older files: the sinusoids as numbers
+POSITIONS = ".embed_positions.weight"  # table of sinusoids in older files
 
 
 def from_marian(folder: PathLike) -> Translator:
-    """A Translator of a Marian model of Hugging Face's, such as OPUS-MT's.
+    """Converts a Marian model of Hugging Face, such as OPUS-MT.
 
-    Ids, logits and searches are those of `MarianTokenizer` and `MarianMTModel`. The pad
-    is not a word of Marian's: no search chooses it, and the probabilities of the others
-    are without it, as in Marian itself (and with Hugging Face's
-    `generate(bad_words_ids=[[pad]], renormalize_logits=True)`). Nor does a search
-    choose an id without a token, which tables that were enlarged have.
+    Ids, logits and searches are those of `MarianTokenizer` and `MarianMTModel`. Marian
+    has no pad, so no search chooses it, and the other probabilities are normalised
+    without it, as in Marian (and with Hugging Face's
+    `generate(bad_words_ids=[[pad]], renormalize_logits=True)`). Ids without a token,
+    which exist in enlarged tables, are never chosen either.
 
     Args:
         folder: path of a folder with `config.json`, `model.safetensors` or
@@ -89,17 +89,17 @@ def from_marian(folder: PathLike) -> Translator:
 
 
 def their_name(name: str) -> str:
-    """Hugging Face's name of a weight of ours; "encoder/0/..." and the like.
+    """Returns Hugging Face's name of one of our weights, such as "encoder/0/...".
 
     Args:
-        name: str, as of `layer_weights.model_variables`.
+        name: str, as in `layer_weights.model_variables`.
     """
     side, number, *part, kind = name.split("/")
     return f"model.{side}.layers.{number}.{PARTS['/'.join(part)]}.{KINDS[kind]}"
 
 
 def _open_weights(folder):
-    """The path of the weights and the arrays in it."""
+    """Returns the path of the weights and the arrays in it."""
     formats = {"model.safetensors": read_safetensors, "pytorch_model.bin": read_torch}
     for name, read in formats.items():
         path = folder / name
@@ -111,10 +111,9 @@ def _open_weights(folder):
 
 
 def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
-    """Functions that read the weights, by our names.
+    """Returns functions that read the weights, by our names.
 
-    Tables that are one in the model are one in a file, under any of their names, or
-    several that are equal.
+    Tied tables may be stored once, under any of their names, or as equal arrays.
     """
     named = NamedArrays(arrays, path)
     shared = config["share_encoder_decoder_embeddings"]
@@ -139,7 +138,7 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
 
 
 def _layer_names(side):
-    """The names of a layer's weights."""
+    """Returns the names of a layer's weights."""
     parts = [part for part in PARTS if side == "decoder" or "cross" not in part]
     return [
         f"{part}/{kind}"
@@ -149,7 +148,7 @@ def _layer_names(side):
 
 
 def _pad_is_zero(arguments: Mapping[str, Any], readers) -> bool:
-    """Whether the decoder starts with a vector of zeros, as Marian's does."""
+    """Returns True if the decoder starts with a vector of zeros, as in Marian."""
     if arguments["start_id"] != arguments["pad_id"]:
         return False
     table = readers.get("target_embedding", readers["source_embedding"])()

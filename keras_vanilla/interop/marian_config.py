@@ -1,4 +1,4 @@
-"""The configuration of Hugging Face's Marian models as arguments of a Transformer."""
+"""Converts configurations of Hugging Face's Marian models to Transformer arguments."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.models import Transformer
 
 ACTIVATIONS = {"relu": "relu", "swish": "silu", "silu": "silu", "gelu": "gelu"}
-DEFAULTS = {  # of Hugging Face's MarianConfig; a file need not have them
+DEFAULTS = {  # of Hugging Face's MarianConfig; optional in a file
     "vocab_size": 58_101,
     "decoder_vocab_size": None,
     "max_position_embeddings": 1024,
@@ -31,7 +31,7 @@ DEFAULTS = {  # of Hugging Face's MarianConfig; a file need not have them
     "bad_words_ids": None,
 }
 IDS = "pad_token_id", "eos_token_id", "decoder_start_token_id"
-UNSUPPORTED = {  # what would be another architecture, and what it must be
+UNSUPPORTED = {  # settings of other architectures -> the required values
     "normalize_before": False,
     "normalize_embedding": False,
     "add_final_layer_norm": False,
@@ -40,10 +40,10 @@ UNSUPPORTED = {  # what would be another architecture, and what it must be
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration in a folder, with Hugging Face's defaults where it is silent.
+    """Reads the configuration in a folder, completed by Hugging Face's defaults.
 
     Args:
-        folder: path. `generation_config.json`, if there is one, counts more than
+        folder: path. If there is a `generation_config.json`, it has priority over
             `config.json`.
     Raises:
         FileNotFoundError: if there is no `config.json`.
@@ -65,10 +65,10 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def transformer_arguments(config: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the Transformer that a configuration describes.
+    """Returns the arguments of the Transformer that a configuration describes.
 
     Args:
-        config: dict of `read_config`.
+        config: dict from `read_config`.
     """
     return {
         "source_vocabulary_size": config["vocab_size"],
@@ -96,12 +96,12 @@ def transformer_arguments(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def marian_config(model: Transformer) -> dict[str, Any]:
-    """The configuration of a Transformer, as Hugging Face's MarianConfig.
+    """Returns the configuration of a Transformer as Hugging Face's MarianConfig.
 
     Args:
-        model: Transformer whose positions are, or are made, "concatenated".
+        model: Transformer with positions that are, or will be made, "concatenated".
     Raises:
-        ValueError: if Marian's models cannot compute what it does.
+        ValueError: if Marian's models do not support the model.
     """
     _check_model(model)
     return {
@@ -135,7 +135,7 @@ def marian_config(model: Transformer) -> dict[str, Any]:
 
 
 def generation_config(model: Transformer) -> dict[str, Any]:
-    """What Hugging Face's `generate` needs to be the greedy search of a Transformer.
+    """Returns settings that make Hugging Face's `generate` our greedy search.
 
     Args:
         model: Transformer.
@@ -144,7 +144,7 @@ def generation_config(model: Transformer) -> dict[str, Any]:
         "decoder_start_token_id": model.start_id,
         "pad_token_id": model.pad_id,
         "eos_token_id": model.end_id,
-        "max_length": model.max_length + 1,  # theirs counts the start
+        "max_length": model.max_length + 1,  # includes the start
         "renormalize_logits": True,
     }
     if model.forbidden_ids:
@@ -153,14 +153,14 @@ def generation_config(model: Transformer) -> dict[str, Any]:
 
 
 def target_vocabulary_size(config: dict[str, Any]) -> int:
-    """The number of target ids that a configuration describes."""
+    """Returns the number of target ids in a configuration."""
     if config["share_encoder_decoder_embeddings"]:
         return config["vocab_size"]
     return config["decoder_vocab_size"] or config["vocab_size"]
 
 
 def _bad_words(config):
-    """The ids that may not be in an output."""
+    """Returns the ids that must not occur in outputs."""
     words = config["bad_words_ids"] or []
     if not has_form(words, [(int,)]):
         raise ValueError(
@@ -171,7 +171,7 @@ def _bad_words(config):
 
 
 def _one_id(folder, name, value):
-    """An id, which may be in a list; with several ends a search there has them all."""
+    """Returns an id, which may be in a list of one; several end ids are refused."""
     ids = value if isinstance(value, list) else [value]
     if len(ids) != 1 or type(ids[0]) is not int or ids[0] < 0:
         raise ValueError(
@@ -213,7 +213,7 @@ def _check(path, config):
 
 
 def _check_model(model):
-    """Refuses what Marian's models do not compute."""
+    """Refuses a Transformer that Marian's models do not support."""
     for name, expected in (
         ("normalize_first", False),
         ("encoder_norm", None),

@@ -1,4 +1,4 @@
-"""Marian's own models, such as those in OPUS-MT's zip files, to our Translator."""
+"""Converts models in Marian's own format, such as OPUS-MT's zips, to our Translator."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -40,22 +40,22 @@ def from_marian_npz(
     source_spm: PathLike | None = None,
     target_spm: PathLike | None = None,
 ) -> Translator:
-    """A Translator of a model that Marian has written, such as one of OPUS-MT's zips.
+    """Converts a model in Marian's own format, such as those in OPUS-MT's zips.
 
-    Its positions are Marian's own, whose frequencies are 10000^(-i / (d_model / 2 - 1))
-    where conversions of the same models to Hugging Face and CTranslate2 have
-    10000^(-2i / d_model). As in Marian no search chooses the unknown word; the pad, a
-    word that Marian does not have, follows the last one. A text is normalised by
-    SentencePiece alone, not by the scripts that OPUS-MT has beside it.
+    The positions are Marian's, with frequencies 10000^(-i / (d_model / 2 - 1)), whereas
+    conversions of the same models to Hugging Face and CTranslate2 use
+    10000^(-2i / d_model). As in Marian, no search chooses the unknown word. Marian has
+    no pad, so it is added after the last token. Text is normalised by SentencePiece
+    only, not by the scripts that come with OPUS-MT models.
 
     Args:
         path: path of a folder with `decoder.yml`, which names the model and the
             vocabularies; or of a `.npz` file.
-        vocabularies: path of the vocabulary of source and target, or paths of one
-            each: `.yml`, `.json` or `.spm`, or text with a token per line. None means
-            those of `decoder.yml`.
+        vocabularies: path of the vocabulary of source and target, or one path for each:
+            `.yml`, `.json`, `.spm`, or text with one token per line. None means those
+            in `decoder.yml`.
         source_spm: path of the source's SentencePiece model. None means the vocabulary
-            if it is one, else `source.spm` beside the model.
+            if it is one, or else `source.spm` in the folder of the model.
         target_spm: the same for the target.
     Raises:
         FileNotFoundError: if a file is missing.
@@ -96,7 +96,7 @@ def from_marian_npz(
 
 
 def _model_and_vocabularies(path):
-    """The paths of the model and of the vocabularies that a folder names for it."""
+    """Returns the paths of the model and of the vocabularies in `decoder.yml`."""
     if not path.is_dir():
         return path, None
     decoder = path / DECODER
@@ -116,7 +116,7 @@ def _model_and_vocabularies(path):
 
 
 def _pair(vocabularies):
-    """The paths of the source's and the target's vocabulary."""
+    """Returns the paths of the source's and the target's vocabulary."""
     if isinstance(vocabularies, str | os.PathLike):
         vocabularies = [vocabularies]
     paths = [Path(path) for path in vocabularies or ()]
@@ -129,7 +129,7 @@ def _pair(vocabularies):
 
 
 def _spm_paths(folder, vocabularies, given):
-    """The paths of the SentencePiece models of source and target."""
+    """Returns the paths of the SentencePiece models of source and target."""
     return [
         Path(path or (named if named.suffix == ".spm" else folder / f"{side}.spm"))
         for side, named, path in zip(SIDES, vocabularies, given, strict=True)
@@ -137,7 +137,7 @@ def _spm_paths(folder, vocabularies, given):
 
 
 def _tokens(path, vocabularies, arguments):
-    """The tokens of source and target, as many as the model has, and the pad."""
+    """Returns the tokens of source and target that the model has, and the pad."""
     tokens = [read_vocabulary(each) for each in vocabularies]
     for side, named, words in zip(SIDES, vocabularies, tokens, strict=True):
         size = arguments[f"{side}_vocabulary_size"]
@@ -150,7 +150,7 @@ def _tokens(path, vocabularies, arguments):
 
 
 def _readers(arguments, sizes, arrays, path) -> dict[str, Callable[[], np.ndarray]]:
-    """Functions that read the weights, by our names; nothing is read yet."""
+    """Returns functions that read the weights, by our names."""
     named = NamedArrays(arrays, path)
     named.ignore(OPTIONS)
     readers = {}
@@ -168,7 +168,7 @@ def _readers(arguments, sizes, arrays, path) -> dict[str, Callable[[], np.ndarra
 
 
 def _places(arguments, arrays) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Our name of each weight, Marian's name of it, and its shape."""
+    """Yields our name of each weight, Marian's name and its shape."""
     width = arguments["d_model"]
     source = arguments["source_vocabulary_size"], width
     target = arguments["target_vocabulary_size"], width
@@ -215,7 +215,7 @@ def _layer_places(arguments, side):
 
 
 def _change(ours, theirs, sizes):
-    """What makes an array of Marian's ours: vectors (1, n) flat, a row for the pad."""
+    """Returns a function that flattens vectors (1, n) or adds a row for the pad."""
     side = "source" if ours == "source_embedding" else "target"
     rows = sizes[f"{side}_vocabulary_size"]
 
@@ -230,15 +230,15 @@ def _change(ours, theirs, sizes):
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """The tokens of a vocabulary in the order of their ids.
+    """Reads the tokens of a vocabulary in the order of their ids.
 
     Args:
-        path: path of a file, whose suffix says what it is, as for Marian: ".yml" or
-            ".yaml" of tokens and ids, ".json" of the same, ".spm" for a SentencePiece
-            model and its pieces; any other has a token per line.
+        path: path of a file. Its suffix determines the format, as in Marian: ".yml",
+            ".yaml" or ".json" with tokens and ids, or ".spm" for a SentencePiece model.
+            Other files have one token per line.
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if it is not what its suffix says, or the ids are not 0, 1, 2, ...
+        ValueError: if it does not have this format, or the ids are not 0, 1, 2, ...
     """
     if path.suffix == ".spm":
         return [piece.piece for piece in read_model(path).pieces]
@@ -259,9 +259,9 @@ def read_vocabulary(path: Path) -> list[str]:
 
 
 def with_pad(vocabularies: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The vocabularies of source and target with a pad of one id, which Marian lacks.
+    """Adds a pad, which Marian lacks, with the same id to source and target.
 
-    Tokens without a meaning fill the smaller vocabulary up.
+    The smaller vocabulary is filled up with unused tokens.
 
     Args:
         vocabularies: two lists of tokens.
@@ -274,7 +274,7 @@ def with_pad(vocabularies: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _whole_numbers(ids):
-    """Digits as ints; anything else as it is, for the error that names it."""
+    """Converts digits to ints; keeps other values for the error message."""
     return {
         token: int(id_) if isinstance(id_, str) and id_.isdecimal() else id_
         for token, id_ in ids.items()

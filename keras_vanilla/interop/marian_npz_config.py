@@ -1,4 +1,4 @@
-"""The options in Marian's own model files as arguments of a Transformer."""
+"""Converts the options in Marian's own model files to Transformer arguments."""
 
 import re
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from keras_vanilla.interop.files.npz_file import NpzArrays
 
 OPTIONS = "special:model.yml"
 ACTIVATIONS = {"relu": "relu", "swish": "silu"}
-EPSILON = 1e-6  # of Marian since 1.9; before it was 1e-9
-VANILLA = {  # options that would be another architecture, and what they must be
+EPSILON = 1e-6  # of Marian since 1.9; earlier, it was 1e-9
+VANILLA = {  # options of other architectures -> the required values
     "type": ("transformer",),
     "input-types": ([], ["sequence", "sequence"]),
     "lemma-dependency": ("",),
@@ -50,7 +50,7 @@ READ = {
     "transformer-preprocess",
     "version",
 }
-IGNORED_OPTIONS = {  # options without a meaning where those above are as they must be
+IGNORED_OPTIONS = {  # options without effect, given the values above
     "bert-train-type-embeddings",
     "bert-type-vocab-size",
     "dec-cell",
@@ -86,11 +86,11 @@ NORMS = {  # preprocess, postprocess, postprocess-top without dropout: our argum
 
 
 def read_options(arrays: NpzArrays, path: object) -> dict[str, str | list[str]]:
-    """The options in a model file.
+    """Reads the options in a model file.
 
     Args:
         arrays: NpzArrays of the file.
-        path: what errors call the file.
+        path: the file's name in errors.
     Raises:
         ValueError: if there are none, or they describe another architecture.
     """
@@ -112,11 +112,11 @@ def read_options(arrays: NpzArrays, path: object) -> dict[str, str | list[str]]:
 def transformer_arguments(
     options: Mapping[str, str | list[str]], path: object
 ) -> dict[str, Any]:
-    """The arguments that options decide; the vocabularies' sizes are Marian's.
+    """Returns the arguments that options determine, with Marian's vocabulary sizes.
 
     Args:
-        options: dict of `read_options`.
-        path: what errors call the file.
+        options: dict from `read_options`.
+        path: the file's name in errors.
     Raises:
         ValueError: if an option is missing, not a number, or of another architecture.
     """
@@ -141,7 +141,7 @@ def transformer_arguments(
         "decoder_d_ff": number("transformer-decoder-dim-ffn", "0") or d_ff,
         "num_encoder_layers": number("enc-depth"),
         "num_decoder_layers": number("dec-depth"),
-        "dropout": 0.1,  # of trainings, which Marian's files do not know
+        "dropout": 0.1,  # for training; not stored in Marian's files
         "attention_dropout": 0.0,
         "activation": ACTIVATIONS[options["transformer-ffn-activation"]],
         "layer_norm_epsilon": EPSILON,
@@ -173,7 +173,7 @@ def _check(options, path):
 
 
 def _number(path, name, value):
-    """An option that is a whole number."""
+    """Returns an option that must be an integer."""
     if value is None:
         raise ValueError(f"{path} has no option {name}.")
     if not isinstance(value, str) or not re.fullmatch("[0-9]{1,9}", value):
@@ -188,7 +188,7 @@ def _flag(path, name, value):
 
 
 def _norms(options, path):
-    """Where the norms are."""
+    """Returns the arguments for the positions of normalisations."""
     names = "preprocess", "postprocess", "postprocess-top", "postprocess-emb"
     given = tuple(str(options.get(f"transformer-{name}", "")) for name in names)
     *operations, of_embeddings = (text.replace("d", "") for text in given)

@@ -15,7 +15,7 @@ from keras_vanilla.tokenizer.marian_vocabulary import CODE
 from keras_vanilla.tokenizer.special_ids import load_model
 
 SPECIAL = UNKNOWN, END, PAD
-# Of the configuration: the names of special tokens, and of lists of more of them.
+# Settings with special tokens, and with lists of additional ones.
 NAMES = "unk_token", "eos_token", "pad_token", "bos_token"
 MORE = "additional_special_tokens", "extra_special_tokens"
 MOST_MISSING = 0.2  # of a model's pieces; published models lack 0.3 % and 0.5 %
@@ -28,39 +28,39 @@ def tokenizer_from_marian(
 ) -> MarianTokenizer:
     """Reads the tokenizer of a `MarianMTModel` folder.
 
-    The files are `source.spm`, `target.spm`, `vocab.json`, with `separate_vocabs` also
-    `target_vocab.json`, and if there are such `tokenizer_config.json` and
-    `added_tokens.json`, of which only codes of languages, such as ">>fra<<", are taken.
+    The files are `source.spm`, `target.spm`, `vocab.json` and, with `separate_vocabs`,
+    `target_vocab.json`. The files `tokenizer_config.json` and `added_tokens.json` are
+    optional; only language codes, such as ">>fra<<", are supported as added tokens.
 
     Args:
         folder: path of the folder.
-        start_id: int or None. The decoder's first input; None means the pad, with which
-            Marian's models start.
+        start_id: int or None. The decoder's first input; None means the pad, which
+            Marian's models use.
     Returns:
         MarianTokenizer, whose ids are those of `vocab.json` and the added tokens.
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is not what its name says, a vocabulary does not have the
-            ids 0, 1, 2, ... or a special token, more than a fifth of the pieces of a
-            model are not in the vocabulary, or the configuration asks for what
-            `MarianTokenizer` does not do, such as added words.
+        ValueError: if a file has the wrong format, a vocabulary does not have the ids
+            0, 1, 2, ... or lacks a special token, more than a fifth of the pieces of a
+            model are not in the vocabulary, or the configuration needs features that
+            `MarianTokenizer` does not support, such as added words.
     Warns:
         UserWarning: if the configuration has `clean_up_tokenization_spaces`, which
-            rewrites translated text and is left out.
+            rewrites translated text and is not supported.
     """
     return tokenizer_of_tokens(*tokenizer_files(Path(folder)), start_id)
 
 
 def tokenizer_files(folder: Path) -> tuple[list[Path], list[Path], list[list[str]]]:
-    """What `tokenizer_of_tokens` needs of a `MarianMTModel` folder.
+    """Reads the arguments of `tokenizer_of_tokens` from a `MarianMTModel` folder.
 
     Args:
         folder: path of the folder.
     Returns:
-        The paths of the SentencePiece models and of the vocabularies, and the tokens by
-        their ids, each of source and target.
+        The paths of the SentencePiece models, the paths of the vocabularies, and the
+        tokens by id, each for source and target.
     Raises:
-        FileNotFoundError, ValueError, Warns: as `tokenizer_from_marian`.
+        FileNotFoundError, ValueError, Warns: as in `tokenizer_from_marian`.
     """
     path = folder / "tokenizer_config.json"
     config = read_json_object(path) if path.exists() else {}
@@ -82,18 +82,18 @@ def tokenizer_of_tokens(
     tokens: Sequence[Sequence[str]],
     start_id: int | None = None,
 ) -> MarianTokenizer:
-    """The tokenizer of two SentencePiece models and two vocabularies.
+    """Creates a tokenizer from two SentencePiece models and two vocabularies.
 
     Args:
         models: paths of the source's and the target's SentencePiece model.
         vocabularies: paths of the two vocabularies, for errors.
-        tokens: the source's and the target's tokens by their ids.
-        start_id: as of `tokenizer_from_marian`.
+        tokens: the source's and the target's tokens by id.
+        start_id: as in `tokenizer_from_marian`.
     Raises:
         FileNotFoundError: if a model is missing.
-        ValueError: if a vocabulary has no special token, the two have other ids for
-            one, a model is of another vocabulary, or `start_id` is neither the pad nor
-            the start of the models.
+        ValueError: if a vocabulary lacks a special token, its ids differ between the
+            two, a model does not match its vocabulary, or `start_id` is neither the pad
+            nor the start of the models.
     """
     special, of_target = map(_special_ids, vocabularies, tokens)
     if of_target != special:
@@ -118,7 +118,7 @@ def tokenizer_of_tokens(
 
 
 def _check_config(path, config):
-    """Refuses what `MarianTokenizer` does not do."""
+    """Refuses settings that `MarianTokenizer` does not support."""
     special = [config[name] for name in NAMES if config.get(name) is not None]
     for name in MORE:
         more = config.get(name) or []
@@ -140,7 +140,7 @@ def _check_config(path, config):
 
 
 def _added_tokens(folder, config):
-    """The ids of tokens that are not in the vocabularies: of codes of languages."""
+    """Returns the ids of tokens outside the vocabularies, such as language codes."""
     path = folder / "added_tokens.json"
     added = read_json_object(path) if path.exists() else {}
     decoder = config.get("added_tokens_decoder") or {}
@@ -168,10 +168,10 @@ def _text(path, token):
 
 
 def tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
-    """The tokens in the order of their ids.
+    """Returns the tokens in the order of their ids.
 
     Args:
-        path: what errors call the vocabulary.
+        path: the vocabulary's name in errors.
         ids: dict of token -> id.
     Raises:
         ValueError: if a token is not text, or the ids are not 0, 1, 2, ...
@@ -195,7 +195,7 @@ def tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
 def _is_text(token):
     try:
         return bool(token.encode())
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
@@ -208,16 +208,16 @@ def _special_ids(path, tokens):
 
 
 def model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
-    """A SentencePiece model that segments as a file's, and whose piece i is token i.
+    """Reads a SentencePiece model and reorders it so that piece i is token i.
 
-    Tokens without a piece are unused, which no text is segmented into; pieces that are
-    not tokens follow the last token.
+    Segmentations do not change. Tokens without a piece become unused pieces; pieces
+    that are not tokens follow the last token.
 
     Args:
         path: path of the file.
-        tokens: list of str, by their ids, the special ones under Marian's names.
+        tokens: list of str by id, special tokens with Marian's names.
     Raises:
-        FileNotFoundError, ValueError: as `tokenizer_of_tokens`.
+        FileNotFoundError, ValueError: as in `tokenizer_of_tokens`.
     """
     proto = read_model(path)
     by_text = {piece.piece: piece for piece in proto.pieces}
@@ -229,12 +229,12 @@ def model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
     spec = proto.trainer_spec
     spec.pad_id, spec.unk_id, spec.eos_id = map(tokens.index, (PAD, UNKNOWN, END))
     spec.pad_piece, spec.unk_piece, spec.eos_piece = PAD, UNKNOWN, END
-    spec.unk_surface = ""  # Hugging Face leaves the token out of a decoded text
+    spec.unk_surface = ""  # Hugging Face omits the token in decoded text
     return proto.SerializeToString()
 
 
 def read_model(path: Path) -> ModelProto:
-    """A SentencePiece model.
+    """Reads a SentencePiece model.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -257,13 +257,13 @@ def read_model(path: Path) -> ModelProto:
 
 
 def _piece(token):
-    """A piece for a token that the model does not have."""
+    """Creates an unused piece for a token that the model does not have."""
     kind = PIECE.CONTROL if token in (PAD, END) else PIECE.UNUSED
     return PIECE(piece=token, score=0.0, type=kind)
 
 
 def _check_pieces(path, proto, pieces, left):
-    """Refuses a model of another vocabulary, and what unused pieces would change."""
+    """Refuses a model of another vocabulary, or one that unused pieces would change."""
     segmented = [piece for piece in pieces if piece.type in SEGMENTED]
     missing = [piece.piece for piece in left]
     if len(missing) > MOST_MISSING * (len(missing) + len(segmented)):

@@ -1,4 +1,4 @@
-"""Tables of positions in other formats: which of our layouts they are."""
+"""Finds the layout of tables of positions in other formats."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ ROUNDING = 2e-3  # of angles in float32 after 5,000 positions, and of float16
 
 
 def sinusoids(layout: str, length: int, width: int) -> np.ndarray:
-    """The positions of our layer as a float32 table (length, width).
+    """Returns the positions of our layer as a float32 table (length, width).
 
     Args:
-        layout: str, as of `PositionalEncoding`.
+        layout: str, as in `PositionalEncoding`.
         length: int.
         width: int.
     """
@@ -22,10 +22,10 @@ def sinusoids(layout: str, length: int, width: int) -> np.ndarray:
 
 
 def layout_of(table: np.ndarray) -> str:
-    """The layout whose sinusoids a table (length, width) holds.
+    """Returns the layout of the sinusoids in a table (length, width).
 
     Raises:
-        ValueError: if it holds none of them, such as learned positions.
+        ValueError: if the table has no known layout, such as learned positions.
     """
     for layout in LAYOUTS:
         expected = sinusoids(layout, *table.shape)

@@ -1,4 +1,4 @@
-"""Weights of a model around `torch.nn.Transformer`, to our Transformer and back."""
+"""Converts models around `torch.nn.Transformer` to our Transformer, and back."""
 
 import os
 import re
@@ -44,33 +44,32 @@ def from_pytorch(
     positions: str | None = POSITIONS,
     **settings: Any,
 ) -> Transformer:
-    """A Transformer with the weights of a PyTorch model around `torch.nn.Transformer`.
+    """Converts a PyTorch model around `torch.nn.Transformer` to a Transformer.
 
-    Sizes, depths and last normalisations are read from the weights. What weights do not
-    tell is given: the heads, the ids, and whatever differs from PyTorch's defaults,
-    such as `normalize_first=True` or `activation="gelu"`. Whether PyTorch had the batch
-    or the sequence first makes no difference.
+    Sizes, depths and last normalisations are inferred from the weights. Other settings
+    must be given: the number of heads, the ids, and all differences from PyTorch's
+    defaults, such as `normalize_first=True` or `activation="gelu"`. PyTorch's
+    `batch_first` does not matter.
 
     Args:
-        state: `state_dict()` of the model, or the path of a file that `torch.save` has
-            written; no code in it is run.
-        num_heads: int. As of `torch.nn.Transformer`.
-        pad_id: int. As the model was trained with it.
+        state: `state_dict()` of the model, or the path of a file that was written by
+            `torch.save`; no code in it is run.
+        num_heads: int. As in `torch.nn.Transformer`.
+        pad_id: int. The id that the model was trained with.
         start_id: int. The same.
         end_id: int. The same.
-        source_embedding: str. Name of the source's table (V, D). The defaults of this
-            and the next are the names of PyTorch's tutorial on translation.
-        target_embedding: str. Name of the target's table; the source's name if they are
-            one.
-        output: str. Name of the output layer's kernel (V, D); the name of the target's
-            table if it is that.
-        positions: str or None. Name of the positions' table, if the state has one. It
-            must be sinusoids, and decides on `position_layout` and `max_length`.
+        source_embedding: str. Name of the source's table (V, D). The defaults for this
+            and the next names are those of PyTorch's tutorial on translation.
+        target_embedding: str. Name of the target's table; the source's if tied.
+        output: str. Name of the output layer's kernel (V, D); that of the target's
+            table if tied.
+        positions: str or None. Name of the table of positions, if the state has one. It
+            must contain sinusoids, and determines `position_layout` and `max_length`.
         settings: other arguments of `Transformer`.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if there is no `torch.nn.Transformer` in the state, a name is
-            missing or has no place here, or positions are not sinusoids.
+        ValueError: if the state has no `torch.nn.Transformer`, a name is missing or
+            unknown, or positions are not sinusoids.
     Example:
         model = from_pytorch(
             "model.pt", num_heads=8, pad_id=1, start_id=2, end_id=3
@@ -103,12 +102,12 @@ def from_pytorch(
 
 
 def to_pytorch(model: Transformer) -> dict[str, np.ndarray]:
-    """The weights of a Transformer under the names of PyTorch's translation tutorial.
+    """Converts weights of a Transformer to the names of PyTorch's translation tutorial.
 
     `{name: torch.tensor(array) for name, array in to_pytorch(model).items()}` is a
-    `state_dict` of that model: a `torch.nn.Transformer` named "transformer" with the
-    model's `num_heads`, `activation` and `norm_first`, its tables, its output layer and
-    its positions. A Transformer without last normalisations has none there either.
+    `state_dict` of the tutorial's model: a `torch.nn.Transformer` named "transformer"
+    with the same `num_heads`, `activation` and `norm_first`, the tables, the output
+    layer and the positions. There are last normalisations only if `model` has them.
 
     Args:
         model: Transformer of `EncoderLayer` and `DecoderLayer`.
@@ -141,7 +140,7 @@ def to_pytorch(model: Transformer) -> dict[str, np.ndarray]:
 
 
 def _prefix(state):
-    """What comes before the names of the `torch.nn.Transformer` in a state."""
+    """Returns the prefix of the names of the `torch.nn.Transformer` in a state."""
     first = [name for name in state if name.endswith(FIRST)]
     if len(first) != 1:
         raise ValueError(
@@ -152,7 +151,7 @@ def _prefix(state):
 
 
 def _stack_weights(state, prefix):
-    """The weights of encoder and decoder, and which of them has a last norm."""
+    """Returns the weights of encoder and decoder, and which of them has a last norm."""
     weights, norms = {}, set()
     for side, kind in STACKS.items():
         layers = {}
@@ -237,13 +236,13 @@ def _choices(names, weights, norms):
 
 
 def _position_settings(table):
-    """The layout and the length of a table of positions."""
+    """Returns the layout and the length of a table of positions."""
     table = table.reshape(-1, table.shape[-1])
     return {"position_layout": layout_of(table), "max_length": len(table)}
 
 
 def _below(weights, prefix):
-    """The entries whose names begin with the prefix, which is taken off."""
+    """Returns the entries whose names begin with the prefix, which is removed."""
     return {
         name.removeprefix(prefix): value
         for name, value in weights.items()

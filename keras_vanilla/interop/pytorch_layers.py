@@ -1,4 +1,4 @@
-"""Weights of layers of PyTorch, to our layers."""
+"""Loads weights of layers of PyTorch into our layers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from keras_vanilla.interop.layer_weights import (
 )
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
-ATTENTION = {  # their modules: the names of `layer_weights`
+ATTENTION = {  # their modules -> the names of `layer_weights`
     "q_proj": "query",
     "k_proj": "key",
     "v_proj": "value",
@@ -44,9 +44,9 @@ def load_pytorch_layer(
     layer: EncoderLayer | DecoderLayer | MultiHeadAttention,
     theirs: Any,
 ) -> None:
-    """Gives one of our layers the weights of a layer of `torch.nn`.
+    """Loads the weights of a layer of `torch.nn` into one of our layers.
 
-    Outputs at real positions are then equal, but for rounding.
+    Outputs at real positions are then equal up to rounding.
 
     | theirs | layer |
     | --- | --- |
@@ -55,15 +55,14 @@ def load_pytorch_layer(
     | `MultiheadAttention` | `MultiHeadAttention` |
 
     Args:
-        layer: one of the above, with the same sizes and settings. It is built if it is
-            not built yet.
+        layer: one of the above, with the same sizes and settings. It is built if
+            necessary.
         theirs: the PyTorch layer, whose settings are compared with `layer`'s; or its
-            `state_dict()`, of tensors or arrays, which does not tell the settings: the
-            number of heads, the activation and the normalisation are then as `layer`
-            has them.
+            `state_dict()` of tensors or arrays. This does not contain the number of
+            heads, the activation and the normalisation, which must match `layer`.
     Raises:
-        TypeError: if `layer` or `theirs` is another layer, also one that computes
-            otherwise than the class of `torch.nn` it extends.
+        TypeError: if `layer` or `theirs` is not one of these layers, or a subclass that
+            changes the computation.
         ValueError: if `theirs` has settings or weights that `layer` does not have.
     Example:
         load_pytorch_layer(EncoderLayer(num_heads=8, d_ff=2048), their_layer)
@@ -92,11 +91,11 @@ def load_pytorch_layer(
 
 
 def layer_weights(kind: type, state: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The weights of a layer of `torch.nn` under our names.
+    """Returns the weights of a layer of `torch.nn` under our names.
 
     Args:
         kind: class of our layer.
-        state: its `state_dict()`, of tensors or arrays.
+        state: `state_dict()` of the layer, with tensors or arrays.
     """
     return {
         _our_name(their_name, NAMES[kind]): each.T
@@ -106,11 +105,11 @@ def layer_weights(kind: type, state: Mapping[str, Any]) -> dict[str, np.ndarray]
 
 
 def layer_state(kind: type, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The `state_dict` of a layer of `torch.nn` with weights of ours.
+    """Returns the `state_dict` of a layer of `torch.nn` with our weights.
 
     Args:
         kind: class of our layer: EncoderLayer or DecoderLayer.
-        weights: dict of its weights, as of `layer_weights.layer_variables`.
+        weights: dict of its weights, named as in `layer_weights.layer_variables`.
     """
     modules = {ours: theirs for theirs, ours in NAMES[kind].items()}
     state, projections = {}, {}
@@ -128,7 +127,7 @@ def layer_state(kind: type, weights: Mapping[str, np.ndarray]) -> dict[str, np.n
 
 
 def _check_settings(layer, theirs):
-    """Refuses what changes the outputs, but neither names nor shapes of weights."""
+    """Refuses settings that change outputs without changing names or shapes."""
     attention = getattr(theirs, "self_attn", theirs)
     settings = {"num_heads": attention.num_heads}
     if attention is not theirs:
@@ -154,7 +153,7 @@ def _activation_name(activation):
 
 
 def _check_biases(layer, state):
-    """PyTorch has biases in all of its layer, or in none."""
+    """Checks that biases match; PyTorch's layers have them everywhere or nowhere."""
     if not any(name.endswith("out_proj.weight") for name in state):
         raise ValueError(
             "The state must be that of one layer of torch.nn, with 'self_attn."
@@ -174,7 +173,7 @@ def _check_biases(layer, state):
 
 
 def _single(name, array):
-    """An array that holds three projections as three, each named "module.kind"."""
+    """Splits an array of three projections into three, each named "module.kind"."""
     module, _, kind = name.rpartition("in_proj_")
     if kind in DENSE_WEIGHTS and name.endswith(f"in_proj_{kind}"):
         thirds = zip("qkv", np.split(array, 3), strict=True)
@@ -190,7 +189,7 @@ def _our_name(name, names):
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A tensor of PyTorch, on any device and of any precision, as a float32 array."""
+    """Converts a PyTorch tensor of any device and precision to a float32 array."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().float()
     return np.asarray(value, dtype="float32")

@@ -1,4 +1,4 @@
-"""Our Translator to a folder of CTranslate2, which translates in batches on servers."""
+"""Converts our Translator to a CTranslate2 folder, for batches on servers."""
 
 import functools
 from collections.abc import Mapping
@@ -40,21 +40,21 @@ def to_ctranslate2(
 ) -> None:
     """Writes a Translator as a folder that `ctranslate2.Translator` opens.
 
-    That computes the same logits. It takes and gives tokens, which are the pieces of
-    the SentencePiece models in the folder: `source.spm` and `target.spm`, or
-    `sentencepiece.model` for both languages. A pad that is never in an output, and is
-    the last id, is left out of the vocabulary; other forbidden ids have the bias -inf.
+    CTranslate2 computes the same logits. Its inputs and outputs are tokens, which are
+    pieces of the SentencePiece models in the folder: `source.spm` and `target.spm`, or
+    `sentencepiece.model` for both languages. A pad that is never in an output and has
+    the last id is omitted from the vocabulary; other forbidden ids get a bias of -inf.
 
     Args:
-        translator: Translator of the paper's layers, with a `Tokenizer`.
+        translator: Translator with the paper's layers and a `Tokenizer`.
         folder: path that does not exist.
         quantize: "int8" or "float16" for smaller files; None for float32. CTranslate2
-            converts any of them to its `compute_type` when it opens the folder.
+            converts each of them to its `compute_type` when it opens the folder.
     Raises:
-        FileExistsError: if there is something of this name.
-        ValueError: if CTranslate2 cannot compute what the model does, the tokenizer is
-            not SentencePiece's or puts a language's code before each text, two ids have
-            the same token, it is an ensemble, or `quantize` is none of the three.
+        FileExistsError: if `folder` exists.
+        ValueError: if CTranslate2 does not support the model, the tokenizer is not
+            SentencePiece's or adds a language code to each text, two ids have the same
+            token, the translator is an ensemble, or `quantize` has another value.
     Example:
         to_ctranslate2(Translator.load("translator.keras"), "server", "int8")
     """
@@ -80,7 +80,7 @@ def to_ctranslate2(
 
 
 def _check(model: Transformer) -> None:
-    """Refuses what CTranslate2 does not compute."""
+    """Refuses a Transformer that CTranslate2 does not support."""
     for name in ("encoder_layer", "decoder_layer"):
         if getattr(model, name) is not None:
             raise ValueError(
@@ -95,7 +95,7 @@ def _check(model: Transformer) -> None:
 
 
 def _drops_pad(model: Transformer) -> bool:
-    """Whether the vocabulary can do without the pad, which then nothing reads."""
+    """Returns True if the pad can be omitted from the vocabulary."""
     last = {model.source_vocabulary_size - 1, model.target_vocabulary_size - 1}
     from_pad = model.start_id == model.pad_id and not model.zero_pad
     return last == {model.pad_id} == set(model.forbidden_ids) and not from_pad
@@ -104,7 +104,7 @@ def _drops_pad(model: Transformer) -> bool:
 def _weights(
     model: Transformer, source_size: int, target_size: int
 ) -> tuple[dict[str, Reader], dict[str, str]]:
-    """Functions that read the weights by their names, and other names of tables."""
+    """Returns functions that read the weights, by name, and aliases of tables."""
     variables = model_variables(model)
     readers, aliases = {}, {POSITIONS["encoder"]: POSITIONS["decoder"]}
     tables = {theirs: ours for ours, theirs in EMBEDDINGS.items()} | {OUTPUT: "output"}
@@ -130,7 +130,7 @@ def _weights(
 
 
 def _parts(model):
-    """Our names of what each of their weights in the two stacks consists of."""
+    """Returns their name of each weight in both stacks -> our names of its parts."""
     parts = {}
     for side in STACKS:
         for number in range(getattr(model, f"num_{side}_layers")):
@@ -141,7 +141,7 @@ def _parts(model):
 
 
 def _table(variable, size):
-    """The first rows of a table, or the first numbers of a bias."""
+    """Returns the first rows of a table, or the first values of a bias."""
     return read_weights({"table": variable})["table"][:size]
 
 
@@ -150,7 +150,7 @@ def _one_below_the_other(variables):
 
 
 def _output_bias(model, size):
-    """The bias of the logits, which forbids ids."""
+    """Returns the bias of the logits, which forbids ids."""
     bias = np.zeros(size, "float32")
     if model.logits_bias is not None:
         bias = _table(model.logits_bias.bias, size).copy()
@@ -159,7 +159,7 @@ def _output_bias(model, size):
 
 
 def _settings(model: Transformer) -> dict[str, Reader]:
-    """What CTranslate2 keeps beside the weights, under its names and in its types."""
+    """Returns the settings among CTranslate2's variables, with its names and types."""
     both = {
         "num_heads": np.int16(model.num_heads),
         "pre_norm": np.int8(model.normalize_first),
@@ -199,7 +199,7 @@ def _config(model, start):
 
 
 def _quantized(readers: Mapping[str, Reader], quantize: str | None) -> dict:
-    """The readers of smaller weights; int8 for matrices alone, with their scales."""
+    """Returns readers of quantised weights; only matrices become int8, with scales."""
     if quantize is None:
         return dict(readers)
     if quantize == "float16":

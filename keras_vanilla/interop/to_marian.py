@@ -1,4 +1,4 @@
-"""Our Translator to a folder of Hugging Face's Marian models."""
+"""Converts our Translator to a folder of Hugging Face's Marian models."""
 
 import json
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ from keras_vanilla.translation import Translator
 from keras_vanilla.translation.ensembles import check_one_model
 
 TABLES = {"target_embedding": TARGET, "output": OUTPUT}
-# "interleaved" and "concatenated" positions are the same numbers in another order of
-# the channels. A model whose weights are put into that order too computes the same.
+# "interleaved" and "concatenated" positions differ only in the order of the channels.
+# If the weights are reordered as well, the outputs do not change.
 INPUTS_ARE_CHANNELS = ("query", "key", "value", "inner")
 OUTPUTS_ARE_CHANNELS = ("output", "outer")
 
@@ -34,9 +34,9 @@ OUTPUTS_ARE_CHANNELS = ("output", "outer")
 def to_marian(translator: Translator, folder: PathLike) -> None:
     """Writes a Translator as a folder that `transformers` loads.
 
-    `MarianMTModel` and `MarianTokenizer`, each by `from_pretrained(folder)`, then
-    compute the same logits and ids. Interleaved positions become concatenated ones by
-    another order of all channels, which changes no result.
+    `MarianMTModel` and `MarianTokenizer`, loaded with `from_pretrained(folder)`,
+    compute the same logits and ids. To convert interleaved positions to concatenated
+    ones, all channels are reordered, which does not change the results.
 
     Args:
         translator: Translator of a post-norm Transformer, with a `Tokenizer`.
@@ -44,8 +44,8 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
     Raises:
         FileExistsError: if the folder exists.
         TypeError: if the tokenizer is not a SentencePiece `Tokenizer`.
-        ValueError: if the model is not one that Marian's class can compute, the
-            tokenizer puts a language's code before each text, or it is an ensemble.
+        ValueError: if Marian's class does not support the model, the tokenizer adds a
+            language code to each text, or the translator is an ensemble.
     Example:
         to_marian(Translator.load("de-en/translator.keras"), "de-en-marian")
     """
@@ -69,11 +69,11 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
 
 
 def _their_arrays(model: Transformer) -> dict[str, np.ndarray]:
-    """The weights under Hugging Face's names."""
+    """Returns the weights under Hugging Face's names."""
     weights = read_weights(model_variables(model))
     if model.position_layout == "interleaved":
         weights = reordered(weights, halves_first(model.d_model))
-    if model.zero_pad:  # theirs is what the table holds
+    if model.zero_pad:  # theirs is the row in the table
         for name in {"source_embedding", "target_embedding"} & set(weights):
             weights[name][model.pad_id] = 0.0
     tables = TABLES | {"source_embedding": SHARED if model.share_embeddings else SOURCE}
@@ -114,7 +114,7 @@ def _write_json(path, content):
 
 
 def halves_first(d_model: int) -> np.ndarray:
-    """Channels of interleaved positions in the order of concatenated ones (D,).
+    """Returns the channels of interleaved positions in concatenated order (D,).
 
     Args:
         d_model: int, even.
@@ -123,10 +123,10 @@ def halves_first(d_model: int) -> np.ndarray:
 
 
 def reordered(weights: Mapping[str, np.ndarray], order: np.ndarray) -> dict:
-    """A model's weights with its channels in another order.
+    """Returns a model's weights with its channels in another order.
 
     Args:
-        weights: dict under the names of `layer_weights`.
+        weights: dict with the names of `layer_weights`.
         order: int array (D,). Channel `order[i]` becomes channel i.
     """
     return {name: _reordered(name, array, order) for name, array in weights.items()}

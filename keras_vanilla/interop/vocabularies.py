@@ -1,4 +1,4 @@
-"""The vocabularies of our tokenizers as lists of tokens, for formats that keep them."""
+"""The vocabularies of our tokenizers as lists of tokens, for other formats."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ START, END, PAD, UNKNOWN = "<s>", "</s>", "<pad>", "<unk>"
 
 
 def vocabularies(tokenizer: Tokenizer, what: str) -> list[list[str]]:
-    """The tokens of source and target by their ids, each once.
+    """Returns the unique tokens of source and target, by id.
 
     Args:
         tokenizer: Tokenizer.
-        what: str. What needs them, for errors.
+        what: str. The feature that needs them, for errors.
     Raises:
-        ValueError: if two ids have the same token, the tokenizer is not SentencePiece's
-            or puts a language's code before each text.
+        ValueError: if two ids have the same token, or the tokenizer is not
+            SentencePiece's or adds a language code to each text.
     """
     require_sentencepiece(what, tokenizer)
     if getattr(tokenizer, "target_language", None) is not None:
@@ -29,7 +29,7 @@ def vocabularies(tokenizer: Tokenizer, what: str) -> list[list[str]]:
         )
     special = {
         tokenizer.start_id: START,
-        tokenizer.pad_id: PAD,  # also where a target starts with it
+        tokenizer.pad_id: PAD,  # also if targets start with it
         tokenizer.unknown_id: UNKNOWN,
         tokenizer.end_id: END,
     }
@@ -42,18 +42,18 @@ def vocabularies(tokenizer: Tokenizer, what: str) -> list[list[str]]:
 
 
 def filled_up(tokens: Sequence[str], size: int) -> list[str]:
-    """The tokens, followed by ones without a meaning if there are fewer than `size`."""
+    """Fills up the tokens to `size` with unused ones."""
     return [*tokens, *(f"<unused_{id_}>" for id_ in range(len(tokens), size))]
 
 
 def check_tokens(where: object, sides: Sequence[Sequence[str]]) -> None:
-    """Refuses vocabularies of which one has a token twice, or one without text.
+    """Refuses vocabularies with duplicate or empty tokens.
 
     Args:
-        where: what errors call their place.
+        where: the location of the vocabularies, for errors.
         sides: the vocabularies.
     Raises:
-        ValueError: if one has.
+        ValueError: if there is such a token.
     """
     for tokens in sides:
         token, count = Counter(tokens).most_common(1)[0]

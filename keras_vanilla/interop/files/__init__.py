@@ -1,1 +1,1 @@
-"""Checkpoint files: read array by array, checked before anything is allocated."""
+"""Checkpoint files, which are checked before arrays are allocated and read."""

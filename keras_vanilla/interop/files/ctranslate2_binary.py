@@ -1,7 +1,7 @@
-"""CTranslate2's `model.bin`: named variables one after the other, then their aliases.
+"""CTranslate2's `model.bin`, a sequence of named variables and of their aliases.
 
-All numbers are little-endian. A string is its length and its bytes, of which the last
-is 0.
+All numbers are little-endian. A string is stored as its length and its bytes, the last
+of which is 0.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from keras_vanilla.interop.files.stored_arrays import (
 )
 
 _NEWEST = 6  # of CTranslate2 3 and 4
-_OLDEST = 4  # of CTranslate2 1.3 to 2, as the first Argos packages have it
+_OLDEST = 4  # of CTranslate2 1.3 to 2, used in the first Argos packages
 _MOST_VARIABLES = 100_000
 _DTYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", f"<{BFLOAT16}")  # by their numbers
 _BYTE, _SHORT, _INTEGER = struct.Struct("<B"), struct.Struct("<H"), struct.Struct("<I")
@@ -32,11 +32,11 @@ class Binary:
     """The content of a `model.bin`.
 
     Args:
-        version: int. Of the format.
+        version: int. Version of the format.
         spec: str. The architecture, such as "TransformerSpec".
-        revision: int. Of the variables' names in this architecture.
+        revision: int. Revision of the variables' names in this architecture.
         variables: mapping of name -> array.
-        aliases: mapping of name -> the variable that it stands for.
+        aliases: mapping of alias -> name of a variable.
     """
 
     version: int
@@ -47,7 +47,7 @@ class Binary:
 
 
 def read_binary(path: Path) -> Binary:
-    """A `model.bin`; each variable is read when it is asked for.
+    """Opens a `model.bin`; each variable is read on demand.
 
     Args:
         path: path of the file.
@@ -70,9 +70,9 @@ def write_binary(file: BinaryIO, binary: Binary) -> None:
 
     Args:
         file: binary file.
-        binary: Binary; its variables of a type that the format has.
+        binary: Binary.
     Raises:
-        ValueError: if the format has no place for the type or size of a variable.
+        ValueError: if the format does not support the type or size of a variable.
     """
     file.write(_INTEGER.pack(_NEWEST))
     _write_string(file, binary.spec)
@@ -108,7 +108,7 @@ def _write_string(file, text):
 
 
 class _Reader:
-    """The parts of a file in their order; none reaches beyond its end."""
+    """Reads the parts of a file in order, never beyond its end."""
 
     def __init__(self, path, file):
         self._path = path
@@ -135,7 +135,7 @@ class _Reader:
         return Binary(version, spec, revision, StoredArrays(variables), aliases)
 
     def _distinct(self, what, read):
-        """As many named parts as the file says; no name occurs twice."""
+        """Reads a counted sequence of named parts; each name must be unique."""
         count = self._integer()
         if count > _MOST_VARIABLES:
             raise ValueError(f"it should have {count} {what}")

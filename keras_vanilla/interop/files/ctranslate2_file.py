@@ -1,4 +1,4 @@
-"""CTranslate2's model folders: the weights, the configuration and the vocabularies."""
+"""CTranslate2's model folders, with weights, configuration and vocabularies."""
 
 import dataclasses
 import json
@@ -22,9 +22,9 @@ from keras_vanilla.interop.files.json_file import read_json
 
 _SPEC = "TransformerSpec"  # an encoder and a decoder
 _NEWEST_REVISION = 7
-_OLDEST_REVISION = 3  # before, the number of heads was in the spec's name
-_CONFIG_VERSION = 6  # of `model.bin`; before, the configuration was among the variables
-_OWN_SCALES = 0  # of config["quantization_type"]; the others are AWQ's
+_OLDEST_REVISION = 3  # earlier, the number of heads was in the spec's name
+_CONFIG_VERSION = 6  # of `model.bin`; earlier versions have no configuration file
+_OWN_SCALES = 0  # config["quantization_type"] of CTranslate2's scales; others are AWQ
 _NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 _TOKENS_BEFORE = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 _FLAGS_BEFORE = {
@@ -51,15 +51,15 @@ _NAMES_BEFORE = {  # name today: name in older revisions
 
 @dataclasses.dataclass(frozen=True)
 class CTranslate2Model:
-    """An encoder and a decoder as a CTranslate2 model folder holds them.
+    """The content of a CTranslate2 model folder with an encoder and a decoder.
 
     Args:
         variables: mapping of name -> array of float32, float16, int8, int16 or int32,
             as stored; the scales of "x/weight" are "x/weight_scale".
-        aliases: dict of name -> the variable that it stands for.
-        config: dict, of `config.json`.
-        source_vocabularies: a list of tokens by id, for each feature of a word; nearly
-            always one.
+        aliases: dict of alias -> name of a variable.
+        config: dict. Content of `config.json`.
+        source_vocabularies: list of vocabularies, one per word feature, usually only
+            one. Each is a list of tokens by id.
         target_vocabulary: list of tokens by id.
     """
 
@@ -74,13 +74,13 @@ class CTranslate2Model:
         return sorted([*self.variables, *self.aliases])
 
     def weights(self, name: str) -> np.ndarray:
-        """A variable in float32; int8 and int16 weights dequantised.
+        """Returns a variable in float32; int8 and int16 weights are dequantised.
 
         Args:
             name: str. A variable or an alias.
         Raises:
             KeyError: if there is no such variable.
-            ValueError: if its scales are missing or do not fit it.
+            ValueError: if its scales are missing or do not match it.
         """
         name = self.aliases.get(name, name)
         values = self.variables[name]
@@ -92,7 +92,7 @@ class CTranslate2Model:
             raise ValueError(f"{name!r} cannot be dequantised: {error}") from error
 
     def attribute(self, name: str, default: Any) -> Any:
-        """The single value of a variable such as "encoder/num_heads".
+        """Returns the single value of a variable such as "encoder/num_heads".
 
         Args:
             name: str. A variable or an alias.
@@ -112,12 +112,12 @@ class CTranslate2Model:
 
 
 def read_ctranslate2(folder: PathLike) -> CTranslate2Model:
-    """The content of a CTranslate2 model folder; each variable is read when asked for.
+    """Reads a CTranslate2 model folder; each variable is read on demand.
 
-    Folders of CTranslate2 1.3 to 4 are read. What older ones call otherwise also has
-    its name of today, as an alias; their configuration is that which CTranslate2 gives
-    them. A vocabulary map (`vmap.txt`) is not read: it changes translations only on
-    request.
+    Folders of CTranslate2 1.3 to 4 are supported. In older folders, renamed variables
+    get their current names as aliases, and the configuration is that which CTranslate2
+    gives them. A vocabulary map (`vmap.txt`) is ignored, because it changes
+    translations only on request.
 
     Args:
         folder: path of a folder with `model.bin`, vocabularies as `.json` or `.txt`,
@@ -125,7 +125,7 @@ def read_ctranslate2(folder: PathLike) -> CTranslate2Model:
     Raises:
         OSError: if one of the files is missing or cannot be read.
         ValueError: if a file is truncated or damaged, or the model is not an encoder
-            and a decoder in a form that is known here.
+            and a decoder in a supported form.
     """
     folder = Path(folder)
     binary = read_binary(folder / "model.bin")
@@ -151,17 +151,17 @@ def write_ctranslate2(
     model: CTranslate2Model,
     files: Mapping[str, bytes] = _NO_FILES,
 ) -> None:
-    """Writes a CTranslate2 model folder, whole or not at all.
+    """Writes a CTranslate2 model folder atomically.
 
     Args:
         folder: path that does not exist yet.
         model: CTranslate2Model, with the names of revision 7.
-        files: name -> content of more files, such as the tokenizer's.
+        files: name -> content of additional files, such as the tokenizer's.
     Raises:
-        FileExistsError: if there is a file or folder of this name, which stays as it
-            is, or one of `files` has the name of another file of the folder.
+        FileExistsError: if `folder` already exists, or one of `files` has the name of
+            another file of the folder.
         OSError: if it cannot be written.
-        ValueError: if a variable has a type that CTranslate2 does not have.
+        ValueError: if CTranslate2 does not support the type of a variable.
     """
     folder = Path(folder)
     if folder.exists():
@@ -181,7 +181,7 @@ def write_ctranslate2(
 
 
 def _names_of_today(binary):
-    """Aliases for the variables of older revisions, by the newest names."""
+    """Returns current names as aliases of the variables of older revisions."""
     names = {}
     for today, before in _NAMES_BEFORE.items():
         before = binary.aliases.get(before, before)
@@ -191,7 +191,7 @@ def _names_of_today(binary):
 
 
 def _config(folder, binary):
-    """`config.json`, or what stood among the variables of older models."""
+    """Returns `config.json`, or the settings among the variables of older models."""
     path = folder / "config.json"
     if binary.version < _CONFIG_VERSION:
         return _config_of_variables(path, binary.variables)
@@ -228,7 +228,7 @@ def _config_of_variables(path, variables):
 
 
 def _text(path, name, variables):
-    """A text that is stored as an array of its UTF-8 bytes."""
+    """Decodes a text that is stored as an array of UTF-8 bytes."""
     characters = variables[name]
     try:
         if characters.dtype != np.int8:
@@ -241,15 +241,15 @@ def _text(path, name, variables):
 
 
 def read_vocabularies(folder: Path, unknown: str) -> tuple[list[list[str]], list[str]]:
-    """The tokens of a model folder by their ids.
+    """Reads the tokens of a model folder, by id.
 
     Args:
         folder: path.
-        unknown: str. The token of unknown words; where a file lacks it, its id is the
-            first one after the file's, as in CTranslate2.
+        unknown: str. The token of unknown words. If a file lacks it, it follows the
+            last token, as in CTranslate2.
     Returns:
-        The vocabularies of the source, one for each feature of a word, and that of the
-        target. Both are the same list if the model shares it.
+        The vocabularies of the source, one per word feature, and that of the target.
+        Both are the same list if the model shares it.
     Raises:
         OSError: if one is missing or cannot be read.
         ValueError: if one is not a list of tokens.
@@ -278,11 +278,11 @@ def read_vocabularies(folder: Path, unknown: str) -> tuple[list[list[str]], list
 def vocabulary_texts(
     sources: Sequence[Sequence[str]], target: Sequence[str]
 ) -> dict[str, str]:
-    """The files of vocabularies, name -> content; one file if all are equal.
+    """Returns the files of vocabularies, name -> content; one file if all are equal.
 
     Args:
-        sources: the vocabularies of the source, one for each feature of a word.
-        target: that of the target.
+        sources: the vocabularies of the source, one per word feature.
+        target: the vocabulary of the target.
     """
     vocabularies = {"shared": target}
     if any(list(tokens) != list(target) for tokens in sources):
@@ -298,7 +298,7 @@ def vocabulary_texts(
 
 
 def _vocabulary(folder, name, unknown):
-    """The tokens by id, or None if there is no such file."""
+    """Reads the tokens by id, or returns None if the file does not exist."""
     path = folder / f"{name}.json"
     if path.exists():
         tokens = read_json(path)
@@ -312,7 +312,7 @@ def _vocabulary(folder, name, unknown):
 
 
 def _lines(path):
-    """The lines of a file; tokens may end with a carriage return, unless all do."""
+    """Reads lines; a carriage return belongs to a token unless all lines have one."""
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:

@@ -3,20 +3,21 @@
 import numpy as np
 
 _INT8_PEAK = np.float32(127)
-_INT16_SCALE = np.float32(1000)  # of int16 weights without a scale of their own
+_INT16_SCALE = np.float32(1000)  # of int16 weights without a stored scale
 
 
 def dequantize(values: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
-    """The float32 weights of int8 or int16 ones, bit for bit as CTranslate2 has them.
+    """Dequantises int8 or int16 weights to float32, bit for bit as CTranslate2.
 
         values * (1 / scale)
 
     Args:
         values: int8 array (rows, ...) or int16 array.
-        scales: float32 array (rows,) for int8, of one value for int16; int16 weights
-            without it have the scale 1000.
+        scales: float32 array, (rows,) for int8, one value for int16. None means 1000
+            for int16.
     Raises:
-        ValueError: if the scales are missing, too many or too few, or not positive.
+        ValueError: if the scales are missing, their number is wrong, or they are not
+            positive.
     """
     if scales is None:
         if values.dtype != np.int16:
@@ -26,7 +27,7 @@ def dequantize(values: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
     scales = np.asarray(scales, np.float32).reshape(-1)
     with np.errstate(divide="ignore", over="ignore"):
         factors = np.float32(1) / scales
-    # An infinite scale is that of a row of zeros, as CTranslate2 1 wrote it.
+    # CTranslate2 1 wrote an infinite scale for a row of zeros.
     if len(scales) != count or not (np.isfinite(factors) & (scales > 0)).all():
         raise ValueError(
             f"{values.dtype} weights of shape {values.shape} must have {count} scales, "
@@ -38,14 +39,14 @@ def dequantize(values: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
 
 
 def quantize_int8(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Int8 weights and their scales, as CTranslate2's own converters make them.
+    """Quantises weights to int8 as CTranslate2's converters do.
 
         values = round(weights * scale),  scale = 127 / max |weights| in each row
 
     Args:
         weights: float32 array (rows, columns).
     Returns:
-        Int8 array (rows, columns) and float32 array (rows,).
+        Int8 array (rows, columns) and the scales, float32 array (rows,).
     """
     peaks = np.abs(weights).max(axis=1)
     peaks[peaks == 0] = _INT8_PEAK

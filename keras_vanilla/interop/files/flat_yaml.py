@@ -1,8 +1,8 @@
-"""The YAML that Marian writes: one mapping of names to scalars or lists of them."""
+"""Parses the YAML that Marian writes, a mapping of names to scalars or lists."""
 
 import re
 
-# A scalar in quotes, or a plain one that ends at a colon and a space.
+# A quoted scalar, or a plain one that ends before a colon and a space.
 _ENTRY = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^"' \t].*?)[ \t]*:(?:[ \t]+(.*))?"""
 )
@@ -12,17 +12,17 @@ _NAMES_OF_ESCAPES = '0abtnvfre"/\\ N_LP'
 _ESCAPES = dict(
     zip(_NAMES_OF_ESCAPES, '\0\a\b\t\n\v\f\r\x1b"/\\ \x85\xa0\u2028\u2029', strict=True)
 )
-_OTHER_YAML = tuple("|>&*!{}%@`")  # which no plain scalar begins with
+_OTHER_YAML = tuple("|>&*!{}%@`")  # a plain scalar never begins with these
 _WHITE = " \t\r"
 
 
 def parse_flat_yaml(text: str, path: object) -> dict[str, str | list[str]]:
-    """A mapping as text: every scalar, also a number, is a str.
+    """Parses a mapping; every scalar, including numbers, is returned as a str.
 
     Args:
-        text: str, as YAML: "name: value" lines, "? name" and ": value" lines, values
-            that are lists of scalars, scalars plain or in quotes.
-        path: what errors call the text.
+        text: str. YAML with "name: value" lines, "? name" and ": value" lines, values
+            that are lists of scalars, and plain or quoted scalars.
+        path: the text's name in errors.
     Raises:
         ValueError: if a line is something else, or a name occurs twice.
     """
@@ -36,7 +36,7 @@ def parse_flat_yaml(text: str, path: object) -> dict[str, str | list[str]]:
 
 
 class _Parser:
-    """Reads line after line; `values` are those so far, None where none has come."""
+    """Parses line by line; `values` has None for names without a value so far."""
 
     def __init__(self):
         self.values = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds.
+    """Reads the value in a JSON file.
 
     Args:
         path: path of the file.
@@ -24,12 +24,12 @@ def read_json(path: Path) -> Any:
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
+    """Reads the object in a JSON file.
 
     Args:
         path: path of the file.
     Raises:
-        FileNotFoundError, OSError: as `read_json`.
+        FileNotFoundError, OSError: as in `read_json`.
         ValueError: if it is not one JSON object.
     """
     values = read_json(path)

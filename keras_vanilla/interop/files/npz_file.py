@@ -1,4 +1,4 @@
-"""NumPy's `.npz` files: named arrays in a zip file, each read when it is asked for."""
+"""NumPy's `.npz` files, whose arrays are read on demand."""
 
 import contextlib
 import math
@@ -17,8 +17,8 @@ from keras_vanilla.interop.files.stored_arrays import (
 
 _SUFFIX = ".npy"
 _METHODS = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
-_LARGEST_RATIO = 1100  # of numbers to their bytes in a zip file; deflate has 1032
-_NUMBERS = "fiu"  # floats, integers with and without sign
+_LARGEST_RATIO = 1100  # of unpacked to packed bytes; deflate's limit is 1032
+_NUMBERS = "fiu"  # floats, signed and unsigned integers
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -36,18 +36,18 @@ _DAMAGED = (
 
 
 class NpzArrays(Mapping[str, np.ndarray]):
-    """The arrays of numbers in an `.npz` file, each read when it is asked for.
+    """The arrays of numbers in an `.npz` file, read on demand.
 
-    Nothing pickled is read. The sizes of all arrays are checked against the file's
-    when it is opened.
+    Pickled objects are never read. When the file is opened, the sizes of all arrays are
+    checked against its size.
 
     Args:
         path: path of the file.
     Attributes:
-        shapes, dtypes: dicts of name -> shape and type, as the arrays' headers say.
+        shapes, dtypes: dicts of name -> shape and type, from the arrays' headers.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is not a whole `.npz` file of numbers.
+        ValueError: if it is not a complete `.npz` file of numbers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class NpzArrays(Mapping[str, np.ndarray]):
 
     @contextlib.contextmanager
     def _opened(self):
-        """The zip file; what is wrong with it becomes one sentence."""
+        """Opens the zip file; describes an error in one sentence."""
         try:
             with zipfile.ZipFile(self._path) as archive:
                 yield archive
@@ -95,7 +95,7 @@ class NpzArrays(Mapping[str, np.ndarray]):
 
 
 def _header(archive, entry):
-    """An array's shape and type, which agree with the size of its entry."""
+    """Reads an array's shape and type, which must match the size of its entry."""
     name = repr(entry.filename)[:80]
     if not entry.filename.endswith(_SUFFIX):
         raise ValueError(f"its entry {name} is not an array")

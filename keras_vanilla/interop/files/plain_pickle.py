@@ -1,8 +1,8 @@
 """Pickles of plain values, read without importing or calling anything.
 
-Python's own unpickler calls whatever a pickle asks for. This one is a table of the
-operations that plain values are made of; a name in a pickle is looked up in a table of
-its own, and stays a name.
+Python's unpickler calls any function that a pickle names. This one supports only the
+operations for plain values; names in a pickle are looked up in a table and are never
+imported.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
 REMEDY = "save the weights alone, with torch.save(model.state_dict(), path)"
-_MOST_OPERATIONS = 1_000_000  # a state dict of PyTorch needs about 60 for each tensor
+_MOST_OPERATIONS = 1_000_000  # a state dict of PyTorch needs about 60 per tensor
 _CONSTANTS = {
     "NONE": None,
     "NEWTRUE": True,
@@ -30,20 +30,20 @@ _IGNORED = {"PROTO", "FRAME"}
 
 @dataclasses.dataclass(frozen=True)
 class Name:
-    """What a pickle names of Python, such as a class: no more than its name."""
+    """The name of a Python object in a pickle, such as a class."""
 
     name: str
 
 
 class PlainUnpickler:
-    """Reads pickles of dicts, lists, tuples, numbers, strings and what has a builder.
+    """Reads pickles of dicts, lists, tuples, numbers, strings, and values of builders.
 
     Args:
-        file: binary file. It is read to the end of one pickle by each `load`.
-        builders: dict of name -> function that makes a plain value of the arguments
-            with which a pickle wants to call what has this name; None if it is only
-            named. A pickle with any other name is refused.
-        load_persistent: function of the persistent id of a value to the value.
+        file: binary file. Each `load` reads to the end of one pickle.
+        builders: dict of name -> function that makes a plain value from the arguments
+            of a call in the pickle, or None if the name is not called. A pickle with
+            any other name is refused.
+        load_persistent: function that maps a persistent id to its value.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class PlainUnpickler:
         self._load_persistent = load_persistent
 
     def load(self) -> Any:
-        """The value of the next pickle.
+        """Returns the value of the next pickle.
 
         Raises:
-            ValueError: if it is damaged, or holds anything but plain values.
+            ValueError: if it is damaged, or contains anything but plain values.
         """
         self._stack: list[Any] = []
         self._outer_stacks: list[list[Any]] = []
@@ -78,7 +78,7 @@ class PlainUnpickler:
         raise ValueError("its pickle has no end")
 
     def _run(self, name, argument):
-        """One operation."""
+        """Runs one operation."""
         if name in _VALUES:
             self._push(argument)
         elif name in _CONSTANTS:
@@ -103,7 +103,7 @@ class PlainUnpickler:
         del self._stack[len(self._stack) - count :]
         return values
 
-    # Containers: a mark begins a stack of its own, for the values up to its container.
+    # Containers: a mark begins a new stack, for the values up to its container.
 
     def _on_mark(self):
         self._outer_stacks.append(self._stack)
@@ -170,7 +170,7 @@ class PlainUnpickler:
 
     _on_binget = _on_long_binget = _on_get
 
-    # Names, and what a pickle wants to call.
+    # Names and calls.
 
     def _on_global(self, name):
         self._push_name(*name.split(" ", 1))
@@ -196,7 +196,7 @@ class PlainUnpickler:
         self._push(build(*expect(arguments, tuple)))
 
     def _on_build(self):
-        """Attributes of a dict, which are dropped: they are not among its values."""
+        """Drops the attributes of a dict, which are not among its values."""
         self._popped(1)
         expect(self._stack[-1], dict)
 
@@ -205,10 +205,11 @@ class PlainUnpickler:
 
 
 def dict_of(values: list[Any]) -> dict[Any, Any]:
-    """The dict of keys and values that come in turn.
+    """Makes a dict from alternating keys and values.
 
     Args:
-        values: list. No key is a tuple: Python ends at the hash of a deeply nested one.
+        values: list. Tuples are not allowed as keys, because hashing a deeply nested
+            tuple crashes Python.
     Raises:
         ValueError: if a key has no value, or is not a string or number.
     """
@@ -219,10 +220,10 @@ def dict_of(values: list[Any]) -> dict[Any, Any]:
 
 
 def expect(value: Any, *kinds: type) -> Any:
-    """The value, which must be of one of some types.
+    """Returns the value if it has one of the given types.
 
     Raises:
-        ValueError: if it is of another type.
+        ValueError: if it has another type.
     """
     if not isinstance(value, kinds):
         expected = " or ".join(kind.__name__ for kind in kinds)

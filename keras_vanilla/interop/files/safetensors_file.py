@@ -1,4 +1,4 @@
-"""Safetensors files: named arrays behind a JSON header that says where each one is."""
+"""Safetensors files, which consist of a JSON header and the arrays that it lists."""
 
 import json
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ from keras_vanilla.interop.files.stored_arrays import (
     value_span,
 )
 
-FOR_TRANSFORMERS = {"format": "pt"}  # it refuses files without it
-_LONGEST_HEADER = 100_000_000  # bytes; the format's own limit
+FOR_TRANSFORMERS = {"format": "pt"}  # Transformers refuses files without it
+_LONGEST_HEADER = 100_000_000  # bytes; the limit of the format
 _ALIGNMENT = 8
 _METADATA = "__metadata__"
-_DTYPES = {  # of the format: those of NumPy
+_DTYPES = {  # of the format -> of NumPy
     "F64": "<f8",
     "F32": "<f4",
     "F16": "<f2",
@@ -43,20 +43,20 @@ _NAMES_OF_DTYPES = {numpy_name: name for name, numpy_name in _DTYPES.items()}
 
 
 def read_safetensors(path: PathLike) -> StoredArrays:
-    """The arrays of a safetensors file, or of all files that an index names.
+    """Opens the arrays of a safetensors file, or of all files listed in an index.
 
-    Only the header is read now, and checked as a whole; each array is read when it is
-    asked for. bfloat16 becomes float32, every other type stays as it is.
+    Only the header is read and checked at first; each array is read on demand. bfloat16
+    becomes float32; other types are kept.
 
     Args:
-        path: path of `model.safetensors`. Without such a file its index is read, which
-            is named `model.safetensors.index.json`.
+        path: path of `model.safetensors`. If it does not exist, its index
+            `model.safetensors.index.json` is read.
     Returns:
         Mapping of name -> array.
     Raises:
         OSError: if a file cannot be read.
-        ValueError: if a file is truncated or damaged, holds a type that is not known
-            here, or is not a safetensors file.
+        ValueError: if a file is truncated or damaged, contains an unknown type, or is
+            not a safetensors file.
     """
     return read_shards(Path(path), _read_header)
 
@@ -66,18 +66,18 @@ def write_safetensors(
     arrays: Mapping[str, np.ndarray],
     metadata: Mapping[str, str] = FOR_TRANSFORMERS,
 ) -> None:
-    """Writes a safetensors file, whole or not at all; equal arrays give equal bytes.
+    """Writes a safetensors file atomically; equal arrays result in equal bytes.
 
     Args:
-        path: path of the file; one that is there is replaced.
-        arrays: mapping of name -> array. It may make each array when it is asked for,
-            which happens twice.
-        metadata: dict of str -> str, kept in the header.
+        path: path of the file; an existing file is replaced.
+        arrays: mapping of name -> array. It may create arrays on demand; each is
+            accessed twice.
+        metadata: dict of str -> str, stored in the header.
     Raises:
-        OSError: if the file cannot be written; what had the name before keeps it.
-        ValueError: if an array has a type that the format does not know.
+        OSError: if the file cannot be written; an existing file is then kept.
+        ValueError: if the format does not support the type of an array.
     """
-    # The largest values first, as the format's own writer has them: all are aligned.
+    # The largest types first, as in the reference writer, so that all are aligned.
     kinds = {name: _kind_of(name, arrays[name]) for name in arrays}
     names = sorted(kinds, key=lambda name: (-item_size(kinds[name][0]), name))
     header: dict[str, Any] = {_METADATA: dict(sorted(metadata.items()))}
@@ -99,7 +99,7 @@ def write_safetensors(
 
 
 def _kind_of(name, array):
-    """The dtype in a file, and the shape."""
+    """Returns the dtype in a file, and the shape."""
     dtype = np.asarray(array).dtype
     little_endian = dtype.newbyteorder("<").str
     if name == _METADATA or little_endian not in _NAMES_OF_DTYPES:
@@ -111,7 +111,7 @@ def _kind_of(name, array):
 
 
 def _read_header(path):
-    """The place of each array of one file."""
+    """Returns the location of each array in a file."""
     refuse_git_lfs_pointer(path)
     size = path.stat().st_size
     try:
@@ -139,7 +139,7 @@ def _read_header(path):
 
 
 def _parse(header):
-    """The entries of a header, without those that are not arrays."""
+    """Returns the entries of a header that are arrays."""
     try:
         entries = json.loads(str(header, "utf-8"), object_pairs_hook=_distinct)
     except ValueError as error:
@@ -158,7 +158,7 @@ def _distinct(pairs):
 
 
 def _entry(name, entry):
-    """The dtype, shape, begin and end of an array, which agree with each other."""
+    """Returns the dtype, shape, start and end of an array, which must be consistent."""
     entry = entry if isinstance(entry, dict) else {}
     dtype = entry.get("dtype")
     if not isinstance(dtype, str) or dtype not in _DTYPES:
@@ -181,7 +181,7 @@ def _entry(name, entry):
 
 
 def _check_ranges(entries, size):
-    """Refuses arrays that overlap, leave a hole, or do not end where the file ends."""
+    """Refuses arrays that overlap, leave gaps, or do not end at the end of the file."""
     reached = 0
     for begin, end, name in sorted((e[2], e[3], name) for name, e in entries.items()):
         if begin != reached:

@@ -1,4 +1,4 @@
-"""Arrays that stay in their file until one of them is asked for."""
+"""Arrays that are read from their file on demand."""
 
 import dataclasses
 import math
@@ -11,25 +11,25 @@ import numpy as np
 from keras_vanilla._checks import LARGEST_INT32
 from keras_vanilla.interop.files.json_file import read_json
 
-BFLOAT16 = "bfloat16"  # NumPy has no name for it
+BFLOAT16 = "bfloat16"  # not a type of NumPy
 _GIT_LFS = b"version https://git-lfs"
 _MOST_DIMENSIONS = 32  # of NumPy 1.26
-_LARGEST_ARRAY = 2**56  # values; NumPy also counts the empty arrays of large shapes
+_LARGEST_ARRAY = 2**56  # values; NumPy also limits the shapes of empty arrays
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredArray:
-    """The place of an array in a file.
+    """The location of an array in a file.
 
-    Whoever makes one has checked that the file reaches as far as `offset + nbytes`.
+    The caller must check that the file has at least `offset + nbytes` bytes.
 
     Args:
         path: path of the file.
-        offset: int. Byte of the file at which the first value is.
+        offset: int. Position of the first value in the file, in bytes.
         dtype: str. NumPy's name with the byte order of the file, such as "<f4", or
             "<bfloat16".
         shape: tuple of ints.
-        strides: tuple of ints, in values; None means one row after the other.
+        strides: tuple of ints, in values; None means contiguous rows.
     """
 
     path: Path
@@ -44,7 +44,7 @@ class StoredArray:
         return value_span(self.shape, self.strides) * item_size(self.dtype)
 
     def read(self) -> np.ndarray:
-        """The array, read now; from bfloat16 it is made float32, with the same values.
+        """Reads the array; bfloat16 becomes float32 with the same values.
 
         Raises:
             ValueError: if the file has become shorter since it was opened.
@@ -65,11 +65,11 @@ class StoredArray:
 
 
 class StoredArrays(Mapping[str, np.ndarray]):
-    """Names to arrays, each read from its file when it is asked for, and not kept.
+    """Maps names to arrays, which are read from their file on demand and not kept.
 
-    Files are read rather than mapped into memory: a file that is cut off meanwhile is
-    an error instead of the end of the process, and what was read and dropped again is
-    no longer part of the memory that the process holds.
+    Files are read instead of memory-mapped. A file that is truncated meanwhile then
+    raises an error instead of ending the process, and arrays that are no longer used do
+    not count as memory of the process.
 
     Args:
         arrays: dict of name -> `StoredArray`.
@@ -80,7 +80,7 @@ class StoredArrays(Mapping[str, np.ndarray]):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each array, without reading any."""
+        """The shape of each array, without reading it."""
         return {name: array.shape for name, array in self._arrays.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -97,22 +97,22 @@ class StoredArrays(Mapping[str, np.ndarray]):
 
 
 def index_of(path: Path) -> Path:
-    """The index of a checkpoint in several files, beside where one file would be."""
+    """Returns the path of the index of a checkpoint in several files."""
     return path.with_name(f"{path.name}.index.json")
 
 
 def read_shards(
     path: Path, read: Callable[[Path], Mapping[str, StoredArray]]
 ) -> StoredArrays:
-    """The arrays of a file, or without it of all files that its index names.
+    """Opens the arrays of a file, or, without it, of all files listed in its index.
 
     Args:
-        path: path of the file. Its index is named as by Hugging Face, such as
+        path: path of the file. Its index is named as in Hugging Face, such as
             `model.safetensors.index.json`.
-        read: function of a path that returns the places of the arrays in a file.
+        read: function of a path that returns the locations of the arrays in a file.
     Raises:
         OSError: if a file cannot be read.
-        ValueError: if the index is damaged, or it and its files have other arrays.
+        ValueError: if the index is damaged, or does not match the arrays of its files.
     """
     index = index_of(path)
     if path.exists() or not index.exists():
@@ -145,7 +145,7 @@ def _in_numpy(dtype):
 
 
 def refuse_git_lfs_pointer(path: Path) -> None:
-    """Refuses a file that Git has not fetched yet.
+    """Refuses a pointer of Git LFS, whose file was not fetched.
 
     Args:
         path: path of a file.
@@ -162,11 +162,11 @@ def refuse_git_lfs_pointer(path: Path) -> None:
 
 
 def value_span(shape: Sequence[int], strides: Sequence[int] | None = None) -> int:
-    """Number of values from the first one of an array to its last one, both included.
+    """Number of values from the first to the last value of an array, inclusive.
 
     Args:
         shape: ints.
-        strides: ints, in values; None means one row after the other.
+        strides: ints, in values; None means contiguous rows.
     """
     if strides is None or 0 in shape:
         return math.prod(shape)
@@ -174,16 +174,16 @@ def value_span(shape: Sequence[int], strides: Sequence[int] | None = None) -> in
 
 
 def checked_shape(name: str, shape: Any) -> tuple[int, ...]:
-    """The shape that a file gives an array.
+    """Returns the shape of an array in a file, after checking it.
 
     Args:
         name: str. The array's name, for the error.
-        shape: what the file has in the place of a shape.
+        shape: the value that the file has for the shape.
     Raises:
-        ValueError: if it is not a list of sizes, or one that no array can have.
+        ValueError: if it is not a list of sizes, or not possible for an array.
     """
     sizes = shape if isinstance(shape, (list, tuple)) else [shape]
-    # Of anything but numbers only the type is shown: a file may nest it without end.
+    # Only numbers are shown; for other values the type, as they may be deeply nested.
     shown = [n if type(n) is int else type(n).__name__ for n in sizes[:8]]
     if (
         not isinstance(shape, (list, tuple))

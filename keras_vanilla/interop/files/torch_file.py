@@ -1,4 +1,4 @@
-"""PyTorch's checkpoints: the tensors of a state dict; no code in them is run."""
+"""Reads the tensors of PyTorch's checkpoints without running code in them."""
 
 import dataclasses
 import io
@@ -26,15 +26,15 @@ from keras_vanilla.interop.files.stored_arrays import (
     value_span,
 )
 
-_STATE_DICTS = ("model_state_dict", "state_dict", "model")  # inside of a checkpoint
-_LARGEST_PICKLE = 2**24  # bytes; it has names and shapes, the numbers lie elsewhere
+_STATE_DICTS = ("model_state_dict", "state_dict", "model")  # keys in a checkpoint
+_LARGEST_PICKLE = 2**24  # bytes; it has names and shapes, but no numbers
 _ZIP_START = b"PK\x03\x04"
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, length of the name, of the rest
 _ENCRYPTED = 1  # a bit of an entry's flags
 _MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # first in the format before PyTorch 1.6
 _PROTOCOL = 1001
 _BYTE_ORDERS = {b"little": "<", b"big": ">"}
-_STORAGES = {  # of PyTorch: types of NumPy, without a byte order
+_STORAGES = {  # of PyTorch -> types of NumPy, without a byte order
     "torch.BFloat16Storage": BFLOAT16,
     "torch.BoolStorage": "b1",
     "torch.ByteStorage": "u1",
@@ -53,7 +53,7 @@ class Storage:
     """Numbers of one type that tensors share.
 
     Args:
-        key: str. Its name in the file.
+        key: str. Name in the file.
         dtype: str. NumPy's name without a byte order, or "bfloat16".
         size: int. Number of values.
     """
@@ -65,11 +65,11 @@ class Storage:
 
 @dataclasses.dataclass(frozen=True)
 class PickledTensor:
-    """A tensor as a pickle describes it: a part of a storage.
+    """A tensor in a pickle, which is a part of a storage.
 
     Args:
         storage: Storage.
-        offset: int. Value of the storage that is the tensor's first.
+        offset: int. Position of the tensor's first value in the storage.
         shape: tuple of ints.
         strides: tuple of ints, in values.
     """
@@ -83,10 +83,10 @@ class PickledTensor:
 class TorchUnpickler(PlainUnpickler):
     """Reads pickles of plain values and PyTorch's tensors.
 
-    Attributes: `storages` has the storages that the pickles name, by their keys.
+    Attributes: `storages` has the storages named in the pickles, by key.
 
     Args:
-        file: binary file. It is read to the end of one pickle by each `load`.
+        file: binary file. Each `load` reads to the end of one pickle.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -105,7 +105,7 @@ class TorchUnpickler(PlainUnpickler):
 
 
 def _tensor(storage, offset, shape, strides, *_gradient):
-    """A tensor; what follows the strides says how it was trained."""
+    """Returns a tensor; the arguments after the strides concern training."""
     storage = expect(storage, Storage)
     shape = checked_shape("a tensor", shape)
     strides = tuple(_size(step) for step in expect(strides, tuple))
@@ -147,31 +147,31 @@ def _size(value):
 
 
 def read_torch(path: PathLike) -> StoredArrays:
-    """The arrays of a state dict that `torch.save` has written, in any of its formats.
+    """Opens the arrays of a state dict that was written by `torch.save`.
 
-    Or of all files that an index names, as Hugging Face writes them.
+    All its formats are supported, and also several files with an index, as written by
+    Hugging Face.
 
-    No code in the file is run: its pickle may hold tensors, numbers, strings, lists and
-    dicts, and anything else is refused. Each array is read when it is asked for;
-    bfloat16 becomes float32, every other type stays as it is.
+    No code in the file is run. Its pickle may contain tensors, numbers, strings, lists
+    and dicts; anything else is refused. Each array is read on demand; bfloat16 becomes
+    float32, and other types are kept.
 
     Args:
-        path: path of a state dict, or of a checkpoint that has one as
-            "model_state_dict", "state_dict" or "model" beside other plain values.
-            Without such a file its index is read, which is named as
-            `pytorch_model.bin.index.json`.
+        path: path of a state dict, or of a checkpoint of plain values with a state dict
+            named "model_state_dict", "state_dict" or "model". If it does not exist, its
+            index is read, such as `pytorch_model.bin.index.json`.
     Returns:
         Mapping of name -> array. Tensors that share their numbers are separate arrays.
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if the file is truncated or damaged, holds anything but plain
+        ValueError: if the file is truncated or damaged, contains anything but plain
             values, has no state dict, or was not written by `torch.save`.
     """
     return read_shards(Path(path), _read_file)
 
 
 def _read_file(path):
-    """The place of each array of one file."""
+    """Returns the location of each array in a file."""
     refuse_git_lfs_pointer(path)
     try:
         with open(path, "rb") as file:
@@ -188,7 +188,7 @@ def _read_file(path):
 
 
 class _Zip:
-    """The format since PyTorch 1.6: a pickle, and one entry for each storage."""
+    """The format since PyTorch 1.6, a zip of a pickle and one entry per storage."""
 
     def __init__(self, file):
         self._file = file
@@ -216,7 +216,7 @@ class _Zip:
         return begin, self._byte_order
 
     def _read(self, name):
-        """The bytes of a small entry."""
+        """Returns the bytes of a small entry."""
         begin, size = self._range(name)
         if size > _LARGEST_PICKLE:
             raise ValueError(f"its entry {name} has {size} bytes, which is too much")
@@ -224,7 +224,7 @@ class _Zip:
         return self._file.read(size)
 
     def _range(self, name):
-        """The first byte of an entry in the file, and the number of its bytes."""
+        """Returns the position of an entry in the file and its size in bytes."""
         entry = self._entries.get(self._folder + name)
         if entry is None:
             raise ValueError(f"its entry {name[:80]} is missing")
@@ -241,7 +241,7 @@ class _Zip:
 
 
 def _entries(file):
-    """The entries of a zip file by their names."""
+    """Returns the entries of a zip file, by name."""
     try:
         entries = zipfile.ZipFile(file).infolist()
     except (NotImplementedError, OSError, struct.error, zipfile.BadZipFile) as error:
@@ -265,7 +265,7 @@ class _Sequence:
         unpickler = TorchUnpickler(pickles)
         if unpickler.load() != _MAGIC_NUMBER or unpickler.load() != _PROTOCOL:
             raise ValueError("its version is not known here")
-        unpickler.load()  # the machine it comes from: all write little-endian numbers
+        unpickler.load()  # the machine's properties; numbers are always little-endian
         self.value = unpickler.load()
         keys = unpickler.load()
         self._first_bytes = {}
@@ -290,7 +290,7 @@ class _Sequence:
 
 
 def _state_dict(value):
-    """The names and tensors of a state dict, or of the one in a checkpoint."""
+    """Returns names and tensors of a state dict, or of the one in a checkpoint."""
     if not isinstance(value, dict):
         raise ValueError(f"it contains a {type(value).__name__}, not a dict; {REMEDY}")
     tensors = {k: v for k, v in value.items() if isinstance(v, PickledTensor)}
@@ -310,7 +310,7 @@ def _state_dict(value):
 
 
 def _stored(path, tensor, first_byte, byte_order):
-    """The place of a tensor whose storage begins at a byte of the file."""
+    """Returns the location of a tensor whose storage begins at `first_byte`."""
     dtype = tensor.storage.dtype
     begin = first_byte + tensor.offset * item_size(dtype)
     return StoredArray(path, begin, byte_order + dtype, tensor.shape, tensor.strides)

@@ -1,4 +1,4 @@
-"""The command line: arguments in, calls to the library, one-sentence errors out."""
+"""The command line, which calls the library and reports errors in one sentence."""
 
 import argparse
 import sys
@@ -33,16 +33,16 @@ def main(
 ) -> int:
     """Runs `keras-vanilla`; returns the exit status.
 
-    Results go to standard output; progress, warnings and errors to standard error, all
-    in UTF-8. A user's mistake is one sentence and status 1 (2 for the arguments
-    themselves); lines of files that have no translation, or one without an end, are
-    status 3; Ctrl-C is status 130. A reader that wants no more (`| head`) ends the
-    program with status 141, as it ends other programs.
+    Results are written to standard output, and progress, warnings and errors to
+    standard error, all in UTF-8. For a user's mistake, the program prints one sentence
+    and exits with status 1, or 2 if it is in the arguments. It exits with status 3 if
+    lines of files have no translation or one without an end, with 130 on Ctrl-C, and
+    with 141 if the reader closes the pipe (`| head`), as other programs do.
 
     Args:
         arguments: sequence of str; None means those of this process.
-        before_command: function called after the arguments are parsed and before a
-            command that needs Keras runs, or None.
+        before_command: function that is called after parsing the arguments and before
+            running a command that needs Keras, or None.
     """
     options = argparse.Namespace(command=None)
     try:
@@ -65,7 +65,7 @@ def main(
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of every command; each sets `run`, a function of its options."""
+    """Returns the parser of all commands; each command sets the function `run`."""
     every = ArgumentParser(
         prog="keras-vanilla",
         description="Train a translation Transformer, use it, and export it.",

@@ -1,16 +1,15 @@
-"""The parser of the arguments: options before, between and after the others."""
+"""An argument parser that accepts options at any position."""
 
 import argparse
 from collections.abc import Sequence
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Takes options before the positional arguments too, however many those may be.
+    """Accepts options before, between and after any number of positional arguments.
 
-    argparse decides at MODEL that no TEXT follows when an option does:
-    `translate MODEL --beam-size 2 TEXT`. Arguments that a command does not know are
-    refused here, with the command's own usage; argparse leaves that to the program,
-    whose usage says nothing of the command.
+    In `translate MODEL --beam-size 2 TEXT`, argparse decides after MODEL that there is
+    no TEXT. This class also refuses unknown arguments with the usage of the command;
+    argparse shows the usage of the program, which does not describe the command.
     """
 
     _intermixing = False
@@ -23,7 +22,7 @@ class ArgumentParser(argparse.ArgumentParser):
         has_commands = any(a.nargs == argparse.PARSER for a in self._actions)
         if has_commands or self._intermixing:
             return super().parse_known_args(args, namespace)
-        self._intermixing = True  # this method is called again, for options alone
+        self._intermixing = True  # this method is called again, for options only
         try:
             namespace, unknown = self.parse_known_intermixed_args(args, namespace)
         finally:

@@ -72,7 +72,7 @@ def _copy(platform, folder):
 
 
 def _callers():
-    """The folder of the callers: `export` of a checkout, or its copy in a wheel."""
+    """Returns the folder of the callers: `export`, or its copy in a wheel."""
     package = Path(__file__).parents[1]
     installed = package / "callers"  # setup.cfg, `package_dir`
     return installed if installed.is_dir() else package.parent / "export"
@@ -83,7 +83,7 @@ def _copy_folder(source, folder):
 
 
 def _copy_web_module(folder):
-    """Copies the files of the page that `npm pack` takes, and the pins of LiteRT.js."""
+    """Copies the files in the npm package, and the pinned versions of LiteRT.js."""
     from keras_vanilla.web.runtime import PAGE, PINS
 
     files = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))["files"]

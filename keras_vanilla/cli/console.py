@@ -1,4 +1,4 @@
-"""What the commands share: messages, options, and checks of what is to be written."""
+"""Messages, options and checks of outputs that the commands share."""
 
 import argparse
 import contextlib
@@ -36,9 +36,9 @@ ANY_MODEL = f"a .keras or .tflite file, a SavedModel, CTranslate2's folder, or {
 
 
 def is_keras_file(model: str) -> bool:
-    """Whether a model is to be read as a `Translator`.
+    """Returns True if a model is read as a `Translator`.
 
-    That is a file that is not `.tflite`, or a model of the hub.
+    This is a file other than `.tflite`, or a model on the hub.
     """
     if is_hub_reference(model):
         return True
@@ -46,11 +46,11 @@ def is_keras_file(model: str) -> bool:
 
 
 def add_json_option(command: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--json`, which means the same for every command.
+    """Adds `--json`, with the same meaning for all commands.
 
     Args:
         command: the parser to add it to.
-        what: str. What it prints, such as "one JSON object".
+        what: str. The output, such as "one JSON object".
     """
     command.add_argument(
         "--json", action="store_true", help=f"print {what} to standard output"
@@ -58,18 +58,18 @@ def add_json_option(command: argparse.ArgumentParser, what: str) -> None:
 
 
 def json_text(value: object, indent: int | None = 2) -> str:
-    """A value as JSON; numbers that JSON does not have, such as NaN, as null."""
+    """Formats a value as JSON; numbers that JSON lacks, such as NaN, become null."""
     return json.dumps(_finite(value), ensure_ascii=False, indent=indent)
 
 
 def given_options(options: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """The names of options that are given: neither None nor a flag that is not set."""
+    """Returns the names of options that were given, which are not None or False."""
     values = ((name, getattr(options, name)) for name in names)
     return [name for name, value in values if value is not None and value is not False]
 
 
 def named_options(names: Sequence[str]) -> str:
-    """Options as they are typed, by their names in Python."""
+    """Formats names of options as they are typed, for messages."""
     return ", ".join("--" + name.replace("_", "-") for name in names)
 
 
@@ -106,9 +106,9 @@ def add_search_options(command: argparse._ActionsContainer) -> None:
 
 
 def line_search_settings(options: argparse.Namespace) -> dict:
-    """The values of `add_search_options`, as arguments of `open_line_translator`.
+    """Converts `add_search_options` to arguments of `open_line_translator`.
 
-    A model that has its search in it takes none, so only those that are given.
+    Only given options are included, because models with a built-in search accept none.
     """
     settings = search_settings(options)
     if options.beam_size is None:
@@ -117,11 +117,11 @@ def line_search_settings(options: argparse.Namespace) -> dict:
 
 
 def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
-    """The values of `add_search_options`, as arguments of `Translator.stream`.
+    """Converts `add_search_options` to arguments of `Translator.stream`.
 
     Args:
-        options: as parsed.
-        scored: bool. Whether scores, which the penalty divides, are printed.
+        options: the parsed options.
+        scored: bool. Whether scores, which the penalty normalises, are printed.
     """
     settings = {"beam_size": 1 if options.beam_size is None else options.beam_size}
     if options.length_penalty is not None:
@@ -144,7 +144,7 @@ ABOUT = {
 
 
 def add_about_options(command: argparse.ArgumentParser) -> None:
-    """Adds what a translator says of itself, for the commands that write one."""
+    """Adds the options that describe a translator, for commands that write one."""
     add = command.add_argument_group("description of the translator").add_argument
     for name, description in ABOUT.items():
         add(f"--{name.replace('_', '-')}", metavar="TEXT", help=description)
@@ -159,7 +159,7 @@ def add_about_options(command: argparse.ArgumentParser) -> None:
 
 
 def about_settings(options: argparse.Namespace) -> dict:
-    """The values of `add_about_options` that are given, as arguments of `About`."""
+    """Converts the given values of `add_about_options` to arguments of `About`."""
     if options.no_examples and options.examples:
         raise ValueError("Give --example or --no-examples, not both.")
     settings = {name: getattr(options, name) for name in (*ABOUT, "examples")}
@@ -169,12 +169,12 @@ def about_settings(options: argparse.Namespace) -> dict:
 
 
 def example_of(about: "About") -> str:
-    """A text for a hint, as a word of a shell."""
+    """Returns an example text for a hint, quoted for a shell."""
     return shlex.quote(about.examples[0]) if about.examples else '"..."'
 
 
 def say(message: object) -> None:
-    """Writes a message of this program to standard error, if that can be written."""
+    """Writes a message of this program to standard error, if possible."""
     with contextlib.suppress(OSError):
         print(f"keras-vanilla: {message}", file=sys.stderr, flush=True)
 
@@ -186,9 +186,9 @@ def refuse_existing(path: str | Path, overwrite: bool = False) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuses a file that exists already, or whose folder cannot be written to.
+    """Refuses a file that exists already, or whose folder is not writable.
 
-    Folders of it that are missing are made when it is written.
+    Missing folders are allowed, because they are created when the file is written.
     """
     refuse_existing(path)
     folder = next(parent for parent in Path(path).absolute().parents if parent.exists())

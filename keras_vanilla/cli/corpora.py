@@ -1,4 +1,4 @@
-"""Parallel text as the commands name it: files, or a public corpus."""
+"""Options for parallel text, which is in files or a public corpus."""
 
 import argparse
 import os
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 def add_corpus_options(
     command: argparse.ArgumentParser, target: str = "target", shards: bool = False
 ) -> None:
-    """`--source` and the like, for the commands that read parallel text.
+    """Adds `--source` and related options, for commands that read parallel text.
 
     Args:
         command: the parser to add them to.
-        target: str. The name of the option for the translation.
-        shards: bool. Several files each; such an option swallows a MODEL after it.
+        target: str. Name of the option for the translation.
+        shards: bool. Whether each option accepts several files; such an option would
+            also consume a MODEL after it.
     """
     add = command.add_argument
     files = {"nargs": "+" if shards else None, "metavar": "FILE"}
@@ -40,7 +41,7 @@ def add_corpus_options(
 
 
 def add_columns_option(command: argparse.ArgumentParser) -> None:
-    """`--columns`, of tables; their values are numbers or names."""
+    """Adds `--columns` for tables, which takes numbers or names."""
     command.add_argument(
         "--columns",
         nargs=2,
@@ -52,7 +53,7 @@ def add_columns_option(command: argparse.ArgumentParser) -> None:
 
 
 def add_cache_option(command: argparse.ArgumentParser) -> None:
-    """`--cache`, for a command that trains."""
+    """Adds `--cache`, for commands that train."""
     command.add_argument(
         "--cache",
         metavar="DIR",
@@ -61,7 +62,7 @@ def add_cache_option(command: argparse.ArgumentParser) -> None:
 
 
 def add_validation_options(command: argparse.ArgumentParser) -> None:
-    """`--validation-source`, `--validation-target` and `--validation-pairs`."""
+    """Adds `--validation-source`, `--validation-target` and `--validation-pairs`."""
     add = command.add_argument
     add("--validation-source", metavar="FILE", help="sentences to validate on")
     add("--validation-target", metavar="FILE", help="their translations")
@@ -71,12 +72,12 @@ def add_validation_options(command: argparse.ArgumentParser) -> None:
 def read_corpus(
     options: argparse.Namespace, target: str | list[str] | None, split: str
 ) -> "ParallelCorpus":
-    """The corpus that the options name; lines that are left out are reported.
+    """Reads the corpus given by the options, and reports lines that are left out.
 
     Args:
         options: with the attributes of `add_corpus_options`.
-        target: path of the target file, or several, or None.
-        split: str, of a public corpus.
+        target: path of the target file, several paths, or None.
+        split: str. Split of a public corpus.
     """
     if names_files(options, target):
         return _read_files(options.source, target, options.pairs, options.columns)
@@ -84,7 +85,7 @@ def read_corpus(
 
 
 def names_files(options: argparse.Namespace, target: str | list[str] | None) -> bool:
-    """Whether the options name files; they must name those or a public corpus."""
+    """Returns True for files and False for a public corpus; one must be given."""
     given = [options.source, options.pairs, options.corpus]
     if sum(each is not None for each in given) != 1:
         raise ValueError(
@@ -97,23 +98,23 @@ def names_files(options: argparse.Namespace, target: str | list[str] | None) -> 
         raise ValueError(f"{name} has its translations: give no file of them.")
     if options.corpus is None and options.reverse:
         raise ValueError("--reverse is for --corpus; swap the two files or columns.")
-    validation = getattr(options, "validation_pairs", None)  # of what trains
+    validation = getattr(options, "validation_pairs", None)  # of commands that train
     if options.columns and not (options.pairs or validation):
         raise ValueError("--columns is for tables, such as --pairs.")
     return options.corpus is None
 
 
 class TrainingInput:
-    """What a training reads, as the options of `keras-vanilla train` name it.
+    """The inputs of a training, given by the options of `keras-vanilla train`.
 
     Args:
-        options: with the attributes of `add_corpus_options`, `add_cache_option` and
+        options: with the attributes of `add_corpus_options`, `add_cache_option`,
             `add_validation_options` and `add_about_options`, and `start`, `tokenizer`
             and `output`.
     Attributes:
-        about: About that the options state.
+        about: About with the values of the options.
     Raises:
-        ValueError: if options contradict each other; nothing was read.
+        ValueError: if options contradict each other. Nothing is read in this case.
     """
 
     def __init__(self, options: argparse.Namespace):
@@ -150,10 +151,10 @@ class TrainingInput:
         """Reads `translator` or `tokenizer` if given, then `corpus` and `validation`.
 
         Args:
-            config: TrainingConfig; it is checked against what is given before a corpus
-                is read.
+            config: TrainingConfig. It is checked against the options before a corpus is
+                read.
             folder: RunFolder.
-            teacher: Translator, whose tokenizer is taken if none is given, or None.
+            teacher: Translator or None. Its tokenizer is used if none is given.
         """
         from keras_vanilla.training.train import tokenizer_of_teacher
 
@@ -179,7 +180,7 @@ class TrainingInput:
             self.tokenizer = Tokenizer.from_files(*self._options.tokenizer)
 
     def _read_cache(self, config, folder):
-        """The cache of the training files, made if it is not there yet."""
+        """Opens the cache of the training files, or creates it if it does not exist."""
         from keras_vanilla.data import TokenCache
         from keras_vanilla.distribution.replicas import replicas_in_force
 
@@ -187,7 +188,7 @@ class TrainingInput:
         if self.translator is None and self.tokenizer is None:
             self.tokenizer = folder.tokenizer() or self._train_tokenizer(config)
         if replicas_in_force().in_other_processes:
-            TokenCache.open(options.cache)  # several processes cannot make it at once
+            TokenCache.open(options.cache)  # only one process may create it
         return TokenCache.make(
             options.source,
             options.target,
@@ -198,7 +199,7 @@ class TrainingInput:
         )
 
     def _train_tokenizer(self, config):
-        """A tokenizer of the training files, which are not kept in memory."""
+        """Trains a tokenizer on the training files without keeping them in memory."""
         from keras_vanilla.data import FileLines
         from keras_vanilla.tokenizer import Tokenizer
 
@@ -253,7 +254,7 @@ def _read_public(name, split, reverse=False):
 
 
 def _report(corpus, name):
-    """Says which lines are left out, and why."""
+    """Reports which lines are left out, and why."""
     from keras_vanilla._checks import some_of
 
     for reason, lines in corpus.report.items():

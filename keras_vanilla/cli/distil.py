@@ -1,4 +1,4 @@
-"""`keras-vanilla distil`: a student learns from the translations of its teacher."""
+"""`keras-vanilla distil`: trains a student on the translations of its teacher."""
 
 import argparse
 from pathlib import Path
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     training = train.checked(options)
     load_teacher = _loader(options) if training[0].word_level else None
     with training[-1]:
-        pass  # a folder that would be refused is, before anything is translated
+        pass  # refuses an invalid folder before anything is translated
     _translate(options, folder)
     given = training[1]
     given.about = _about_teacher(options).updated(given.about)
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _loader(options):
-    """Loads the teacher as a Translator."""
+    """Returns a function that loads the teacher as a Translator."""
     teachers = options.teachers
     if not teachers or not all(
         Path(teacher).suffix == ".keras" or is_hub_reference(teacher)
@@ -102,7 +102,7 @@ def _loader(options):
 
 
 def _about_teacher(options):
-    """What a teacher says that is true of its student: its languages and examples."""
+    """Returns the languages and examples of a teacher, which its student shares."""
     from keras_vanilla._about import About
     from keras_vanilla.export.metadata.description import find_description
     from keras_vanilla.translation import Translator

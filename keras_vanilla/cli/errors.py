@@ -1,4 +1,4 @@
-"""Errors as the command line shows them: one sentence each."""
+"""Formats errors for the command line as one sentence."""
 
 import sys
 
@@ -14,17 +14,17 @@ LESS_MEMORY = {
 
 
 def is_expected(error: Exception) -> bool:
-    """Whether an error's text explains it; others are mistakes of this package."""
+    """Returns True if an error's text explains it; others are bugs of this package."""
     expected = ValueError, OSError, ImportError, RuntimeError, MemoryError
     return isinstance(error, (*expected, *_tensorflow_errors()))
 
 
 def sentence(error: Exception, command: str | None = None) -> str:
-    """The sentence that describes an error.
+    """Returns a sentence that describes an error.
 
     Args:
-        error: any that `is_expected`.
-        command: str or None. The name of the command that it ended, for the remedy.
+        error: an exception that `is_expected`.
+        command: str or None. The name of the failed command, for the remedy.
     """
     if is_out_of_memory(error):
         remedy = LESS_MEMORY.get(command)
@@ -33,11 +33,11 @@ def sentence(error: Exception, command: str | None = None) -> str:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
     if isinstance(error, _tensorflow_errors()):
-        return first_line(error)  # then come pages of where it was in a graph
+        return first_line(error)  # followed by pages of locations in a graph
     return str(error)
 
 
 def _tensorflow_errors():
-    """The class of TensorFlow's own errors, where TensorFlow is in use."""
+    """Returns the class of TensorFlow's errors, if TensorFlow is in use."""
     tensorflow = sys.modules.get("tensorflow")
     return (tensorflow.errors.OpError,) if hasattr(tensorflow, "errors") else ()

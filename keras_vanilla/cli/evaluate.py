@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _of_keras(options):
-    """The scores of a `.keras` file."""
+    """Computes the scores of a `.keras` file."""
     from keras_vanilla.translation import Translator, score
 
     settings = search_settings(options)
@@ -74,7 +74,7 @@ def _of_keras(options):
 
 
 def _of_lines(options):
-    """The scores of any other model."""
+    """Computes the scores of any other model."""
     from keras_vanilla.bulk import open_line_translator
     from keras_vanilla.translation.evaluation import (
         score_translations,
@@ -121,7 +121,7 @@ def _check(options):
 
 
 def _to_json(result, worst, best):
-    """The result for a program."""
+    """Formats the result as JSON."""
     fields = {
         "bleu": result.bleu,
         "chrf": result.chrf,
@@ -137,7 +137,7 @@ def _to_json(result, worst, best):
 
 
 def _to_text(result, worst, best):
-    """The result for a person."""
+    """Formats the result as readable text."""
     count, unfinished = len(result.translations), result.unfinished
     texts = [
         f"BLEU {result.bleu:.2f}  chrF {result.chrf:.2f}  ({count} lines)",

@@ -137,7 +137,7 @@ def _export(options):
 
 
 def _settings(options):
-    """The arguments of `export.tflite` that the options name."""
+    """Converts the options to arguments of `export.tflite`."""
     from keras_vanilla.export.metadata.description import TAKING_TEXTS
 
     settings = {name: getattr(options, name) for name in SETTINGS}
@@ -156,7 +156,7 @@ def _settings(options):
 
 
 def _writer(options, settings):
-    """What writes the output: a file, a site or a SavedModel."""
+    """Returns a function that writes the output: a file, a site or a SavedModel."""
     to_file = options.output.endswith(".tflite")
     to_site = settings.get("form") == "site"
     if to_file and to_site:
@@ -205,7 +205,7 @@ def _write_site(translator, options, settings):
 
 
 def _say_what_comes_next(options, about):
-    """Shows the next commands; `about` is None for a file that takes no text."""
+    """Prints the next commands; `about` is None for a file that does not take text."""
     print(f"{options.output} is written.\n\nNext:")
     if about is not None:
         print(f"  keras-vanilla translate {options.output} {example_of(about)}")
@@ -244,7 +244,7 @@ def _verify(options):
 
 
 def _remedy(report):
-    """What to do where a file does not translate as its model."""
+    """Returns advice for a file that does not translate like its model."""
     again = "If the model was trained since the export, export it again."
     if not report.quantized and report.shortlist is None:
         return again

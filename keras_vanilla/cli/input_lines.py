@@ -1,4 +1,4 @@
-"""The lines to translate: a file's at once, a pipe's or a terminal's as they come."""
+"""Reads the lines to translate, from files at once, from pipes as they arrive."""
 
 import io
 import os
@@ -19,18 +19,18 @@ SECONDS_TO_GATHER = 0.1  # after the first line of a group
 def input_groups(
     path: str | None, most: int, at_once: bool = False
 ) -> list[list[str]] | Iterator[list[str]]:
-    """The lines of a file, or of standard input, in groups to translate together.
+    """Reads lines of a file or of standard input, grouped for translation.
 
     Args:
         path: path of UTF-8 text; None and "-" are standard input.
-        most: int. Lines per group at most, of a pipe or a terminal.
-        at_once: bool. Waits for all lines of a pipe or a terminal too.
+        most: int. Maximum number of lines per group from a pipe or a terminal.
+        at_once: bool. Whether to wait for all lines of a pipe or a terminal too.
     Returns:
-        A list of one group, if all lines are read at once. Of a pipe or a terminal an
-        iterator of groups, which waits for the first line of each group only.
+        A list of one group, if all lines are read at once. For a pipe or a terminal, an
+        iterator of groups, which waits only for the first line of each group.
     Raises:
         OSError: if it cannot be read.
-        ValueError: if a line is not UTF-8; of an iterator, when that line comes.
+        ValueError: if a line is not UTF-8. An iterator raises it at that line.
     """
     path = None if path == "-" else path
     if path is None and sys.stdin.isatty():
@@ -44,16 +44,16 @@ def input_groups(
 def as_they_come(
     items: Iterable, most: int, seconds: float = SECONDS_TO_GATHER
 ) -> Iterator[list]:
-    """Groups of what an iterable gives while it is waited for.
+    """Groups the items of an iterable as they arrive.
 
     Args:
-        items: iterable, which a thread of its own reads.
-        most: int. Items per group at most.
-        seconds: float. How long a group is gathered after its first item.
+        items: iterable, which is read in a separate thread.
+        most: int. Maximum number of items per group.
+        seconds: float. Time to wait for further items after the first of a group.
     Yields:
         Lists of at least one item.
     Raises:
-        Exception: as the iterable, after the items before the error.
+        Exception: that of the iterable, after the items before the error.
     """
     arrived = queue.Queue(most)
     Thread(target=_read, args=(items, arrived), daemon=True).start()
@@ -75,17 +75,17 @@ def as_they_come(
 
 
 class _End(NamedTuple):
-    """What follows the last item."""
+    """Marks the end of the items."""
 
     error: Exception | None
 
 
 def _read(items, arrived):
-    """Puts every item into the queue, then the end."""
+    """Puts every item into the queue, and then the end."""
     try:
         for item in items:
             arrived.put(item)
-    except Exception as error:  # it is raised where the items are used
+    except Exception as error:  # raised again in the consumer
         arrived.put(_End(error))
     else:
         arrived.put(_End(None))
@@ -101,9 +101,9 @@ def _lines(path):
 
 
 def _standard_input():
-    """Standard input as a stream of its own.
+    """Opens standard input as a separate stream.
 
-    Python closes `sys.stdin` at exit, and aborts if a thread still waits for it.
+    Python closes `sys.stdin` at exit, and aborts if a thread is still waiting for it.
     """
     raw = open(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     raw.name = STANDARD_INPUT  # for errors

@@ -136,11 +136,11 @@ def _write(figure, path):
 
     kind = Path(path).suffix.lower()[1:]
     with atomic_write(path, parents=True) as file:
-        figure.savefig(file, format=kind, bbox_inches="tight")  # nothing is cut
+        figure.savefig(file, format=kind, bbox_inches="tight")  # nothing is cut off
 
 
 def _check_output(path):
-    """Checks the output before the model is read."""
+    """Checks the output path before the model is read."""
     from keras_vanilla.plots.canvas import canvas
 
     canvas()  # raises if matplotlib is not installed

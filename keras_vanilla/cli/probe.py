@@ -76,7 +76,7 @@ def _sentences(options):
 
 
 def _translator(options):
-    """A function from texts to their translations."""
+    """Returns a function that translates texts."""
     from keras_vanilla.bulk import LineCommand, open_line_translator
 
     settings = line_search_settings(options)

@@ -8,8 +8,8 @@ from threading import Thread
 
 from keras_vanilla.cli.console import add_command, say
 
-# Below the ports that systems give out (Linux: 32768 on), and of no program known to
-# us; 8765, the default of version 0.5.0, is AnkiConnect's.
+# Below the ports that systems assign (on Linux from 32768), and not used by any program
+# known to us; 8765, the default of version 0.5.0, is used by AnkiConnect.
 PORT = 29731
 
 

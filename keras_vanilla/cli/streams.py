@@ -1,4 +1,4 @@
-"""Standard input, output and error, whatever the shell has made of them."""
+"""Prepares standard input, output and error for the program."""
 
 import contextlib
 import os
@@ -16,11 +16,11 @@ LOG_FILTER = Path(__file__).with_name("log_filter.py")
 
 @contextlib.contextmanager
 def usable_streams() -> Iterator[None]:
-    """Standard streams that exist and write UTF-8, whatever the locale says.
+    """Ensures that standard streams exist and use UTF-8 in the block.
 
-    A stream that was closed (`>&-`) is opened again, lest another file gets its number;
-    what is read from it or written to it fails as it does for other programs, except
-    messages, which are lost.
+    A closed stream (`>&-`) is opened again, so that its number is not given to another
+    file. Reading from it or writing to it fails as in other programs; only messages are
+    dropped silently.
     """
     _open_closed()
     encodings = [(s, s.encoding, s.errors) for s in _text_streams()]
@@ -36,11 +36,11 @@ def usable_streams() -> Iterator[None]:
 
 @contextlib.contextmanager
 def flushed_results() -> Iterator[None]:
-    """Flushes standard output when the block ends, also by an error.
+    """Flushes standard output at the end of the block, even after an error.
 
     Raises:
-        OSError: if it cannot be written; what it still holds is dropped, which Python
-            would try to write at exit.
+        OSError: if it cannot be written. The buffer is then dropped, so that Python
+            does not try to write it at exit.
     """
     try:
         yield
@@ -56,12 +56,12 @@ def flushed_results() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Hides the messages of TensorFlow's C++ code, and shortens warnings to a line.
+    """Hides the messages of TensorFlow's C++ code, and shortens warnings to one line.
 
-    Some of that code logs to file descriptor 2 whatever TF_CPP_MIN_LOG_LEVEL says. So
-    that descriptor becomes a pipe to `log_filter.py`, and Python's standard error a
-    copy of the original. TF_CPP_MIN_LOG_LEVEL=0 shows all messages. (1 need not be the
-    user's: `import jax` sets it.)
+    Some of this code logs to file descriptor 2 regardless of TF_CPP_MIN_LOG_LEVEL. The
+    descriptor is therefore replaced by a pipe to `log_filter.py`, and Python's standard
+    error becomes a copy of the original. TF_CPP_MIN_LOG_LEVEL=0 shows all messages. (A
+    value of 1 may not come from the user, because `import jax` sets it.)
     """
     original = sys.stderr, warnings.showwarning
     warnings.showwarning = lambda message, *_: say(message)
@@ -72,7 +72,7 @@ def quiet() -> Iterator[None]:
         with _filtered(copy) if _hides_messages() else contextlib.nullcontext():
             yield
     finally:
-        with contextlib.suppress(OSError):  # of messages that cannot be written
+        with contextlib.suppress(OSError):  # messages may not be writable
             sys.stderr.close()
         sys.stderr, warnings.showwarning = original
         os.close(copy)
@@ -85,7 +85,7 @@ def _hides_messages():
 def hide_messages() -> None:
     """Hides the messages of TensorFlow's C++ code from now on, as `quiet` does.
 
-    Python's standard error stays what it is: a notebook's is no file descriptor.
+    Python's standard error is not changed, because in a notebook it has no descriptor.
     """
     if _hides_messages():
         _start_filter(os.dup(2))
@@ -93,25 +93,25 @@ def hide_messages() -> None:
 
 @contextlib.contextmanager
 def _filtered(original):
-    """File descriptor 2 as a pipe to the log filter, which writes to the original."""
+    """Makes file descriptor 2 a pipe to the log filter, which writes to `original`."""
     process = _start_filter(original)
     try:
         yield
     finally:
         os.dup2(original, 2)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1)  # it ends with the pipe, which a child may still have
+            process.wait(1)  # it waits for the pipe, which a child may keep open
 
 
 def _start_filter(original):
     """Makes file descriptor 2 a pipe to the log filter; returns its process."""
     process = subprocess.Popen(
-        # Isolated and without site packages: it starts in a few milliseconds.
+        # Isolated and without site packages, it starts in a few milliseconds.
         [sys.executable, "-I", "-S", LOG_FILTER],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=original,
-        start_new_session=True,  # Ctrl-C does not end it before the last message
+        start_new_session=True,  # so that Ctrl-C does not end it too early
     )
     with process.stdin as pipe:
         os.dup2(pipe.fileno(), 2)
@@ -119,13 +119,13 @@ def _start_filter(original):
 
 
 def _text_streams():
-    """Those of this process that are text files; a notebook's are not."""
+    """Returns the standard streams that are text files, unlike those of a notebook."""
     streams = sys.stdout, sys.stderr
     return [stream for stream in streams if hasattr(stream, "reconfigure")]
 
 
 def _open_closed():
-    """Opens closed streams so that using them fails, in the order of their numbers."""
+    """Opens closed streams, in the order of their numbers, so that using them fails."""
     ways = ("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY)
     for name, mode, access in (*ways, ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:

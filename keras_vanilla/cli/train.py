@@ -38,10 +38,10 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 
 def add_training_options(command: argparse.ArgumentParser) -> None:
-    """Adds what says how to train, and into which folder."""
+    """Adds the options for the training and its output folder."""
     _add_output(command)
     _add_model(command)
-    # What is not given has the default of `TrainingConfig`.
+    # Options that are not given have the defaults of `TrainingConfig`.
     add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
     _add_recipe(add)
     _add_further_training(add)
@@ -124,7 +124,7 @@ def _add_model(command):
 
 
 def _add_recipe(add):
-    """The recipe, what it chooses, and the learning rate."""
+    """Adds the recipe, the options that it sets, and the learning rate."""
     add(
         "--recipe",
         metavar="auto|paper",
@@ -159,7 +159,7 @@ def _add_recipe(add):
 
 
 def _add_further_training(add):
-    """What is for a translator that is trained further."""
+    """Adds the options for further training of a translator."""
     add(
         "--freeze",
         nargs="+",
@@ -174,7 +174,7 @@ def _add_further_training(add):
 
 
 def _add_regularization(add):
-    """What keeps a model from learning its text by heart: in loss, update and text."""
+    """Adds the options for regularisation by the loss, the updates and the text."""
     add(
         "--label-smoothing",
         type=float,
@@ -208,7 +208,7 @@ def _add_regularization(add):
 
 
 def _add_end(add):
-    """How a training ends, and its seed."""
+    """Adds the options for the end of a training, and the seed."""
     add(
         "--average-last",
         type=int,
@@ -273,11 +273,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def reuse_freed_memory() -> None:
-    """Makes glibc keep the memory that is freed, for what this process needs next.
+    """Makes glibc keep freed memory and reuse it in this process.
 
-    By default it returns large tensors to the system and maps them anew in each step,
-    and the page faults take up to a fifth of a step's time on a CPU. Call it before
-    TensorFlow starts its threads. If `GLIBC_TUNABLES` is set, it does nothing.
+    By default glibc returns large tensors to the system and maps them again in each
+    step, and the page faults take up to a fifth of a step's time on a CPU. Call this
+    before TensorFlow starts its threads. It does nothing if `GLIBC_TUNABLES` is set.
 
     Source: glibc's `mallopt(3)`.
     """
@@ -287,13 +287,13 @@ def reuse_freed_memory() -> None:
     mallopt = ctypes.CDLL(None).mallopt
     mallopt(trim_threshold, -1)  # never
     mallopt(mmap_max, 0)
-    mallopt(arena_max, 1)  # those of other threads end at 64 MiB
+    mallopt(arena_max, 1)  # arenas of other threads are limited to 64 MiB
 
 
 def checked(
     options: argparse.Namespace,
 ) -> tuple["TrainingConfig", TrainingInput, "RunFolder"]:
-    """What the options say, before anything is read or written."""
+    """Checks the options before anything is read or written."""
     from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
 
@@ -308,12 +308,12 @@ def start(
     options: argparse.Namespace,
     load_teacher: Callable[[], "Translator"] | None = None,
 ) -> None:
-    """Trains, from the beginning or the last snapshot.
+    """Trains from the beginning or from the last snapshot.
 
     Args:
-        training: what `checked` gives.
-        options: the same as there.
-        load_teacher: makes the teacher's Translator, for `word_level`; or None.
+        training: the result of `checked`.
+        options: the options that were checked.
+        load_teacher: function that loads the teacher for `word_level`, or None.
     """
     from keras_vanilla.distribution.strategies import strategy
 

@@ -27,7 +27,7 @@ from keras_vanilla.cli.translate_files import (
     translates_files,
 )
 
-# What needs the model itself: other files have neither ids nor scores to give.
+# Options that need a `.keras` file; other models do not provide ids and scores.
 KERAS_FILE_OPTIONS = (
     "target_prefix",
     "terms",
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int | None:
     _check(options)
     translates = _KerasLines if is_keras_file(options.model) else _OtherLines
     settings = translates.settings(options)
-    # A file appears when it is complete, so its first lines need not be early.
+    # A file appears only when it is complete, so its first lines are not urgent.
     groups = [options.text] if options.text else None
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
     ended, unmet = [], []
@@ -123,11 +123,11 @@ def run(options: argparse.Namespace) -> int | None:
 
 
 class _KerasLines:
-    """Lines through a `.keras` file: rows of all that can be said of a translation."""
+    """Translates lines with a `.keras` file; the rows have all available values."""
 
     @staticmethod
     def settings(options: argparse.Namespace) -> dict:
-        """The arguments of `Translator.stream`."""
+        """Converts the options to arguments of `Translator.stream`."""
         settings = search_settings(options, scored=options.n_best is not None)
         names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
         if options.terms is not None:
@@ -144,12 +144,12 @@ class _KerasLines:
         self._aligns, self._prefix = options.alignments, options.target_prefix
 
     def translated(self, texts, first):
-        """Yields lists of rows for some texts, of which the first has a number."""
+        """Yields lists of rows for texts; `first` is the number of the first text."""
         from keras_vanilla.translation.batch_translation import WINDOW
         from keras_vanilla.translation.encoded_texts import EncodedTexts
 
         translator, settings, sources = self._translator, self._settings, texts
-        if self._aligns:  # which need the ids as well
+        if self._aligns:  # alignments need the ids as well
             sources = EncodedTexts(texts, translator.tokenizer.encode, first)
         if self._prefix is not None:
             settings = {**settings, "target_prefix": [self._prefix] * len(texts)}
@@ -175,7 +175,7 @@ class _KerasLines:
             yield rows
 
     def _align(self, rows, pairs, sources):
-        """Adds the links to the rows of pairs of a text's place and a hypothesis."""
+        """Adds alignment links to rows; `pairs` have the index and a hypothesis."""
         from keras_vanilla.translation.alignment import align
 
         links = align(
@@ -189,13 +189,13 @@ class _KerasLines:
 
 
 class _OtherLines:
-    """Lines through any other model: translations, and whether they have an end."""
+    """Translates lines with any other model; rows have translations and their ends."""
 
-    MOST = 256  # at a time, after which they are shown
+    MOST = 256  # lines at a time, which are then shown
 
     @staticmethod
     def settings(options: argparse.Namespace) -> dict:
-        """The arguments of `open_line_translator`."""
+        """Converts the options to arguments of `open_line_translator`."""
         given = given_options(options, KERAS_FILE_OPTIONS)
         given += ["on_too_long"] if options.on_too_long != "refuse" else []
         if given:
@@ -214,7 +214,7 @@ class _OtherLines:
         self._progress = progress
 
     def translated(self, texts, first):
-        """Yields lists of rows for some texts, of which the first has a number."""
+        """Yields lists of rows for texts; `first` is the number of the first text."""
         for start in range(0, len(texts), self.MOST):
             some = texts[start : start + self.MOST]
             rows = []
@@ -237,7 +237,7 @@ class _OtherLines:
 
 
 def _terms_of(path):
-    """The terms of a file: their translations."""
+    """Reads terms and their translations from a file."""
     from keras_vanilla.data.lines import lines_of
 
     terms, numbers = {}, {}
@@ -274,7 +274,7 @@ def _check(options):
 
 
 def _progress(options, groups):
-    """The display, or nothing where a person types, or reads what comes."""
+    """Returns a progress display, or None for interactive input or output."""
     typed = (
         not isinstance(groups, list) and options.input is None and sys.stdin.isatty()
     )
@@ -289,7 +289,7 @@ def _progress(options, groups):
 
 @contextlib.contextmanager
 def _opened(path):
-    """A function that writes bytes to a file, or to standard output at once."""
+    """Yields a function that writes bytes to a file, or unbuffered to the output."""
     if path is not None:
         with atomic_write(path, parents=True) as file:
             yield file.write
@@ -304,7 +304,7 @@ def _opened(path):
 
 
 def _line(row, options):
-    """One line of the output, as bytes."""
+    """Formats one line of the output, as bytes."""
     from keras_vanilla.data.lines import one_line
 
     if options.json:

@@ -1,4 +1,4 @@
-"""`keras-vanilla translate --output-dir`: many files, on one machine or many."""
+"""`keras-vanilla translate --output-dir`: many files on one or several machines."""
 
 import argparse
 import glob
@@ -13,7 +13,7 @@ from keras_vanilla.cli.console import (
 )
 
 ENGINES = "local", "ray"
-PROBLEMS = 3  # the exit status where lines have no translation, or one without an end
+PROBLEMS = 3  # exit status if lines have no translation, or one without an end
 FILE_OPTIONS = ["engine", "workers", "threads", "keep_going"]
 LINE_OPTIONS = [
     "output",
@@ -28,7 +28,7 @@ LINE_OPTIONS = [
 
 
 def add_file_options(command: argparse.ArgumentParser) -> None:
-    """Adds the options of whole files."""
+    """Adds the options for translating files."""
     add = command.add_argument
     add(
         "--output-dir",
@@ -48,10 +48,10 @@ def add_file_options(command: argparse.ArgumentParser) -> None:
 
 
 def translates_files(options: argparse.Namespace) -> bool:
-    """Whether the options are of whole files.
+    """Returns True if the options are for translating files.
 
     Raises:
-        ValueError: if they are of both, or of neither.
+        ValueError: if options for lines and for files are combined.
     """
     of_files = given_options(options, FILE_OPTIONS)
     if options.output_dir is None:

@@ -1,10 +1,10 @@
-"""The console script `keras-vanilla`: parses the arguments before Keras is imported.
+"""The console script `keras-vanilla`, which parses arguments before importing Keras.
 
-Python executes a package before any module in it, and `import keras_vanilla` imports
-Keras, which takes seconds. `--help` and errors in the arguments should not wait for it.
-So this folder is installed beside the package, as `keras_vanilla_cli` (setup.cfg,
-`package_dir`); it imports `keras_vanilla.cli` while the package itself is not executed
-yet, and executes it before the first command that needs it.
+Python executes a package before its modules, and `import keras_vanilla` imports Keras,
+which takes seconds. `--help` and errors in the arguments should not wait for it. This
+folder is therefore installed as a separate package, `keras_vanilla_cli` (setup.cfg,
+`package_dir`). It imports `keras_vanilla.cli` without executing `keras_vanilla`, which
+is executed before the first command that needs it.
 """
 
 import importlib.util
@@ -21,10 +21,9 @@ def main() -> int:
 
 
 def import_quietly() -> None:
-    """Imports keras_vanilla, without the messages of TensorFlow's C++ code.
+    """Imports keras_vanilla in notebooks without messages of TensorFlow's C++ code.
 
-    For notebooks. What else is written to standard error, such as the last words of a
-    crash, is still shown.
+    Other output on standard error, such as that of a crash, is still shown.
     """
     execute_package = _prepare_package("keras_vanilla")
     from keras_vanilla.cli.streams import hide_messages

@@ -1,6 +1,6 @@
-"""Pictures of attention, positions, training and search; each returns a Figure.
+"""Figures of attention, positions, training and search.
 
-They need matplotlib (`pip install ".[notebooks]"` in a checkout), and no display.
+They require matplotlib (`pip install ".[notebooks]"` in a checkout), but no display.
 """
 
 from keras_vanilla.plots.architecture import architecture

@@ -29,26 +29,26 @@ def architecture(
     *,
     title: str | None = None,
 ) -> "Figure":
-    """Draws a Transformer with the names and sizes of its real layers.
+    """Draws a Transformer with the names and sizes of its layers.
 
-    Each level shows more than the one before:
+    Each level shows more details than the previous one:
 
         box      text in, text out
         stacks   encoder and decoder
         layers   each stack's layers
         parts    one layer of each stack: sub-layers, residuals and normalisations
-        whole    all layers with all of it, embeddings and output
+        whole    all layers with all their parts, embeddings and output
 
     Args:
         model: Transformer.
         level: one of the names above.
         source: str. The input text.
         target: str. The output text.
-        title: str or None. None means a title for the level.
+        title: str or None. None means a default title for the level.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no such level.
+        ValueError: if the level is unknown.
     """
     if level not in LEVELS:
         raise ValueError(f"`level` must be one of {tuple(LEVELS)}. Received: {level!r}")
@@ -129,7 +129,7 @@ def _draw_one_of(drawing, x, layers, kind):
 
 
 def _draw_stack(drawing, x, layers, kind):
-    """Draws layers above each other; returns the name and boxes of each sub-layer."""
+    """Draws layers from bottom to top; returns name and boxes of each sub-layer."""
     drawn = []
     for layer in layers:
         y = drawn[-1][1][-1].top[1] + 1.0 if drawn else 0
@@ -148,7 +148,7 @@ def _share_memory(drawing, top, readers):
     for reader in readers:
         way = (*path, (bus, reader.y), reader.left)
         drawing.arrow(*way, color=MEMORY.dark, width=1.8)
-        path = [(bus, min(y, reader.y))]  # the others branch off
+        path = [(bus, min(y, reader.y))]  # the other arrows branch off
     drawing.text(bus - 0.1, y + 0.13, "memory", side="right", color=MEMORY.dark)
 
 
@@ -169,7 +169,7 @@ def _above(drawing, box, texts):
 
 
 def _ends(drawing, encoder, decoder, source, target, top=None):
-    """Draws the texts that go into both stacks from below, and the output text."""
+    """Draws the texts that enter both stacks from below, and the output text."""
     top = decoder if top is None else top
     for box, text in ((encoder, source), (decoder, f"<s> {target}")):
         x, y = box.bottom

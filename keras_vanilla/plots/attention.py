@@ -1,4 +1,4 @@
-"""Pictures of what attends to what, as tables, and of masks."""
+"""Figures of attention weights and masks as tables."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from keras_vanilla.plots.heat_map import heat_map, heat_maps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NUMBERED = 40  # cells of masks with at most so many rows and columns show numbers
+NUMBERED = 40  # masks with at most this many rows and columns show numbers
 
 
 def attention_map(
@@ -27,24 +27,24 @@ def attention_map(
     part: str | None = None,
     columns: int = 4,
 ) -> "Figure":
-    """Draws attention weights as tables: the larger the weight, the darker the cell.
+    """Draws attention weights as tables, with darker cells for larger weights.
 
     Args:
-        weights: float array (T, S) of one head, or (N, T, S): all heads in a grid.
+        weights: float array (T, S) for one head, or (N, T, S) for a grid of all heads.
         queries: sequence of T str, the names of the rows.
         keys: sequence of S str, the names of the columns; None means the queries.
         title: str.
-        heads: sequence of N str or None, which means "head 1", "head 2", ...
+        heads: sequence of N str, or None for "head 1", "head 2", ...
         x_axis: str. Name of the columns.
         y_axis: str. Name of the rows.
-        numbers: as for `heat_map`; None writes them into a small table of one head.
-        part: "encoder", "decoder", "memory" or None. Whose attention it is, for the
-            colour.
+        numbers: as in `heat_map`; None shows them in a small table of one head.
+        part: "encoder", "decoder", "memory" or None. The part of the model that
+            attends, which determines the colour.
         columns: int. Number of heads side by side.
     Returns:
-        A matplotlib Figure. If there is no room for all names, some are written.
+        A matplotlib Figure. If there is no room for all names, only some are written.
     Raises:
-        ValueError: if the weights have another rank or are empty, or the number of
+        ValueError: if the weights have a wrong rank or are empty, or the number of
             queries, keys or heads does not match them.
     """
     weights, queries, keys, heads = checked(weights, queries, keys, heads)
@@ -76,20 +76,20 @@ def mask_table(
     x_axis: str = "key",
     y_axis: str = "query",
 ) -> "Figure":
-    """Draws a mask: dark cells (1) may be attended to, light ones (0) may not.
+    """Draws a mask, with dark cells (1) where attention is allowed.
 
     Args:
-        mask: bool array (T, S), or one of zeros and ones. True = may attend.
-        queries: sequence of T str or None, which means 0, 1, 2, ...
-        keys: sequence of S str or None, which means 0, 1, 2, ...
+        mask: array (T, S) of bool, or of zeros and ones. True = may attend.
+        queries: sequence of T str, or None for 0, 1, 2, ...
+        keys: sequence of S str, or None for 0, 1, 2, ...
         title: str.
         x_axis: str. Name of the columns.
         y_axis: str. Name of the rows.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the mask is not a table of true and false, or the number of
-            names does not match it.
+        ValueError: if the mask is not a table of booleans, or the number of names does
+            not match it.
     """
     mask = np.asarray(mask)
     if mask.ndim != 2 or not mask.size or not np.isin(mask, (0, 1)).all():
@@ -121,10 +121,10 @@ def checked(
     keys: Sequence[str] | None,
     heads: Sequence[str] | None,
 ) -> tuple[np.ndarray, list[str], list[str], list[str]]:
-    """Weights (N, T, S), and the names of queries, keys and heads.
+    """Returns weights (N, T, S), and the names of queries, keys and heads.
 
     Raises:
-        ValueError: if the weights have another rank or are empty, or the number of
+        ValueError: if the weights have a wrong rank or are empty, or the number of
             names does not match them.
     """
     weights = np.asarray(weights, dtype="float64")
@@ -152,7 +152,7 @@ def _counted(shape):
 
 
 def largest(weights: np.ndarray) -> float:
-    """The largest finite weight; 1 if none is above 0."""
+    """Returns the largest finite weight, or 1 if none is above 0."""
     finite = weights[np.isfinite(weights)]
     return finite.max() if finite.size and finite.max() > 0 else 1.0
 

@@ -1,4 +1,4 @@
-"""Pictures of what attends to what, as lines between two columns of tokens."""
+"""Figures of attention as lines between two columns of tokens."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LINKED = 40  # tokens per column; longer columns are cropped
-FAINTEST = 0.05  # links below it are not drawn, unless all alike are below it too
+FAINTEST = 0.05  # links below it are not drawn, unless uniform weights are below it too
 NAMED = 6  # links in the alternative text
-SAMPLES = 1.0, 0.5, 0.25  # weights whose lines are shown below the picture
+SAMPLES = 1.0, 0.5, 0.25  # weights of the sample lines below the picture
 STYLES = [  # dashes and marker of each head
     ("solid", "o"),
     ((0, (5, 2)), "s"),
@@ -44,28 +44,29 @@ def attention_links(
 ) -> "Figure":
     """Draws two columns of tokens and a line for each weight between them.
 
-    The larger the weight, the darker and wider the line, on one scale for all pictures:
-    lines of weights 1, 0.5 and 0.25, and of that which each key has if all have the
-    same, are shown below. Heads differ by dashes and by the mark at the key.
+    Larger weights have darker and wider lines. The scale is the same in all pictures;
+    sample lines for the weights 1, 0.5 and 0.25 and for a uniform distribution over the
+    keys are drawn below. Heads differ by dashes and by the marker at the key.
 
-    Of more than 40 queries those around `query` are shown, or the first ones; of more
-    than 40 keys those with most of the weight; the title says so.
+    If there are more than 40 queries, only those around `query`, or the first ones, are
+    shown. If there are more than 40 keys, only those with most of the weight are shown.
+    The title mentions this.
 
     Args:
-        weights: float array (T, S) of one head, or (N, T, S) of at most 4 heads.
+        weights: float array (T, S) for one head, or (N, T, S) for at most 4 heads.
         queries: sequence of T str, the left column.
         keys: sequence of S str, the right column; None means the queries.
-        query: int or None. The one query whose lines are drawn; None means all.
+        query: int or None. Draw only the lines of this query; None means all.
         title: str.
-        heads: sequence of N str or None, which means "head 1", "head 2", ...
+        heads: sequence of N str, or None for "head 1", "head 2", ...
         x_axis: str. Name of the right column.
         y_axis: str. Name of the left column.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the weights have another rank, are empty, negative or not finite,
+        ValueError: if the weights have a wrong rank, are empty, negative or not finite,
             or have more than 4 heads; if the number of queries, keys or heads does not
-            match them; if `query` is not the index of a query.
+            match them; or if `query` is not the index of a query.
     """
     weights, queries, keys, heads = checked(weights, queries, keys, heads)
     _check_links(weights, query, len(queries))
@@ -115,7 +116,7 @@ def _rows_shown(count, query):
 
 
 def _columns_shown(weights):
-    """The window of keys that gets most of the weight (N, T, S)."""
+    """Returns the window of keys with most of the weight (N, T, S)."""
     count = weights.shape[-1]
     size = min(count, MOST_LINKED)
     sums = np.concatenate([[0.0], np.cumsum(weights.sum(axis=(0, 1)))])
@@ -130,7 +131,7 @@ def _crop(places, count, what):
 
 
 def _two_columns(queries, keys, title):
-    """Axes whose left side names the queries and whose right side names the keys."""
+    """Creates axes with the queries on the left side and the keys on the right."""
     rows = max(len(queries), len(keys))
     names = sum(max(len(shown(name)) for name in side) for side in (queries, keys))
     width = max(4.4 + 0.08 * names, title_inches(title))
@@ -155,7 +156,7 @@ def _frame(label):
 
 
 def _caption(weights, columns):
-    """The largest weight, and how much weight the keys left out have."""
+    """Describes the largest weight, and the weight of the omitted keys."""
     caption = f"largest weight {weights[:, :, columns].max():.2f}"
     left_out = 1 - weights[:, :, columns].sum() / max(weights.sum(), 1e-12)
     if columns.stop - columns.start == weights.shape[-1]:
@@ -164,7 +165,7 @@ def _caption(weights, columns):
 
 
 def _in_words(title, weights, queries, keys):
-    """The strongest links, with their weights."""
+    """Describes the strongest links with their weights."""
     strongest = np.argsort(weights, axis=None)[::-1][:NAMED]
     links = []
     for place in strongest:
@@ -177,7 +178,7 @@ def _in_words(title, weights, queries, keys):
 
 
 def _draw_links(axes, weights, heads, faintest):
-    """The lines of each head, the faintest first; heads a little below each other."""
+    """Draws the lines of each head, the faintest first; heads are slightly shifted."""
     places = (np.arange(len(weights)) - (len(weights) - 1) / 2) * 0.18
     for head, place, style, name in zip(weights, places, STYLES, heads, strict=False):
         dashes, marker = style
@@ -201,13 +202,13 @@ def _draw_links(axes, weights, heads, faintest):
 
 
 def _strength(weight):
-    """How the line of a weight looks; all above 1 look alike."""
+    """Returns the style of a line for a weight; all weights above 1 look the same."""
     weight = min(1.0, weight)
     return {"color": str(0.82 * (1 - weight)), "linewidth": 0.4 + 3.2 * weight}
 
 
 def _show_samples(axes, count):
-    """Lines of some weights, in a row below the picture."""
+    """Draws sample lines in a row below the picture."""
     from matplotlib.lines import Line2D
 
     samples = {f"{weight:g}": weight for weight in SAMPLES}

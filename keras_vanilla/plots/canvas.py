@@ -1,4 +1,4 @@
-"""An empty figure, and names along its axes in fonts that can show them."""
+"""Empty figures, and names along their axes in fonts that can show them."""
 
 import functools
 import math
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LONGEST_NAME = 24  # characters
 NAME_INCHES = 0.15  # along an axis, per name
 FIRST_FONT = "DejaVu Sans"  # comes with matplotlib
-LAST_FONT = "Last Resort High-Efficiency"  # comes with it too; shows boxes only
+LAST_FONT = "Last Resort High-Efficiency"  # from matplotlib; shows only boxes
 
 
 def canvas(
@@ -30,17 +30,17 @@ def canvas(
     height: float = 4.0,
     title: str | None = None,
 ) -> tuple["Figure", np.ndarray]:
-    """An empty figure that needs no display, and its axes.
+    """Creates an empty figure that needs no display, and its axes.
 
     Args:
         rows: int.
         columns: int.
-        width: float. Inches; more if the title needs them.
+        width: float. Inches; increased if the title needs more.
         height: float. Inches.
         title: str or None. Title of the whole figure.
     Returns:
         A Picture, which is a matplotlib Figure, and a NumPy object array (rows,
-        columns) of its axes.
+        columns) of axes.
     Raises:
         ImportError: if matplotlib is not installed.
     """
@@ -51,7 +51,7 @@ def canvas(
     from keras_vanilla.plots.picture import Picture
 
     if title is not None:
-        width = max(width, 1.2 * title_inches(title))  # its letters are larger
+        width = max(width, 1.2 * title_inches(title))  # the title's letters are larger
     figure = Picture(figsize=(width, height), dpi=100, layout="constrained")
     if title is not None:
         figure.suptitle(shown(title, longest=None), fontfamily=fonts_for([title]))
@@ -73,18 +73,18 @@ def name_picture(axes: "Axes", title: str) -> None:
 
 
 def title_inches(title: str) -> float:
-    """The width that a figure needs for its title."""
+    """Returns the width in inches that a figure needs for its title."""
     return 0.09 * max(map(len, title.split("\n"))) + 0.6
 
 
 def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
-    """Writes names at the places 0, 1, 2, ... of an axis.
+    """Writes names at the positions 0, 1, 2, ... of an axis.
 
-    If there is no room for all, every second, fifth, tenth, ... is written, with its
-    number, and the axis says so. Long names below a short axis are rotated.
+    If there is no room for all, only every second, fifth, tenth, ... is written, with
+    its number, and the axis mentions this. Long names below a short axis are rotated.
 
     Args:
-        axis: `axes.xaxis` or `axes.yaxis`, whose own name is written already.
+        axis: `axes.xaxis` or `axes.yaxis`, which must already have its label.
         names: sequence of str.
         inches: float. Length of the axis.
     """
@@ -107,29 +107,29 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
 
 
 def name_inches(names: Sequence[str] | None) -> float:
-    """Inches that names need beside an axis, in addition to short ones."""
+    """Returns the additional inches that long names need beside an axis."""
     longest = 0 if names is None else max(map(len, names))
     return 0.085 * max(0, min(longest, LONGEST_NAME) - 6)
 
 
 def _step(count, inches):
-    """The first of 1, 2, 5, 10, 20, 50, ... that leaves room for the names."""
+    """Returns the first of 1, 2, 5, 10, 20, 50, ... that leaves room for the names."""
     room = max(1, int(inches / NAME_INCHES))
     steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
     return next(step for step in steps if math.ceil(count / step) <= room)
 
 
 def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
-    """A text as it can be drawn: on one line, with no part of it read as a formula.
+    """Makes a text drawable, on one line and without parts that look like formulas.
 
     Args:
         text: str.
         longest: int or None. Longer texts are cut and end in an ellipsis.
     Returns:
-        Str. Control characters, and those that no installed font has, are written as
-        their code points: <1F>, <52A8>.
+        Str. Control characters, and characters that no installed font has, are replaced
+        by their code points: <1F>, <52A8>.
     Warns:
-        UserWarning: naming the characters that no installed font has.
+        UserWarning: if no installed font has a character.
     """
     text = text if longest is None else cut(text, longest)
     if missing := sorted({c for c in text if not (_is_control(c) or _font_of(c))}):
@@ -142,12 +142,12 @@ def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """The first characters of a text; it ends in "…" if some are left out."""
+    """Cuts a text to its first characters and "…" if it is too long."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def fonts_for(texts: Sequence[str]) -> list[str]:
-    """Families of installed fonts that together can show some texts.
+    """Returns families of installed fonts that together can show the texts.
 
     Args:
         texts: sequence of str.
@@ -159,7 +159,7 @@ def fonts_for(texts: Sequence[str]) -> list[str]:
 
 
 def _is_seen(text):
-    """Whether any of its characters is visible."""
+    """Returns True if any character is visible."""
     return any(unicodedata.category(c) not in ("Cf", "Zs") for c in text)
 
 
@@ -180,9 +180,9 @@ def _is_control(character):
 
 @functools.cache
 def _font_of(character):
-    """The family of the first font that has a character, or None."""
+    """Returns the family of the first font that has a character, or None."""
     if unicodedata.category(character) == "Cf":
-        return FIRST_FONT  # such as marks of direction, which are invisible
+        return FIRST_FONT  # invisible, such as direction marks
     families = (
         family for family, path in _fonts() if ord(character) in _characters(path)
     )
@@ -191,7 +191,7 @@ def _font_of(character):
 
 @functools.cache
 def _fonts():
-    """(family, path) of the installed fonts, the preferred one first."""
+    """Returns (family, path) of the installed fonts, the preferred one first."""
     from matplotlib.font_manager import findfont, fontManager
 
     paths = {font.name: font.fname for font in fontManager.ttflist}
@@ -201,7 +201,7 @@ def _fonts():
 
 @functools.cache
 def _characters(path):
-    """Code points that a font has."""
+    """Returns the code points that a font supports."""
     from matplotlib.ft2font import FT2Font
 
     return frozenset(FT2Font(path).get_charmap())

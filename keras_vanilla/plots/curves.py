@@ -40,9 +40,9 @@ FILLS = [
     ("white", ""),
 ]
 NUMBER_INCHES = 0.4  # width of a number above a bar
-NAMED = 10  # a logarithmic axis names all of its places if there are no more
-DIRECT = 8  # lines that have their names at their ends, if there are no more
-APART = 0.07  # of the height, between two names
+NAMED = 10  # a logarithmic axis labels up to this many positions individually
+DIRECT = 8  # up to this many lines have their names at their ends
+APART = 0.07  # distance between two names, as a share of the height
 MARKED = 24  # a line with more points than this has no markers
 
 
@@ -59,23 +59,23 @@ def curves(
 ) -> "Figure":
     """Draws lines over the same x, distinguished by dashes and markers.
 
-    Each line has its name at its right end, up to eight of them; more are in a legend.
+    Up to eight lines have their names at their right ends; more are listed in a legend.
     From the seventh line on, markers are hollow.
 
     Args:
         x: float array (n,).
-        lines: dict of name: float array (n,). NaN leaves a gap, and so does a
-            number that is not above 0 on a logarithmic axis.
+        lines: dict of name: float array (n,). NaN leaves a gap, as does a number that
+            is not positive on a logarithmic axis.
         title: str.
         x_axis: str. Name of x, and its unit.
         y_axis: str. Name of y, and its unit.
         log_x: bool.
         log_y: bool.
-        axes: matplotlib Axes to draw in; None makes a figure.
+        axes: matplotlib Axes to draw in; None creates a figure.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no line or `x` is empty, or a line and `x` differ in
+        ValueError: if there are no lines or `x` is empty, or a line and `x` differ in
             length.
     """
     _check_lines(x, lines)
@@ -131,17 +131,17 @@ def bars(
     """Draws bars with their numbers above them.
 
     Args:
-        values: dict of name: float; or of group: dict of name: float, the same names in
-            each group, drawn side by side and distinguished by their filling.
+        values: dict of name: float; or dict of group: dict of name: float with the same
+            names in each group, drawn side by side and distinguished by their filling.
         title: str.
         y_axis: str. Name of the heights, and their unit.
         x_axis: str. Name of the groups.
         numbers: str. Format of the numbers.
-        axes: matplotlib Axes to draw in; None makes a figure.
+        axes: matplotlib Axes to draw in; None creates a figure.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no bar, or the groups do not have the same names.
+        ValueError: if there are no bars, or the groups do not have the same names.
     """
     groups = {
         group: heights if isinstance(heights, dict) else {"": heights}
@@ -180,12 +180,12 @@ def bars(
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
     name_places(axes.xaxis, list(groups), inches)
     axes.margins(y=0.2 if narrow else 0.12)
-    _name_them(axes, names, loc="upper left", bbox_to_anchor=(1, 1))  # not on a bar
+    _name_them(axes, names, loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars
     return axes.figure
 
 
 def _in_legend(name):
-    """A name for a legend; matplotlib leaves out those that begin with "_"."""
+    """Changes a name for a legend; matplotlib omits names that begin with "_"."""
     name = shown(name, longest=None)
     return f" {name}" if name.startswith("_") else name
 
@@ -193,17 +193,17 @@ def _in_legend(name):
 def _scale(axes, x, log_x, log_y):
     if log_x:
         axes.set_xscale("log", nonpositive="mask")
-        if len(x) <= NAMED:  # the places themselves, instead of powers of ten
+        if len(x) <= NAMED:  # the positions instead of powers of ten
             axes.set_xticks(x, [f"{place:g}" for place in x])
             axes.set_xticks([], minor=True)
     else:
-        axes.locator_params(axis="x", nbins=6)  # the names at the ends take some room
+        axes.locator_params(axis="x", nbins=6)  # the names at the ends need room
     if log_y:
         axes.set_yscale("log", nonpositive="mask")
 
 
 def _name_ends(axes):
-    """Writes each line's name beside its last point, apart from the others."""
+    """Writes each line's name beside its last point, without overlaps."""
     axes.autoscale_view()
     to_fraction = axes.transScale + axes.transLimits  # of the width and the height
     ends = []
@@ -229,7 +229,7 @@ def _name_ends(axes):
                 "arrowstyle": "-",
                 "color": line.get_color(),
                 "linewidth": 0.6,
-                "relpos": (0, 0.5),  # ends at its own name and crosses no other
+                "relpos": (0, 0.5),  # ends at its name and crosses no other
                 "shrinkA": 1,
                 "shrinkB": 0,
             },
@@ -237,7 +237,7 @@ def _name_ends(axes):
 
 
 def _spread(heights):
-    """Heights in rising order, moved as little as keeps them apart (least squares)."""
+    """Moves sorted heights as little as possible to separate them (least squares)."""
     count = len(heights)
     offsets = APART * np.arange(count)
     groups = []  # (mean, size) of neighbours that would overlap

@@ -1,4 +1,4 @@
-"""Greedy decoding step by step, as an animation and as still pictures."""
+"""Greedy decoding as an animation and as still pictures."""
 
 import io
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,29 +23,29 @@ MILLISECONDS, POSTER_MILLISECONDS = 1200, 3000  # per picture
 MOST_TOKENS = 24  # of the source, and of the translation
 COLOURS = 256
 LIKELIEST = 4  # next tokens with a bar
-TOKEN = 0.72  # inches from token to token, or less in a long text
+TOKEN = 0.72  # inches from token to token, less in a long text
 WIDEST = 8.7  # inches of a picture
-NAMES = 2.1  # inches, about: the names of the rows, and a margin
-LARGE, SMALL = 8, 6.5  # points of the letters in boxes
-LEFT = -0.7  # where the stacks begin; their first token is at 0
-BAR, BAR_STEP = 3.0, 0.3  # length of the bar of probability 1; from bar to bar
-IDLE = "white", "black"  # the fill and the letters of a box
+NAMES = 2.1  # approximate inches of the row names and a margin
+LARGE, SMALL = 8, 6.5  # font sizes in boxes, in points
+LEFT = -0.7  # left end of the stacks; their first token is at 0
+BAR, BAR_STEP = 3.0, 0.3  # length of a bar for probability 1; distance between bars
+IDLE = "white", "black"  # colours of a box and of its letters
 AT_WORK = {part: (shades.dark, "white") for part, shades in PARTS.items()}
 DONE = {part: (shades.light, "black") for part, shades in PARTS.items()}
 
 
 class _Scene(NamedTuple):
-    """One picture: which part of the model computes, and the tokens so far."""
+    """One picture: the active part of the model, and the tokens so far."""
 
     title: str
-    layer: int | None  # of the encoder; None when the decoder works
+    layer: int | None  # of the encoder; None if the decoder is active
     output: list  # the tokens that the decoder has predicted
-    attended: list = ()  # weight of each source token, while the last one is predicted
+    attended: list = ()  # weight of each source token for the last one
     likeliest: list = ()  # (token, probability) of the next ones
 
 
 class _Decoding(NamedTuple):
-    """One decoded text; `following` is the index of the second step's scene."""
+    """A decoded text; `following` is the index of the scene of the second step."""
 
     source: list
     layers: int
@@ -54,7 +54,7 @@ class _Decoding(NamedTuple):
 
     @property
     def width(self):
-        """Tokens of the longer side."""
+        """Number of tokens of the longer side."""
         return max(len(self.source), len(self.scenes[-1].output), 6)
 
     @property
@@ -64,11 +64,11 @@ class _Decoding(NamedTuple):
 
     @property
     def size(self):
-        """Points of the letters in boxes."""
+        """Font size in boxes, in points."""
         return LARGE if self.token > 0.6 else SMALL
 
     def shown(self, token):
-        """A token, cut to what its box has room for."""
+        """Returns a token, cut to the size of its box."""
         return shown(token, longest=max(3, int(self.token * 110 / self.size)))
 
 
@@ -78,28 +78,28 @@ def decoding_animation(
     part: str = "all",
     max_length: int | None = None,
 ) -> bytes:
-    """Greedy decoding of a text as an animation, one picture per step.
+    """Animates the greedy decoding of a text, with one picture per step.
 
-    In the first step the encoder reads the whole text, layer after layer, and the
-    decoder predicts its first token. In each following step only the decoder computes:
-    it reads the token that it predicted and predicts the next one, until the end. The
-    memory is as dark as the cross-attention's weight, the mean of the heads in the
-    layer that aligns best; bars show the likeliest next tokens.
+    In the first step, the encoder reads the text, layer by layer, and the decoder
+    predicts its first token. In each of the following steps, only the decoder runs; it
+    reads the token that it has just predicted and predicts the next one, until the end.
+    The shade of the memory shows the weights of the cross-attention, averaged over the
+    heads of the layer that aligns best. Bars show the most likely next tokens.
 
-    The last picture comes first: it is all that a viewer without animations, a preview
-    or a print shows. As the animation repeats, the order of the steps stays the same.
+    The last picture comes first, for viewers without animations, previews and prints.
+    The animation repeats, so this does not change the order of the steps.
 
     Args:
         translator: Translator.
         text: str.
-        part: "first" (the first step), "following" (all others; of a decoding of one
-            step its last picture) or "all".
+        part: "first" (the first step), "following" (all others; the last picture if
+            there is only one step) or "all".
         max_length: int or None, see `greedy_search`.
     Returns:
-        bytes of an animated PNG, which `IPython.display.Image(data=..., format="png")`
-        shows, as do browsers and pages made of notebooks.
+        bytes of an animated PNG, for `IPython.display.Image(data=..., format="png")`,
+        browsers and pages made from notebooks.
     Raises:
-        ValueError: if there is no such part, the text has no piece or more pieces than
+        ValueError: if the part is unknown, the text has no piece or more pieces than
             the model takes, or the text or its translation has more than 24 tokens.
     """
     if part not in ("first", "following", "all"):
@@ -118,17 +118,17 @@ def decoding_animation(
 def decoding_stills(
     translator: "Translator", text: str, count: int = 6, max_length: int | None = None
 ) -> "Figure":
-    """Pictures of the same below each other: the first ones, then at equal intervals.
+    """Draws pictures of the animation: the first ones, and others at equal intervals.
 
     Args:
         translator: Translator.
         text: str.
-        count: int, at least 2. Number of pictures; fewer if decoding has fewer.
+        count: int, at least 2. Maximum number of pictures.
         max_length: int or None, see `greedy_search`.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if `count` is below 2; as `decoding_animation`.
+        ValueError: if `count` is below 2, or as in `decoding_animation`.
     """
     if count < 2:
         raise ValueError(f"`count` must be at least 2. Received: {count}")
@@ -186,7 +186,7 @@ def _decode(translator, text, max_length):
 
 
 def _attended(model, source, output):
-    """(L, S): the weight of each source token while each token is predicted."""
+    """Returns the weights (L, S) of the source tokens for each predicted token."""
     read = np.concatenate([[model.start_id], output[:-1]])
     inputs = {"source_ids": np.array([source]), "target_ids": read[None]}
     layer = alignment_layer(model.num_decoder_layers)
@@ -204,7 +204,7 @@ def _inches(decoding):
 
 
 def _picture(decoding, scene):
-    """RGB array (height, width, 3) of a scene."""
+    """Draws a scene as an RGB array (height, width, 3)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     width, height = _inches(decoding)
@@ -217,7 +217,7 @@ def _picture(decoding, scene):
 
 
 def _png(pictures):
-    """An animated PNG that repeats; the last picture is its first frame, the poster."""
+    """Creates a repeating animated PNG; its first frame is the last picture."""
     from PIL import Image  # comes with matplotlib
 
     pictures = [*pictures[-1:], *pictures[:-1]]
@@ -240,7 +240,7 @@ def _png(pictures):
 
 
 def _commonest(pixels):
-    """The most frequent colours (n, 3) of uint8 pixels (..., 3), without rounding."""
+    """Returns the most frequent exact colours (n, 3) of uint8 pixels (..., 3)."""
     red, green, blue = np.moveaxis(pixels.astype("int64"), -1, 0)
     codes, counts = np.unique((red << 16) | (green << 8) | blue, return_counts=True)
     codes = codes[np.argsort(-counts, kind="stable")[:COLOURS]]
@@ -248,7 +248,7 @@ def _commonest(pixels):
 
 
 def _draw(axes, decoding, scene):
-    """From below: source, encoder, memory, what the decoder reads, and predicts."""
+    """Draws, from the bottom, source, encoder, memory, decoder input and output."""
     memory = 0.62 + 0.28 * decoding.layers
     reads, decoder, predicts = memory + 0.72, memory + 1.18, memory + 1.64
     names, top = (NAMES - 0.5) / decoding.token, predicts + 0.6
@@ -276,7 +276,7 @@ def _draw(axes, decoding, scene):
 
 
 def _draw_encoder(axes, decoding, scene):
-    """The source, and a bar for each layer above it."""
+    """Draws the source, and a bar for each layer above it."""
     encoding = scene.layer is not None
     _name(axes, 0, "source")
     look = (AT_WORK if scene.layer == 0 else DONE)["X"]
@@ -291,7 +291,7 @@ def _draw_encoder(axes, decoding, scene):
 
 
 def _draw_memory(axes, decoding, y, scene):
-    """The encoder's output, each token as dark as what the decoder takes of it."""
+    """Draws the encoder's output, with darker tokens for larger weights."""
     _name(axes, y, "memory")
     if scene.layer is not None:
         return
@@ -303,7 +303,7 @@ def _draw_memory(axes, decoding, y, scene):
 
 
 def _draw_loop(axes, newest, reads, predicts):
-    """The token predicted before comes back as the newest that is read."""
+    """Draws an arrow from the predicted token to the next input."""
     before, top, right = newest - 1, predicts + 0.32, newest + 0.75
     corners = (before, predicts + 0.15), (before, top), (right, top), (right, reads)
     axes.plot(*zip(*corners, strict=True), color="black", linewidth=1.2)
@@ -311,7 +311,7 @@ def _draw_loop(axes, newest, reads, predicts):
 
 
 def _draw_likeliest(axes, likeliest, top):
-    """Bars of the next token's probabilities, above everything."""
+    """Draws bars of the next token's probabilities at the top."""
     _name(axes, top, "next token")
     x = 1.0
     for row, (token, p) in enumerate(likeliest):

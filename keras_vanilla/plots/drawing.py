@@ -15,7 +15,7 @@ PLAIN = "white"
 
 
 class Box(NamedTuple):
-    """A box by its centre and size; arrows join the middles of its sides."""
+    """A box with its centre and size; arrows join the middles of its sides."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ def draw_box(axes: "Axes", box: Box, **style) -> None:
 def draw_named_box(
     axes: "Axes", box: Box, text: str, color: str, size: float = 8, **style
 ) -> None:
-    """Draws a box with a small text, which `shown` has made drawable."""
+    """Draws a box with a small text, which must be drawable, see `shown`."""
     draw_box(axes, box, zorder=2, **style)
     axes.text(
         box.x,
@@ -68,12 +68,12 @@ def draw_named_box(
 
 
 def height_of(text: str) -> float:
-    """Height in inches of a box around some lines of text."""
+    """Returns the height in inches of a box for lines of text."""
     return 0.2 + LINE * (text.count("\n") + 1)
 
 
 class Drawing:
-    """Boxes, texts and arrows; the size of the figure follows from them.
+    """Boxes, texts and arrows, which determine the size of the figure.
 
     The artists' gids are "box", "frame", "arrow" and "text".
 
@@ -91,17 +91,17 @@ class Drawing:
     def box(
         self, x: float, y: float, text: str, width: float = 1.9, fill: str = PLAIN
     ) -> Box:
-        """Draws a box around some lines of text, its centre at (x, y)."""
+        """Draws a box around lines of text, with its centre at (x, y)."""
         box = Box(x, y, width, height_of(text))
         self._rectangle(box, gid="box", facecolor=fill, linewidth=1, zorder=2)
         self.text(x, y, text)
         return box
 
     def frame(self, boxes: Sequence[Box], name: str = "", around: float = 0.2) -> Box:
-        """Draws a dashed frame around boxes, its name in the upper left corner.
+        """Draws a dashed frame around boxes, with its name in the upper left corner.
 
-        It is wide enough to the left that the name does not reach the arrow that
-        leaves the first box upwards.
+        On the left it is wide enough for the name to stay clear of the arrow above the
+        first box.
         """
         left = min(box.left[0] for box in boxes) - around
         left = min(left, boxes[0].x - 0.25 - 0.078 * len(name))
@@ -118,7 +118,7 @@ class Drawing:
     def text(
         self, x: float, y: float, text: str, side: str = "center", color: str = "black"
     ) -> None:
-        """Draws lines of text, their centre, left or right end at (x, y)."""
+        """Draws lines of text, with their centre, left or right end at (x, y)."""
         lines = [shown(line, longest=None) for line in text.split("\n")]
         self._axes.text(
             x,
@@ -137,7 +137,7 @@ class Drawing:
         self._corners += [(x + shift, y - 0.1), (x + shift + width, y + 0.1)]
 
     def arrow(self, *points, color: str = "black", width: float = 1) -> None:
-        """Draws an arrow along straight lines through points, its head at the last."""
+        """Draws an arrow along straight lines through points to the last one."""
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
@@ -157,7 +157,7 @@ class Drawing:
         self._corners += points
 
     def finish(self) -> "Figure":
-        """The figure, large enough to show everything."""
+        """Returns the figure, large enough to show everything."""
         across, up = zip(*self._corners, strict=True)
         left, right = min(across) - MARGIN, max(across) + MARGIN
         low, high = min(up) - MARGIN, max(up) + MARGIN

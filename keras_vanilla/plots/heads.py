@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 MOST_HEADS, MOST_TOKENS = 8, 4
 CELL = 0.14  # inches, the side of a cell
-ACROSS, UP = 3, 4  # cells that stand for the width of a head and for d_model
+ACROSS, UP = 3, 4  # cells drawn for the size of a head and for d_model
 ROW = 0.86  # inches from head to head
-COLUMNS = 0.95, 2.35, 4.3, 6.25  # where X, kernels, projections and Z_i begin
+COLUMNS = 0.95, 2.35, 4.3, 6.25  # left ends of X, kernels, projections and Z_i
 
 
 def multi_head(
@@ -26,7 +26,7 @@ def multi_head(
     *,
     title: str = "Multi-head attention, from X to Z",
 ) -> "Figure":
-    """Draws the matrices of self-attention with all heads, with their real sizes.
+    """Draws the matrices of self-attention for all heads, labelled with their sizes.
 
         X -> W_i^Q, W_i^K, W_i^V -> Q_i, K_i, V_i -> Z_i -> Concat(Z_1, ...) W^O = Z
 
@@ -37,7 +37,7 @@ def multi_head(
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there are more heads or tokens, or no tokens.
+        ValueError: if there are too many heads or tokens, or no tokens.
     """
     heads, count = layer.num_heads, len(tokens)
     if heads > MOST_HEADS or not 1 <= count <= MOST_TOKENS:
@@ -121,7 +121,7 @@ def _draw_output(axes, lowest, count, heads, value_dim, d_model):
 
 
 def _grid(axes, left, middle, rows, columns, part, name, size):
-    """Draws a matrix of empty cells; returns where it ends."""
+    """Draws a matrix of empty cells; returns its end."""
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 

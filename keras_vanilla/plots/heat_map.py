@@ -1,4 +1,4 @@
-"""Tables of numbers as coloured cells: the larger, the darker."""
+"""Tables of numbers as coloured cells, with darker cells for larger numbers."""
 
 import math
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBER_INCHES = 0.08  # width of a digit in a cell
-FEW = 12  # tables of at most so many rows and columns show numbers
-SQUARE = 40  # cells of tables with at most so many rows and columns are square
-CELL_INCHES = 0.42, 0.8  # the side of a square cell, at least and at most
+FEW = 12  # tables with at most this many rows and columns show numbers
+SQUARE = 40  # tables with at most this many rows and columns have square cells
+CELL_INCHES = 0.42, 0.8  # minimum and maximum side of a square cell
 
 
 def heat_map(
@@ -40,31 +40,32 @@ def heat_map(
     part: str | None = None,
     axes: "Axes | None" = None,
 ) -> "Figure":
-    """Draws a table (rows, columns) of numbers: the larger, the darker.
+    """Draws a table (rows, columns) of numbers, with darker cells for larger numbers.
 
-    Where there are numbers above and below 0, magenta is above, lime below and white 0:
-    the darker, the farther from 0. Cells that are NaN or infinite are white with a
-    cross.
+    If there are numbers above and below 0, those above are magenta, those below are
+    lime, and 0 is white; darker cells are farther from 0. Cells that are NaN or
+    infinite are white with a cross.
 
     Args:
         values: float or bool array (rows, columns).
-        x_labels: sequence of str or None. A name for each column.
-        y_labels: sequence of str or None. A name for each row.
+        x_labels: sequence of str or None. Names of the columns.
+        y_labels: sequence of str or None. Names of the rows.
         title: str.
         x_axis: str. Name of the columns.
         y_axis: str. Name of the rows.
-        unit: str or None. Unit of the numbers; without it there is no scale.
-        limits: pair of floats or None. The lightest and the darkest value; None means
-            the smallest and the largest one; if 0 is between them, both as far from it.
-        numbers: bool, str or None. Whether to write each number into its cell, or the
-            format to write it in; None writes them in small tables if they fit.
-        part: a name of `palette.PARTS` or None. Whose colour the table has.
-        axes: matplotlib Axes to draw in; None makes a figure.
+        unit: str or None. Unit of the numbers; without it, no scale is drawn.
+        limits: pair of floats or None. The lightest and the darkest value. None means
+            the smallest and the largest value, or limits symmetric about 0 if it is
+            between them.
+        numbers: bool, str or None. Whether to write each number into its cell, or its
+            format; None writes them in small tables if they fit.
+        part: a name of `palette.PARTS` or None. Part of the model, for the colour.
+        axes: matplotlib Axes to draw in; None creates a figure.
     Returns:
         A matplotlib Figure.
     Raises:
         ValueError: if the table is not two-dimensional or is empty, or labels do not
-            fit it.
+            match it.
     """
     values = _table(values)
     _check_labels(x_labels, values.shape[1], "x_labels", "columns")
@@ -103,26 +104,26 @@ def heat_maps(
     part: str | None = None,
     columns: int = 4,
 ) -> "Figure":
-    """Draws tables of one shape side by side, on one scale.
+    """Draws tables of the same shape side by side, on the same scale.
 
     Args:
         values: float array (tables, rows, columns).
-        titles: sequence of str. One for each table.
-        x_labels: as for `heat_map`.
-        y_labels: as for `heat_map`; written once per row of tables.
-        title: str. Title of the whole figure.
+        titles: sequence of str. Titles of the tables.
+        x_labels: as in `heat_map`.
+        y_labels: as in `heat_map`; written once per row of tables.
+        title: str. Title of the figure.
         x_axis: str. Name of the columns; written below the lowest tables.
         y_axis: str. Name of the rows.
-        unit: as for `heat_map`; one scale for all.
-        limits: as for `heat_map`; None means those of all tables together.
-        numbers: as for `heat_map`.
-        part: as for `heat_map`.
+        unit: as in `heat_map`; there is one scale for all.
+        limits: as in `heat_map`; None means those of all tables together.
+        numbers: as in `heat_map`.
+        part: as in `heat_map`.
         columns: int. Number of tables side by side.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there is no table, the number of titles differs, the shapes of
-            the tables differ, or `columns` is below 1; as `heat_map`.
+        ValueError: if there are no tables, the number of titles differs, the shapes of
+            the tables differ, `columns` is below 1, or as in `heat_map`.
     """
     tables = _tables(values, titles, columns)
     _check_labels(x_labels, tables.shape[2], "x_labels", "columns")
@@ -153,10 +154,10 @@ def heat_maps(
 
 
 def _grid(tables, columns, x_labels, y_labels, title):
-    """A figure with room for tables and their names, and as many axes or more."""
+    """Creates a figure with room for tables and names, and at least as many axes."""
     rows = math.ceil(len(tables) / columns)
     width, height = (
-        max(1.2, min(inches, 7.2 / columns - 0.2))  # together at most about a page
+        max(1.2, min(inches, 7.2 / columns - 0.2))  # at most about a page together
         for inches in _inches(tables[0].shape)
     )
     figure, grid = canvas(
@@ -206,7 +207,7 @@ def _check_labels(labels, count, name, what):
 
 
 def _inches(shape):
-    """Width and height of a table in inches, at most 12 each."""
+    """Returns width and height of a table in inches, at most 12 each."""
     rows, columns = shape
     if max(shape) <= SQUARE:
         cell = np.clip(2.4 / max(shape), *CELL_INCHES)
@@ -223,7 +224,7 @@ def _inches_of(axes):
 def _limits(values):
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-    if low == high:  # one value is dark, nothing is light
+    if low == high:  # a single value is dark
         low, high = min(low, 0.0), max(high, 0.0)
     if low < 0 < high:
         low, high = -max(-low, high), max(-low, high)
@@ -244,7 +245,7 @@ def _image(axes, values, limits, part):
     axes.scatter(columns, rows, marker="x", color="0.4", s=20, linewidths=1)
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(integer=True)  # there is no row 2.5
-    axes.set_xlim(-0.5, values.shape[1] - 0.5)  # a cross at the edge would widen it
+    axes.set_xlim(-0.5, values.shape[1] - 0.5)  # crosses at the edge would widen it
     axes.set_ylim(values.shape[0] - 0.5, -0.5)
     return image
 

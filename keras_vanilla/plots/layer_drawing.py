@@ -1,4 +1,4 @@
-"""Drawings of one encoder or decoder layer, with the sizes of the real one."""
+"""Drawings of an encoder or decoder layer with its sizes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ def layer_with_frame(
     *,
     title: str = "One layer, without and with its frame",
 ) -> "Figure":
-    """Draws a layer's sub-layers alone, and beside them the layer as it is.
+    """Draws a layer's sub-layers alone, and next to them the complete layer.
 
     Args:
         layer: EncoderLayer or DecoderLayer that is built.
@@ -50,8 +50,8 @@ def token_flow(
 ) -> "Figure":
     """Draws the path of each word's vector through an encoder layer: x to z to r.
 
-    Only self-attention combines the words; the feed-forward network takes each one
-    separately. Residual connections and normalisations are left out.
+    Only self-attention combines the words; the feed-forward network processes each one
+    separately. Residual connections and normalisations are omitted.
 
     Args:
         layer: EncoderLayer that is built.
@@ -121,9 +121,9 @@ def draw_column(
     texts: Sequence[str],
     fills: dict[str, str] | str = PLAIN,
 ) -> list[Box]:
-    """Draws boxes above each other from y upwards, joined by arrows.
+    """Draws a column of boxes from y upwards, joined by arrows.
 
-    `fills` is the colour of all boxes, or that of some of them by their texts.
+    `fills` is the colour of all boxes, or a dict of text -> colour.
     """
     boxes = []
     for text in texts:
@@ -137,7 +137,7 @@ def draw_column(
 
 
 def _bypass(drawing, first, last, side):
-    """The residual connection: from below the first box into the last one's side."""
+    """Draws a residual connection from below the first box to the side of the last."""
     x, y = first.bottom[0], first.bottom[1] - 0.15
     enters = last.left if side < 0 else last.right
     aside = x + side * ASIDE
@@ -150,7 +150,7 @@ def _sublayers(layer):
 
 
 def _sublayer_names(layer):
-    """The texts of the boxes, with the layer's sizes."""
+    """Returns the texts of the boxes, with the layer's sizes."""
     attention, network = layer.self_attention, layer.feed_forward
     heads = f"{attention.num_heads} heads of {attention.key_dim}"
     width = network.outer.units
@@ -164,7 +164,7 @@ def _sublayer_names(layer):
 
 
 def _fills(layer):
-    """The colours of the boxes of sub-layers, by their texts."""
+    """Returns the colours of the boxes of sub-layers, by text."""
     own = "decoder" if hasattr(layer, "cross_attention") else "encoder"
     pairs = zip(_sublayers(layer), _sublayer_names(layer), strict=True)
     parts = {text: "memory" if "cross" in name else own for name, text in pairs}

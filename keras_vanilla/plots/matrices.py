@@ -1,4 +1,4 @@
-"""Products of matrices, drawn number by number."""
+"""Drawings of matrix products with all numbers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL = 0.46  # inches, the side of a cell
-SIGN = 0.5  # the width of what stands between two matrices
+SIGN = 0.5  # width of a sign between two matrices
 MOST_CELLS = 12  # rows and columns of a matrix
 
 
@@ -36,23 +36,24 @@ def matrix_product(
 ) -> "Figure":
     """Draws two matrices and their product, with all numbers.
 
-    Cells above 0 are magenta, cells below 0 lime, and 0 is white: the darker, the
-    farther from 0. A part of the model has its name and its frame in its own colour.
+    Cells above 0 are magenta, cells below 0 are lime, and 0 is white; darker cells are
+    farther from 0. Names and frames of parts of the model have the part's colour.
 
     Args:
         left: float array (N, D).
         right: float array (D, M).
-        names: sequence of three str: of both and of the product.
-        parts: sequence of three names of `palette.PARTS` or None: whose colours their
-            names and frames have.
-        then: None, or what becomes of the product: what is done to it, the result's
-            name, and the result, a float array with as many rows as the product.
+        names: sequence of three str, the names of both matrices and of the product.
+        parts: sequence of three names of `palette.PARTS` or None, which determine the
+            colours of names and frames.
+        then: None, or an operation on the product: a tuple of its description, the name
+            of the result, and the result, a float array with as many rows as the
+            product.
         numbers: str. Format of the numbers.
         title: str.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the shapes do not fit, or a matrix has more than 12 rows or
+        ValueError: if the shapes do not match, or a matrix has more than 12 rows or
             columns.
     Example:
         plots.matrix_product(
@@ -112,7 +113,7 @@ def _drawn(row, signs, numbers, title):
 
 
 def _draw_matrix(axes: "Axes", matrix, x, numbers):
-    """A matrix whose left edge is at x and whose middle row is at 0."""
+    """Draws a matrix with its left edge at x and its middle row at 0."""
     from matplotlib.patches import Rectangle
 
     name, values, part = matrix

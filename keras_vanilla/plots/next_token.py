@@ -1,4 +1,4 @@
-"""The probabilities of the next token, as bars."""
+"""Bar charts of the probabilities of the next token."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from keras_vanilla.plots.curves import bars
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEAST = 0.005  # the others have a bar if their probability is above it
+LEAST = 0.005  # minimum probability for the bar of all other tokens
 
 
 def next_token(
@@ -25,10 +25,10 @@ def next_token(
     """Draws the most probable next tokens as bars, and all others as one bar.
 
     Args:
-        probabilities: float array (V,), or dict of name: such array, drawn side by
-            side; the tokens are the most probable ones in any of them.
+        probabilities: float array (V,), or dict of name: float array (V,), drawn side
+            by side; the tokens are the most probable ones in any of them.
         names: function from an id to its name.
-        top: int. Number of tokens with a bar of their own.
+        top: int. Number of tokens with a separate bar.
         title: str.
     Returns:
         A matplotlib Figure.
@@ -70,7 +70,7 @@ def next_token(
 
 
 def _unique_names(ids, names):
-    """The names of the tokens, with their ids if several have the same name."""
+    """Returns the names of the tokens, with ids if several have the same name."""
     texts = [str(names(i)) for i in ids]
     return [
         name if texts.count(name) == 1 else f"{name} ({i})"

@@ -1,9 +1,9 @@
-"""The colours of the pictures: each part of the model has its own, in every picture.
+"""Colours, which are the same for each part of the model in all pictures.
 
-Everything else has colours that no part has: numbers above 0 are magenta and numbers
-below 0 are lime, lines and bars are black, magenta, lime or grey. No picture needs
-colours to be understood: parts have their names beside them, larger numbers are darker,
-and lines differ by dashes and markers.
+Other elements use different colours: numbers above 0 are magenta, numbers below 0 are
+lime, and lines and bars are black, magenta, lime or grey. Pictures can be understood
+without colours: parts are labelled, larger numbers are darker, and lines differ by
+dashes and markers.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,19 +33,19 @@ PARTS = {
 }
 BLACK, MAGENTA, LIME, GREY = "#000000", "#b000b0", "#7a8a00", "#8a8a8a"
 CHARTS = BLACK, MAGENTA, LIME, GREY  # lines and bars; no part has these colours
-ABOVE = "white", "#e7a6e7", "#7a007a"  # numbers from 0 up, of no part
+ABOVE = "white", "#e7a6e7", "#7a007a"  # numbers from 0 up, without a part
 BELOW = "#5c6600", "#d3db6a"  # from the lowest number to 0
 
 
 def color_map(part: str | None, signed: bool = False) -> "Colormap":
-    """The colours of a table of numbers, from white to the darkest.
+    """Returns the colour map for a table of numbers, from white to the darkest.
 
     Args:
         part: a name of `PARTS`, or None.
-        signed: bool. Whether there are numbers on both sides of 0: then 0 is white,
-            numbers above it are magenta and numbers below it lime, whatever the part.
+        signed: bool. Whether there are numbers on both sides of 0. If so, 0 is white,
+            numbers above it are magenta and numbers below it lime, for all parts.
     Raises:
-        ValueError: if there is no such part.
+        ValueError: if the part is unknown.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -60,9 +60,9 @@ def color_map(part: str | None, signed: bool = False) -> "Colormap":
 
 
 def ink_on(color: tuple[float, ...]) -> str:
-    """Black or white, whichever can be read on a colour (red, green, blue, ...)."""
+    """Returns black or white, whichever is readable on a colour (red, green, ...)."""
     linear = [
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color
     ]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "white" if luminance < 0.18 else "black"  # where both contrasts are equal
+    return "white" if luminance < 0.18 else "black"  # both contrasts are equal there

@@ -9,34 +9,33 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-WIDEST = 900  # pixels; wider pictures are scaled down, and their letters with them
+WIDEST = 900  # pixels; wider pictures are scaled down, including their letters
 LONGEST = 600  # characters of an alternative text
-PIXELS = 96 / 72  # of a page, per point
+PIXELS = 96 / 72  # per point
 SETTINGS = {
-    "svg.fonttype": "none",  # letters stay letters: small files, readable by programs
+    "svg.fonttype": "none",  # text remains text, for small files that programs can read
     "svg.hashsalt": "keras_vanilla",  # the same figure gives the same file
 }
-_ONE_AT_A_TIME = threading.Lock()  # the settings are those of the whole process
-FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of one width, so that all names fit
+_ONE_AT_A_TIME = threading.Lock()  # the settings are global
+FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of equal width, so that all names fit
 
 
 class Picture(Figure):
     """A matplotlib Figure that notebooks show as SVG of at most 900 pixels.
 
-    The alternative text, which screen readers read and which is shown where pictures
-    are not, is made of the titles, axes and numbers of the figure. To replace it, set
-    `alt` to a text of your own.
+    The alternative text, for screen readers and if pictures are not shown, is generated
+    from the titles, axes and numbers of the figure. To replace it, set `alt`.
     """
 
     alt: str | None = None
 
     def alternative_text(self) -> str:
-        """What the picture shows, in words and numbers."""
+        """Returns a description of the picture in words and numbers."""
         text = describe(self) if self.alt is None else self.alt
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
     def svg(self) -> str:
-        """The figure as an SVG document with its alternative text."""
+        """Returns the figure as an SVG document with its alternative text."""
         file = io.StringIO()
         with _ONE_AT_A_TIME, rc_context(SETTINGS):
             self.savefig(
@@ -63,7 +62,7 @@ class Picture(Figure):
 
 
 def describe(figure: Figure) -> str:
-    """The titles, axes and numbers of a figure as one text."""
+    """Returns the titles, axes and numbers of a figure as one text."""
     parts = [figure.get_suptitle()]
     parts += [_describe_axes(axes) for axes in figure.axes if not _is_scale(axes)]
     return " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts if part)
@@ -103,7 +102,7 @@ def _table(axes):
 
 
 def _tick(axis, place, count, what):
-    """The name of a row or column, or its number."""
+    """Returns the name of a row or column, or its number."""
     names = [_one_line(label.get_text()) for label in axis.get_ticklabels()]
     return names[place] if len(names) == count and names[place] else f"{what} {place}"
 

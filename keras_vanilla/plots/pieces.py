@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def source_of(translator: "Translator", text: str) -> list[int]:
-    """Source ids of a text, a list of int.
+    """Returns the source ids of a text, a list of int.
 
     Raises:
         ValueError: if it has no piece or more pieces than the model takes.
@@ -21,7 +21,7 @@ def source_of(translator: "Translator", text: str) -> list[int]:
 
 
 def target_of(translator: "Translator", translation: str) -> list[int]:
-    """Target ids of a given translation, a list of int, the end last.
+    """Returns the target ids of a given translation, a list of int with the end.
 
     Raises:
         ValueError: if it has no piece or more pieces than the model takes.

@@ -1,4 +1,4 @@
-"""Pictures of positional encodings."""
+"""Figures of positional encodings."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ def position_map(
     *,
     title: str = "Positional encoding",
 ) -> "Figure":
-    """Draws the vector of each position as a row: dimension by position.
+    """Draws a table with the vector of each position as a row.
 
     Args:
         encoding: float array (L, D). Row k is the vector of position k.
@@ -89,7 +89,7 @@ def position_similarity(
     *,
     title: str = "Similarity of positions",
 ) -> "Figure":
-    """Draws how similar the vectors of each two positions are.
+    """Draws the similarity of the vectors of each pair of positions.
 
         p_j · p_k / (|p_j| |p_k|)
 
@@ -119,7 +119,7 @@ def position_similarity(
 
 
 def _room(rows, columns):
-    """Axes for a table of this size, at most as large as a page."""
+    """Creates axes for a table of this size, at most as large as a page."""
     width, height = 0.42 * columns + 2.2, 0.32 * rows + 1.2
     return canvas(width=min(8.7, max(4.6, width)), height=min(7, max(2.8, height)))[1][
         0, 0

@@ -1,4 +1,4 @@
-"""The tree of the hypotheses of a beam search, and other paths below it."""
+"""Drawings of the tree of hypotheses of a beam search, and of other paths."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,13 +23,13 @@ GREEDY, GIVEN = "greedy", "given"
 
 
 class Path(NamedTuple):
-    """One sequence of tokens, and what a model says of it.
+    """A sequence of tokens with the model's log-probabilities.
 
     Fields:
         kind: GREEDY or GIVEN.
         tokens: list of int, one per step.
-        log_probs: list of float; at each step that of all tokens up to there.
-        score: float or None. The last divided by the length normalization.
+        log_probs: list of float. Cumulative log-probability after each step.
+        score: float or None. The last one divided by the length normalization.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class Path(NamedTuple):
 
 
 def greedy_path(states: list[dict]) -> Path:
-    """The path of the first row of a greedy search, until its end.
+    """Returns the path of the first row of a greedy search, until its end.
 
     Args:
         states: list of dicts, from `trace_search(greedy_search, ...,
@@ -60,12 +60,12 @@ def given_path(
     target: Sequence[int],
     length_penalty: float = 0.6,
 ) -> Path:
-    """The path of a given translation, with the score that beam search gives it.
+    """Returns the path of a given translation, with its score as in beam search.
 
     Args:
         model: Transformer.
         source_ids: int array (1, S).
-        target: list of int, its end last.
+        target: list of int, including the end.
         length_penalty: float, see `beam_search`.
     """
     shifted = np.array([[model.start_id, *target[:-1]]])
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from keras_vanilla.translation.translator import Translator
 
 MOST_BEAMS = 16
-COLUMN, ROW = 1.12, 0.5  # inches from box to box
+COLUMN, ROW = 1.12, 0.5  # distance between boxes in inches
 WIDTH, HEIGHT = 0.92, 0.38  # of a box
 LONGEST = 11  # characters of a piece in a box
 ENTRY, LINE = 1.75, 0.25  # inches of an entry of the legend
@@ -116,9 +116,9 @@ def search_tree(
 ) -> "Figure":
     """Draws a beam search for one text as a tree, and the greedy path below it.
 
-    A given translation is a path of its own, with the log-probabilities and the score
-    that the model gives it: where its score is above the result's, the search missed
-    it; where it is below, the model prefers the result.
+    A given translation is drawn as a separate path with its log-probabilities and its
+    score. If this score is higher than that of the result, the search missed the
+    translation; if it is lower, the model prefers the result.
 
     Args:
         translator: Translator.
@@ -126,10 +126,10 @@ def search_tree(
         beam_size: int, at most 16.
         length_penalty: float, see `beam_search`.
         max_length: int or None, see `beam_search`.
-        steps: int. Later steps are not drawn, and the title says so.
+        steps: int. Later steps are not drawn, which the title mentions.
         translation: str or None.
     Returns:
-        A matplotlib Figure, as `beam_tree` draws it.
+        A matplotlib Figure, see `beam_tree`.
     Raises:
         ValueError: if text or translation has no piece or more pieces than the model
             takes, an argument is out of its range, or there are more than 16 beams.
@@ -169,10 +169,10 @@ def beam_tree(
     steps: int = 12,
     title: str = "Beam search",
 ) -> "Figure":
-    """Draws the hypotheses of a beam search as a tree, the result along the top.
+    """Draws the hypotheses of a beam search as a tree, with the result at the top.
 
-    A column is a step. A box has a token and the log-probability of all tokens up to
-    it. A hypothesis that ended and is in the result has its score to the right.
+    Each column is a step. Each box has a token and the log-probability of all tokens up
+    to it. The score of a finished hypothesis of the result is to its right.
 
     Args:
         result: ids (B, n, L) and scores (B, n), the result of
@@ -181,8 +181,8 @@ def beam_tree(
         names: function from an id to its name.
         greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
-        given: Path or None, of another translation, as `given_path` makes it.
-        steps: int. Later steps are not drawn, and the title says so.
+        given: Path of another translation, from `given_path`, or None.
+        steps: int. Later steps are not drawn, which the title mentions.
         title: str.
     Returns:
         A matplotlib Figure.
@@ -221,13 +221,13 @@ def _check_beams(count):
 
 
 def _columns(nodes, paths, steps):
-    """The number of columns, one of them for the start, with room for scores."""
+    """Returns the number of columns, including the start and room for scores."""
     scored = [min(steps, len(path.tokens)) + (path.score is not None) for path in paths]
     return 1 + max([node.step for node in nodes] + scored)
 
 
 def _plane(title, columns, rows, entries):
-    """Axes in inches: column c is at x = c * COLUMN, row r at y = -r * ROW."""
+    """Creates axes in inches; column c is at x = c * COLUMN, row r at y = -r * ROW."""
     width, height = (columns + 0.6) * COLUMN, (rows + 0.6) * ROW
     width = max(6.0, width, title_inches(title))
     height += 0.65 + LINE * _legend_lines(width, entries)

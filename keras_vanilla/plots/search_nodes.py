@@ -1,4 +1,4 @@
-"""The hypotheses of a traced beam search as a tree, and where to draw each."""
+"""The hypotheses of a traced beam search as a tree, and their positions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class Node:
     """A hypothesis of the tree.
 
     Args:
-        tokens: tuple of int; one per step.
-        log_prob: float, the sum over the tokens.
-        kind: KEPT, DROPPED (no hypothesis that was kept continues it) or FINISHED.
+        tokens: tuple of int, one per step.
+        log_prob: float. Sum over the tokens.
+        kind: KEPT, DROPPED (no kept hypothesis continues it) or FINISHED.
     """
 
     tokens: tuple
@@ -32,12 +32,12 @@ class Node:
 
 
 def tree(states: list[dict], result: tuple[np.ndarray, np.ndarray], steps: int) -> Node:
-    """The tree of the first row of a batch: the Node of the start.
+    """Returns the start Node of the tree for the first row of a batch.
 
     Args:
         states: list of dicts, from `trace_search(beam_search, ...)`.
         result: ids (B, n, L) and scores (B, n) of that search.
-        steps: int. Later ones are left out.
+        steps: int. Later steps are omitted.
     """
     start = Node((), 0.0)
     nodes = {(): start}
@@ -46,7 +46,7 @@ def tree(states: list[dict], result: tuple[np.ndarray, np.ndarray], steps: int) 
             nodes[node.tokens] = node
             nodes[node.tokens[:-1]].children.append(node)
     for node in nodes.values():
-        continues = node.step == steps < len(states) - 1  # where the drawing ends
+        continues = node.step == steps < len(states) - 1  # the drawing ends here
         if node.kind is KEPT and not node.children and not continues:
             node.kind = DROPPED
     _mark_results(nodes, *result)
@@ -62,7 +62,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def _extended(state, step):
-    """The hypotheses that a step extended; not those that ended before."""
+    """Returns the hypotheses that a step extended, without those that ended before."""
     held = zip(
         state["ids"][0],
         state["log_probs"][0],
@@ -89,7 +89,7 @@ def _mark_results(nodes, ids, scores):
 
 
 def _give_rows(start):
-    """Sets rows: the best hypothesis is a straight line, and no two share a place."""
+    """Sets rows so that the best hypothesis is a straight line and none overlap."""
     taken = set()
 
     def place(node, row):

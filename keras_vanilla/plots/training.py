@@ -1,4 +1,4 @@
-"""Pictures of a training: its history, its learning rate, and target distributions."""
+"""Figures of the history, learning rate and target distributions of a training."""
 
 import csv
 import os
@@ -16,7 +16,7 @@ from keras_vanilla.plots.heat_map import heat_maps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PANELS = (  # title, name of y, and the label of each name in the history
+PANELS = (  # title, name of y, and labels for names in the history
     (
         "Cross-entropy",
         "nats per token",
@@ -35,7 +35,7 @@ PANELS = (  # title, name of y, and the label of each name in the history
     ("BLEU", "BLEU, 0 to 100", {"val_bleu": "validation"}),
     ("Learning rate", "at the end of an epoch", {"learning_rate": "learning rate"}),
 )
-POINTS = 400  # of a learning rate's line
+POINTS = 400  # per line of a learning rate
 
 
 def training_history(
@@ -44,21 +44,20 @@ def training_history(
     *,
     title: str = "Training",
 ) -> "Figure":
-    """Draws what a training logged in each epoch: loss, accuracy, BLEU, learning rate.
+    """Draws loss, accuracy, BLEU and learning rate of each epoch of a training.
 
     Args:
-        history: dict of name: float array (epochs,), with the names that this package's
-            training logs (`loss`, `token_crossentropy`, `token_accuracy`, `val_bleu`,
-            `learning_rate`; `val_` before those of the validation); the result of
-            `fit`; or the path of a `history.csv`. Other names are not drawn.
-        learning_rates: float array (steps,) or None. The rate of every step, drawn by
-            step.
+        history: dict of name: float array (epochs,), with the names that this package
+            logs (`loss`, `token_crossentropy`, `token_accuracy`, `val_bleu`,
+            `learning_rate`; prefix `val_` for validation); the result of `fit`; or the
+            path of a `history.csv`. Other names are not drawn.
+        learning_rates: float array (steps,) or None. Learning rate of every step.
         title: str.
     Returns:
         A matplotlib Figure with one picture per kind of value.
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if there is no epoch or no known name, or the lengths differ.
+        FileNotFoundError: if the file does not exist.
+        ValueError: if there are no epochs or no known names, or the lengths differ.
     """
     if isinstance(history, str | os.PathLike):
         history = _read(history)
@@ -97,8 +96,8 @@ def learning_rate(
     """Draws learning rates by step.
 
     Args:
-        schedules: function of the number of updates made so far, such as a
-            `TransformerSchedule`; or dict of name: such a function.
+        schedules: function of the number of previous updates, such as a
+            `TransformerSchedule`; or dict of name: function.
         steps: int. The last step; the first is 1.
         title: str.
     Returns:
@@ -126,20 +125,20 @@ def distributions(
     titles: tuple[str, str] = ("target", "model"),
     title: str = "A distribution over the vocabulary at each position",
 ) -> "Figure":
-    """Draws the target distribution at each position beside the model's.
+    """Draws the target distribution at each position next to the model's.
 
     Args:
-        targets: float array (T, V). A distribution in each row.
-        probabilities: float array (T, V). The model's.
+        targets: float array (T, V). One distribution per row.
+        probabilities: float array (T, V). Distributions of the model.
         vocabulary: sequence of V str.
-        positions: sequence of T str, or None. A name for each row.
+        positions: sequence of T str, or None. Names of the rows.
         titles: pair of str. Titles of the two tables.
-        title: str. Title of the whole picture.
+        title: str. Title of the figure.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if the shapes differ, or a row has a negative number or does not sum
-            to 1; as `heat_map`.
+        ValueError: if the shapes differ, a row has a negative number or does not sum to
+            1, or as in `heat_map`.
     """
     tables = [np.asarray(table, "float64") for table in (targets, probabilities)]
     if tables[0].shape != tables[1].shape:
@@ -168,9 +167,9 @@ def distributions(
 
 
 def _read(path):
-    """The columns of a file that Keras's `CSVLogger` wrote; NaN where it has no number.
+    """Reads the columns of a file of Keras's `CSVLogger`; missing numbers become NaN.
 
-    A training that was killed may leave half a line at the end, which is dropped.
+    An incomplete last line, which a killed training may leave, is dropped.
     """
     with open(path, newline="", encoding="utf-8") as file:
         names, *rows = list(csv.reader(file)) or [[]]
@@ -187,7 +186,7 @@ def _number(text):
 
 
 def _epochs(history):
-    """The numbers of the epochs, from 1; Keras counts from 0."""
+    """Returns the numbers of the epochs from 1; Keras counts from 0."""
     lengths = {name: len(values) for name, values in history.items()}
     if not lengths or not max(lengths.values()):
         raise ValueError("A history needs at least one epoch. Received: none")
@@ -201,7 +200,7 @@ def _epochs(history):
 
 
 def _logged(history):
-    """The panels, with the names that the history has; empty panels are left out."""
+    """Returns the panels with names in the history; empty panels are omitted."""
     panels = [
         (title, y_axis, {key: names[key] for key in names if key in history})
         for title, y_axis, names in PANELS

@@ -1,4 +1,4 @@
-"""Pictures of one text in a translator: its attention and its positions."""
+"""Figures of attention and positions for a text in a translator."""
 
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,12 @@ def translation_attention(
     head: int | None = None,
     translation: str | None = None,
 ) -> "Figure":
-    """Draws the attention weights while a text is translated.
+    """Draws the attention weights during the translation of a text.
 
-    By greedy search, or with a translation that is given: then the model reads its
-    pieces, whatever it would have predicted. The rows of the decoder's attention have
-    the names of the pieces that are predicted (or given) there, the columns of its
-    self-attention those of the pieces that it reads.
+    The translation is found by greedy search, or it is given, and the model then reads
+    its pieces instead of its predictions. The rows of the decoder's attention are
+    labelled with the predicted (or given) pieces, and the columns of its self-attention
+    with the pieces that it reads.
 
     Args:
         translator: Translator.
@@ -45,12 +45,12 @@ def translation_attention(
             (translation to translation).
         layer: int or None. 1 is the first; None means the last.
         head: int or None. 1 is the first; None means the mean of all.
-        translation: str or None, which means the model's own.
+        translation: str, or None for that of the model.
     Returns:
         A matplotlib Figure.
     Raises:
         ValueError: if text or translation has no piece or more pieces than the model
-            takes, there is no such kind, layer or head, or a translation is given for
+            takes, the kind, layer or head does not exist, or a translation is given for
             the encoder, which does not read it.
     """
     check_choice("kind", kind, tuple(KINDS))
@@ -110,7 +110,7 @@ def _chosen(number, count, what):
 
 
 def _name(kind, layer):
-    """The key of `Transformer.attention_weights`."""
+    """Returns the key of `Transformer.attention_weights`."""
     if kind == "encoder":
         return f"encoder/{layer - 1}"
     return f"decoder/{layer - 1}/{'cross' if kind == 'cross' else 'self'}"

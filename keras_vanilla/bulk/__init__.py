@@ -1,4 +1,4 @@
-"""Whole corpora, in this process or on many machines with Ray."""
+"""Translates corpora, in this process or on many machines with Ray."""
 
 from keras_vanilla.bulk.bulk_translator import BulkTranslator
 from keras_vanilla.bulk.line_command import LineCommand

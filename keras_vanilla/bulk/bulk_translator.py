@@ -1,4 +1,4 @@
-"""Batches of lines to batches of lines with their translations."""
+"""Adds translations to batches of lines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,15 +13,15 @@ from keras_vanilla.bulk.line_translators import open_line_translator
 class BulkTranslator:
     """Adds translations to batches, such as those of `ray.data.Dataset.map_batches`.
 
-    Each object opens the model once; Ray makes one per worker.
+    Each object opens the model once; Ray creates one object per worker.
 
     Args:
-        model: path, as of `open_line_translator`.
-        column: str. The name of the texts in a batch.
-        **settings: `threads`, `beam_size`, `length_penalty` and `max_length`, as of
+        model: path, as in `open_line_translator`.
+        column: str. Name of the column with the texts.
+        **settings: `threads`, `beam_size`, `length_penalty` and `max_length`, as in
             `open_line_translator`.
     Raises:
-        OSError, TypeError, ValueError: as `open_line_translator`.
+        OSError, TypeError, ValueError: as in `open_line_translator`.
     Example:
         translated = ray.data.read_text("part-*.txt").map_batches(
             BulkTranslator,
@@ -36,17 +36,18 @@ class BulkTranslator:
         self._translate = open_line_translator(model, **settings)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """The batch with two columns more.
+        """Returns the batch with two additional columns.
 
         Args:
-            batch: dict of arrays or lists, one of them `column`, of str.
+            batch: dict of arrays or lists, with a `column` of str.
         Returns:
-            The same, with `translation`, an array of str, empty where a text cannot be
-            translated, and `problem`, an array of str or None: why it cannot be, or
-            that its translation has no end.
+            The batch with the columns `translation`, an array of str, and `problem`, an
+            array of str or None. If a text cannot be translated, its translation is
+            empty, and the problem is the reason. If a translation has no end, this is
+            its problem.
         Raises:
             KeyError: if there is no such column.
-            TypeError: if it holds anything but str.
+            TypeError: if the column contains anything but str.
         """
         if self.column not in batch:
             raise KeyError(
@@ -58,5 +59,5 @@ class BulkTranslator:
         return {**batch, **{k: np.array(v, object) for k, v in columns.items()}}
 
     def translate(self, texts: list[str]) -> list[LineTranslation]:
-        """A `LineTranslation` of each text."""
+        """Returns a `LineTranslation` for each text."""
         return self._translate(texts)

@@ -1,4 +1,4 @@
-"""What is done of one shard: enough to go on after a kill."""
+"""The progress of one shard, for resuming after an interruption."""
 
 import dataclasses
 import json
@@ -10,21 +10,21 @@ from keras_vanilla._checks import has_form, json_of_form
 NAME = "journal.json"
 FORM = dict.fromkeys(("lines", "text_bytes", "problems", "problem_bytes"), int)
 FORM["digest"] = str
-SOURCES = (int, int), type(None)  # what `Journal.source` may be
+SOURCES = (int, int), type(None)  # forms of `Journal.source`
 
 
 @dataclasses.dataclass(frozen=True)
 class Journal:
-    """What is done of one shard, all of it on the disk.
+    """The progress of one shard that is already on the disk.
 
     Args:
-        lines: int. Lines of the source that are translated.
+        lines: int. Number of translated lines.
         text_bytes: int. Bytes of their translations.
-        problems: int. How many of them have a problem.
+        problems: int. Number of lines with a problem.
         problem_bytes: int. Bytes of the list of problems.
-        digest: str. SHA-256 of the source's lines so far, in hexadecimals.
-        source: list of int, or None. Bytes and time of change, in nanoseconds, of the
-            source, when its translations are all in the output folder.
+        digest: str. SHA-256 of the source's lines so far, in hexadecimal.
+        source: list of int, or None. Size in bytes and modification time in nanoseconds
+            of the source, once all translations are in the output folder.
     """
 
     lines: int = 0
@@ -36,12 +36,12 @@ class Journal:
 
     @property
     def finished(self) -> bool:
-        """Whether the shard is translated, to its last line."""
+        """True if the shard is translated completely."""
         return self.source is not None
 
     @classmethod
     def read(cls, folder: Path) -> "Journal":
-        """The journal in a folder; where there is none, that of an unread shard.
+        """Reads the journal in a folder, or returns that of an unread shard.
 
         Raises:
             ValueError: if it is damaged.
@@ -59,11 +59,11 @@ class Journal:
         return cls(**{name: record[name] for name in (*FORM, "source")})
 
     def write(self, folder: Path) -> None:
-        """Writes the journal into a folder, whole or not at all."""
+        """Writes the journal into a folder atomically."""
         atomic_write_text(folder / NAME, json.dumps(dataclasses.asdict(self)))
 
 
 def identity(source: Path) -> list[int]:
-    """Bytes and time of change of a file, as `Journal.source` has them."""
+    """Returns size and modification time of a file, as in `Journal.source`."""
     status = source.stat()
     return [status.st_size, status.st_mtime_ns]

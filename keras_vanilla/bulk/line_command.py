@@ -1,4 +1,4 @@
-"""A program that reads lines and writes as many, as a translator."""
+"""Uses a program that reads and writes lines as a translator."""
 
 import shlex
 import subprocess
@@ -8,14 +8,14 @@ from keras_vanilla.bulk.line_translation import LineTranslation
 
 
 class LineCommand:
-    """Translates lines with a program: lines in, as many lines out.
+    """Translates lines with a program that writes one line per input line.
 
-    The program is started for each call, and must end when its input does.
+    The program is started for each call, and must exit at the end of its input.
 
     Args:
-        command: str, split as a shell does it; no shell runs it.
+        command: str. It is split as in a shell, but not run by a shell.
     Raises:
-        ValueError: if the command is empty or has an open quotation mark.
+        ValueError: if the command is empty or has an unclosed quotation mark.
     Example:
         LineCommand("marian-decoder --config decoder.yml")(["Guten Morgen."])
     """
@@ -27,12 +27,12 @@ class LineCommand:
             raise ValueError(f"A command must name a program. Received: {command!r}")
 
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
-        """The translations.
+        """Returns the translations.
 
         Raises:
             FileNotFoundError: if there is no such program.
-            RuntimeError: if it fails.
-            ValueError: if it writes more or fewer lines, or anything but UTF-8.
+            RuntimeError: if the program fails.
+            ValueError: if the number of lines differs, or the output is not UTF-8.
         """
         if not texts:
             return []

@@ -1,4 +1,4 @@
-"""One line's translation, or why there is none."""
+"""The translation of a line, or the reason why there is none."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ NO_END = "the translation reached its longest length without an end"
 
 
 class LineTranslation(NamedTuple):
-    """One line's translation.
+    """The translation of a line.
 
     Fields:
-        text: str; empty where the line cannot be translated.
-        problem: str or None. Why it cannot be, or that it has no end.
+        text: str; empty if the line cannot be translated.
+        problem: str or None. The reason, or that the translation has no end.
     """
 
     text: str
@@ -18,5 +18,5 @@ class LineTranslation(NamedTuple):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether there is no translation; one without an end is one."""
+        """True if there is no translation, not even one without an end."""
         return self.problem not in (None, NO_END)

@@ -1,4 +1,4 @@
-"""What translates lines: models of four kinds, ensembles of them, and programs."""
+"""Translates lines with models of four kinds, ensembles, and programs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from keras_vanilla.translation import Translator, ensemble
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
-CTRANSLATE2_TOKENS = 2048  # per batch: enough for two cores
+CTRANSLATE2_TOKENS = 2048  # per batch, enough for two cores
 
 
 LineTranslator = Callable[[Sequence[str]], list[LineTranslation]]
@@ -33,20 +33,21 @@ def open_line_translator(
 
     Args:
         model: path of a `.keras` file, of a `.tflite` file that takes text, of a
-            SavedModel, or of a folder that `to_ctranslate2` or CTranslate2's converters
-            wrote; "hub:OWNER/NAME", as of `Translator.from_hub`; a list of paths of
-            `.keras` files or such names, which are one `ensemble`; or a `LineCommand`.
-        threads: int or None, which leaves it to the library.
-        **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as of
-            `Translator.translate`; of CTranslate2, whose length penalty divides by
-            length ** length_penalty, also `compute_type`, and not `no_loops`. A
-            `.tflite` file, a SavedModel and a program have their search in them.
+            SavedModel, or of a folder written by `to_ctranslate2` or CTranslate2's
+            converters; "hub:OWNER/NAME", see `Translator.from_hub`; a list of paths of
+            `.keras` files or of such names, for an `ensemble`; or a `LineCommand`.
+        threads: int or None. None uses the library's default.
+        **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as in
+            `Translator.translate`. CTranslate2, whose length penalty divides by
+            length ** length_penalty, accepts `compute_type`, but not `no_loops`.
+            `.tflite` files, SavedModels and programs include their search and accept
+            none of these.
     Returns:
-        A function from a list of str to a `LineTranslation` of each.
+        A function that maps a list of str to a `LineTranslation` for each.
     Raises:
-        FileNotFoundError: if there is nothing at `model`.
-        TypeError: if an argument has another name or type.
-        ValueError: if it is none of these, or an argument is not for it.
+        FileNotFoundError: if `model` does not exist.
+        TypeError: if an argument is unknown or has the wrong type.
+        ValueError: if the model is none of these, or does not accept an argument.
     """
     if threads is not None:
         check_integer("threads", threads, 1)
@@ -69,7 +70,7 @@ def open_line_translator(
 
 
 class KerasLines:
-    """Lines through a `Translator`; `open_line_translator` has the arguments."""
+    """Translates lines with a `Translator`; see `open_line_translator`."""
 
     def __init__(self, models: Sequence[PathLike], threads: int | None, **search: Any):
         if threads is not None:
@@ -78,7 +79,7 @@ class KerasLines:
         one = len(translators) == 1
         self._translator = translators[0] if one else ensemble(translators)
         self._search = search
-        self._translator.stream([], **search)  # its checks
+        self._translator.stream([], **search)  # checks the arguments
 
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
         translator = self._translator
@@ -93,7 +94,7 @@ class KerasLines:
 
 
 class TfliteLines:
-    """Lines through a `.tflite` file; `open_line_translator` has the arguments."""
+    """Translates lines with a `.tflite` file; see `open_line_translator`."""
 
     def __init__(self, model: Path, threads: int | None, **search: Any):
         _refuse_search(model, search)
@@ -123,7 +124,7 @@ class TfliteLines:
 
 
 class SavedModelLines:
-    """Lines through a SavedModel; `open_line_translator` has the arguments."""
+    """Translates lines with a SavedModel; see `open_line_translator`."""
 
     def __init__(self, model: Path, threads: int | None, **search: Any):
         _refuse_search(model, search)
@@ -135,7 +136,7 @@ class SavedModelLines:
         order = [i for i, text in enumerate(texts) if text.strip()]
         order.sort(key=lambda i: len(texts[i]))
         results = [LineTranslation("")] * len(texts)
-        for start in range(0, len(order), ROWS):  # of about equal length
+        for start in range(0, len(order), ROWS):  # rows of similar length
             rows = order[start : start + ROWS]
             translations = self._folder.translate_texts([texts[i] for i in rows])
             for i, (text, is_too_long) in zip(rows, translations, strict=True):
@@ -145,7 +146,7 @@ class SavedModelLines:
 
 
 class CTranslate2Lines:
-    """Lines through CTranslate2; `open_line_translator` has the arguments."""
+    """Translates lines with CTranslate2; see `open_line_translator`."""
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class CTranslate2Lines:
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
         encoded = self._text.encode(texts)
         results = _too_long(encoded.lengths, self._text.max_length)
-        for i in np.flatnonzero(encoded.lengths == 1):  # an end alone
+        for i in np.flatnonzero(encoded.lengths == 1):  # only an end
             results[i] = LineTranslation("")
         numbers = [i for i, result in enumerate(results) if result is None]
         translated = self._translated([encoded[i] for i in numbers])
@@ -185,18 +186,18 @@ class CTranslate2Lines:
         return results
 
     def _translated(self, sources):
-        """The translations of sources, which have tokens before their ends."""
+        """Returns the translations of sources with tokens before their ends."""
         limits = [self._limit(len(source)) for source in sources]
         found = self._runtime.translate_batch(
             [self._text.tokens(source) for source in sources],
             max_batch_size=CTRANSLATE2_TOKENS,
             batch_type="tokens",
-            max_input_length=0,  # nothing is cut
+            max_input_length=0,  # no truncation
             max_decoding_length=max(limits, default=1),
             return_end_token=True,
             **self._search,
         )
-        # Its limit is one for all lines; ours is each line's own, as of a Translator.
+        # CTranslate2 has one limit for all lines; a Translator has one per line.
         pairs = zip(found, limits, strict=True)
         hypotheses = [result.hypotheses[0][:limit] for result, limit in pairs]
         for tokens, text in zip(hypotheses, self._text.decode(hypotheses), strict=True):
@@ -207,7 +208,7 @@ class CTranslate2Lines:
 
 
 def _too_long(lengths: np.ndarray, longest: int) -> list[LineTranslation | None]:
-    """A translation with a problem for each line that is too long, None for others."""
+    """Returns a translation with a problem for lines that are too long, else None."""
     return [
         LineTranslation("", f"{length} tokens; the model takes {longest}")
         if length > longest
@@ -235,7 +236,7 @@ def _without_settings(command: LineCommand, **settings: Any) -> LineCommand:
 
 
 def _limit_threads(threads: int) -> None:
-    """Keeps TensorFlow, which must not have computed anything yet, to some threads."""
+    """Limits the threads of TensorFlow, which must not have computed anything yet."""
     if keras.backend.backend() == "jax":
         raise ValueError(f"`threads` is not for JAX. Received: threads={threads}")
     if keras.backend.backend() == "torch":

@@ -1,4 +1,4 @@
-"""Shards on the workers of Ray, on this machine or a cluster."""
+"""Translates shards on Ray workers, on this machine or a cluster."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from keras_vanilla._checks import extra_missing
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.shard import Shard, ShardTranslator
 
-LIVES = 20  # of a worker: a model that kills each worker must come to an end
+LIVES = 20  # per worker; limits restarts if a model kills every worker
 SECONDS_BETWEEN_LOOKS = 2.0
 
 
@@ -25,21 +25,21 @@ def with_ray(
 ) -> Iterator[None]:
     """Translates shards on Ray; yields every few seconds until all are done.
 
-    The cluster is that of the environment variable RAY_ADDRESS, or this machine. Every
-    machine of it must see the shards and the model under the same paths. A shard whose
-    worker is killed goes on in another one, after its last window.
+    The environment variable RAY_ADDRESS specifies the cluster; the default is this
+    machine. All machines of the cluster need the shards and the model under the same
+    paths. If a worker is killed, another one resumes its shard after the last window.
 
     Args:
         shards: list of Shard, with absolute paths.
-        model: path, as of `open_line_translator`.
-        workers: int or None, which means one for each machine.
-        threads: int or None, which shares the cluster's cores among the workers.
-            JAX does not take it.
-        **settings: as of `open_line_translator`.
+        model: path, as in `open_line_translator`.
+        workers: int or None. None means one per machine.
+        threads: int or None. None divides the cluster's cores among the workers. Not
+            supported on JAX.
+        **settings: as in `open_line_translator`.
     Raises:
         ImportError: if Ray is not installed.
-        RuntimeError: if the workers are killed again and again.
-        OSError, TypeError, ValueError: as `ShardTranslator`.
+        RuntimeError: if workers are killed repeatedly.
+        OSError, TypeError, ValueError: as in `ShardTranslator`.
     """
     if not shards:
         return
@@ -75,21 +75,21 @@ def with_ray(
 
 
 class _Worker:
-    """What Ray makes on each worker; it opens the model before its first shard."""
+    """Ray's actor on each worker, which opens the model before its first shard."""
 
     def __init__(self, model, **settings):
         self._made = lambda: ShardTranslator(model, **settings)
         self._translator = None
 
     def translate(self, shard: Shard) -> None:
-        # In a task, unlike in a constructor, an error is the user's own.
+        # Ray passes on the original error from a task, but not from a constructor.
         self._translator = self._translator or self._made()
         for _ in self._translator.translate(shard):
             pass
 
 
 def _ray():
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report home
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports
     try:
         import ray
     except ImportError as error:
@@ -98,7 +98,7 @@ def _ray():
 
 
 def _workers_and_cores(ray, workers, threads):
-    """The number of workers, and how many cores each of them reserves."""
+    """Returns the number of workers, and the number of cores per worker."""
     machines = sum(node["Alive"] for node in ray.nodes())
     cores = int(ray.cluster_resources().get("CPU", 1))
     workers = workers or machines
@@ -114,12 +114,12 @@ def _workers_and_cores(ray, workers, threads):
 
 @contextlib.contextmanager
 def _connected(ray, workers, threads):
-    """A connection to Ray: the caller's own, or one for this block."""
+    """Connects to Ray in the block, unless the caller is already connected."""
     if ray.is_initialized():
         yield
         return
     settings = {}
-    if not os.environ.get("RAY_ADDRESS"):  # a local worker need not wait for cores
+    if not os.environ.get("RAY_ADDRESS"):  # local workers do not wait for cores
         settings["num_cpus"] = max(os.cpu_count(), (workers or 1) * (threads or 1))
     ray.init(logging_level="ERROR", log_to_driver=False, **settings)
     try:

@@ -1,4 +1,4 @@
-"""One file of lines to one file of translations, from where a kill ended it."""
+"""Translates one file of lines, and resumes after an interruption."""
 
 import contextlib
 import dataclasses
@@ -20,16 +20,16 @@ from keras_vanilla.data.compression import compressed
 from keras_vanilla.data.lines import one_line, raw_lines
 from keras_vanilla.translation.batch_translation import WINDOW
 
-SECONDS_FOR_THE_DEAD = 60.0  # until the system has closed the files of a killed worker
+SECONDS_FOR_THE_DEAD = 60.0  # for the system to close the files of a killed worker
 
 
 class Shard(NamedTuple):
     """One file of a corpus.
 
     Fields:
-        source: Path. Lines to translate, decompressed as by `data.compression.opened`.
-        target: Path. The translations, line for line; compressed as its name says.
-        folder: Path. What is needed to go on after a kill.
+        source: Path. Lines to translate, decompressed by `data.compression.opened`.
+        target: Path. The translations, line by line, compressed according to the name.
+        folder: Path. Folder of the state for resuming.
     """
 
     source: Path
@@ -38,7 +38,7 @@ class Shard(NamedTuple):
 
     @property
     def problems(self) -> Path:
-        """The file of the lines with problems: number, tab, problem."""
+        """The file of lines with problems, as number, tab, problem."""
         return self.folder / "problems"
 
     @property
@@ -48,11 +48,11 @@ class Shard(NamedTuple):
 
 
 class ShardTranslator:
-    """Translates shards, each from its first line that has no translation yet.
+    """Translates shards, each from its first line without a translation.
 
     Args:
-        model: as of `open_line_translator`.
-        **settings: its arguments.
+        model: as in `open_line_translator`.
+        **settings: as in `open_line_translator`.
     """
 
     def __init__(self, model: LineModel, **settings: Any):
@@ -63,13 +63,13 @@ class ShardTranslator:
 
         Raises:
             OSError: if a file cannot be read or written.
-            ValueError: if the source is not what it was, or a damaged .gz file.
+            ValueError: if the source has changed, or is a damaged .gz file.
         """
         with _lock(shard.folder):
             journal = Journal.read(shard.folder)
             if journal.finished and shard.target.exists():
                 return
-            if journal.finished:  # somebody has removed the result, to have it again
+            if journal.finished:  # the result was removed to create it again
                 journal = Journal()
             source, digest = identity(shard.source), hashlib.sha256()
             lines = raw_lines(shard.source)
@@ -85,7 +85,7 @@ class ShardTranslator:
             shard.text.unlink()
 
     def _window(self, lines, journal, digest, shard):
-        """The journal after some more lines."""
+        """Translates a window of lines; returns the updated journal."""
         for line in lines:
             digest.update(line + b"\n")
         results = self._translated(lines)
@@ -106,7 +106,7 @@ class ShardTranslator:
         return journal
 
     def _translated(self, lines):
-        """A `LineTranslation` of each line, also of those that are not UTF-8."""
+        """Returns a `LineTranslation` for each line, including lines not in UTF-8."""
         results = [None] * len(lines)
         texts = {}
         for i, line in enumerate(lines):
@@ -121,7 +121,7 @@ class ShardTranslator:
 
 
 def _pass_over(lines, journal, digest, shard):
-    """Passes over the lines that are translated, and checks that they are the same."""
+    """Skips lines that are already translated, and checks that they are unchanged."""
     for line in itertools.islice(lines, journal.lines):
         digest.update(line + b"\n")
     if journal.lines and digest.hexdigest() != journal.digest:
@@ -132,7 +132,7 @@ def _pass_over(lines, journal, digest, shard):
 
 
 def _append(path, size, content):
-    """Writes after the first `size` bytes of a file, which may be longer."""
+    """Writes after the first `size` bytes of a file, and drops the rest of it."""
     with open(path, "r+b" if path.exists() else "xb") as file:
         file.truncate(size)
         file.seek(size)
@@ -143,7 +143,7 @@ def _append(path, size, content):
 
 @contextlib.contextmanager
 def _lock(folder):
-    """The lock of a shard's folder; that of a killed worker may last for a moment."""
+    """Locks the folder of a shard; waits for the lock of a killed worker to end."""
     stop = time.monotonic() + SECONDS_FOR_THE_DEAD
     with contextlib.ExitStack() as stack:
         while True:

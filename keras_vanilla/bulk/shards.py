@@ -1,4 +1,4 @@
-"""Files of lines to files of translations under the same names."""
+"""Translates files of lines to files with the same names."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from keras_vanilla.bulk.shard import Shard, ShardTranslator
 from keras_vanilla.data.lines import raw_lines
 from keras_vanilla.interop.hub import pinned
 
-STATE = ".translating"  # the folder, in the output folder, of what a later run needs
+STATE = ".translating"  # subfolder of the output folder with the state for later runs
 PROBLEMS = "problems.tsv"
 RECORD = "run.json"
 SECONDS_BETWEEN_LOOKS = 2.0
@@ -38,32 +38,32 @@ def translate_shards(
     progress: Progress | None = None,
     **settings: Any,
 ) -> tuple[int, int]:
-    """Translates files of lines into files of the same names, line for line.
+    """Translates files of lines to files with the same names, line by line.
 
-    A run that is killed goes on where it was: call it again. Lines that cannot be
-    translated are empty in the output, and `problems.tsv` in the folder has the file,
-    the number and the problem of each.
+    To resume an interrupted run, call this function again. Lines that cannot be
+    translated are empty in the output; `problems.tsv` in the folder lists the file,
+    number and problem of each.
 
     Args:
-        model: path, list of paths or `LineCommand`, as of `open_line_translator`; Ray
-            takes a path.
+        model: path, list of paths or `LineCommand`, as in `open_line_translator`; Ray
+            requires a path.
         sources: paths of text in UTF-8; .gz, .xz and .zst files are decompressed, and
-            written the same way.
+            their translations compressed in the same way.
         folder: path of the output folder.
         engine: "local", one file after the other in this process, or "ray".
-        workers: int or None. Of Ray, each with the model; None is one per machine.
+        workers: int or None. Number of Ray workers, each with a copy of the model; None
+            means one per machine.
         progress: Progress that counts the lines, or None.
-        **settings: `threads`, `beam_size`, `length_penalty`, `max_length`, as of
+        **settings: `threads`, `beam_size`, `length_penalty`, `max_length`, as in
             `open_line_translator`.
     Returns:
-        The number of lines, and of those with a problem.
+        The number of lines, and the number of lines with a problem.
     Raises:
         FolderInUse: if another run writes into the folder.
-        FileExistsError: if the folder has a file of such a name that is not of this
-            translation.
+        FileExistsError: if an output file exists that this translation did not write.
         FileNotFoundError: if a source or the model does not exist.
-        ValueError: if two sources have one name, a source has changed since it was
-            translated, or the folder is of another model or search.
+        ValueError: if two sources have the same name, a source has changed since it was
+            translated, or the folder belongs to another model or search.
     """
     check_choice("engine", engine, ENGINES)
     model, folder = _absolute(model), Path(folder).absolute()
@@ -81,7 +81,7 @@ def translate_shards(
 
 
 def _absolute(model):
-    """The model, with absolute paths that exist, and commits of models of the hub."""
+    """Returns the model with existing absolute paths, or the commit of a hub model."""
     if isinstance(model, LineCommand):
         return model
     if not isinstance(model, PathLike):
@@ -94,7 +94,7 @@ def _absolute(model):
 
 
 def _planned(sources, folder):
-    """The shards, by their names in order."""
+    """Returns the shards in the order of their names."""
     shards = {}
     for source in map(Path, sources):
         shard = Shard(
@@ -116,7 +116,7 @@ def _planned(sources, folder):
 
 
 def _check_record(model, settings, path):
-    """Refuses a folder that was begun with another model or search."""
+    """Refuses a folder that was started with another model or search."""
     search = {name: value for name, value in settings.items() if name != "threads"}
     record = {"model": _digest(model), "search": search}
     has_begun = any(path.parent.glob(f"*/{JOURNAL}"))
@@ -135,9 +135,10 @@ def _check_record(model, settings, path):
 
 
 def _digest(model):
-    """SHA-256 of a file or of all files in a folder, of each of a list; a command.
+    """Returns a value that identifies a model.
 
-    Of a model of the hub its commit.
+    It is the SHA-256 of a file or of all files in a folder, a list of these for a list,
+    a command itself, or the commit of a model on the hub.
     """
     if isinstance(model, LineCommand):
         return model.command
@@ -165,7 +166,7 @@ def _is_done(shard):
 
 
 def _check_same_lines(shard, journal):
-    """Refuses a source that is not what was translated; a copy of it is."""
+    """Refuses a source that differs from the translated one; copies are accepted."""
     digest, lines = hashlib.sha256(), 0
     for line in raw_lines(shard.source):
         digest.update(line + b"\n")
@@ -204,7 +205,7 @@ def _show(progress, shards, since):
 
 
 def _totals(shards, path):
-    """The numbers of lines and problems; writes the list of problems."""
+    """Returns the numbers of lines and problems; writes the list of problems."""
     journals = [Journal.read(shard.folder) for shard in shards]
     problems = sum(journal.problems for journal in journals)
     path.unlink(missing_ok=True)

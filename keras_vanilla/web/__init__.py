@@ -1,1 +1,1 @@
-"""The page that translates in a browser; it opens without TensorFlow or Keras."""
+"""A page that translates in a browser; serving it needs no TensorFlow or Keras."""

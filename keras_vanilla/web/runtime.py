@@ -1,4 +1,4 @@
-"""LiteRT.js, which runs the model in the page: 12 MB that npm fetches once."""
+"""LiteRT.js, which runs the model in the page; npm downloads it once (12 MB)."""
 
 import json
 import os
@@ -18,17 +18,17 @@ OFFER = "--runtime FOLDER names a folder where npm has installed it elsewhere."
 def runtime_folder(
     folder: str | None = None, say: Callable[[str], None] = print
 ) -> Path:
-    """The folder `@litertjs` of npm, in the version that the page's lock file names.
+    """Returns npm's folder `@litertjs` with the version in the page's lock file.
 
-    If it is not in the user's cache it is installed there; npm checks the files against
-    the hashes of the lock file.
+    If it is not in the user's cache, npm installs it there and checks the hashes in the
+    lock file.
 
     Args:
-        folder: str or None. Where npm has installed it already; None means the cache.
-        say: called with a sentence before something that takes a while.
+        folder: str or None. Folder of an existing installation; None means the cache.
+        say: function that is called with a sentence before a step that takes a while.
     Raises:
-        ValueError: if the folder does not hold that version.
-        RuntimeError: if npm is not installed, or cannot fetch it.
+        ValueError: if the folder does not have this version.
+        RuntimeError: if npm is not installed, or the download fails.
     """
     root = Path(folder) if folder else _cache() / f"litertjs-{_version()}"
     if not folder and not root.exists():
@@ -50,7 +50,7 @@ def _version():
 
 
 def _installed(root):
-    """The version that a folder holds, or None."""
+    """Returns the version in a folder, or None."""
     try:
         description = (root / PACKAGE / "package.json").read_text(encoding="utf-8")
     except OSError:
@@ -59,7 +59,7 @@ def _installed(root):
 
 
 def _cache():
-    """The folder for files of this user that can be fetched again."""
+    """Returns the user's cache folder."""
     if sys.platform == "win32":
         home = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
     else:
@@ -68,7 +68,7 @@ def _cache():
 
 
 def _install(root):
-    """Installs into a folder that has its name only when it is complete."""
+    """Installs into a temporary folder, and renames it when it is complete."""
     root.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=root.parent))
     try:
@@ -98,7 +98,7 @@ def _npm(folder):
 
 
 def _reason(result):
-    """The error that npm reports, without the log file that it names last."""
+    """Returns npm's error without the path of its log file."""
     errors = [
         line.removeprefix("npm error").strip()
         for line in result.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""Serves the page, LiteRT.js and one model, or a site, to this machine only."""
+"""Serves the page, LiteRT.js and a model, or a site, to this machine only."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.description import read_description
 from keras_vanilla.web.runtime import PAGE
 
-# Not `mimetypes`, which asks the system: a wrong answer there keeps WASM from loading.
+# `mimetypes` reads the system's settings, and WASM does not load if they are wrong.
 TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -25,41 +25,39 @@ TYPES = {
     ".wasm": "application/wasm",
 }
 HEADERS = {
-    "Cache-Control": "no-cache",  # asks again each time: the model may be another one
+    "Cache-Control": "no-cache",  # revalidated, as the model may change
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # The page and its worker reach nothing but this server.
+    # The page and its worker can only access this server.
     "Content-Security-Policy": (
         "default-src 'self'; script-src 'self' blob: 'wasm-unsafe-eval'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
 }
 MODEL = "translator.tflite"
-# Another name for 127.0.0.1 could be a web site's, whose scripts would read the model.
+# Other names of 127.0.0.1 could belong to a web site whose scripts read the model.
 OUR_HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
 class PageServer(ThreadingHTTPServer):
-    """A server of the page and one model, or of a site; `serve_forever` runs it.
+    """A server of the page and a model, or of a site; `serve_forever` runs it.
 
-    It is at 127.0.0.1 only.
-
-    Only the files of a fixed list are served, and only to requests whose Host header
-    names this machine. They are read again for each request, so that a reload of the
-    page loads a model that was exported again.
+    It listens on 127.0.0.1 only, and serves only a fixed list of files to requests
+    whose Host header names this machine. Files are read for each request, so that
+    reloading the page loads a model that was exported again.
 
     Args:
-        model: path of a `.tflite` file, or of a folder that `write_site` wrote.
-        runtime: path of npm's folder `@litertjs`; None for a folder, which has its own.
-        port: int. 0 means any free one.
+        model: path of a `.tflite` file, or of a folder written by `write_site`.
+        runtime: path of npm's folder `@litertjs`; None for a site, which includes it.
+        port: int. 0 means any free port.
     Raises:
-        FileNotFoundError, IsADirectoryError, ValueError: as `check_model`.
+        FileNotFoundError, IsADirectoryError, ValueError: as in `check_model`.
         ValueError: if the port cannot be used.
     """
 
-    # On Windows this would let two programs share a port.
+    # On Windows, True would allow two programs to share a port.
     allow_reuse_address = os.name == "posix"
 
     def __init__(self, model: PathLike, runtime: PathLike | None = None, port: int = 0):
@@ -80,7 +78,7 @@ class PageServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores the error of a browser that closes its connection early."""
+        """Ignores errors of browsers that close the connection early."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -89,10 +87,10 @@ def check_model(path: PathLike) -> None:
     """Refuses a file or a site that the page could not translate with.
 
     Args:
-        path: path of a `.tflite` file, or of a folder that `write_site` wrote.
+        path: path of a `.tflite` file, or of a folder written by `write_site`.
     Raises:
-        FileNotFoundError: if there is nothing at `path`.
-        ValueError: if it is not a translator's `.tflite` file or a site of one, or is
+        FileNotFoundError: if `path` does not exist.
+        ValueError: if it is not the `.tflite` file or the site of a translator, or is
             damaged.
     """
     path = Path(path)
@@ -112,19 +110,19 @@ def check_model(path: PathLike) -> None:
 
 
 def _page_files(model, runtime):
-    """The file behind each path, of the page and one model."""
+    """Returns the file for each URL path, for the page and a model."""
     files = _files(PAGE, TYPES) | {f"/{MODEL}": Path(model)}
     code = _files(Path(runtime), (".js", ".wasm"))
     return files | {f"/runtime{url}": path for url, path in code.items()}
 
 
 def _site_files(folder):
-    """The file behind each path, of a site."""
+    """Returns the file for each URL path of a site."""
     return _files(Path(folder), (*TYPES, ".tflite"))
 
 
 def _files(folder, suffixes):
-    """The files of a folder with these suffixes, by their paths in it."""
+    """Returns the files with these suffixes in a folder, by relative path."""
     paths = (path for path in folder.rglob("*") if path.suffix in suffixes)
     files = {f"/{path.relative_to(folder).as_posix()}": path for path in paths}
     indexes = [url for url in files if url.endswith("/index.html")]
@@ -133,7 +131,7 @@ def _files(folder, suffixes):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    default_request_version = "HTTP/1.0"  # of lines without one: 0.9 has no headers
+    default_request_version = "HTTP/1.0"  # if it is missing; 0.9 has no headers
 
     def do_GET(self):
         self._answer(with_body=True)
@@ -149,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             path = self.server.files[unquote(urlsplit(self.path).path)]
             file = open(path, "rb")
-        except (KeyError, ValueError, OSError):  # no such path, URL or file
+        except (KeyError, ValueError, OSError):  # unknown path, URL or file
             self.send_error(HTTPStatus.NOT_FOUND)
             return
         with file:
@@ -161,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, file, suffix, with_body):
         facts = os.fstat(file.fileno())
-        # With the inode: an older file may be moved to the model's path.
+        # Includes the inode, as an older file may be moved to the model's path.
         mark = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}-{facts.st_ino:x}"'
         known = self.headers.get("If-None-Match") == mark
         self.send_response(HTTPStatus.NOT_MODIFIED if known else HTTPStatus.OK)
@@ -174,14 +172,14 @@ class _Handler(BaseHTTPRequestHandler):
             shutil.copyfileobj(file, self.wfile)
 
     def end_headers(self):
-        """Ends the headers, of errors as well, with those of every answer."""
+        """Adds the common headers to all responses, including errors."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
 
     def version_string(self):
-        """Names the program, without its version and Python's."""
+        """Returns the program's name without versions."""
         return "keras-vanilla"
 
     def log_message(self, format, *args):
-        """Logs nothing: the page shows what its user needs to know."""
+        """Logs nothing, because the page shows all messages."""

@@ -1,4 +1,4 @@
-"""The page as a folder for any host of static files."""
+"""Writes the page as a folder for any static file host."""
 
 import json
 import shutil
@@ -33,12 +33,12 @@ def write_site(
     say: Callable[[str], None] = print,
     **settings,
 ) -> None:
-    """Writes a folder that translates, and shows how, in any browser.
+    """Writes a site that translates in any browser, and shows how the model works.
 
-    It needs no server of its own: any host of static files will do. In it are
+    Any static file host can serve it. The folder contains
 
         index.html              the page that translates
-        inside/index.html       the page that looks inside
+        inside/index.html       the page that shows the inside of the model
         inside/tour.json        its guided tour, if the model has an example
         translator.tflite, .md  the file of the form "text", and its model card
         inside.tflite           the same model in the form "inside"
@@ -46,16 +46,16 @@ def write_site(
 
     Args:
         translator: Translator.
-        folder: path; written whole or not at all.
-        runtime: str or None. Where npm has installed LiteRT.js; None means the user's
-            cache, into which it is fetched once.
-        say: called with a sentence before something that takes a while.
-        settings: arguments of `export.tflite`: `quantize`, `max_bytes`, `name` and so
-            on. Those of the search are of translator.tflite alone.
+        folder: path; the folder is written atomically.
+        runtime: str or None. Folder of an existing installation of LiteRT.js; None
+            means the user's cache, to which it is downloaded once.
+        say: function that is called with a sentence before a step that takes a while.
+        settings: arguments of `export.tflite`, such as `quantize`, `max_bytes` and
+            `name`. Those of the search apply only to translator.tflite.
     Raises:
-        FileExistsError: if there is something at `folder`.
-        TypeError, ValueError, RuntimeError: as `export.tflite`; also if LiteRT.js is
-            not there and cannot be fetched, see `runtime_folder`.
+        FileExistsError: if `folder` exists.
+        TypeError, ValueError, RuntimeError: as in `export.tflite`, or if LiteRT.js is
+            missing and cannot be downloaded, see `runtime_folder`.
     """
     litert = runtime_folder(runtime, say)
     # Otherwise `tflite` would name it after its file.
@@ -76,21 +76,21 @@ def write_page(
     translator: Translator | None = None,
     **settings,
 ) -> None:
-    """Writes a folder as `write_site` does, around a file that is exported already.
+    """Writes a site like `write_site`, with an existing `.tflite` file.
 
     Args:
         model: path of a `.tflite` file of the form "text".
-        folder: path; written whole or not at all.
-        runtime: str or None, as for `write_site`.
-        say: called with a sentence before something that takes a while.
-        translator: the Translator that the file was exported from, which the page that
-            looks inside needs; None leaves out that page.
+        folder: path; the folder is written atomically.
+        runtime: str or None, as in `write_site`.
+        say: function that is called with a sentence before a step that takes a while.
+        translator: Translator from which the file was exported, for the page that shows
+            the inside of the model; None omits this page.
         settings: arguments of `export.tflite` for inside.tflite.
     Raises:
-        FileExistsError: if there is something at `folder`.
-        FileNotFoundError: if there is nothing at `model`.
-        TypeError, ValueError, RuntimeError: as `write_site`; also if the file is not a
-            translator's, or of another form.
+        FileExistsError: if `folder` exists.
+        FileNotFoundError: if `model` does not exist.
+        TypeError, ValueError, RuntimeError: as in `write_site`, or if the file is not a
+            translator's, or has another form.
     """
     check_model(model)
     litert = runtime_folder(runtime, say)
@@ -101,7 +101,7 @@ def write_page(
 
 
 def _fill(folder, litert, translator, settings):
-    """Adds the pages, what looks inside if there is a translator, and LiteRT.js."""
+    """Adds the pages, inside.tflite if there is a translator, and LiteRT.js."""
     if translator is not None:
         settings = {"name": translator.about.name or "Translator", **settings}
         export.tflite(translator, folder / "inside.tflite", form="inside", **settings)
@@ -112,7 +112,7 @@ def _fill(folder, litert, translator, settings):
 
 
 def _write_tour(translator, folder):
-    """The tour of the first example, if the file has one."""
+    """Writes the tour of the first example, if the file has one."""
     examples = export.read_description(folder / "inside.tflite").examples
     if examples:
         content = json.dumps(tour(translator, examples[0]), ensure_ascii=False)
@@ -131,7 +131,7 @@ def _copy_page(folder, with_inside):
 
 
 def _copy_runtime(litert, folder):
-    """Copies what a browser may load of npm's folder `@litertjs`."""
+    """Copies the files in npm's folder `@litertjs` that a browser may load."""
     for path in litert.rglob("*"):
         is_code = path.suffix in (".js", ".wasm")
         if is_code and not any(name in path.name for name in OTHER_VARIANTS):

@@ -1,4 +1,4 @@
-"""The example of the guided tour: one sentence's way through a model, in numbers."""
+"""Computes the numbers in the guided tour of a sentence through a model."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.tokenizer.piece_names import source_names, target_names
 from keras_vanilla.translation import Translator
 
-SHOWN = 8  # numbers of a vector
+SHOWN = 8  # numbers per vector
 MEMORY_SHOWN = 32
-CANDIDATES = 5  # pieces that may come next
+CANDIDATES = 5  # next pieces
 DIGITS = 4
 
 
 def tour(translator: Translator, text: str) -> dict[str, Any]:
-    """What the tour shows of a text, as JSON can hold it.
+    """Returns the numbers that the tour of a text shows, for JSON.
 
     Args:
         translator: Translator.
@@ -25,12 +25,12 @@ def tour(translator: Translator, text: str) -> dict[str, Any]:
         Dict of the text and its translation; `pieces` (S names) and their `ids`;
         `written` (T names) and the `beginnings` before each; the sizes of the model;
         the first 8 numbers of the `embedding` at `position`, of `positional` and of
-        their `sum`; for that position and the `head` (from 1) of the encoder's first
+        their `sum`; for this position and the `head` (from 1) of the encoder's first
         layer: `query` (H), `keys` and `values` (S, H), `scores` and `weights` (S) and
         `output` (H); `memory` (S, 32); and for each step `cross` (S), the weights of
         the decoder layer that aligns best, averaged over its heads, and `candidates`,
         the most probable names with their probabilities. Position and head are those
-        with the highest weight of a word on another.
+        with the highest attention of a word to another one.
     Raises:
         ValueError: if the text has more tokens than the model takes.
     """
@@ -67,7 +67,7 @@ def tour(translator: Translator, text: str) -> dict[str, Any]:
 
 
 def _head(model, source_ids, weights, pieces):
-    """One position and one head of the first layer, from the ids to its output."""
+    """Computes one position and head of the first layer, from the ids to its output."""
     is_word = np.array([any(map(str.isalpha, name)) for name in pieces])
     is_word &= source_ids[0] != model.end_id
     to_others = weights * (1 - np.eye(len(pieces)))  # (N, S, S)
@@ -115,7 +115,7 @@ def _candidates(model, arrays, name):
 
 
 def _shown(name, model, id_):
-    """A piece's name as the page shows it."""
+    """Returns a piece's name for the page."""
     if id_ == model.end_id:
         return "⟨end⟩"
     return name.replace("▁", " ").strip() or "⟨space⟩"

@@ -1,16 +1,16 @@
-"""Agreement between the processes that train one model."""
+"""Agreement between the processes of a training."""
 
 import keras
 
 
 def mean_over_processes(model: keras.Model, number: int) -> float:
-    """The mean of a number over all processes; each of them must call this.
+    """Returns the mean of a number over all processes, which must all call this.
 
     Args:
-        model: keras.Model that was made in its strategy's scope.
-        number: int. This process's number.
+        model: keras.Model that was created in its strategy's scope.
+        number: int. The number of this process.
     Returns:
-        Float, the same in every process.
+        Float, equal in all processes.
     """
     if keras.backend.backend() == "jax":
         import numpy as np

@@ -15,7 +15,7 @@ NAMES = (ADDRESSES, COUNT, NUMBER)
 
 
 def distribution(name: str = "auto") -> contextlib.AbstractContextManager:
-    """A scope in which batches are split over JAX's devices.
+    """Returns a scope in which batches are split over JAX's devices.
 
     | name | weights | rows of a batch |
     | --- | --- | --- |
@@ -24,21 +24,22 @@ def distribution(name: str = "auto") -> contextlib.AbstractContextManager:
     | "multi-worker" | on each device of all processes | split over them |
     | "tpu" | on each TPU core of this host | split over them |
 
-    "auto" is "multi-worker" where the three `KERAS_DISTRIBUTION_` variables are set,
-    "tpu" where there is one, "mirrored" with two GPUs or more, else "single". Make
-    `batches`, model and optimizer inside the scope, and `fit` there.
+    "auto" means "multi-worker" if the three `KERAS_DISTRIBUTION_` variables are set,
+    "tpu" if there is one, "mirrored" if there are two or more GPUs, and "single"
+    otherwise. Create `batches`, model and optimizer inside the scope, and call `fit`
+    there.
 
-    JAX compiles one step for all devices: loss, clipping, metrics and dropout are those
-    of one device with the whole batch. It compiles every shape again, so that `batches`
-    have static shapes there.
+    JAX compiles one step for all devices, so loss, clipping, metrics and dropout are
+    those of one device with the whole batch. It compiles every shape separately, so
+    `batches` use static shapes there.
 
     Args:
         name: str, from the table, or "auto".
     Returns:
         Context manager of the `keras.distribution.Distribution`, or None.
     Raises:
-        ValueError: if the backend is not JAX, there is no such name, or the devices or
-            the variables for it are not there; in the scope, if rows cannot be split
+        ValueError: if the backend is not JAX, the name is unknown, or the required
+            devices or variables are missing; in the scope, if rows cannot be split
             evenly.
     Example:
         with distribution("mirrored"):
@@ -68,15 +69,15 @@ def distribution(name: str = "auto") -> contextlib.AbstractContextManager:
 
 
 def refuse_another_scope(model: keras.Model) -> None:
-    """Refuses to train a model in another scope than it was made in.
+    """Refuses to train a model outside of the scope in which it was created.
 
-    JAX itself accepts it: outside the scope of several processes, each process would
-    train on its own rows only, without an error. Called while a step is traced.
+    JAX would accept this. Outside the scope of several processes, each process would
+    train only on its rows, without an error. This is called while a step is traced.
 
     Args:
         model: compiled keras.Model.
     Raises:
-        ValueError: if the distribution in force is not that of each variable.
+        ValueError: if the current distribution is not that of each variable.
     """
     expected = _mesh_of(keras.distribution.distribution())
     for variable in (*model.variables, *model.optimizer.variables):
@@ -103,10 +104,10 @@ def _in_force(new):
 
 
 class _DataParallel(keras.distribution.DataParallel):
-    """Refuses rows that JAX cannot split evenly, with what to do."""
+    """Refuses rows that JAX cannot split evenly, with advice."""
 
     def __init__(self, devices):
-        # `batches` gives each process its own rows: Keras must not split them again
+        # `batches` splits rows over the processes, so Keras must not split them again
         super().__init__(devices=devices, auto_shard_dataset=False)
 
     def get_data_layout(self, data_shape):
@@ -162,7 +163,7 @@ def _multi_worker():
 
 
 def _are_several_processes():
-    """Whether several processes train together, or environment variables name them."""
+    """Returns True if several processes train, or environment variables name them."""
     import jax
 
     if jax.distributed.is_initialized():
@@ -171,7 +172,7 @@ def _are_several_processes():
 
 
 def _join_other_processes():
-    """Connects to them, unless that was done before."""
+    """Connects to the other processes, unless already connected."""
     import jax
 
     if jax.distributed.is_initialized():

@@ -1,9 +1,9 @@
-"""Keras's private names: all that this package uses, as Keras 3.14 to 3.16 has them.
+"""All private names of Keras that this package uses, for Keras 3.14 to 3.16.
 
-Each has the place in Keras it relies on; `tests/distribution/test_keras_internals.py`
-fails when Keras changes one of them. Training on one device needs none of those that
-`require_known_keras` guards. Nothing here changes Keras for other models, except inside
-`overrides`.
+Each function names the place in Keras on which it relies.
+`tests/distribution/test_keras_internals.py` fails when Keras changes one of them.
+Training on one device does not need those that `require_known_keras` guards. Nothing
+here changes Keras for other models, except inside `overrides`.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ KNOWN_VERSIONS = ("3.14", "3.15", "3.16")
 
 
 def require_known_keras() -> None:
-    """Refuses a version of Keras whose private names were not looked at.
+    """Refuses a version of Keras whose private names were not checked.
 
     Raises:
-        RuntimeError: if this is none of `KNOWN_VERSIONS`.
+        RuntimeError: if the version is not in `KNOWN_VERSIONS`.
     """
     version = keras.__version__
     if not version.startswith(tuple(f"{known}." for known in KNOWN_VERSIONS)):
@@ -32,9 +32,9 @@ def require_known_keras() -> None:
 
 
 def trainer_of_tensorflow() -> type:
-    """The class by which `keras.Model` trains on TensorFlow.
+    """Returns the base class of `keras.Model` for training on TensorFlow.
 
-    `TensorFlowTrainer`, which Keras 3.16 calls `Trainer`, in
+    It is `TensorFlowTrainer`, or `Trainer` in Keras 3.16, in
     `keras.src.backend.tensorflow.trainer`.
     """
     from keras.src.backend.tensorflow import trainer
@@ -43,14 +43,14 @@ def trainer_of_tensorflow() -> type:
 
 
 def trainer_of_every_backend() -> type:
-    """What all backends' trainers inherit: `Trainer`, in Keras 3.16 `BaseTrainer`."""
+    """Returns the base class of all trainers: `Trainer`, or `BaseTrainer` in 3.16."""
     from keras.src.trainers import trainer
 
     return getattr(trainer, "BaseTrainer", None) or trainer.Trainer
 
 
 def private_names() -> list:
-    """What Keras defines under the names used here, on the TensorFlow backend."""
+    """Returns the objects behind the names used here, on the TensorFlow backend."""
     from keras.src.backend.tensorflow import optimizer, trainer
 
     of_tensorflow, of_all = trainer_of_tensorflow(), trainer_of_every_backend()
@@ -69,19 +69,19 @@ def private_names() -> list:
 
 
 def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
-    """Says whether a metric gets better "up" or "down" (`Metric._direction`).
+    """Sets whether a metric improves "up" or "down" (`Metric._direction`).
 
-    Without it, callbacks that monitor the metric by its name alone fail after an epoch.
+    Without this, callbacks that monitor the metric by name fail after an epoch.
     """
     metric._direction = direction
 
 
 @contextlib.contextmanager
 def deterministic_operations() -> Iterator[None]:
-    """While open, TensorFlow's operations are deterministic; then as they were before.
+    """Makes TensorFlow's operations deterministic in the block.
 
-    TensorFlow has no public name for the way back: it is in
-    `tensorflow.python.framework.config`. On other backends this does nothing.
+    TensorFlow has no public function to undo this; it is in
+    `tensorflow.python.framework.config`. On other backends, this does nothing.
     """
     if keras.backend.backend() != "tensorflow":
         yield
@@ -99,10 +99,10 @@ def deterministic_operations() -> Iterator[None]:
 
 @contextlib.contextmanager
 def weights_kept(model: keras.Model) -> Iterator[None]:
-    """While open, a batch that cannot be read leaves a model its weights on JAX.
+    """Keeps a model's weights on JAX if a batch cannot be read in the block.
 
-    JAX's trainer takes the values out of the variables (`Variable._value`) before it
-    reads the first batch, and `evaluate` does not put them back after an error.
+    JAX's trainer removes the values of the variables (`Variable._value`) before it
+    reads the first batch, and `evaluate` does not restore them after an error.
     """
     if keras.backend.backend() != "jax":
         yield
@@ -121,20 +121,20 @@ def weights_kept(model: keras.Model) -> Iterator[None]:
 
 
 def layout_of(variable: keras.Variable) -> Any:
-    """The `TensorLayout` of a variable made under `keras.distribution`, or None."""
+    """Returns a variable's `TensorLayout` under `keras.distribution`, or None."""
     return getattr(variable, "_layout", None)
 
 
 @contextlib.contextmanager
 def gradients_already_summed(optimizer: keras.Optimizer) -> Iterator[None]:
-    """While open, an optimizer takes gradients that are sums over the replicas.
+    """Lets an optimizer take gradients that are already sums over the replicas.
 
     Keras clips the gradients of each replica and sums them afterwards, inside `apply`.
-    MirroredStrategy traces its replicas in threads that take turns, so that several
-    are in here at once: the optimizer's own method returns when the last one leaves.
+    MirroredStrategy traces its replicas in alternating threads, so several can be in
+    this block at once; the optimizer's method is restored when the last one leaves.
     """
     require_known_keras()
-    applying = getattr(optimizer, "inner_optimizer", optimizer)  # under loss scaling
+    applying = getattr(optimizer, "inner_optimizer", optimizer)  # of loss scaling
     applying._all_reduce_sum_gradients = list
     _already_summed.append(applying)
     try:
@@ -150,9 +150,9 @@ _already_summed = []
 
 @contextlib.contextmanager
 def overrides() -> Iterator[None]:
-    """While open, Keras trains every model right under `tf.distribute`.
+    """Makes Keras train every model correctly under `tf.distribute` in the block.
 
-    Only for strategies with more than one replica. Inside itself it does nothing.
+    Only for strategies with more than one replica. A nested block has no effect.
     """
     from keras.src.backend.tensorflow import trainer
 
@@ -174,7 +174,7 @@ def overrides() -> Iterator[None]:
 
 
 def _refusing(original):
-    """Refuses before the first step what cannot work, for models of the user too."""
+    """Refuses unsupported models before the first step, including users' models."""
     from keras_vanilla.distribution.refusals import refuse_what_cannot_work
 
     @functools.wraps(original)
@@ -186,9 +186,10 @@ def _refusing(original):
 
 
 def _built_on_one_replica(original):
-    """The shapes of one replica's rows: Keras takes the mean of all replicas' rows.
+    """Builds models with the shapes of the rows of one replica.
 
-    That fails where replicas have different numbers of rows, and between workers.
+    Keras uses the mean of the rows of all replicas, which fails if replicas have
+    different numbers of rows, and between workers.
     """
     import tensorflow as tf
 
@@ -207,7 +208,7 @@ def _built_on_one_replica(original):
 
 
 def _scalars_reduced(original):
-    """Means of scalars between workers: Keras asks for a mean over rows of them."""
+    """Averages scalars between workers; Keras requests a mean over their rows."""
     import tensorflow as tf
     from keras.src.backend.tensorflow import trainer
 

@@ -1,4 +1,4 @@
-"""What Keras cannot train on TensorFlow, refused before the first step."""
+"""Refuses models that Keras cannot train on TensorFlow, before the first step."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def refuse_what_cannot_work(model: keras.Model) -> None:
-    """Refuses a model that was made or compiled in a way that cannot work.
+    """Refuses a model that was created or compiled in a way that cannot work.
 
     Args:
         model: compiled keras.Model, about to be trained.
@@ -73,7 +73,7 @@ def refuse_micro_batches_where_they_fail(model: keras.Model, count: int) -> None
         model: compiled keras.Model.
         count: int. Number of micro-batches.
     Raises:
-        ValueError: with the reason and what to do.
+        ValueError: with the reason and advice.
     """
     if count == 1:
         return
@@ -94,7 +94,7 @@ def refuse_unknown_shapes_on_tpu(model: keras.Model, data: Any) -> None:
         model: compiled keras.Model.
         data: nest of tensors.
     Raises:
-        ValueError: if there is one on a TPU.
+        ValueError: if there is such a tensor on a TPU.
     """
     if not isinstance(model.distribute_strategy, tf.distribute.TPUStrategy):
         return
@@ -108,5 +108,5 @@ def refuse_unknown_shapes_on_tpu(model: keras.Model, data: Any) -> None:
 
 
 def _innermost(optimizer):
-    """The optimizer that Keras's loss scaling wraps."""
+    """Returns the optimizer that Keras's loss scaling wraps."""
     return getattr(optimizer, "inner_optimizer", optimizer)

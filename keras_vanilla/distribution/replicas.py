@@ -1,4 +1,4 @@
-"""The replicas that share each batch, of the strategy in force."""
+"""The replicas of the current strategy, which share each batch."""
 
 import sys
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Replicas:
     """Number of replicas that share a batch, and those that this process feeds.
 
     Args:
-        count: int. Number of replicas in all processes; all take as many rows.
+        count: int. Number of replicas in all processes; all take equally many rows.
         first: int. Number of the first replica that this process feeds, from 0.
         here: int. Number of replicas that this process feeds.
     """
@@ -26,17 +26,17 @@ class Replicas:
 
     @property
     def in_other_processes(self) -> bool:
-        """Whether other processes feed some of the replicas."""
+        """True if other processes feed some of the replicas."""
         return self.here < self.count
 
 
 def replicas_in_force() -> Replicas:
-    """The replicas of the `tf.distribute` or `keras.distribution` scope in force.
+    """Returns the replicas of the `tf.distribute` or `keras.distribution` scope.
 
     Raises:
         ValueError: if replicas cannot be split evenly over processes.
     """
-    import keras  # here, since a process that makes a token cache does without
+    import keras  # not needed by a process that makes a token cache
 
     if keras.backend.backend() == "tensorflow":
         return _of_tensorflow()
@@ -44,7 +44,7 @@ def replicas_in_force() -> Replicas:
 
 
 def _of_tensorflow():
-    if "tensorflow" not in sys.modules:  # then no scope can be in force
+    if "tensorflow" not in sys.modules:  # then there is no scope
         return Replicas()
     import tensorflow as tf
 
@@ -54,13 +54,13 @@ def _of_tensorflow():
         return Replicas(count, 0, count)
     resolver = strategy.cluster_resolver
     workers = workers_of(resolver.cluster_spec().as_dict())
-    here = count // max(1, len(workers))  # none where TF_CONFIG is not set
+    here = count // max(1, len(workers))  # no workers if TF_CONFIG is not set
     mine = (resolver.task_type, resolver.task_id)
     return Replicas(count, here * workers.index(mine) if workers else 0, here)
 
 
 def workers_of(cluster: dict) -> list[tuple[str, int]]:
-    """The (type, index) of each worker that trains, of a cluster in `TF_CONFIG`."""
+    """Returns (type, index) of each training worker of a cluster in `TF_CONFIG`."""
     return [
         (kind, index)
         for kind in ("chief", "worker")
@@ -98,10 +98,10 @@ def _of_keras():
 def distributed_dataset(
     dataset: "tf.data.Dataset", replicas: Replicas
 ) -> "tf.data.Dataset | tf.distribute.DistributedDataset":
-    """A dataset of this process's rows, in the form that `fit` takes.
+    """Converts a dataset of this process's rows to the form that `fit` takes.
 
     A `MultiWorkerMirroredStrategy` would split the rows over all workers again, and
-    half of them would never be read: it is given the rows of each replica instead.
+    half of them would never be read. It gets the rows of each replica instead.
 
     Args:
         dataset: tf.data.Dataset of batches with the same number of rows per replica.
@@ -118,13 +118,13 @@ def distributed_dataset(
     strategy = tf.distribute.get_strategy()
     per_replica = _batches_per_replica(dataset, replicas.here)
     distributed = strategy.distribute_datasets_from_function(lambda _: per_replica)
-    # It counts the elements of one replica after the other; a step takes one of each.
+    # It counts the elements of all replicas; a step takes one of each.
     distributed._cardinality = dataset.cardinality().numpy()
     return distributed
 
 
 def _batches_per_replica(dataset, count):
-    """Each batch as `count` batches of equal height."""
+    """Splits each batch into `count` batches of equal size."""
     if count == 1:
         return dataset
     import tensorflow as tf

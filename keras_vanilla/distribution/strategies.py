@@ -1,4 +1,4 @@
-"""Strategies: train on one device, several devices, several machines, or TPUs."""
+"""Strategies for training on one device, several devices or machines, or TPUs."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ STRATEGIES = ("auto", "single", "mirrored", "multi-worker", "tpu")
 
 @contextlib.contextmanager
 def strategy(name: str = "auto") -> contextlib.AbstractContextManager:
-    """A scope in which batches, model and optimizer are made for several devices.
+    """Opens a scope to create batches, model and optimizer for several devices.
 
         with strategy("mirrored"):
             train = batches(corpus, tokenizer)
@@ -26,27 +26,27 @@ def strategy(name: str = "auto") -> contextlib.AbstractContextManager:
 
     Every device has a copy of the weights and takes the same number of rows of each
     batch; gradients are summed before they are clipped and applied. The trained weights
-    are those of one device, up to rounding; only dropout differs, because TensorFlow's
-    devices draw the same numbers, each for its own rows. A loss of your own must return
-    a value per example: with one that returns a scalar, gradients are too large by a
-    factor of the number of devices, without an error.
+    are those of one device, up to rounding. Only dropout differs, because TensorFlow's
+    devices draw the same numbers for different rows. A custom loss must return one
+    value per example. If it returns a scalar, gradients are too large by a factor of
+    the number of devices, without an error.
 
-    On JAX the strategies are those of `jax_devices.distribution`. PyTorch has "single"
-    only.
+    On JAX, the strategies are those of `jax_devices.distribution`. PyTorch supports
+    only "single".
 
-    "tpu" is written to TensorFlow's rules but has never been run. It needs batches of
-    one shape, as `batches` makes them inside its scope.
+    "tpu" follows TensorFlow's rules but has never been run. It needs batches of one
+    shape, which `batches` creates inside its scope.
 
     Args:
         name: "auto": "tpu" if the environment names one, "multi-worker" if it names
-            other workers, "mirrored" on two or more GPUs, else "single".
+            other workers, "mirrored" with two or more GPUs, otherwise "single".
             "single": the first GPU, or the CPU.
             "mirrored": all GPUs of this machine, or two or more logical CPU devices.
             "multi-worker": the same program on every machine, each with `TF_CONFIG`
-            set. Enter it before anything else of TensorFlow is used.
-            "tpu": the TPU that `TPU_NAME` names.
+            set. Enter the scope before using anything else of TensorFlow.
+            "tpu": the TPU in `TPU_NAME`.
     Yields:
-        The `tf.distribute.Strategy` or `keras.distribution.Distribution` in force, or
+        The current `tf.distribute.Strategy` or `keras.distribution.Distribution`, or
         None.
     Raises:
         ValueError: if the name is unknown, or the strategy cannot work here.
@@ -101,7 +101,7 @@ def _of_tensorflow(name):
 
 
 def _chosen():
-    """The name that "auto" stands for; found without starting TensorFlow's devices."""
+    """Returns the name for "auto" without starting TensorFlow's devices."""
     import tensorflow as tf
 
     if os.environ.get("TPU_NAME"):
@@ -113,11 +113,12 @@ def _chosen():
 
 
 def _single():
-    """TensorFlow's default: the first GPU, or the CPU.
+    """Uses TensorFlow's default, the first GPU or the CPU.
 
-    Not `OneDeviceStrategy`: its datasets are generators, of which the first makes
-    TensorFlow on Python 3.11 return the memory of every tensor above 128 KiB to the
-    system at once (`ApplyPython311MemoryPatch`), and training is half as fast on a CPU.
+    `OneDeviceStrategy` is not used, because its datasets are generators. The first
+    generator makes TensorFlow on Python 3.11 return the memory of every tensor above
+    128 KiB to the system at once (`ApplyPython311MemoryPatch`), and training is half as
+    fast on a CPU.
     """
     import tensorflow as tf
 
@@ -143,7 +144,7 @@ def _mirrored():
     )
 
 
-@functools.cache  # a second one would number its collectives as the first, and fail
+@functools.cache  # a second one would reuse the numbers of collectives, and fail
 def _multi_worker():
     import tensorflow as tf
 
@@ -165,10 +166,10 @@ def _multi_worker():
 
 
 def _workers():
-    """The (type, index) of all workers that `TF_CONFIG` names, if it is as it must be.
+    """Returns (type, index) of all workers in `TF_CONFIG` after checking it.
 
     Raises:
-        ValueError: if it is not set, not JSON, or its task is not one of its cluster.
+        ValueError: if it is not set, not JSON, or its task is not in its cluster.
     """
     text = os.environ.get("TF_CONFIG")
     expected = (
@@ -201,7 +202,7 @@ def _tpu():
     import tensorflow as tf
 
     name = os.environ.get("TPU_NAME")
-    if not name:  # the resolver would look for one on the network, and hang
+    if not name:  # the resolver would search the network and hang
         raise ValueError(
             "The strategy 'tpu' needs the environment variable `TPU_NAME`: a TPU's "
             'name, or "local" on a TPU\'s own machine.'
@@ -218,16 +219,18 @@ _SCOPES = {"tensorflow": _of_tensorflow, "jax": _of_jax, "torch": _of_torch}
 def default_shapes(
     static_shapes: bool | None, widths: Sequence[int] | None, max_tokens: int
 ) -> tuple[bool, Sequence[int] | None]:
-    """What keeps the number of shapes of batches small where each one is compiled.
+    """Returns settings that limit the number of shapes if each one is compiled.
 
-    On JAX every bucket has one shape; on a TPU under TensorFlow all batches have one.
+    On JAX, every bucket has one shape; on a TPU under TensorFlow, all batches have the
+    same shape.
 
     Args:
-        static_shapes: bool, or None to choose.
-        widths: the longest sequence of each bucket, or None to choose.
+        static_shapes: bool, or None for the default.
+        widths: the longest sequence of each bucket, or None for the default.
         max_tokens: int. The longest sequence.
     Returns:
-        Whether shapes are static, and the widths, where None means several buckets.
+        Tuple of a bool, whether shapes are static, and the widths. None means several
+        buckets.
     """
     on_tpu = _under_tpu_strategy()
     if static_shapes is None:

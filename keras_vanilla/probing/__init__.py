@@ -1,4 +1,4 @@
-"""Inputs that translators get wrong, and exact judgements of what they make of them."""
+"""Tests translators with difficult inputs, and classifies their outputs exactly."""
 
 from keras_vanilla.probing.inputs import Probe, made_probes
 from keras_vanilla.probing.judgement import KindResult, judged, loops

@@ -1,4 +1,4 @@
-"""The inputs: things to copy, noise, lengths and languages; the same at each call."""
+"""The inputs: things to copy, noise, lengths and languages, equal in each call."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from keras_vanilla._graphemes import (
     words,
 )
 
-COUNT = 50  # of each kind
+COUNT = 50  # per kind
 LONG = 40  # sentences in a long input
 EMOJI = "😀 🎉 🚲 🐶 🌞 🍕 🍎 👍 🐸 🎸".split()  # each one code point
 FIRST = "Anna Jonas Maria Paul Elena Omar Ingrid Luca Sofia Viktor".split()
@@ -37,8 +37,8 @@ class Probe(NamedTuple):
     Fields:
         kind: str.
         text: str.
-        kept: str or None. What its translation must contain, unchanged.
-        clean: str or None. The text without noise, whose translation it should have.
+        kept: str or None. Text that the translation must contain unchanged.
+        clean: str or None. The text without noise; it should have the same translation.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Probe(NamedTuple):
 
 
 def made_probes(sentences: Sequence[str], count: int = COUNT) -> list[Probe]:
-    """The inputs of every kind, `count` of each; the same for the same sentences.
+    """Makes `count` inputs of every kind; equal sentences result in equal inputs.
 
     Args:
         sentences: list of str in the source language.
@@ -75,18 +75,18 @@ def _clean(sentences, count, draw) -> Iterator[Probe]:
 
 
 def _to_copy(sentences, count, draw) -> Iterator[Probe]:
-    """A sentence with something that stays as it is in every language."""
+    """Yields sentences with a text that is the same in every language."""
     for kind, make in THINGS.items():
         for i in range(count):
             sentence, thing = sentences[i % len(sentences)], make(draw)
             body, end = split_last_marks(sentence)
-            # A point after an address would be read as part of it.
+            # A full stop after an address would be read as a part of it.
             after = " " if kind in ("URL", "e-mail") else ""
             yield Probe(kind, f"{body} {thing}{after}{end.strip()}", kept=thing)
 
 
 def _noisy(sentences, count, draw) -> Iterator[Probe]:
-    """A sentence that is written otherwise, and means the same."""
+    """Yields sentences that are written differently, with the same meaning."""
     for kind, change in NOISE.items():
         for i in range(count):
             sentence = sentences[i % len(sentences)]
@@ -94,7 +94,7 @@ def _noisy(sentences, count, draw) -> Iterator[Probe]:
 
 
 def _lengths(sentences, count, draw) -> Iterator[Probe]:
-    """A single word, many sentences, and the same word many times."""
+    """Yields single words, many sentences, and words that are repeated many times."""
     different = sorted({word[0] for text in sentences for word in words(text)})
     for i in range(count):
         yield Probe("one word", different[i % len(different)])
@@ -106,7 +106,7 @@ def _lengths(sentences, count, draw) -> Iterator[Probe]:
 
 
 def _strange(sentences, count, draw) -> Iterator[Probe]:
-    """Another script, symbols alone, and nothing."""
+    """Yields texts in another script, texts of only symbols, and empty texts."""
     for i in range(count):
         yield Probe("another script", OTHER_SCRIPTS[i % len(OTHER_SCRIPTS)])
     for i in range(count):
@@ -143,7 +143,7 @@ def _name(draw: random.Random) -> str:
 
 
 def _typos(text: str, draw: random.Random) -> str:
-    """Two neighbouring letters of one word change places, or one is lost."""
+    """Swaps two neighbouring letters of one word, or removes one."""
     written = letters(text)
     pairs = enumerate(zip(written, written[1:], strict=False))
     places = [i for i, (a, b) in pairs if a != b and (a[0] + b[0]).isalpha()]
@@ -155,7 +155,7 @@ def _typos(text: str, draw: random.Random) -> str:
 
 
 def _title_case(text: str, draw: random.Random) -> str:
-    """Python's, which takes a letter after a mark for the first of a word."""
+    """Returns Python's title case, corrected for letters after combining marks."""
     inside = with_marks(r"(?<=[{marks}])\w")
     return inside.sub(lambda letter: letter[0].lower(), text.title())
 

@@ -1,4 +1,4 @@
-"""What became of the inputs: copied, looping, too long, or another translation."""
+"""Classifies outputs as copied, looping, too long, or other."""
 
 import dataclasses
 import re
@@ -8,30 +8,31 @@ from collections.abc import Sequence
 from keras_vanilla.probing.inputs import Probe
 from keras_vanilla.translation.evaluation import bleu_and_chrf
 
-TIMES = 4  # in a row: twice is a stutter that languages know, four times is a loop
-# Any 2 to 40 characters that are not white space alone, again and again.
+TIMES = 4  # in a row; repeating a word twice is normal, four times is a loop
+# Any 2 to 40 characters, not only white space, repeated in a row.
 REPEATED = re.compile(rf"(\S.{{1,39}}?)\1{{{TIMES - 1},}}", re.DOTALL)
-MOST_GROWTH = 3.0  # characters of a translation for each of the source's
-SHORT = 20  # characters, of which any translation may have so many more
+MOST_GROWTH = 3.0  # characters of a translation per character of the source
+SHORT = 20  # additional characters that any translation may have
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KindResult:
-    """What became of the inputs of one kind.
+    """The results for one kind of inputs.
 
     Attributes:
         kind: str.
-        lines: int.
-        kept: float or None. Share of the things to copy that were; None where there was
-            nothing to copy.
-        loops: int. Translations that repeat something `TIMES` times in a row that the
-            source does not.
-        too_long: int. Translations of over `MOST_GROWTH` times their sources' length.
-        growth: float. Median length of a translation, divided by its source's.
+        lines: int. Number of inputs.
+        kept: float or None. Share of the things to copy that were copied; None if there
+            was nothing to copy.
+        loops: int. Number of translations that repeat something `TIMES` times in a row,
+            unless the source repeats it.
+        too_long: int. Number of translations longer than `MOST_GROWTH` times the
+            source.
+        growth: float. Median length of a translation, divided by that of its source.
         bleu: float or None. BLEU with the translations of the clean texts as
-            references; None where there is no noise.
-        failures: list of (text, translation) that were not copied, loop or are too
-            long.
+            references; None for inputs without noise.
+        failures: list of (text, translation) with something not copied, a loop or an
+            output that is too long.
     """
 
     kind: str
@@ -47,12 +48,12 @@ class KindResult:
 def judged(
     probes: Sequence[Probe], translations: Sequence[str], clean: dict[str, str]
 ) -> list[KindResult]:
-    """The result of each kind, in the order of the probes.
+    """Returns the result for each kind, in the order of the probes.
 
     Args:
         probes: list of Probe.
-        translations: list of str, one for each.
-        clean: dict of the translation of each clean text.
+        translations: list of str, one per probe.
+        clean: dict of clean text -> translation.
     """
     kinds = {}
     for pair in zip(probes, translations, strict=True):
@@ -83,7 +84,7 @@ def _fails(probe, translation):
 
 
 def loops(source: str, translation: str) -> bool:
-    """Whether a translation repeats something in a row that its source does not.
+    """Returns True if a translation has a loop that its source does not have.
 
     Args:
         source: str.
@@ -93,7 +94,7 @@ def loops(source: str, translation: str) -> bool:
 
 
 def _repeats(text):
-    """Whether anything with a letter or digit in it occurs four times in a row."""
+    """Returns True if any text with a letter or digit occurs four times in a row."""
     return any(re.search(r"\w", found[1]) for found in REPEATED.finditer(text + " "))
 
 

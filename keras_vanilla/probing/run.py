@@ -1,4 +1,4 @@
-"""A translator on all inputs: what it makes of them, as a table and as JSON."""
+"""Runs a translator on all inputs; formats the results as a table and as JSON."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from keras_vanilla.probing.judgement import KindResult, judged
 
 @dataclasses.dataclass(frozen=True)
 class ProbeResult:
-    """What a translator made of all inputs.
+    """The results of a translator on all inputs.
 
     Attributes:
         kinds: list of KindResult.
@@ -20,27 +20,27 @@ class ProbeResult:
 
     @property
     def kept(self) -> float:
-        """Share of all things to copy that were."""
+        """Share of all things to copy that were copied."""
         counts = [(k.kept * k.lines, k.lines) for k in self.kinds if k.kept is not None]
         return sum(kept for kept, _ in counts) / sum(lines for _, lines in counts)
 
     @property
     def loops(self) -> int:
-        """Translations that loop."""
+        """Number of translations with loops."""
         return sum(kind.loops for kind in self.kinds)
 
     @property
     def lines(self) -> int:
-        """All inputs."""
+        """Number of inputs."""
         return sum(kind.lines for kind in self.kinds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON takes it."""
+        """Returns the results as a dict for JSON."""
         totals = {"lines": self.lines, "kept": self.kept, "loops": self.loops}
         return totals | {"kinds": [dataclasses.asdict(kind) for kind in self.kinds]}
 
     def table(self) -> str:
-        """A line for each kind, for a person."""
+        """Returns a readable table with one line per kind."""
         names = "kind", "lines", "copied", "loops", "too long", "length", "BLEU"
         rows = [[names[0].ljust(16), *(name.rjust(9) for name in names[1:])]]
         for kind in self.kinds:
@@ -65,13 +65,13 @@ def probe(
     """Probes a translator.
 
     Args:
-        translate: function from a list of str to as many translations.
+        translate: function that maps a list of str to their translations.
         sentences: list of str in the source language.
-        count: int. Inputs of each kind.
+        count: int. Number of inputs per kind.
     Returns:
         ProbeResult.
     Raises:
-        ValueError: as `made_probes`.
+        ValueError: as in `made_probes`.
     """
     probes = made_probes(sentences, count)
     texts = list(dict.fromkeys(p.clean or p.text for p in probes))

@@ -1,4 +1,4 @@
-"""Everyday sentences in some languages, into which things to copy are put."""
+"""Everyday sentences in some languages, into which things to copy are inserted."""
 
 SENTENCES = {
     "de": (

@@ -1,8 +1,9 @@
-"""Training and test steps on several devices and in micro-batches, a file per backend.
+"""Training and test steps on several devices and in micro-batches, for each backend.
 
-A step sees its batch in parts: the rows of one replica, and of them one micro-batch.
-Each part's loss and gradients are its share of the whole batch's (`loss_share.py`), and
-shares are summed, so that the number of parts never changes the trained weights.
+A step processes its batch in parts, which are the rows of a replica or a micro-batch of
+these. The loss and gradients of a part are its share of those of the whole batch
+(`loss_share.py`). The shares are summed, so the number of parts never changes the
+trained weights.
 """
 
 import contextlib
@@ -15,17 +16,17 @@ from keras_vanilla.distribution import keras_internals
 
 
 def train_step(model: keras.Model, micro_batches: int, *state_and_data) -> Any:
-    """One update of a model, as this backend makes it.
+    """Makes one update of a model on the current backend.
 
     Args:
         model: compiled Transformer.
         micro_batches: int. Number of parts of a batch that are computed one after the
             other.
-        state_and_data: what `model.train_step` is called with.
+        state_and_data: the arguments of `model.train_step`.
     Returns:
-        What `model.train_step` returns.
+        The result of `model.train_step`.
     Raises:
-        ValueError: if layers have losses of their own and there are micro-batches.
+        ValueError: if layers add losses and there are micro-batches.
     """
     *state, data = state_and_data
     if micro_batches > 1 and model.losses:
@@ -39,7 +40,7 @@ def train_step(model: keras.Model, micro_batches: int, *state_and_data) -> Any:
 
 
 def test_step(model: keras.Model, *state_and_data) -> Any:
-    """The metrics after one more batch; arguments and result as of `train_step`."""
+    """Updates the metrics with a batch; arguments and result as in `train_step`."""
     if keras.backend.backend() == "tensorflow":
         from keras_vanilla.distribution.steps import tensorflow_step
 
@@ -48,7 +49,7 @@ def test_step(model: keras.Model, *state_and_data) -> Any:
 
 
 def replica_overrides(model: keras.Model) -> contextlib.AbstractContextManager:
-    """The scope of `fit` and `evaluate` on several TensorFlow replicas."""
+    """Returns the scope of `fit` and `evaluate` on several TensorFlow replicas."""
     if keras.backend.backend() != "tensorflow":
         return contextlib.nullcontext()
     if model.distribute_strategy.num_replicas_in_sync == 1:

@@ -18,16 +18,16 @@ from keras_vanilla.distribution.steps.loss_share import (
 def train_step(
     model: keras.Model, state: tuple, data: tuple, micro_batches: int
 ) -> tuple[dict, tuple]:
-    """As `tensorflow_step.train_step`, but the state is given and returned.
+    """Like `tensorflow_step.train_step`, but the state is passed and returned.
 
-    XLA needs parts of one size: rows of padding, with weight 0, are added to get them.
+    XLA needs parts of equal size, so rows of padding with weight 0 are added.
     """
     refuse_another_scope(model)
     if micro_batches == 1 and passes(model) == 1:
         return keras.Model.train_step(model, state, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
     whole = divisor(model, labels, weights)
-    if weights is None:  # the rows that are added must have some
+    if weights is None:  # the added rows need weights
         weights = loss_weights(model, labels, None)
         weights = jnp.ones(labels.shape, "float32") if weights is None else weights
     trainable, non_trainable, optimizer_variables, metrics = state
@@ -73,7 +73,7 @@ def train_step(
 
 
 def _micro_batches(data, count, pad_id):
-    """Rows (B, ...) -> (count, B / count, ...): each part takes every count-th."""
+    """Reshapes (B, ...) -> (count, B / count, ...); parts take every count-th row."""
 
     def split(rows):
         fill = pad_id if jnp.issubdtype(rows.dtype, jnp.integer) else 0
@@ -85,7 +85,7 @@ def _micro_batches(data, count, pad_id):
 
 
 class _MetricsScope(keras.StatelessScope):
-    """A scope with these values of a model's metrics; `values` are those at its end."""
+    """A scope for values of a model's metrics; `values` has the final ones."""
 
     def __init__(self, model, values):
         self._variables = model.metrics_variables

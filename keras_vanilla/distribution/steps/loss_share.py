@@ -1,4 +1,4 @@
-"""The share that a part of a batch has in the loss of the whole batch."""
+"""The share of a part of a batch in the loss of the whole batch."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -9,20 +9,20 @@ from keras import ops
 
 from keras_vanilla._types import Tensor
 
-SUMMED = ("sum", "none", None)  # reductions that divide by nothing
+SUMMED = ("sum", "none", None)  # reductions without a division
 
 
 def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> Tensor:
-    """The weight of each token.
+    """Returns the weight of each token.
 
-    Weights (B, T) are taken as they are. A weight per pair is that of each of its
-    labels but padding, and without weights each label but padding has weight 1.
+    Weights (B, T) are not changed. A weight per pair applies to all its labels except
+    padding. Without weights, each label except padding has weight 1.
 
     Args:
         labels: int tensor (B, T).
         sample_weight: tensor (B, T), one weight per label; (B,) or (B, 1), one per
             pair; or None.
-        pad_id: int. The label that is padding.
+        pad_id: int. Label of padding.
     Returns:
         Float32 tensor (B, T).
     Raises:
@@ -33,7 +33,7 @@ def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> 
     if sample_weight is None:
         return real
     weights = ops.cast(sample_weight, "float32")
-    if getattr(weights.shape, "rank", 2) is None:  # TensorFlow has seen both shapes
+    if getattr(weights.shape, "rank", 2) is None:  # traced with both shapes
         weights = ops.reshape(weights, (ops.shape(labels)[0], -1))
         return ops.where(ops.shape(weights)[1] == 1, weights * real, weights)
     if not are_per_pair(weights.shape, labels.shape):
@@ -42,13 +42,13 @@ def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> 
 
 
 def are_per_pair(shape: Sequence[int | None], labels: Sequence[int | None]) -> bool:
-    """Whether weights are one per pair: (B,) or (B, 1) instead of the labels' (B, T).
+    """Returns True for weights per pair, (B,) or (B, 1), and False for (B, T).
 
     Args:
-        shape: that of the weights, None where a size is not known.
-        labels: that of the labels.
+        shape: shape of the weights, with None for unknown sizes.
+        labels: shape of the labels.
     Raises:
-        ValueError: if they are neither.
+        ValueError: if the weights have another shape.
     """
     shape, labels = tuple(shape), tuple(labels)
 
@@ -71,13 +71,13 @@ def are_per_pair(shape: Sequence[int | None], labels: Sequence[int | None]) -> b
 def passes(model: keras.Model) -> int:
     """Number of times that a training step computes each row, for `RDropCrossentropy`.
 
-    The labels and weights of a row are those of all its passes.
+    The labels and weights of a row are the same in all its passes.
     """
     return getattr(model.loss, "passes", 1)
 
 
 def in_passes(model: keras.Model, inputs: Any) -> Any:
-    """The inputs of a training step: each row `passes` times, one after the other."""
+    """Repeats each row of the inputs of a training step `passes` times."""
     count = passes(model)
     if count == 1:
         return inputs
@@ -87,18 +87,18 @@ def in_passes(model: keras.Model, inputs: Any) -> Any:
 def divisor(
     model: keras.Model, labels: Tensor, weights: Tensor | None
 ) -> Tensor | None:
-    """What the compiled loss of a model divides its sum over a part of a batch by.
+    """Returns the divisor of a model's compiled loss for a part of a batch.
 
-    The loss of a whole batch is the sum of its parts' losses, each times its divisor
-    over the sum of all divisors. For a mean over tokens that is the sum of their
-    weights; for Keras's usual mean over a batch, the number of rows.
+    The loss of a whole batch is the sum of its parts' losses, each multiplied by its
+    divisor and divided by the sum of all divisors. The divisor is the sum of the
+    weights for a mean over tokens, or the number of rows for Keras's mean over a batch.
 
     Args:
         model: compiled keras.Model with one loss.
         labels: tensor (B, ...).
         weights: tensor (B, ...) of sample weights, or None.
     Returns:
-        Float32 scalar; None for a loss that is a sum.
+        Float32 scalar, or None for a loss that is a sum.
     """
     loss = keras.losses.get(model.loss)
     if hasattr(loss, "token_weights"):
@@ -114,15 +114,15 @@ def divisor(
 def loss_weights(
     model: keras.Model, labels: Tensor, weights: Tensor | None
 ) -> Tensor | None:
-    """The weight of each label in the compiled loss of a model.
+    """Returns the weight of each label in the compiled loss of a model.
 
     Args:
         model: compiled keras.Model with one loss.
         labels: tensor (B, ...).
         weights: tensor (B, ...) of sample weights, or None.
     Returns:
-        Float32 tensor (B, T) for a loss of ours, in which padding has none; for others
-        `weights` as they are.
+        Float32 tensor (B, T) for our losses, with 0 for padding; unchanged `weights`
+        for other losses.
     """
     loss = keras.losses.get(model.loss)
     if hasattr(loss, "token_weights"):
@@ -131,22 +131,22 @@ def loss_weights(
 
 
 def share(part: Tensor | None, whole: Tensor | None) -> Tensor | float:
-    """The share of a part, of two results of `divisor`; 1 for a loss that is a sum."""
+    """Returns a part's share from two divisors; 1 for a loss that is a sum."""
     return 1.0 if part is None else ops.divide_no_nan(part, whole)
 
 
 def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
-    """Adds a batch's loss to the mean that `fit` shows."""
+    """Adds a batch's loss to the mean that `fit` displays."""
     shown = next(metric for metric in model.metrics if metric.name == "loss")
     shown.update_state(loss, sample_weight=rows)
 
 
-_own_steps = []  # one entry per step of ours that is being traced
+_own_steps = []  # one entry for each of our steps that is being traced
 
 
 @contextlib.contextmanager
 def shares_taken_by_step() -> Iterator[None]:
-    """While open, `replica_share` is 1: the step multiplies by the shares itself."""
+    """Makes `replica_share` 1 in the block, because the step applies the shares."""
     _own_steps.append(True)
     try:
         yield
@@ -155,15 +155,15 @@ def shares_taken_by_step() -> Iterator[None]:
 
 
 def replica_share(weights: Tensor | None) -> Tensor | float:
-    """What makes a replica's mean its share of the mean over all replicas.
+    """Returns the factor from a replica's mean to its share of the global mean.
 
-    Keras averages the means of the replicas, whatever weights each of them has. A loss
-    that multiplies by this number is right in the steps of every Keras model.
+    Keras averages the means of the replicas regardless of their weights. A loss that is
+    multiplied by this factor is correct in the steps of every Keras model.
 
     Args:
         weights: tensor of this replica's sample weights.
     Returns:
-        1.0 on one device, or inside a step of ours; else a float32 scalar.
+        1.0 on one device or inside one of our steps; otherwise a float32 scalar.
     """
     if keras.backend.backend() != "tensorflow" or _own_steps:
         return 1.0

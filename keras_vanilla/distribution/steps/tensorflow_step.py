@@ -1,7 +1,7 @@
-"""A training and a test step on TensorFlow: micro-batches, and one sum over replicas.
+"""Training and test steps on TensorFlow, with micro-batches and several replicas.
 
-Each replica holds some rows of the batch. Losses and gradients of the replicas are
-summed once, before they are shown, clipped or applied.
+Each replica has some rows of the batch. Losses and gradients of the replicas are summed
+once, before they are displayed, clipped or applied.
 """
 
 import keras
@@ -25,9 +25,9 @@ from keras_vanilla.distribution.steps.loss_share import (
 
 
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
-    """One update of a model by a batch, or by one replica's rows of it.
+    """Updates a model with a batch, or with one replica's rows of it.
 
-    On one device, without micro-batches and second passes, it is Keras's own step.
+    On one device, without micro-batches and second passes, this is Keras's step.
 
     Args:
         model: compiled keras.Model.
@@ -36,7 +36,7 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     Returns:
         Dict of the metrics' values.
     Raises:
-        ValueError: if it was made or compiled in a way that cannot work.
+        ValueError: if the model was created or compiled in a way that cannot work.
     """
     refuse_what_cannot_work(model)
     refuse_micro_batches_where_they_fail(model, micro_batches)
@@ -65,7 +65,7 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
 
 
 def test_step(model: keras.Model, data: tuple) -> dict:
-    """The metrics' values after a batch, or after one replica's rows of it."""
+    """Returns the metrics' values after a batch, or after one replica's rows of it."""
     if _replicas() == 1:
         return keras.Model.test_step(model, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
@@ -87,7 +87,7 @@ def _loss_and_gradients(model, variables, part, whole):
 
 
 def _shared_loss(model, inputs, labels, outputs, weights, whole, training):
-    """A part's share of the batch's loss; `whole` is the batch's `divisor`."""
+    """Returns a part's share of the batch's loss; `whole` is the batch's `divisor`."""
     with shares_taken_by_step():
         loss = model.compute_loss(inputs, labels, outputs, weights, training=training)
     part = divisor(model, labels, weights)
@@ -98,7 +98,7 @@ def _shared_loss(model, inputs, labels, outputs, weights, whole, training):
 
 
 def _over_micro_batches(model, variables, batch, whole, count):
-    """Sums over parts of the rows, in a loop: one part's tensors at a time."""
+    """Sums over parts of the rows in a loop, with the tensors of one part at a time."""
     height = tf.shape(batch[1])[0]
     count = tf.minimum(count, height)
 
@@ -129,7 +129,7 @@ def _replicas():
 
 
 def _summed(values):
-    """Each value's sum over all replicas; None where there is None."""
+    """Returns each value's sum over all replicas; None values are kept."""
     if _replicas() == 1:
         return values
     present = [value for value in values if value is not None]
@@ -144,10 +144,10 @@ def _clips(optimizer):
 
 
 def _as_clipping_takes(gradients, optimizer):
-    """Dense where they are clipped.
+    """Makes gradients dense if they are clipped.
 
-    Of an embedding's gradient Keras takes the norm before the rows of one token are
-    added up, which depends on how a batch is split.
+    Keras computes the norm of an embedding's gradient before it sums the rows of each
+    token, so that the norm would depend on how a batch is split.
     """
     if not _clips(optimizer):
         return gradients
@@ -155,7 +155,7 @@ def _as_clipping_takes(gradients, optimizer):
 
 
 def _real_rows(model, labels, weights):
-    """Number of rows that count; those that only fill a batch up have weight 0."""
+    """Number of rows that count; rows that only fill a batch have weight 0."""
     weights = loss_weights(model, labels, weights)
     if weights is None:
         return tf.shape(labels)[0]

@@ -13,7 +13,7 @@ from keras_vanilla.distribution.steps.loss_share import (
 
 
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
-    """As `tensorflow_step.train_step`."""
+    """Like `tensorflow_step.train_step`."""
     if micro_batches == 1 and passes(model) == 1:
         return keras.Model.train_step(model, data)
     batch = keras.utils.unpack_x_y_sample_weight(data)
@@ -35,7 +35,7 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
 
 
 def _add_gradients(model, inputs, labels, weights, whole):
-    """Adds a part's gradients to the weights'; returns its share of the loss."""
+    """Adds a part's gradients to the weights' gradients; returns its loss share."""
     outputs = model(in_passes(model, inputs), training=True)
     loss = model.compute_loss(inputs, labels, outputs, weights, training=True)
     loss = loss * share(divisor(model, labels, weights), whole)

@@ -1,8 +1,8 @@
 """The vanilla Transformer of "Attention Is All You Need" for Keras.
 
 Importing this package imports the layers, and registers all other classes that a saved
-file can hold, so that `keras.saving.load_model` needs nothing else. Everything besides
-the layers is imported when it is first used.
+file can contain, so that `keras.saving.load_model` needs nothing else. Everything else
+is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

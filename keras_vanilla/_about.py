@@ -1,4 +1,4 @@
-"""What a translator says of itself: its name, its languages, examples, licences."""
+"""The description of a translator: its name, languages, examples and licences."""
 
 import dataclasses
 import re
@@ -12,9 +12,9 @@ SHORT_EXAMPLE = range(12, 61)  # characters
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class About:
-    """What a translator says of itself; all of it may be left out.
+    """The description of a translator; all fields are optional.
 
-    A `Translator` keeps it in its `.keras` file; exported files, model cards and the
+    A `Translator` keeps it in its `.keras` file. Exported files, model cards and the
     pages in the browser show it.
 
     Args:
@@ -22,15 +22,15 @@ class About:
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
         examples: list or tuple of str, or None. Sentences in the source language to try
-            the model with. None means that none were chosen: a training then takes
-            short sentences of its validation text.
-        model_license: str or None. Such as an SPDX identifier.
-        data: str or None. What the model was trained on.
-        data_license: str or None.
+            the model with. If None, a training uses short sentences of its validation
+            text.
+        model_license: str or None. For example an SPDX identifier.
+        data: str or None. The model's training data.
+        data_license: str or None. License of the data.
         converted_from: str or None. The model that it was converted from, such as
             "hub:OWNER/NAME@COMMIT".
     Raises:
-        TypeError: if a value is not of its type.
+        TypeError: if a value has the wrong type.
         ValueError: if a language is not a BCP-47 tag, a text is not Unicode, or an
             example is empty.
     Example:
@@ -56,20 +56,20 @@ class About:
             object.__setattr__(self, "examples", checked_examples(self.examples))
 
     def stated(self) -> dict[str, Any]:
-        """The fields that are stated: those that are not None, by name."""
+        """Returns the fields that are not None, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def updated(self, other: "About") -> "About":
-        """This, with what the other states instead."""
+        """Returns a copy with the fields that `other` states."""
         return dataclasses.replace(self, **other.stated())
 
 
 def check_text(name: str, value: object) -> None:
-    """Refuses what is neither None nor Unicode text.
+    """Refuses a value that is neither None nor Unicode text.
 
     Raises:
         TypeError: if the value is neither None nor a str.
-        ValueError: if it holds an unpaired surrogate.
+        ValueError: if it contains an unpaired surrogate.
     """
     if not isinstance(value, str | None):
         raise TypeError(f"`{name}` must be a str. Received: {value!r}")
@@ -78,10 +78,10 @@ def check_text(name: str, value: object) -> None:
 
 
 def check_language(name: str, tag: str | None) -> None:
-    """Refuses what is neither None nor looks like a BCP-47 tag.
+    """Refuses a value that is neither None nor similar to a BCP-47 tag.
 
     Raises:
-        ValueError: if it does not.
+        ValueError: if the value is refused.
     """
     if tag is not None and not LANGUAGE.fullmatch(tag):
         raise ValueError(
@@ -90,11 +90,11 @@ def check_language(name: str, tag: str | None) -> None:
 
 
 def checked_examples(examples: Sequence[str]) -> tuple[str, ...]:
-    """Examples as a tuple of texts.
+    """Returns examples as a tuple of texts.
 
     Raises:
         TypeError: if they are not a list or tuple of str.
-        ValueError: if one is empty, or holds an unpaired surrogate.
+        ValueError: if one is empty, or contains an unpaired surrogate.
     """
     if not isinstance(examples, list | tuple) or not all(
         isinstance(example, str) for example in examples
@@ -108,13 +108,13 @@ def checked_examples(examples: Sequence[str]) -> tuple[str, ...]:
 
 
 def short_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
-    """A handful of short sentences, spread over a text, in its order.
+    """Selects a few short sentences from all parts of a text, in its order.
 
     Args:
         sentences: iterable of str.
     Returns:
-        Tuple of at most `MOST_EXAMPLES` different sentences of 12 to 60 characters; if
-        there are fewer, also of those whose length is nearest to that.
+        Tuple of at most `MOST_EXAMPLES` different sentences of 12 to 60 characters. If
+        there are too few, those with the nearest lengths are added.
     """
     different = dict.fromkeys(" ".join(sentence.split()) for sentence in sentences)
     different.pop("", None)
@@ -126,5 +126,5 @@ def short_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
 
 
 def _characters_off(sentence):
-    """How many characters a sentence has too few or too many."""
+    """Returns the number of characters that a sentence has too few or too many."""
     return max(SHORT_EXAMPLE.start - len(sentence), len(sentence) - SHORT_EXAMPLE.stop)

@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all, and survive a power cut."""
+"""Atomic writes of files and folders that survive a power cut."""
 
 import contextlib
 import errno
@@ -19,19 +19,19 @@ _TEMPORARY = re.compile(r"\.(?P<stem>.+)\.[0-9a-f]{12}(?P<suffix>(\.[^.]+)?)")
 def atomic_path(
     path: PathLike, overwrite: bool = True, parents: bool = False
 ) -> Iterator[Path]:
-    """A temporary path beside `path`, for a file or a folder that is to have its name.
+    """Yields a temporary path next to `path`, for a new file or folder.
 
-    When the block ends without an error, what was written there is synced to the disk
-    and renamed to `path`; after an error it is removed. The temporary name is unique
-    and keeps the suffix, which some writers look at.
+    When the block ends without an error, the file or folder is synced to the disk and
+    renamed to `path`; after an error it is removed. The temporary name is unique and
+    keeps the suffix, which some writers need.
 
     Args:
-        path: path. A file there is replaced; a folder there must not exist.
-        overwrite: bool. Replace a file, even one that came during the block.
-        parents: bool. Make the folders of `path` that are missing.
+        path: path. An existing file is replaced; a folder must not exist.
+        overwrite: bool. Whether to replace a file, even one created during the block.
+        parents: bool. Whether to create missing parent folders of `path`.
     Raises:
-        FileExistsError: if there is a file and `overwrite` is False.
-        OSError: if it cannot be written; what had the name before keeps it.
+        FileExistsError: if the file exists and `overwrite` is False.
+        OSError: if it cannot be written; an existing file is then kept.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(6)}{path.suffix}")
@@ -56,14 +56,14 @@ def atomic_path(
 def atomic_write(
     path: PathLike, overwrite: bool = True, parents: bool = False
 ) -> Iterator[BinaryIO]:
-    """A binary file to write, which has the name `path` when the block has ended.
+    """Opens a binary file for writing, which is renamed to `path` after the block.
 
     Args:
         path: path of the file.
-        overwrite: bool, as of `atomic_path`.
-        parents: bool, as of `atomic_path`.
+        overwrite: bool, as in `atomic_path`.
+        parents: bool, as in `atomic_path`.
     Raises:
-        OSError: as `atomic_path`.
+        OSError: as in `atomic_path`.
     """
     with atomic_path(path, overwrite, parents) as temporary:
         with open(temporary, "xb") as file:
@@ -72,15 +72,15 @@ def atomic_write(
 
 @contextlib.contextmanager
 def named_errors(path: PathLike, temporary: PathLike | None = None) -> Iterator[None]:
-    """Gives an OSError of the block the path of a file, if it names none.
+    """Adds the path of a file to an OSError of the block without a path.
 
-    TensorFlow's own error of a full disk becomes an OSError.
+    TensorFlow's error for a full disk becomes an OSError.
 
     Args:
         path: path, or another name of the file such as "standard output".
         temporary: path that an error may name instead of `path`.
     Raises:
-        OSError: as the block; it names `path`.
+        OSError: that of the block, with the name `path`.
     """
     try:
         yield
@@ -98,13 +98,13 @@ def named_errors(path: PathLike, temporary: PathLike | None = None) -> Iterator[
 
 
 def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
-    """Removes the temporary files that killed writes have left.
+    """Removes temporary files of interrupted writes.
 
-    Only where nothing else writes now: see `folder_lock`.
+    No other process may write to the folder meanwhile, see `folder_lock`.
 
     Args:
-        folder: path; it need not exist.
-        names: pattern of the names of the files that were to be written.
+        folder: path; it may not exist.
+        names: pattern for the final names of the files.
     """
     for path in Path(folder).glob(".*"):
         match = _TEMPORARY.fullmatch(path.name)
@@ -114,13 +114,13 @@ def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
 
 
 def atomic_write_text(path: PathLike, text: str, overwrite: bool = True) -> None:
-    """Writes a small text file in UTF-8, whole or not at all."""
+    """Writes a small text file in UTF-8 atomically."""
     with atomic_write(path, overwrite) as file:
         file.write(text.encode())
 
 
 def sync_file(path: PathLike) -> None:
-    """Makes what is in a file last through a power cut."""
+    """Syncs a file to the disk, so that it survives a power cut."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
@@ -128,17 +128,17 @@ def sync_file(path: PathLike) -> None:
 def _make_folder(path):
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:  # what "exists" is a file where a folder is needed
+    except FileExistsError as error:  # a file exists in place of a folder
         raise NotADirectoryError(
             errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)
         ) from error
 
 
 def _rename_new(temporary, path):
-    """Renames a file or folder to a name that nothing has, at no instant."""
+    """Renames a file or folder to an unused name, without a race."""
     try:
         if temporary.is_dir():
-            os.rename(temporary, path)  # refused where there is a file
+            os.rename(temporary, path)  # fails if there is a file
         else:
             os.link(temporary, path)
             temporary.unlink()
@@ -149,7 +149,7 @@ def _rename_new(temporary, path):
             ) from error
         if temporary.is_dir():
             raise
-        open(path, "xb").close()  # a file system without hard links, such as FAT
+        open(path, "xb").close()  # for file systems without hard links, such as FAT
         os.replace(temporary, path)
 
 
@@ -160,7 +160,7 @@ def _sync(path):
 
 
 def _sync_names(folder):
-    """Makes a rename last through a power cut, where folders can be synced."""
+    """Makes a rename survive a power cut, if folders can be synced."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Checks of arguments, and how errors name what they received."""
+"""Checks of arguments, and the wording of their errors."""
 
 import inspect
 import json
@@ -48,11 +48,11 @@ NAMES_ELSEWHERE = {  # in Keras, KerasHub, PyTorch and Hugging Face: (our names)
 
 
 def check_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """The value as a Python int.
+    """Returns the value as a Python int.
 
     Args:
         name: str. The argument's name, for the error.
-        value: int, or an integer of another library such as NumPy.
+        value: int, or an integer from another library such as NumPy.
         least: int. Lowest value allowed.
         most: int or None. Highest value allowed; None means 2**31 - 1.
     Raises:
@@ -71,7 +71,7 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
 
 
 def check_seed(seed: Any) -> int | None:
-    """The `seed` as a Python int, or None.
+    """Returns the `seed` as a Python int, or None.
 
     Raises:
         ValueError: if it is neither None nor an integer of at least 0.
@@ -80,7 +80,7 @@ def check_seed(seed: Any) -> int | None:
 
 
 def check_probability(name: str, value: Any) -> float:
-    """The value as a Python float that is at least 0 and below 1.
+    """Returns the value as a Python float that is at least 0 and below 1.
 
     Args:
         name: str. The argument's name, for the error.
@@ -92,7 +92,7 @@ def check_probability(name: str, value: Any) -> float:
 
 
 def check_share(name: str, value: Any) -> float:
-    """The value as a Python float from 0 to 1, both included.
+    """Returns the value as a Python float from 0 to 1, inclusive.
 
     Args:
         name: str. The argument's name, for the error.
@@ -113,14 +113,14 @@ def check_number(
     below: float = math.inf,
     above: float = -math.inf,
 ) -> float:
-    """The value as a finite Python float.
+    """Returns the value as a finite Python float.
 
     Args:
         name: str. The argument's name, for the error.
         value: a number.
         least: float. Lowest value allowed.
-        below: float. All values allowed are below it.
-        above: float. All values allowed are above it.
+        below: float. Exclusive upper bound.
+        above: float. Exclusive lower bound.
     Raises:
         ValueError: if it is not a number, not finite, or out of range.
     """
@@ -137,14 +137,14 @@ def check_number(
 
 
 def check_choice(name: str, value: Any, choices: Sequence) -> Any:
-    """The value, which must be one of the choices.
+    """Returns the value if it is one of the choices.
 
     Args:
         name: str. The argument's name, for the error.
-        value: what was received.
-        choices: sequence of what is allowed.
+        value: the value received.
+        choices: sequence of allowed values.
     Raises:
-        ValueError: if it is none of them; the error names one that is spelled alike.
+        ValueError: if it is not a choice; the error suggests one with a similar name.
     """
     if value not in choices:
         names = ", ".join(map(repr, choices))
@@ -156,14 +156,14 @@ def check_choice(name: str, value: Any, choices: Sequence) -> Any:
 
 
 def check_ids(what: str, ids: Any, size: int) -> None:
-    """Refuses ids that a vocabulary does not have.
+    """Refuses ids that are not in a vocabulary.
 
     Args:
-        what: str. What an id is, for the error, such as "source id".
+        what: str. Name of an id in the error, such as "source id".
         ids: NumPy array of numbers.
-        size: int. The vocabulary's size.
+        size: int. Size of the vocabulary.
     Raises:
-        ValueError: if one is not a whole number, negative, or at least `size`.
+        ValueError: if one is not an integer, negative, or at least `size`.
     """
     outside, sentence = outside_vocabulary(what, ids, size)
     if outside.any():
@@ -171,16 +171,16 @@ def check_ids(what: str, ids: Any, size: int) -> None:
 
 
 def outside_vocabulary(what: str, ids: Any, size: int) -> tuple[Any, str]:
-    """Which ids a vocabulary does not have, and the sentence that refuses them.
+    """Finds ids that are not in a vocabulary, and returns the error message.
 
-    What is received comes after it.
+    The received value must be appended to the message.
 
     Args:
-        what: str. What an id is, for the sentence.
-        ids: array of numbers, or a tensor, also of a graph.
-        size: int. The vocabulary's size.
+        what: str. Name of an id in the message.
+        ids: array of numbers, or a tensor, which may be in a graph.
+        size: int. Size of the vocabulary.
     Returns:
-        Bool array or tensor of the shape of `ids`, and str.
+        Bool array or tensor with the shape of `ids`, and str.
     """
     outside = (ids < 0) | (ids >= size)
     if "int" not in str(ids.dtype):
@@ -192,11 +192,11 @@ def outside_vocabulary(what: str, ids: Any, size: int) -> tuple[Any, str]:
 
 
 def refuse_ragged(owner: str, values: Iterable[Any]) -> None:
-    """Refuses TensorFlow's ragged tensors, and the symbols of such.
+    """Refuses TensorFlow's ragged tensors, including symbolic ones.
 
     Args:
-        owner: str. What does not take them, for the error.
-        values: what it was given.
+        owner: str. Name of the object that does not accept them, for the error.
+        values: the values to check.
     Raises:
         ValueError: if one is ragged.
     """
@@ -210,15 +210,15 @@ def refuse_ragged(owner: str, values: Iterable[Any]) -> None:
 
 
 def check_line(number: int, line: Any, name: str = "Line") -> bytes:
-    """The UTF-8 form of a line of text.
+    """Encodes a line of text in UTF-8.
 
     Args:
         number: int. The line's number, for the error.
         line: str.
-        name: str. What the line is, for the error.
+        name: str. Name for a line in the error.
     Raises:
         TypeError: if it is not a str.
-        ValueError: if it holds an unpaired surrogate, which has no UTF-8 form.
+        ValueError: if it contains an unpaired surrogate, which UTF-8 cannot encode.
     """
     if not isinstance(line, str):
         raise TypeError(f"{name} {number} must be str. Received: {type(line).__name__}")
@@ -232,13 +232,13 @@ def check_line(number: int, line: Any, name: str = "Line") -> bytes:
 
 
 def has_form(value: Any, form: Any) -> bool:
-    """Whether what JSON held is of the types, and has the names, that are relied on.
+    """Returns True if a value from JSON has the expected types and names.
 
     Args:
-        value: what JSON held.
+        value: the value from JSON.
         form: a type; a list of one form, for a list of any length; a tuple of forms,
-            for a list of as many; or a dict of name -> form, beside which there may be
-            other names.
+            for a list of the same length; or a dict of name -> form, for an object that
+            may have further names.
     """
     if isinstance(form, dict):
         return isinstance(value, dict) and all(
@@ -253,11 +253,11 @@ def has_form(value: Any, form: Any) -> bool:
 
 
 def json_of_form(content: bytes, form: Any) -> Any:
-    """What a JSON file holds; None if it is damaged or has another form.
+    """Returns the value in a JSON file, or None if it is damaged or has another form.
 
     Args:
         content: bytes of the file, in UTF-8.
-        form: as of `has_form`.
+        form: as in `has_form`.
     """
     try:
         value = json.loads(content.decode())
@@ -267,28 +267,28 @@ def json_of_form(content: bytes, form: Any) -> Any:
 
 
 class CheckedArguments:
-    """A layer or model whose constructor names, in an error, the argument at fault.
+    """A layer or model whose constructor names the wrong argument in errors.
 
-    The errors, of type TypeError, name the class that was called and what is missing,
-    is not known, or should be given by name.
+    Each TypeError names the class that was called, and the argument that is missing,
+    unknown, or keyword-only.
     """
 
     def __new__(cls, *args, **kwargs):
-        if args or kwargs:  # Keras makes one without any when it looks at a class
+        if args or kwargs:  # Keras inspects a class by a call without arguments
             _check_arguments(cls, args, kwargs)
         return super().__new__(cls, *args, **kwargs)
 
 
 class SavedAsKeras:
-    """A model that Keras's older files, of HDF5, cannot hold."""
+    """A model that cannot be saved in Keras's legacy HDF5 format."""
 
     def save(self, filepath: PathLike, *args, **kwargs) -> None:
-        """Writes the model to one file, as `keras.Model.save` does.
+        """Saves the model to one file, like `keras.Model.save`.
 
         Args:
             filepath: path that ends with ".keras".
-            args: as for `keras.Model.save`.
-            kwargs: as for `keras.Model.save`.
+            args: as in `keras.Model.save`.
+            kwargs: as in `keras.Model.save`.
         Raises:
             ValueError: if the path ends with ".h5" or ".hdf5".
         """
@@ -319,7 +319,7 @@ def _check_arguments(owner, args, kwargs):
 
 
 def _argument_names(owner):
-    """The names that a class and its own bases take, and those of every Keras layer."""
+    """Returns the argument names of a class, our base classes and Keras's Layer."""
     names = {"input_shape", "input_dim", "batch_shape", "batch_input_shape"}
     for each in owner.__mro__:
         from_keras = each.__module__.startswith("keras.")
@@ -329,15 +329,15 @@ def _argument_names(owner):
 
 
 def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Refuses argument names that are not known.
+    """Refuses unknown argument names.
 
     Args:
-        owner: str. What takes the arguments, for the error.
+        owner: str. Name of the class or function, for the error.
         names: the names received.
         known: the names allowed.
     Raises:
-        TypeError: if one is not known; the error names what it is called here, or one
-            that is spelled alike.
+        TypeError: if one is unknown; the error suggests our name for it, or a similar
+            name.
     """
     known = list(known)
     for name in names:
@@ -352,18 +352,18 @@ def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> No
 
 
 def extra_missing(what: str, packages: str, extra: str) -> ImportError:
-    """The error for packages that only an extra of this package installs.
+    """Returns the error for packages that are installed by an extra of this package.
 
     Args:
-        what: str. What needs them, such as "Pictures".
-        packages: str. Their names.
-        extra: str. The extra of setup.cfg.
+        what: str. The feature that needs them, such as "Pictures".
+        packages: str. Names of the packages.
+        extra: str. Name of the extra in setup.cfg.
     """
     return ImportError(f"{what} need {packages}. {_installed_by(extra)}")
 
 
 def backend_missing(backend: str) -> ImportError:
-    """The error for a backend of Keras that is chosen and not installed.
+    """Returns the error for a selected backend of Keras that is not installed.
 
     Args:
         backend: str. One of `BACKENDS`.
@@ -380,15 +380,15 @@ def _installed_by(extra):
 
 
 def some_of(numbers: Sequence[int], most: int = 5) -> str:
-    """The first numbers as a sentence names them: "4, 9, 17, ..."."""
+    """Formats the first numbers for a message: "4, 9, 17, ..."."""
     shown = ", ".join(map(str, numbers[:most]))
     return shown + (", ..." if len(numbers) > most else "")
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text; Keras and TensorFlow write pages.
+    """Returns the first line of an error message; those of Keras may fill pages.
 
-    Where it ends with a colon the next line, which has the reason, comes with it.
+    If it ends with a colon, the next line, which has the reason, is added.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     with_reason = lines[:2] if lines and lines[0].endswith(":") else lines[:1]
@@ -400,7 +400,7 @@ def _did_you_mean(names):
 
 
 def _spelled_alike(name, choices):
-    """The choices of which a name is a misspelling: the same words but for a slip."""
+    """Returns choices that a name misspells, with the same words except for a typo."""
     words = _words(name)
     return [
         choice
@@ -421,11 +421,11 @@ def _are_slips(words, choice):
 
 
 def _is_slip(word, other):
-    """Whether two words are equal, or long and one letter or one swap apart."""
+    """Returns True for equal words, or long words that differ by a letter or swap."""
     if word == other:
         return True
     word, other = sorted((word, other), key=len)
-    if len(other) < 4 or re.search(r"\d", word + other):  # as "max" and "min" are
+    if len(other) < 4 or re.search(r"\d", word + other):  # such as "max" and "min"
         return False
     same = len(os.path.commonprefix((word, other)))
     word, other = word[same:], other[same:]

@@ -1,4 +1,4 @@
-"""One writer per folder: a lock that ends with its process, however that ends."""
+"""A lock for one writer per folder, released however its process ends."""
 
 import contextlib
 import os
@@ -12,12 +12,12 @@ NAME = ".lock"
 
 
 class FolderInUse(OSError):
-    """Another process writes into the folder."""
+    """Raised if another process is writing into the folder."""
 
 
 @contextlib.contextmanager
 def folder_lock(folder: PathLike) -> Iterator[None]:
-    """Holds the lock of a folder, which is made if it does not exist.
+    """Holds the lock of a folder, which is created if it does not exist.
 
     Args:
         folder: path.
@@ -32,11 +32,11 @@ def folder_lock(folder: PathLike) -> Iterator[None]:
         os.write(descriptor, owner.encode())
         yield
     finally:
-        os.close(descriptor)  # the lock ends with it; the file stays for the next one
+        os.close(descriptor)  # releases the lock; the file is kept
 
 
 def _locked_file(path):
-    """The descriptor of the lock file, which this process now holds."""
+    """Locks the lock file, and returns its descriptor."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -49,7 +49,7 @@ def _locked_file(path):
             )
         if _is_open_as(descriptor, path):
             return descriptor
-        os.close(descriptor)  # its owner removed it before this process had the lock
+        os.close(descriptor)  # its owner removed it before it was locked
 
 
 def _is_open_as(descriptor, path):
@@ -60,7 +60,7 @@ def _is_open_as(descriptor, path):
 
 
 def _try_lock(descriptor):
-    """Whether this process now holds the lock; the owner's text is never locked."""
+    """Returns True if the lock was acquired; the owner's text is never locked."""
     if os.name == "nt":
         import msvcrt
 
@@ -71,7 +71,7 @@ def _try_lock(descriptor):
         except OSError:
             return False
         finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)  # where the owner's text is
+            os.lseek(descriptor, 0, os.SEEK_SET)  # position of the owner's text
     import fcntl
 
     try:

@@ -1,4 +1,4 @@
-"""The names of models of the Hugging Face hub: `hub:OWNER/NAME[@REVISION]`."""
+"""References to models on the Hugging Face hub, `hub:OWNER/NAME[@REVISION]`."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ FORM = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>\S+))?", re.ASCII)
 
 @dataclass(frozen=True)
 class HubReference:
-    """The name of a model of the hub; `str` writes it as a command takes it.
+    """A reference to a model on the hub; `str` formats it for a command.
 
     Args:
         name: str, such as "Helsinki-NLP/opus-mt-de-en".
@@ -21,10 +21,10 @@ class HubReference:
 
     @classmethod
     def parse(cls, text: str) -> "HubReference":
-        """The reference that a text writes, with or without `hub:`.
+        """Parses a reference, with or without `hub:`.
 
         Raises:
-            ValueError: if the text has another form.
+            ValueError: if the text is not a reference.
         """
         match = FORM.fullmatch(str(text).removeprefix(PREFIX))
         if match is None:
@@ -40,5 +40,5 @@ class HubReference:
 
 
 def is_hub_reference(model: object) -> bool:
-    """Whether a model is named by a reference to the hub; a path is `./hub:...`."""
+    """Returns True for a reference to the hub; a path would be `./hub:...`."""
     return str(model).startswith(PREFIX)

@@ -1,11 +1,11 @@
-"""Classes that saved files hold, imported when Keras loads one of them."""
+"""Imports the classes in saved files when Keras loads them."""
 
 import importlib
 from typing import Any
 
 import keras
 
-# Each class, and the module that registers it. The layers' are always imported.
+# Each class, and the module that registers it. Layers are always imported.
 HOMES = {
     "CharacterTokenizer": "translation.saved_classes",
     "Cooldown": "training.schedule",
@@ -26,10 +26,10 @@ HOMES = {
 
 
 class LazyClass:
-    """What Keras finds under a class's name until the class's module is imported.
+    """A placeholder that is registered with Keras until a class is imported.
 
-    Keras loads a saved object by `from_config` of what is registered under its name.
-    Here that imports the module, which registers the class in this one's place.
+    Keras loads a saved object with `from_config` of the registered class. Here, this
+    method imports the module, which registers the class in place of the placeholder.
 
     Args:
         name: str. One of `HOMES`.
@@ -39,19 +39,19 @@ class LazyClass:
         self.__name__, self.__module__ = name, f"keras_vanilla.{HOMES[name]}"
 
     def from_config(self, config: dict) -> Any:
-        """The object that the class makes of its configuration."""
+        """Creates an object of the class from its configuration."""
         return self.imported().from_config(config)
 
     def __call__(self, *args, **kwargs) -> Any:
         return self.imported()(*args, **kwargs)
 
     def imported(self) -> type:
-        """The class."""
+        """Imports and returns the class."""
         return getattr(importlib.import_module(self.__module__), self.__name__)
 
 
 def register_lazily() -> None:
-    """Registers with Keras each class of `HOMES` that is not registered yet."""
+    """Registers each class of `HOMES` with Keras, unless it is already registered."""
     for name in HOMES:
         if keras.saving.get_registered_object(f"keras_vanilla>{name}") is None:
             register = keras.saving.register_keras_serializable("keras_vanilla", name)
@@ -59,9 +59,9 @@ def register_lazily() -> None:
 
 
 def registered(name: str) -> Any:
-    """The class or function that is registered with Keras under a name, or None.
+    """Returns the class or function registered with Keras under a name, or None.
 
-    While Keras loads a file, it finds what was registered when it began.
+    While Keras loads a file, it uses the classes registered at the start of loading.
 
     Args:
         name: str, such as "keras_vanilla>Transformer".

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used."""
+"""Imports names of a package when they are first used."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that imports its names when they are used.
+    """Returns a `__getattr__` for a package that imports its names when they are used.
 
     Args:
         package: str. The package's `__name__`.
-        homes: each name, and the module below the package that defines it; a module
-            is its own home.
+        homes: dict of name -> the module in the package that defines it. A module maps
+            to itself.
     """
 
     def __getattr__(name: str) -> Any:
@@ -20,7 +20,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         try:
             module = importlib.import_module(f"{package}.{homes[name]}")
         except AttributeError as error:
-            # Python would say that `package` has no such name, and hide the reason.
+            # Python would report that `package` has no such name and hide the reason.
             raise ImportError(
                 f"{package}.{name} cannot be imported: {error}"
             ) from error

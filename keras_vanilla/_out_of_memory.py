@@ -1,4 +1,4 @@
-"""Which errors mean that memory is exhausted, whatever library raises them."""
+"""Recognises out-of-memory errors of all libraries."""
 
 import errno
 import os
@@ -7,10 +7,11 @@ MESSAGES = ("RESOURCE_EXHAUSTED", "out of memory", "can't allocate memory")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory was exhausted, of this machine or of a device.
+    """Returns True if the memory of this machine or of a device was exhausted.
 
     Args:
-        error: of Python, NumPy, TensorFlow, JAX, PyTorch or the operating system.
+        error: an exception of Python, NumPy, TensorFlow, JAX, PyTorch or the operating
+            system.
     """
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
@@ -18,6 +19,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     if names & {"MemoryError", "OutOfMemoryError"}:
         return True
     text = str(error)
-    if "ResourceExhaustedError" in names:  # TensorFlow's, also of a full disk
+    if "ResourceExhaustedError" in names:  # TensorFlow raises it for a full disk too
         return os.strerror(errno.ENOSPC) not in text
     return isinstance(error, RuntimeError) and any(each in text for each in MESSAGES)

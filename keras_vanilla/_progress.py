@@ -1,4 +1,4 @@
-"""One display for work that takes long: a bar on a terminal, else a line now and then.
+"""A progress display: a bar on a terminal, or a line now and then elsewhere.
 
 `rich` draws the bar. Keras needs it, so it is always installed.
 """
@@ -13,17 +13,17 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Progress:
-    """Counts what is done of some work and shows it.
+    """Counts and displays the progress of some work.
 
-    On a terminal one line is redrawn at most twice a second, within the terminal's
-    width (80 columns if that is unknown). Elsewhere, such as in a log file, a line is
-    written about every 30 seconds and one at the end. The work goes on if that cannot
-    be written, such as to a log on a full disk.
+    On a terminal, one line is redrawn at most twice per second, within the width of the
+    terminal (80 columns if unknown). Elsewhere, such as in a log file, a line is
+    written about every 30 seconds and at the end. Errors when writing, for example to a
+    full disk, do not stop the work.
 
     Args:
-        description: str. What is being done, such as "Tokenising".
-        total: int or None. How many units there are; None if that is unknown.
-        unit: str. What is counted, in the plural, such as "lines".
+        description: str. The work, such as "Tokenising".
+        total: int or None. Number of units, or None if unknown.
+        unit: str. Name of the units in the plural, such as "lines".
         stream: text file to write to; None means standard error.
     Example:
         with Progress("Tokenising", len(lines), "lines") as progress:
@@ -48,12 +48,12 @@ class Progress:
         self._bar = _Bar(self, self._stream) if on_terminal else None
 
     def update(self, count: int = 1, **values: Any) -> None:
-        """Adds to what is done.
+        """Adds to the count.
 
         Args:
-            count: int. Units done since the last call.
-            **values: what to show after the count, such as `loss=1.5`; each is shown
-                until it is given again.
+            count: int. Units completed since the last call.
+            **values: values to show after the count, such as `loss=1.5`. Each is shown
+                until it is updated.
         """
         self.count += count
         self._values.update(values)
@@ -80,7 +80,7 @@ class Progress:
                 self._bar.stop()
 
     def status(self) -> str:
-        """The count, speed and values, such as "30 of 40 lines, 12 lines/s"."""
+        """Returns count, speed and values, such as "30 of 40 lines, 12 lines/s"."""
         total = "" if self.total is None else f" of {self.total:,}"
         seconds = max(time.monotonic() - self._started, 1e-9)
         speed = self.count / seconds
@@ -122,7 +122,7 @@ class _Bar:
         self._rich = RichProgress(
             *columns,
             console=self._console,
-            auto_refresh=False,  # a thread of its own would outlive a killed program
+            auto_refresh=False,  # a separate thread would outlive a killed program
             redirect_stdout=False,
             redirect_stderr=False,
         )

@@ -1,4 +1,4 @@
-"""The numbers in a tensor, where there are any to read."""
+"""Reads the values of a tensor, if it has any."""
 
 import keras
 import numpy as np
@@ -8,7 +8,7 @@ from keras_vanilla._types import Tensor
 
 
 def readable(tensor: Tensor) -> np.ndarray | None:
-    """The tensor as a NumPy array; None if it is symbolic, as inside a graph."""
+    """Returns a tensor as a NumPy array, or None if it is symbolic, as in a graph."""
     try:
         return ops.convert_to_numpy(tensor)
     except (NotImplementedError, TypeError, ValueError):
@@ -16,13 +16,13 @@ def readable(tensor: Tensor) -> np.ndarray | None:
 
 
 def check_finite(name: str, weight: keras.Variable | np.ndarray) -> None:
-    """Refuses a weight of which some numbers are NaN or infinite.
+    """Refuses a weight with values that are NaN or infinite.
 
     Args:
-        name: str, for the error.
+        name: str. Name in the error.
         weight: keras.Variable or array.
     Raises:
-        ValueError: if there are such numbers.
+        ValueError: if there are such values.
     """
     values = ops.convert_to_numpy(weight)
     others = values[~np.isfinite(values)]
@@ -35,6 +35,6 @@ def check_finite(name: str, weight: keras.Variable | np.ndarray) -> None:
 
 
 def check_finite_weights(model: keras.Model) -> None:
-    """Refuses a model by the first of its weights that `check_finite` refuses."""
+    """Refuses a model with a weight that `check_finite` refuses."""
     for weight in model.weights:
         check_finite(weight.path, weight)

@@ -1,4 +1,4 @@
-"""What compiles a search: TensorFlow once for all shapes, JAX once per shape."""
+"""Compiles a search, on TensorFlow once for all shapes, on JAX once per shape."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,24 +7,24 @@ import keras
 
 
 def trace_for_all_shapes(model: keras.Model, inputs: dict[str, Any]) -> None:
-    """Makes the graph of `predict_on_batch` at once for inputs of every size.
+    """Traces the graph of `predict_on_batch` once for inputs of all sizes.
 
-    Keras has it traced for the first shape, again for one that differs, and again when
-    another dimension does. Each tracing of a search takes seconds, and TensorFlow,
-    which counts them over all models of a process, warns of the fifth.
+    Keras traces it for the first shape, again for a different shape, and again when
+    another dimension changes. Each trace of a search takes seconds. TensorFlow counts
+    the traces of all models in a process, and warns at the fifth.
 
-    Only TensorFlow traces in this way; on other backends nothing is done.
+    On other backends, which do not trace in this way, this does nothing.
 
     Args:
         model: compiled keras.Model.
-        inputs: dict of arrays, or of tuples of them, as for `predict_on_batch`; later
-            ones have the same names, dtypes and numbers of dimensions.
+        inputs: dict of arrays, or of tuples of arrays, as for `predict_on_batch`. Later
+            inputs must have the same names, dtypes and numbers of dimensions.
     """
     if keras.backend.backend() != "tensorflow":
         return
     import tensorflow as tf
 
-    model.make_predict_function()  # unless there is one
+    model.make_predict_function()  # unless it exists
     if isinstance(model.predict_function, tf.types.experimental.PolymorphicFunction):
         specs = keras.tree.map_structure(
             lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), inputs
@@ -34,13 +34,13 @@ def trace_for_all_shapes(model: keras.Model, inputs: dict[str, Any]) -> None:
 
 
 def jitted_by_jax(model: keras.Model) -> Callable:
-    """`stateless_call` of a model, compiled by JAX for each shape.
+    """Returns `stateless_call` of a model, compiled by JAX for each shape.
 
-    Keras's `predict_on_batch` deletes the weights, which other threads may read, and
-    replaces them by the same.
+    Keras's `predict_on_batch` is not used, because it replaces the weights by copies
+    and deletes them while other threads may read them.
 
     Args:
-        model: keras.Model, on the JAX backend.
+        model: keras.Model on the JAX backend.
     """
     import jax
 

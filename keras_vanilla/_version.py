@@ -1,3 +1,3 @@
-"""The version, in a module of its own so that the build reads it without Keras."""
+"""The version, in a separate module so that the build reads it without Keras."""
 
 __version__ = "0.6.0"

@@ -1,4 +1,4 @@
-"""The whole road on a corpus that is generated here: a first run of a few minutes."""
+"""The quickstart, a first run of a few minutes on generated data."""
 
 import shlex
 import sys
@@ -31,14 +31,14 @@ ABOUT = About(
 
 
 class Kind(NamedTuple):
-    """One kind of items: which of `ParallelCorpus.numbers`, and what they are for.
+    """One kind of items from `ParallelCorpus.numbers`, and how they are used.
 
     Fields:
-        chosen: slice. Of numbers from 0 to 9,999, then the dates of two centuries.
-        tested: int. Number of items to test on, which are not trained on.
-        validated: int. Number of items to validate on, which are not trained on.
-        repeated: int. How often the others occur in the training text, so that small
-            numbers, of which there are few, are not outnumbered.
+        chosen: slice of the numbers from 0 to 9,999 and the dates of two centuries.
+        tested: int. Number of items for testing, which are not in the training text.
+        validated: int. Number of items for validation, not in the training text either.
+        repeated: int. Number of times that each other item occurs in the training text,
+            so that the few small numbers have enough weight.
     """
 
     chosen: slice
@@ -47,7 +47,7 @@ class Kind(NamedTuple):
     repeated: int
 
 
-# "zero" is in no other number, so it cannot be inferred from the others.
+# "zero" is not a part of other numbers, so it cannot be inferred from them.
 ZERO = Kind(slice(0, 1), 0, 0, 20)
 KINDS = {
     "0 to 99": Kind(slice(1, 100), 10, 0, 20),
@@ -58,14 +58,12 @@ KINDS = {
 
 
 class Corpora(NamedTuple):
-    """Numbers and dates to learn from, to validate on and to be tested on.
-
-    No number and no date is in two of them.
+    """Disjoint numbers and dates for training, validation and testing.
 
     Fields:
-        train: ParallelCorpus, in which each kind has its weight.
+        train: ParallelCorpus in which all kinds have enough weight.
         validation: ParallelCorpus.
-        tests: dict of kind to ParallelCorpus.
+        tests: dict of kind -> ParallelCorpus.
     """
 
     train: ParallelCorpus
@@ -74,13 +72,13 @@ class Corpora(NamedTuple):
 
 
 def corpora(source: str = "en", target: str = "fr") -> Corpora:
-    """Numbers and dates in words, balanced by kind.
+    """Creates corpora of numbers and dates in words, balanced by kind.
 
     Args:
         source: str. Language, such as "en".
         target: str. Language, such as "fr".
     Raises:
-        ImportError, ValueError: as `ParallelCorpus.numbers`.
+        ImportError, ValueError: as in `ParallelCorpus.numbers`.
     """
     items = ParallelCorpus.numbers(source, target)
     train, validation, tests = list(items[ZERO.chosen]) * ZERO.repeated, [], {}
@@ -99,18 +97,19 @@ def corpora(source: str = "en", target: str = "fr") -> Corpora:
 def run(output: PathLike) -> dict[str, float]:
     """Trains, tests, exports and verifies a translator of numbers and dates.
 
-    English to French, from words that num2words and babel make; training and test never
-    share a number or a date. Writes `translator.keras`, `translator.tflite` with its
-    model card and `saved_model/` into `output`, beside the files of `train_translator`.
+    The languages are English and French, with words from num2words and babel. Training
+    and test data never share a number or a date. This writes `translator.keras`,
+    `translator.tflite` with its model card and `saved_model/` into `output`, in
+    addition to the files of `train_translator`.
 
     Args:
         output: path of a folder that does not exist yet.
     Returns:
-        Dict: for each kind of items, the share of unseen ones translated exactly.
+        Dict of kind -> share of unseen items that are translated exactly.
     Raises:
         FileExistsError: if `output` exists.
-        RuntimeError: if less than 95 % of a kind are exact, or an export translates
-            otherwise.
+        RuntimeError: if less than 95 % of a kind are exact, or an exported file
+            translates differently.
         ImportError: if the extra "demo" is not installed.
     """
     folder = Path(output)
@@ -139,7 +138,7 @@ def run(output: PathLike) -> dict[str, float]:
             f"At least {LEAST_EXACT:.0%} of each kind were expected to be exact. "
             f"Received: {exact[worst]:.1%} of {worst}"
         )
-    smallest, *examples = examples  # the page opens with one of several words
+    smallest, *examples = examples  # the page starts with an example of several words
     about = ABOUT.updated(About(examples=(*examples, smallest)))
     translator = translator.replace(about=about)
     translator.save(folder / "translator.keras")
@@ -147,7 +146,7 @@ def run(output: PathLike) -> dict[str, float]:
     print("\nExporting and verifying", file=sys.stderr)
     file = folder / "translator.tflite"
     export.saved_model(translator, folder / "saved_model")
-    export.tflite(translator, file, check="structure")  # the rest follows
+    export.tflite(translator, file, check="structure")  # `verify` does the rest
     for path in (folder / "saved_model", file):
         report = export.verify(translator, path, sources)
         print("", report, sep="\n")

@@ -1,0 +1,201 @@
+"""Whether the default tier of the tests finds twenty mistakes made on purpose.
+
+    python tests/benchmarks/deliberate_mistakes.py [NUMBER ...]
+
+Each mistake changes one expression in a copy of the repository; the tests of one folder
+then run there until the first of them fails. The table has its name, or "NOT FOUND".
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Its name, the file, the expression, the mistake, and the tests that should find it.
+MISTAKES = [
+    (
+        "scores are not divided by sqrt(d_k)",
+        "layers/multi_head_attention.py",
+        "query * self.key_dim**-0.5",
+        "query",
+        "layers",
+    ),
+    (
+        "no position sees itself",
+        "layers/attention_masks.py",
+        "ops.greater_equal(rows, columns)",
+        "ops.greater(rows, columns)",
+        "layers",
+    ),
+    (
+        "a query that may attend to nothing has weights",
+        "layers/attention_masks.py",
+        "return _softmax(scores) * allowed",
+        "return _softmax(scores)",
+        "layers",
+    ),
+    (
+        "embeddings are multiplied by d_model",
+        "layers/token_embedding.py",
+        "vectors * self.d_model**0.5",
+        "vectors * self.d_model",
+        "layers",
+    ),
+    (
+        "cosines before sines",
+        "layers/positional_encoding.py",
+        "[ops.sin(angles), ops.cos(angles)]",
+        "[ops.cos(angles), ops.sin(angles)]",
+        "layers",
+    ),
+    (
+        "cross-attention sees the source's padding",
+        "layers/decoder_layer.py",
+        "value_mask=memory_mask,",
+        "value_mask=None,",
+        "layers",
+    ),
+    (
+        "a step of several beams writes to the wrong position",
+        "layers/decoder_layer.py",
+        "index * beams",
+        "index",
+        "decoding",
+    ),
+    (
+        "the length penalty multiplies",
+        "decoding/config.py",
+        "log_probs / lengths**self.length_penalty",
+        "log_probs * lengths**self.length_penalty",
+        "decoding",
+    ),
+    (
+        "a finished hypothesis loses its score",
+        "decoding/beam.py",
+        'ops.where(kept, of_parents(state["log_probs"], parents), best)',
+        "best",
+        "decoding",
+    ),
+    (
+        "beams keep the tokens of another parent",
+        "decoding/beam.py",
+        'ids = of_parents(state["ids"], parents)',
+        'ids = state["ids"]',
+        "decoding",
+    ),
+    (
+        "the decoder's input begins with padding",
+        "data/padding.py",
+        "ids[mask[:, 0], 0] = self._start_id",
+        "ids[mask[:, 0], 0] = self.pad_id",
+        "data",
+    ),
+    (
+        "every epoch has the same order",
+        "data/bucketing.py",
+        "np.random.default_rng([seed, epoch])",
+        "np.random.default_rng([seed, 0])",
+        "data",
+    ),
+    (
+        "smoothing is spread over V - 1 pieces",
+        "training/loss.py",
+        "label_smoothing / size\n",
+        "label_smoothing / (size - 1)\n",
+        "training",
+    ),
+    (
+        "the gradient at the label is not smoothed",
+        "training/loss.py",
+        "- share - confidence)",
+        "- share - 1.0)",
+        "training",
+    ),
+    (
+        "metrics count padding",
+        "training/metrics.py",
+        "ops.sum(values * weights)",
+        "ops.sum(values)",
+        "training",
+    ),
+    (
+        "the warm-up is quadratic",
+        "training/schedule.py",
+        "rising = share * self.decay_from**-0.5",
+        "rising = share * share * self.decay_from**-0.5",
+        "training",
+    ),
+    (
+        "the average of checkpoints is the last one",
+        "training/callbacks.py",
+        'np.mean(values, axis=0, dtype="float64")',
+        "np.asarray(values[-1])",
+        "training",
+    ),
+    (
+        "a resumed epoch begins with its first batch again",
+        "training/resume/exact_resume.py",
+        "data.start_at(self._place(epoch, self._trained_before))",
+        "data.start_at(self._place(epoch, 0))",
+        "training",
+    ),
+    (
+        "snapshots are read without their checksums",
+        "training/resume/snapshots.py",
+        "if damaged := file.zip.testzip():",
+        "if damaged := None:",
+        "training",
+    ),
+    (
+        "four bits are cut instead of rounded",
+        "export/int4_weights.py",
+        "np.rint(matrix / scale[:, None])",
+        "np.trunc(matrix / scale[:, None])",
+        "export",
+    ),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes mistakes on purpose.")
+    parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER")
+    parser.add_argument("--tier", default="not full and not slow")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        ignored = shutil.ignore_patterns(".git", "node_modules", "__pycache__")
+        shutil.copytree(ROOT, copy, ignore=ignored)
+        for number in options.numbers or range(1, len(MISTAKES) + 1):
+            name, *mistake = MISTAKES[number - 1]
+            print(f"{number:2} {name:54} {found_by(copy, *mistake, options.tier)}")
+            sys.stdout.flush()
+
+
+def found_by(copy, file, before, after, tests, tier):
+    """The first test that fails with the mistake."""
+    path = copy / "keras_vanilla" / file
+    right = path.read_text(encoding="utf-8")
+    if before not in right:
+        raise SystemExit(f"{file} has no {before!r} any more.")
+    path.write_text(right.replace(before, after), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-m", tier]
+    result = subprocess.run(
+        [*command, "-p", "no:cacheprovider", "-n", "2", f"tests/{tests}"],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy), "CI": "1"},
+        capture_output=True,
+        text=True,
+    )
+    path.write_text(right, encoding="utf-8")
+    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", result.stdout, re.MULTILINE)
+    return failed[1] if failed else f"NOT FOUND (status {result.returncode})"
+
+
+if __name__ == "__main__":
+    main()

@@ -181,7 +181,7 @@ def _write_file(translator, options, settings):
     from keras_vanilla._about import About
     from keras_vanilla.export.metadata.checksum import sha256_of
 
-    export.tflite(translator, options.output, **settings)
+    export.tflite(translator, options.output, say=say, **settings)
     print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
     about = translator.about.updated(About(**about_settings(options)))
     takes_text = settings.get("form", "text") == "text"

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ def tflite(
     config: ExportConfig = USUAL,
     *,
     sample: Sequence[str] | None = None,
+    say: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> None:
     """Writes a translator with its search and tokenizer as one `.tflite` file.
@@ -67,6 +68,8 @@ def tflite(
         config: ExportConfig. None means int8 with greedy search.
         sample: list of str or None. Sentences in the source language to check the file
             with; None makes some up from frequent words.
+        say: function that is called with a sentence before each step that takes a
+            while, such as `print`; None says nothing.
         settings: fields of `config`, of its `decoding` and of its `about`, such as
             `quantize`, `beam_size` and `name`.
     Raises:
@@ -101,12 +104,15 @@ def tflite(
     )
     if sample is not None:
         limits.refuse_longer(sample, translator.encode(sample))
+    say = say or (lambda sentence: None)
+    say(f"Converting the model to {path.name}.")
     content, description = _file_content(translator, limits, config, description)
     with contextlib.ExitStack() as undo:
         with atomic_path(path, overwrite=False, parents=True) as temporary:
             with open(temporary, "xb") as file:
                 file.write(content)
             if config.check == "all":
+                say(f"Comparing {path.name} with Keras.")
                 report = compare(
                     translator, temporary, sample, shortlist=config.shortlist
                 )

@@ -62,10 +62,11 @@ def write_site(
     settings = {"name": translator.about.name or "Translator", **settings}
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
-        export.tflite(translator, temporary / "translator.tflite", **settings)
+        file = temporary / "translator.tflite"
+        export.tflite(translator, file, say=say, **settings)
         for name in SEARCH_OPTIONS:
             settings.pop(name, None)
-        _fill(temporary, litert, translator, settings)
+        _fill(temporary, litert, translator, say, settings)
 
 
 def write_page(
@@ -97,16 +98,18 @@ def write_page(
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         shutil.copyfile(model, temporary / "translator.tflite")
-        _fill(temporary, litert, translator, settings)
+        _fill(temporary, litert, translator, say, settings)
 
 
-def _fill(folder, litert, translator, settings):
+def _fill(folder, litert, translator, say, settings):
     """Adds the pages, inside.tflite if there is a translator, and LiteRT.js."""
     if translator is not None:
         settings = {"name": translator.about.name or "Translator", **settings}
-        export.tflite(translator, folder / "inside.tflite", form="inside", **settings)
+        file = folder / "inside.tflite"
+        export.tflite(translator, file, form="inside", say=say, **settings)
     _copy_page(folder, with_inside=translator is not None)
     if translator is not None:
+        say("Recording the guided tour.")
         _write_tour(translator, folder)
     _copy_runtime(litert, folder / "runtime")
 

@@ -470,7 +470,13 @@ def test_export_and_verify(model, trained_translator, few_lines, tmp_path, capfd
     settings = ["--quantize", "none"] if name.endswith(".tflite") else []
     assert main(["export", model, exported, *settings]) == 0
     assert main(["verify", model, exported, "--source", few_lines[0]]) == 0
-    out = capfd.readouterr().out
+    out, err = capfd.readouterr()
+    if settings:  # a file; its steps are announced, since each takes a while
+        steps = [line for line in err.splitlines() if name in line]
+        assert steps == [
+            f"keras-vanilla: Converting the model to {name}.",
+            f"keras-vanilla: Comparing {name} with Keras.",
+        ]
     assert f"keras-vanilla verify {model} {exported}" in out
     assert f'keras-vanilla translate {exported} "..."' in out
     assert "9 of 9 sentences have Keras's ids" in out

@@ -168,7 +168,12 @@ def test_a_page_of_a_file_and_its_translator_is_a_site(
     arguments = [site / "translator.tflite", tmp_path / "page", str(installed)]
     limits = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
     settings = {"check": "structure", "examples": ["three red house"], **limits}
-    write_page(*arguments, translator=small_translator, **settings)
+    said = []
+    write_page(*arguments, said.append, translator=small_translator, **settings)
+    assert said == [
+        "Converting the model to inside.tflite.",
+        "Recording the guided tour.",
+    ]
     assert files_in(tmp_path / "page") == files_in(site) - {"translator.md"}
     for name in ("index.html", "translator.tflite", "inside/tour.json"):
         assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()

@@ -1,21 +1,20 @@
-"""Long texts, cut into sentences.
+"""Splits long texts into sentences.
 
-The rules are our own because a translator does not know its languages, which libraries
-need: without the language, `sentencex` 1.0.32 cut all of 122 German dates such as
-"Montag, 1. Januar 2024" in two; `pysbd` 0.3.4 changed 177 of 1,000 random texts and was
-50 times slower.
+No library is used, because libraries need to know the language, which a translator does
+not. Without it, `sentencex` 1.0.32 split all of 122 German dates such as "Montag, 1.
+Januar 2024"; `pysbd` 0.3.4 changed 177 of 1,000 random texts and was 50 times slower.
 """
 
 import re
 from collections.abc import Callable, Sequence
 
-# An end mark and what closes a quotation, white space, then what may open one and a
-# letter or digit; Chinese and Japanese marks need no space after them.
+# An end mark, optional closing quotes, white space, optional opening quotes, a letter
+# or digit; Chinese and Japanese marks need no space after them.
 END = re.compile(
     r"""[.!?…؟।]["'”’»)\]]*\s+(?=["'“‘«(\[¿¡]*(\w))|[。！？][」』”’）]*\s*(?=\S)"""
 )
 CLAUSE_END = re.compile(r"[,;:–—]\s+|[，；：、]\s*")
-LONGEST_WORD = 40  # before a full stop; longer ones are not abbreviations
+LONGEST_WORD = 40  # before a full stop; longer words are not abbreviations
 SPACE = re.compile(r"\s+")
 ANYWHERE = re.compile(r".", re.DOTALL)
 
@@ -31,7 +30,7 @@ MONTHS = frozenset(
 )
 DAY = re.compile(r"\d{1,2}\.?")
 HOUR = re.compile(r"[ap]\.m", re.IGNORECASE)
-# What continues a time of day, a weekday or a time zone; and the name of a company.
+# Words that continue a time of day (weekdays, time zones) or the name of a company.
 AFTER_HOUR = re.compile(r"[A-Z]{2,5}\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
 AFTER_NAME = re.compile(r"(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)\b")
 
@@ -39,9 +38,10 @@ AFTER_NAME = re.compile(r"(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)\b")
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space after it.
 
-    For languages that end a sentence with a mark. A full stop does not end a sentence
-    after an initial, a short number, a common abbreviation or, after a day, that of a
-    month, or before a lower-case letter. The joined sentences are the text.
+    This works for languages that end sentences with a mark. A full stop does not end a
+    sentence before a lower-case letter, or after an initial, a short number, a common
+    abbreviation or, after a day, the abbreviation of a month. The joined sentences
+    equal the text.
 
     Args:
         text: str.
@@ -55,12 +55,12 @@ def sentences(text: str) -> list[str]:
 def cut_to_fit(text: str, fits: Callable[[str], bool]) -> list[str]:
     """Cuts a sentence into pieces that fit, each with the white space after it.
 
-    It is cut near the middle, at a comma or a similar mark; if there is none at a
-    space, and if there is none anywhere. A single character is never cut.
+    It is cut near the middle: at a comma or a similar mark if there is one, otherwise
+    at a space, otherwise anywhere. A single character is never cut.
 
     Args:
         text: str.
-        fits: returns whether a piece is short enough.
+        fits: function that returns whether a piece is short enough.
     """
     if fits(text):
         return [text]
@@ -73,10 +73,10 @@ def cut_to_fit(text: str, fits: Callable[[str], bool]) -> list[str]:
 
 
 def joined(pieces: Sequence[str], translations: Sequence[str]) -> str:
-    """The translations of a text's pieces, with the white space of their sources.
+    """Joins the translations of pieces, with the white space of their sources.
 
-    Where the source had none, as in Chinese, there is a space unless the translation
-    ends with a Chinese or Japanese letter.
+    If the source has none, as in Chinese, a space is added unless the translation ends
+    with a Chinese or Japanese letter.
 
     Args:
         pieces: list of str, each with the white space after it.

@@ -1,10 +1,8 @@
 """`keras-vanilla train`."""
 
 import argparse
-import ctypes
 import functools
 import os
-import platform
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -281,6 +279,9 @@ def reuse_freed_memory() -> None:
 
     Source: glibc's `mallopt(3)`.
     """
+    import ctypes  # these two only here: `--help` starts quickly
+    import platform
+
     if platform.libc_ver()[0] != "glibc" or "GLIBC_TUNABLES" in os.environ:
         return
     trim_threshold, mmap_max, arena_max = -1, -4, -8

@@ -109,15 +109,15 @@ def _fill(folder, litert, translator, say, settings):
         export.tflite(translator, file, form="inside", say=say, **settings)
     _copy_page(folder, with_inside=translator is not None)
     if translator is not None:
-        say("Recording the guided tour.")
-        _write_tour(translator, folder)
+        _write_tour(translator, folder, say)
     _copy_runtime(litert, folder / "runtime")
 
 
-def _write_tour(translator, folder):
+def _write_tour(translator, folder, say):
     """Writes the tour of the first example, if the file has one."""
     examples = export.read_description(folder / "inside.tflite").examples
     if examples:
+        say("Recording the guided tour.")
         content = json.dumps(tour(translator, examples[0]), ensure_ascii=False)
         (folder / "inside" / "tour.json").write_text(content, encoding="utf-8")
 

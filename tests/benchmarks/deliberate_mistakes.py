@@ -181,8 +181,8 @@ def found_by(copy, file, before, after, tests, tier):
     """The first test that fails with the mistake."""
     path = copy / "keras_vanilla" / file
     right = path.read_text(encoding="utf-8")
-    if before not in right:
-        raise SystemExit(f"{file} has no {before!r} any more.")
+    if right.count(before) != 1:
+        raise SystemExit(f"{file} no longer has {before!r} exactly once.")
     path.write_text(right.replace(before, after), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", "-m", tier]
     result = subprocess.run(

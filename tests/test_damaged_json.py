@@ -8,6 +8,7 @@ import json
 import marian_npz_folder
 import pytest
 from marian_folder import learn_models
+from tiers import in_full
 
 from keras_vanilla.bulk import shards as bulk_shards
 from keras_vanilla.bulk.journal import Journal
@@ -160,7 +161,7 @@ def test_marian_folder(translator, tmp_path, no_model, name):
     check(folder / name, no_model(from_marian, folder))
 
 
-@pytest.mark.parametrize("name", ["decoder.yml", "model.npz"])
+@pytest.mark.parametrize("name", ["decoder.yml", *in_full("model.npz")])
 def test_marian_npz_folder(tmp_path, no_model, name):
     """YAML; the options of a model are a text inside it."""
     folder = tmp_path / "model"

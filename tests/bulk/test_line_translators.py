@@ -92,6 +92,7 @@ def test_beams_are_those_of_the_translator(
     assert [line.text for line in lines] == expected
 
 
+@pytest.mark.full
 def test_threads_are_chosen_before_tensorflow_computes(trained_file):
     code = (
         "import sys; from keras_vanilla.bulk import open_line_translator; "

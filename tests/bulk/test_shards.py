@@ -107,6 +107,7 @@ def test_a_killed_run_goes_on_where_it_was(
         assert text_of(out / path.name) == text_of(tmp_path / "whole" / path.name)
 
 
+@pytest.mark.full
 def test_a_source_that_changed_below_a_half_done_shard_is_refused(
     sources, out, trained_file
 ):

@@ -60,6 +60,7 @@ def test_other_formats_keep_no_description(trained_file, tmp_path, capfd):
     assert not folder.exists()
 
 
+@pytest.mark.full
 def test_ctranslate2_and_back(trained_file, tmp_path, capfd):
     folder, again = tmp_path / "server", tmp_path / "again.keras"
     command = ["convert", str(trained_file), str(folder), "--format", "ctranslate2"]

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from models import make_decisive_model
+from tiers import in_full
 
 from keras_vanilla.decoding import SearchedModel, beam_search
 from keras_vanilla.decoding.beam_past import CopiedPast, SharedPast, beam_past
@@ -27,7 +28,10 @@ class OneForEach(SearchedModel):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"normalize_first": True, "forbidden_ids": [0, 5], "zero_pad": True}],
+    [
+        {"normalize_first": True, "forbidden_ids": [0, 5], "zero_pad": True},
+        *in_full({}),
+    ],
     ids=str,
 )
 def test_both_find_the_same(settings):

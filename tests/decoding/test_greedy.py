@@ -8,7 +8,7 @@ import pytest
 from automaton import Automaton
 from checks import array
 from keras import ops
-from models import ids, make_model
+from models import ids
 from word_reversal import padded
 
 from keras_vanilla.decoding import (
@@ -259,13 +259,12 @@ def test_compiled_search_runs_eagerly_where_everything_does():
 
 @pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0), (4,), (2, 3, 4)])
 @pytest.mark.parametrize("search", [greedy_search, beam_search, sample])
-def test_sources_without_a_row_or_a_column_are_refused(search, shape):
-    model = make_model()
+def test_sources_without_a_row_or_a_column_are_refused(search, shape, model):
     source_ids = np.zeros(shape, "int32")
     expected = f"one row and one column. Received: shape {re.escape(str(shape))}"
     for each in (
         functools.partial(search, model),
-        functools.partial(search, Ensemble([model, make_model()])),
+        functools.partial(search, Ensemble([model, model])),
         functools.partial(CompiledSearch(model), search),
     ):
         with pytest.raises(ValueError, match=expected):

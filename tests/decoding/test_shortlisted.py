@@ -83,7 +83,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("settings", MODELS, ids=str)
+@pytest.mark.parametrize("settings", [*MODELS[:3], *in_full(*MODELS[3:])], ids=str)
 @pytest.mark.parametrize("beam_size", [3, *in_full(1)])
 def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_size):
     model, shortlist = make_decisive_model(0.4, **settings), make_shortlist(11)
@@ -103,6 +103,7 @@ def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_s
     assert (ids != PAD).sum() > 2 * len(SOURCES)
 
 
+@pytest.mark.full
 def test_with_all_pieces_it_is_the_whole_search():
     model = make_decisive_model(0.8)
     shortlisted = Shortlisted(model, make_shortlist(VOCABULARY))

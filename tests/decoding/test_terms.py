@@ -247,6 +247,7 @@ def test_a_real_model_and_its_cache():
     np.testing.assert_allclose(array(scores)[:, 0], own, atol=1e-4)
 
 
+@pytest.mark.full
 def test_compiled_finds_the_same():
     search = beam_search
     model, eager = (Automaton.random(6, seed=4) for _ in range(2))

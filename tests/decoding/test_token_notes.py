@@ -69,7 +69,9 @@ def test_of_greedy_search(layer):
     assert len(np.unique(notes["attended"])) > 1  # not one place for all
 
 
-@pytest.mark.parametrize("settings", [{}, {"decoder_layer": WithSuchAttention}])
+@pytest.mark.parametrize(
+    "settings", [{}, *in_full({"decoder_layer": WithSuchAttention})]
+)
 def test_of_every_hypothesis_of_a_beam_search(settings):
     model = make_decisive_model(0.8, **settings)
     noting = AttendedSource(model)
@@ -89,7 +91,7 @@ def test_of_every_hypothesis_of_a_beam_search(settings):
 
 
 @pytest.mark.parametrize(
-    "source_end, first", [(True, 1), (False, 0), *in_full((False, 1))]
+    "source_end, first", [(True, 1), *in_full((False, 0), (False, 1))]
 )
 def test_other_source_tokens_do_not_count(source_end, first):
     model = make_decisive_model(0.8, source_end=source_end)

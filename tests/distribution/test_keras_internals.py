@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 from keras.src.backend.tensorflow import optimizer, trainer
 from models import inputs, make_model
-from tiers import in_full
 
 from keras_vanilla.distribution import keras_internals, strategy
 from keras_vanilla.training import SmoothedCrossentropy
@@ -79,8 +78,9 @@ def functions_of_keras():
     return [*of_trainer, trainer.reduce_per_replica, of_optimizer]
 
 
-@pytest.mark.parametrize("scope", ["single", *in_full(None)])
-@pytest.mark.parametrize("micro_batches", [2, *in_full(1)])
+@pytest.mark.full
+@pytest.mark.parametrize("scope", ["single", None])
+@pytest.mark.parametrize("micro_batches", [1, 2])
 def test_training_on_one_device_leaves_keras_as_it_is(scope, micro_batches):
     before = functions_of_keras()
     with strategy(scope) if scope else contextlib.nullcontext():
@@ -133,6 +133,7 @@ def test_both_names_of_the_trainer_are_known(name, monkeypatch):
     assert keras_internals.trainer_of_every_backend() in keras.Model.__mro__
 
 
+@pytest.mark.full
 def test_training_on_one_device_works_on_every_keras(monkeypatch):
     monkeypatch.setattr(keras, "__version__", "3.99.0")
     model = make_model(num_encoder_layers=1, num_decoder_layers=1)

@@ -86,6 +86,7 @@ def test_strings_are_those_that_the_tokenizer_decodes(tokenizer, unseen_sentence
     assert [text.decode() for text in texts.numpy()] == tokenizer.decode(rows)
 
 
+@pytest.mark.full
 def test_it_says_what_keras_says(trained_translator, core_folder, unseen_sentences):
     import tensorflow_text  # noqa: F401  `verify` reads the other form too
 
@@ -103,6 +104,7 @@ def test_no_operator_is_of_another_library(core_folder):
     assert not [name for name in operators if name.startswith(FOREIGN_PREFIXES)]
 
 
+@pytest.mark.full
 def test_it_runs_where_there_is_no_tensorflow_text(
     trained_translator, core_folder, unseen_sentences, tmp_path
 ):

@@ -65,6 +65,7 @@ def versions(file):
     return {names[code.builtinCode]: code.version for code in file.operatorCodes}
 
 
+@pytest.mark.full
 def test_the_results_are_those_of_int8_and_near_those_of_float32(files, monkeypatch):
     expected, int8 = (outputs(files[name]) for name in (None, "int8"))
     with monkeypatch.context() as patch:

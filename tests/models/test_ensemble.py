@@ -98,6 +98,7 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_hypotheses():
     assert_close(scores[0, 0], log_prob, 1e-5)
 
 
+@pytest.mark.full
 def test_a_compiled_search_of_it_is_the_plain_one():
     ensemble = Ensemble(models())
     for search, settings in ((greedy_search, {}), (beam_search, {"beam_size": 3})):
@@ -108,6 +109,7 @@ def test_a_compiled_search_of_it_is_the_plain_one():
         np.testing.assert_array_equal(first_array(compiled), first_array(plain))
 
 
+@pytest.mark.full
 def test_one_model_twice_searches_as_it_does_alone():
     model = models()[0]
     ensemble = Ensemble([model, model])

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import word_reversal
+from tiers import in_full
 
 from keras_vanilla import Transformer, Translator
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
@@ -108,8 +109,10 @@ def test_another_tokenizer_makes_batches_caches_and_alignments(tmp_path):
     "tokenizer",
     [
         SavedLetters(),
-        CharacterTokenizer.train(LINES),
-        WordTokenizer.train_separate(LINES, ["x y"]),
+        *in_full(
+            CharacterTokenizer.train(LINES),
+            WordTokenizer.train_separate(LINES, ["x y"]),
+        ),
     ],
     ids=lambda tokenizer: type(tokenizer).__name__,
 )

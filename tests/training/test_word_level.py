@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from checks import randomize
+from tiers import in_full
 
 from keras_vanilla import Transformer
 from keras_vanilla.data import ParallelCorpus
@@ -59,8 +60,8 @@ def compiled(model, loss, learning_rate=0.0, **settings):
     return model
 
 
-@pytest.mark.parametrize("weight", [0.3, 1.0])
-@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("weight", [0.3, *in_full(1.0)])
+@pytest.mark.parametrize("members", [2, *in_full(1)])
 def test_a_step_trains_on_the_mixture(weight, members):
     student = transformer(0)
     teachers = [transformer(seed, d_model=12) for seed in range(1, members + 1)]
@@ -97,6 +98,7 @@ def test_the_gradient_is_the_slope():
     assert (gradient * direction).sum() == pytest.approx(slope, rel=1e-4)
 
 
+@pytest.mark.full
 def test_micro_batches_train_the_same_weights():
     trained = []
     for micro_batches in (1, 2):

@@ -116,6 +116,7 @@ def test_an_exported_file_is_called_by_its_name(tmp_path):
         Translator.load(path)
 
 
+@pytest.mark.full
 def test_a_file_in_int8_is_small_and_close(
     trained_translator, unseen_sentences, tmp_path
 ):

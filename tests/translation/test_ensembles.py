@@ -30,6 +30,7 @@ def test_one_translator_of_two(both, translations, tmp_path):
     assert Translator.load(tmp_path / "both.keras").translate(TEXTS) == translations
 
 
+@pytest.mark.full
 def test_the_tokenizer_may_be_loaded_twice(small_translator, tmp_path):
     small_translator.save(tmp_path / "one.keras")
     both = ensemble([small_translator, Translator.load(tmp_path / "one.keras")])
@@ -46,6 +47,7 @@ def test_other_tokenizers_are_refused(trained_translator):
         ensemble([])
 
 
+@pytest.mark.full
 def test_a_file_of_one_model_is_refused_and_a_saved_model_has_both(
     both, translations, tmp_path
 ):

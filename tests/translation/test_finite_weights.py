@@ -52,6 +52,7 @@ def test_translations_are_refused(without_numbers, name, translate):
         translate(without_numbers)
 
 
+@pytest.mark.full
 def test_an_ensemble_is_refused(trained_translator, without_numbers, name):
     both = ensemble([trained_translator, without_numbers])
     with pytest.raises(ValueError, match=REFUSED.format(name, "nan")):

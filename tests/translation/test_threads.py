@@ -38,6 +38,7 @@ def calls(translator):
 
 
 @pytest.mark.filterwarnings("ignore:.* translations reached:UserWarning")
+@pytest.mark.full
 def test_a_new_translator_translates_in_many_threads(small_translator, tmp_path):
     small_translator.save(tmp_path / "small.keras")
     one, other = (Translator.load(tmp_path / "small.keras") for _ in range(2))

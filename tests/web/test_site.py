@@ -15,6 +15,8 @@ from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 from keras_vanilla.web.site import write_page, write_site
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):

@@ -247,6 +247,7 @@ def test_another_segmentation_without_a_tie_does_not_pass(trained_translator, tm
     assert "NO tie of the segmentations '▁red ▁one' and '▁one'" in str(report)
 
 
+@pytest.mark.full
 def test_other_than_builtin_operators_are_named_and_not_run(
     trained_translator, tmp_path
 ):
@@ -271,6 +272,7 @@ def test_other_than_builtin_operators_are_named_and_not_run(
     assert "needs FlexBitwiseAnd, which are not builtin" in str(report)
 
 
+@pytest.mark.full
 def test_with_references_it_says_bleu_and_always_how_long_it_took(
     trained_translator, float32_file, unseen_sentences
 ):

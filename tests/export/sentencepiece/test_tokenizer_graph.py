@@ -340,6 +340,7 @@ def test_any_ids_become_the_text_of_sentencepiece(converted):
         converted.check_decoding(ids)
 
 
+@pytest.mark.full
 def test_a_text_comes_back(usual, names):
     for text in names[:50]:
         (normal,) = usual.peer.normalize([text])

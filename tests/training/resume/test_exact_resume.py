@@ -120,6 +120,7 @@ def test_it_resumes_exactly_wherever_it_stopped(tmp_path, whole_of, crash, metri
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.full
 def test_it_would_not_without_the_seeds_of_dropout(tmp_path):
     """The check must see what `BackupAndRestore` loses."""
     whole, again = compiled(), compiled(seed=2)
@@ -211,6 +212,7 @@ def test_averages_logs_and_keras_callbacks_continue(tmp_path):
     assert stopped.history == ends[0][0]
 
 
+@pytest.mark.full
 def test_callbacks_do_not_see_a_batch_twice(tmp_path):
     seen = []
     record = keras.callbacks.LambdaCallback(

@@ -135,6 +135,7 @@ def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path
     assert again.epoch == first.epoch and len(again.epoch) < 9
 
 
+@pytest.mark.full
 def test_allowed_metrics_begin_in_the_epoch_that_was_stopped(stopped, tmp_path):
     whole, again = compiled(), compiled(seed=2, metrics=["mae", "mse"])
     expected = fit(whole, tmp_path / "whole").history
@@ -155,6 +156,7 @@ def test_an_allowed_learning_rate_is_the_new_one(stopped):
         fit(compiled(), stopped)
 
 
+@pytest.mark.full
 def test_a_learning_rate_that_callbacks_have_changed_resumes(tmp_path):
     def reducing():
         return [keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)]

@@ -151,7 +151,7 @@ def run(output: PathLike) -> dict[str, float]:
         report = export.verify(translator, path, sources)
         print("", report, sep="\n")
         if not report.passed:
-            raise RuntimeError(f"{path} does not translate as the translator does.")
+            raise RuntimeError(f"{path} translates differently from the translator.")
     path = shlex.quote(str(file))
     print(f"\nNext: keras-vanilla translate {path} {shlex.quote(examples[0])}")
     print(f"      keras-vanilla serve-web {path}")

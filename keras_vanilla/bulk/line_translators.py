@@ -220,7 +220,7 @@ def _too_long(lengths: np.ndarray, longest: int) -> list[LineTranslation | None]
 def _refuse_search(model: Path, search: dict) -> None:
     if search:
         raise ValueError(
-            f"{model} has its search in it. Received: {', '.join(sorted(search))}; "
+            f"{model} contains its search. Received: {', '.join(sorted(search))}; "
             "export a file with that instead"
         )
 
@@ -229,7 +229,7 @@ def _without_settings(command: LineCommand, **settings: Any) -> LineCommand:
     given = [name for name, value in settings.items() if value is not None]
     if given:
         raise ValueError(
-            "A program has its threads and its search in its command. Received: "
+            "The command of a program sets its threads and its search. Received: "
             f"{', '.join(given)} and the command {command.command!r}"
         )
     return command
@@ -238,7 +238,7 @@ def _without_settings(command: LineCommand, **settings: Any) -> LineCommand:
 def _limit_threads(threads: int) -> None:
     """Limits the threads of TensorFlow, which must not have computed anything yet."""
     if keras.backend.backend() == "jax":
-        raise ValueError(f"`threads` is not for JAX. Received: threads={threads}")
+        raise ValueError(f"`threads` is not supported on JAX. Received: {threads}")
     if keras.backend.backend() == "torch":
         import torch
 

@@ -126,8 +126,8 @@ def _pass_over(lines, journal, digest, shard):
         digest.update(line + b"\n")
     if journal.lines and digest.hexdigest() != journal.digest:
         raise ValueError(
-            f"{shard.source} is not what it was: its first {journal.lines:,} lines are "
-            f"translated and have changed. Remove {shard.folder} to translate it again."
+            f"{shard.source} has changed: its first {journal.lines:,} lines, which are "
+            f"translated already, differ. Remove {shard.folder} to translate it again."
         )
 
 

@@ -125,12 +125,12 @@ def _check_record(model, settings, path):
         return
     begun = json_of_form(path.read_bytes(), {})
     if begun is None or record.keys() - begun:
-        raise ValueError(f"{path} is damaged; give another folder.")
+        raise ValueError(f"{path} is damaged; use another folder.")
     for name, value in record.items():
         if begun[name] != value:
             raise ValueError(
                 f"{path.parent.parent} was begun with another {name}: {begun[name]}. "
-                f"Received: {value}; give another folder"
+                f"Received: {value}; use another folder"
             )
 
 

@@ -95,7 +95,7 @@ def names_files(options: argparse.Namespace, target: str | list[str] | None) -> 
         raise ValueError("--source needs the file of its translation.")
     if options.source is None and target is not None:
         name = "--pairs" if options.pairs else "--corpus"
-        raise ValueError(f"{name} has its translations: give no file of them.")
+        raise ValueError(f"{name} contains the translations: give no file of them.")
     if options.corpus is None and options.reverse:
         raise ValueError("--reverse is for --corpus; swap the two files or columns.")
     validation = getattr(options, "validation_pairs", None)  # of commands that train
@@ -131,10 +131,13 @@ class TrainingInput:
                 f"{options.cache} for both"
             )
         if (options.validation_source is None) != (options.validation_target is None):
-            raise ValueError("--validation-source and --validation-target go together.")
+            raise ValueError(
+                "--validation-source and --validation-target must be given together."
+            )
         if options.validation_pairs and options.validation_source:
             raise ValueError(
-                "--validation-pairs has its translations: give no --validation-source."
+                "--validation-pairs contains the translations: give no "
+                "--validation-source."
             )
         if options.tokenizer and len(options.tokenizer) > 2:
             raise ValueError(

@@ -238,7 +238,7 @@ def _verify(options):
     print(json_text(report.to_dict()) if options.json else report)
     if not report.passed:
         raise ValueError(
-            f"{options.exported} does not translate as {options.model} does. "
+            f"{options.exported} translates differently from {options.model}. "
             f"{_remedy(report)}"
         )
 

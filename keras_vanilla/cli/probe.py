@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     if (options.model is None) == (options.program is None):
         raise ValueError("Give a MODEL or a --command, one of the two.")
     if options.json and options.failures:
-        raise ValueError("--json has all failures: leave --failures out.")
+        raise ValueError("--json lists all failures: leave --failures out.")
     sentences = _sentences(options)
     result = probe(_translator(options), sentences, options.count)
     if options.json:

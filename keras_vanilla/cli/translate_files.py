@@ -62,7 +62,7 @@ def translates_files(options: argparse.Namespace) -> bool:
     others += ["on_too_long"] if options.on_too_long != "refuse" else []
     if others or options.text:
         received = named_options(others) or "a text"
-        raise ValueError(f"--output-dir is for files alone. Received: {received}")
+        raise ValueError(f"--output-dir is only for files. Received: {received}")
     return True
 
 

@@ -245,7 +245,7 @@ def refuse_copies(source: object, target: object, are_one: bool) -> None:
     if are_one:
         raise ValueError(
             f"{source} and {target} must be a text and its translation. Received: the "
-            "same text twice, of which a model only learns to copy"
+            "same text twice, from which a model learns only to copy"
         )
 
 

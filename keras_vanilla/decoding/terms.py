@@ -356,6 +356,6 @@ def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> 
         )
     if inside[1] not in (None, model.target_vocabulary_size):
         raise ValueError(
-            f"`terms` are of a vocabulary of {inside[1]} tokens, but the search is "
-            f"among {model.target_vocabulary_size}; a shortlist takes no terms."
+            f"`terms` are for a vocabulary of {inside[1]} tokens, but the search uses "
+            f"{model.target_vocabulary_size}; terms and a shortlist cannot be combined."
         )

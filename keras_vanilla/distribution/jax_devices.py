@@ -51,7 +51,7 @@ def distribution(name: str = "auto") -> contextlib.AbstractContextManager:
     """
     if keras.backend.backend() != "jax":
         raise ValueError(
-            "`keras.distribution` works on the JAX backend alone. Received: backend="
+            "`keras.distribution` works only on the JAX backend. Received: backend="
             f"{keras.backend.backend()!r}"
         )
     makers = {

@@ -86,7 +86,7 @@ def read_translator(path: PathLike) -> Translator:
         if each.recognises(path):
             return each.read(path)
     known = ", ".join(each.description for each in FORMATS.values())
-    raise ValueError(f"{path} is none of the formats known here: {known}.")
+    raise ValueError(f"{path} has none of the supported formats: {known}.")
 
 
 def write_translator(

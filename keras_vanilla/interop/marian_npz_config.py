@@ -164,9 +164,7 @@ def _check(options, path):
                 f"Received: {value!r:.80}"
             )
         if allowed is None and name not in READ | IGNORED_OPTIONS:
-            raise ValueError(
-                f"{path} has the option {name}: {value!r:.80}, which is not known here."
-            )
+            raise ValueError(f"{path} has the unknown option {name}: {value!r:.80}.")
     for name in ("type", "transformer-ffn-activation"):
         if name not in options:
             raise ValueError(f"{path} has no option {name}.")

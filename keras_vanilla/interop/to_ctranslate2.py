@@ -84,7 +84,7 @@ def _check(model: Transformer) -> None:
     for name in ("encoder_layer", "decoder_layer"):
         if getattr(model, name) is not None:
             raise ValueError(
-                f"CTranslate2 has the paper's layers alone. Received: {name}="
+                f"CTranslate2 supports only the paper's layers. Received: {name}="
                 f"{getattr(model, name)!r}"
             )
     if activation_number(model.activation) is None:

@@ -111,8 +111,9 @@ def _refuse_others(layers):
     ]
     if others:
         raise ValueError(
-            "Fake quantisation knows float matrices in Dense layers, TokenEmbedding "
-            f"and this package's attentions alone. Received: {some_of(others)}"
+            "Fake quantisation supports only float matrices in Dense layers, "
+            "TokenEmbedding and this package's attentions. Received: "
+            f"{some_of(others)}"
         )
 
 

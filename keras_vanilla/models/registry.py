@@ -29,8 +29,8 @@ def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
         found = registered(maker)
         if found is None:
             raise ValueError(
-                f"`{argument}` is registered nowhere: import the module that defines "
-                f"it. Received: {maker!r}"
+                f"`{argument}` is not registered with Keras: import the module that "
+                f"defines it. Received: {maker!r}"
             )
         return found
     if isinstance(maker, keras.layers.Layer) or not (maker is None or callable(maker)):

@@ -94,7 +94,7 @@ def check_teaching(teacher: object, word_level: float, r_drop: float) -> None:
     if (teacher is not None) != (word_level > 0):
         received = "no teacher" if teacher is None else "a teacher"
         raise ValueError(
-            "`teacher` and `word_level` above 0 go together. Received: "
+            "`teacher` and `word_level` above 0 must be given together. Received: "
             f"{received} and word_level={word_level}"
         )
     if word_level and r_drop:
@@ -124,6 +124,6 @@ def refuse_both(
     if optimizer is not None and given:
         texts = (f"{name}={value}" for name, value in given.items())
         raise ValueError(
-            "An optimizer has its own learning rate, clipping and weight decay: give "
-            f"them to it. Received: {', '.join(texts)} and an optimizer"
+            "An optimizer brings its own learning rate, clipping and weight decay: set "
+            f"them in it. Received: {', '.join(texts)} and an optimizer"
         )

@@ -207,7 +207,7 @@ def refuse_warmup_of_constant(
     """
     if learning_rate is not None and warmup_steps is not None:
         raise ValueError(
-            "`learning_rate` is constant, and `warmup_steps` are of the paper's "
+            "`learning_rate` is constant, and `warmup_steps` belong to the paper's "
             f"schedule: give one of them. Received: learning_rate={learning_rate}, "
             f"warmup_steps={warmup_steps}"
         )

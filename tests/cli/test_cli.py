@@ -521,7 +521,7 @@ def test_verify_fails_for_another_model_and_says_what_to_do(
     assert main(["verify", str(path), str(text_file), "--source", few_lines[0]]) == 1
     last = capfd.readouterr().err.splitlines()[-1]
     expected = "If the model was trained since the export, export it again."
-    assert f"does not translate as {path} does. {expected}" in last
+    assert f"translates differently from {path}. {expected}" in last
 
 
 @pytest.mark.full
@@ -730,7 +730,7 @@ def test_pairs_longer_than_the_model_takes_are_not_trained_on(
 def test_half_of_a_validation_pair(files, tmp_path, capfd):
     half = ["--validation-source", files[0]]
     command = train(files, "--output", tmp_path / "out", *half)
-    assert "go together" in fails(capfd, *command)
+    assert "must be given together" in fails(capfd, *command)
 
 
 @pytest.mark.full

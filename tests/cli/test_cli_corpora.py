@@ -139,7 +139,7 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
         (
             ["--corpus", "tfds:any", "--validation-source", "x"],
             {},
-            "--validation-source and --validation-target go together",
+            "--validation-source and --validation-target must be given together",
         ),
         (["--corpus", "tfds:any"], {"tokenizer": ["a"] * 3}, "one file or two"),
         (["--pairs", "x", "--cache", "x"], {}, "--cache is for --source and"),
@@ -151,7 +151,7 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
             ["--pairs", "x", "--validation-pairs", "x", "--validation-source", "x"]
             + ["--validation-target", "x"],
             {},
-            "--validation-pairs has its translations: give no --validation-source",
+            "--validation-pairs contains the translations: give no --validation-source",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

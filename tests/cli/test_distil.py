@@ -134,7 +134,7 @@ def test_there_is_one_kind_of_teacher(given, lines, called, capfd):
     ("options", "message"),
     [
         (["--preset", "huge"], "`preset` must be one of"),
-        (["--validation-source", "a"], "go together"),
+        (["--validation-source", "a"], "must be given together"),
         (["--source-language", "German"], "BCP-47 tag"),
         (["--example", "a", "--no-examples"], "--example or --no-examples, not both"),
     ],

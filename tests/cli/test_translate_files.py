@@ -91,7 +91,7 @@ def test_every_setting_reaches_the_library(files, called):
 )
 def test_what_is_for_lines_is_refused(option, named, files, called, capsys):
     assert translate(files, *option) == 1
-    message = f"--output-dir is for files alone. Received: {named}"
+    message = f"--output-dir is only for files. Received: {named}"
     assert message in capsys.readouterr().err
     assert not called
 

@@ -284,5 +284,5 @@ def test_layers_of_ones_own_are_refused(tokenizers, tmp_path):
         return EncoderLayer(**arguments)
 
     other = make(tokenizers, "", encoder_layer=layer)
-    with pytest.raises(ValueError, match="the paper's layers alone.* encoder_layer="):
+    with pytest.raises(ValueError, match="only the paper's layers.* encoder_layer="):
         to_ctranslate2(other, tmp_path / "model")

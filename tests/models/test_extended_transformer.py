@@ -103,7 +103,7 @@ def test_makers_that_could_not_be_loaded_again_are_refused():
         Transformer(**SIZES, encoder_layer=3)
     with pytest.raises(ValueError, match="a class or function that makes a layer"):
         Transformer(**SIZES, encoder_layer=GatedEncoderLayer(4, d_ff=8))
-    with pytest.raises(ValueError, match="`decoder_layer` is registered nowhere"):
+    with pytest.raises(ValueError, match="`decoder_layer` is not registered"):
         Transformer(**SIZES, decoder_layer="gated_layers>Gone")
 
 

@@ -51,6 +51,6 @@ def require_checksum(path: PathLike) -> None:
     content = np.memmap(path, np.uint8, "r")
     if hashlib.sha256(content[:-SIZE]).digest() != content[-SIZE:].tobytes():
         raise ValueError(
-            f"{path} is damaged or cut short: its bytes do not have its checksum. "
+            f"{path} is damaged or cut short: its bytes do not match its checksum. "
             "Copy or export it again."
         )

@@ -201,8 +201,8 @@ def read_description(path: PathLike) -> Description:
     description = find_description(path)
     if description is None:
         raise ValueError(
-            f"{path} does not describe itself: keras_vanilla did not write it, or not "
-            "as a file that translates text."
+            f"{path} has no description: keras_vanilla did not write it, or not as a "
+            "file that translates text."
         )
     return description
 

@@ -96,7 +96,7 @@ class TorchUnpickler(PlainUnpickler):
     def _storage(self, identity: Any) -> Storage:
         kind, dtype, key, _location, size, *view = expect(identity, tuple)
         if kind != "storage" or any(part is not None for part in view):
-            raise ValueError("it holds storages in a form that is not known here")
+            raise ValueError("its storages have an unknown form")
         dtype = _STORAGES[expect(dtype, Name).name]
         storage = Storage(expect(key, str), dtype, _size(size))
         if self.storages.setdefault(storage.key, storage) != storage:
@@ -264,7 +264,7 @@ class _Sequence:
         pickles.seek(0)
         unpickler = TorchUnpickler(pickles)
         if unpickler.load() != _MAGIC_NUMBER or unpickler.load() != _PROTOCOL:
-            raise ValueError("its version is not known here")
+            raise ValueError("its version is unknown")
         unpickler.load()  # the machine's properties; numbers are always little-endian
         self.value = unpickler.load()
         keys = unpickler.load()

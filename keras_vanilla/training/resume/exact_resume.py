@@ -348,7 +348,7 @@ class _Training(keras.callbacks.Callback):
         if identity["learning_rate"] == state["learning_rate"]:  # set by a callback
             identity["learning_rate"] = state["identity"]["learning_rate"]
         if differing := unlike(state["identity"], identity, self._allow_changed):
-            raise ValueError(f"{path} is of another training: {differing}")
+            raise ValueError(f"{path} belongs to another training: {differing}")
         if self._epochs < state["epoch"] + bool(state["batch"]):
             raise ValueError(
                 f"{path} has trained more epochs than that, {state['epoch']}. "

@@ -231,7 +231,7 @@ def _read(path):
     """
     with _opened(path) as file:
         if damaged := file.zip.testzip():
-            raise Damaged(f"{damaged} does not have its checksum")
+            raise Damaged(f"{damaged} does not match its checksum")
         arrays = {name: file[name] for name in file.files}
         value = json.loads(arrays["state"].tobytes())["value"]
         return _unpacked(value, arrays, path.parent)

@@ -60,7 +60,7 @@ def test_weights_that_changed_are_refused_in_a_sentence(described, path, capsys)
     damaged = bytearray(described)
     damaged[len(damaged) // 2] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(ValueError, match="do not have its checksum. Copy or export"):
+    with pytest.raises(ValueError, match="do not match its checksum. Copy or export"):
         require_checksum(path)
     assert cli.main(["describe", str(path)]) == 1
     out, err = capsys.readouterr()

@@ -231,7 +231,7 @@ def test_a_path_to_no_file_is_refused(tmp_path):
 def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "else.tflite"
     path.write_bytes(echo_file.content())
-    with pytest.raises(ValueError, match="else.tflite does not describe itself"):
+    with pytest.raises(ValueError, match="else.tflite has no description"):
         read_description(path)
 
 

@@ -71,8 +71,8 @@ function cutOff(pieces, { description }) {
   if (count === 0) return '';
   const limit = `at most ${description.max_output_tokens} tokens`;
   return count === 1
-    ? `Cut off at “…”: a translation is longer than this translator gives, ${limit}.`
-    : `Cut off at “…”: ${count} translations are longer than this translator gives, ${limit}.`;
+    ? `Cut off at “…”: a translation was too long; this translator gives ${limit}.`
+    : `Cut off at “…”: ${count} translations were too long; this translator gives ${limit}.`;
 }
 
 /** A sentence about the sentences that are in several pieces. */

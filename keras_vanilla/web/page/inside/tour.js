@@ -149,23 +149,23 @@ function showHead({ pieces, position, head, query, keys, values, scores, weights
   });
   return {
     text: [
-      `In each [layer] of the [encoder] every piece looks at all others, through `
+      `In each [layer] of the [encoder] every piece looks at all pieces, through `
         + `${sizes.num_heads} [heads] at once. This is head ${head} of the first layer, for `
         + `${quoted(pieces[position])}. The head makes three short vectors of each piece, of `
         + `${query.length} numbers: a query (what it looks for), a key (what it can be found `
         + 'by) and a value (what it passes on).',
       `The query of ${quoted(pieces[position])} is ${first(query)} … Its score for `
         + `${quoted(pieces[best])} is (${products.join(' + ')} + …) / ${root} = `
-        + `${number(scores[best])}: the products of query and key, added up, over the square `
-        + 'root of their length.',
+        + `${number(scores[best])}: the products of query and key, added up, divided by the `
+        + 'square root of their number.',
       'The softmax turns scores into weights: e to the power of each score, divided by the '
-        + 'sum of all. The weights sum to 100 %.',
+        + 'sum of these powers. The weights sum to 100 %.',
     ],
     drawing: [
       table(['piece', 'weight', 'score', 'key', 'value'], lines, best),
       paragraph(`The result is the sum of the values, each times its weight: `
-        + `${first(output)} … The results of all heads, put together, are added to the `
-        + 'vector of the piece.'),
+        + `${first(output)} … The results of all heads are joined, multiplied by one more `
+        + 'matrix, and added to the vector of the piece.'),
     ],
   };
 }

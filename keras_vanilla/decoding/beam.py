@@ -4,6 +4,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam_past import SinglePast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
@@ -134,9 +135,7 @@ def _step(model, past, state, limits, constraints, banks):
     return {
         "index": count,
         "last": tokens,
-        "ids": ops.slice_update(
-            ids, (0, 0, state["index"]), ops.expand_dims(tokens, 2)
-        ),
+        "ids": slice_update(ids, (0, 0, state["index"]), ops.expand_dims(tokens, 2)),
         "log_probs": log_probs,
         "lengths": ops.where(
             ended_before, of_parents(state["lengths"], parents), count

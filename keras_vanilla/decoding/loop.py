@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
@@ -68,9 +69,7 @@ def decode_token_by_token(
         return {
             "index": index + 1,
             "last": chosen,
-            "ids": ops.slice_update(
-                state["ids"], (0, index), ops.expand_dims(chosen, 1)
-            ),
+            "ids": slice_update(state["ids"], (0, index), ops.expand_dims(chosen, 1)),
             "finished": state["finished"]
             | ends_here(chosen, index + 1, limits, model.end_id),
             "sums": state["sums"] + added,

@@ -4,6 +4,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.searched_model import SearchedModel
 
@@ -46,4 +47,4 @@ def with_notes(
 
 def _written(values, index, column):
     start = (*(0 for _ in column.shape), index)
-    return ops.slice_update(values, start, ops.expand_dims(column, -1))
+    return slice_update(values, start, ops.expand_dims(column, -1))

@@ -1,18 +1,14 @@
 """Parts of SavedModels that use only TensorFlow's own operators."""
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import tensorflow as tf
-from keras import ops
 
 from keras_vanilla._types import Tensor
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer import Tokenizer
 
 _OCTETS = [bytes([octet]) for octet in range(256)]
-_LOCK = threading.Lock()  # of `keras.ops.slice_update`
 
 
 class CoreTokenizer:
@@ -54,33 +50,13 @@ class CoreTokenizer:
         return tf.strings.reduce_join(characters)
 
 
-@contextmanager
-def core_slices() -> Iterator[None]:
-    """Makes `keras.ops.slice_update` use only TensorFlow's own operators in the block.
+def core_slice_update(
+    inputs: Tensor, start_indices: Sequence, updates: Tensor
+) -> Tensor:
+    """`keras.ops.slice_update` with TensorFlow's own operators.
 
-    Keras uses an XLA operator, which some servers lack, or lack for their GPU. Other
-    threads keep Keras's function; only one thread is in such a block at a time.
-    """
-    thread = threading.get_ident()
-
-    def slice_update(inputs, start_indices, updates):
-        is_own = threading.get_ident() == thread
-        update = _slice_update if is_own else of_keras
-        return update(inputs, start_indices, updates)
-
-    with _LOCK:
-        of_keras = ops.slice_update
-        ops.slice_update = slice_update
-        try:
-            yield
-        finally:
-            ops.slice_update = of_keras
-
-
-def _slice_update(inputs: Tensor, start_indices: Sequence, updates: Tensor) -> Tensor:
-    """`keras.ops.slice_update` for slices that are partial along one axis only.
-
-    Along the other axes they start at the Python int 0.
+    Keras uses an XLA operator, which some servers lack, or lack for their GPU. Slices
+    may be partial along one axis; along the others they start at the Python int 0.
     """
     inputs, updates = map(tf.convert_to_tensor, (inputs, updates))
     starts = {

@@ -3,8 +3,8 @@
 import math
 
 import tensorflow as tf
-from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
@@ -219,14 +219,14 @@ class _OneSentence(tf.Module):
     def __call__(self, source_ids, count):
         sentence = tf.slice(source_ids, [0], tf.reshape(count, [1]))
         ids, scores, *notes = self._search(tf.expand_dims(sentence, 0))
-        ids = ops.slice_update(tf.constant(self._pads), (0,), ids[0])
+        ids = slice_update(tf.constant(self._pads), (0,), ids[0])
         notes = notes[0] if notes else {}
         return ids, scores[0], {name: self._padded(x) for name, x in notes.items()}
 
     def _padded(self, values):
         """Pads with zeros: (1, n) -> (L,)."""
         zeros = tf.zeros([len(self._pads)], values.dtype)
-        return ops.slice_update(zeros, (0,), values[0])
+        return slice_update(zeros, (0,), values[0])
 
 
 _LAYER = "decoder_{}_"  # prefix of the names of a layer's tensors

@@ -7,10 +7,11 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._slice_update import slice_update_by
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
-from keras_vanilla.export.core_operators import CoreTokenizer, core_slices
+from keras_vanilla.export.core_operators import CoreTokenizer, core_slice_update
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
@@ -50,7 +51,7 @@ def saved_model(
     folder = Path(folder)
     check_target(folder)
     require_tensorflow()
-    slices = core_slices() if core_operators else nullcontext()
+    slices = slice_update_by(core_slice_update) if core_operators else nullcontext()
     graph = _TranslatorGraph(translator.in_float32(), core_operators)
     with slices, atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()  # fails if the name is taken

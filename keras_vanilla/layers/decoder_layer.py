@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.attention_masks import padding_mask
 from keras_vanilla.layers.layer import check_same_sizes
@@ -241,7 +242,7 @@ def _with_new(past, new, place):
     """Writes new positions into the past (B, N, L, H) at `place`; None appends them."""
     if place is None:
         return ops.concatenate([past, new], axis=2)
-    return ops.slice_update(past, (0, 0, place, 0), new)
+    return slice_update(past, (0, 0, place, 0), new)
 
 
 def _step_attention(attention, heads, index, with_weights):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.searched_model import Cache, GrowingCache
 from keras_vanilla.layers import (
@@ -215,7 +216,7 @@ def _with_own(ancestors, index, past_grows=False):
     own = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
     if past_grows:
         return ops.concatenate([ancestors, own], axis=2)
-    return ops.slice_update(ancestors, (0, 0, index * beams), own)
+    return slice_update(ancestors, (0, 0, index * beams), own)
 
 
 def _target_mask(target_ids, pad_id):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import (
     LONGEST_CHARACTER,
@@ -107,7 +107,7 @@ class TextDecoder:
         def step(place, text):
             surface = self._surfaces.read(tf.gather(starts, place))
             offset = tf.gather(ends - sizes, place)
-            return place + 1, ops.slice_update(text, [offset], surface)
+            return place + 1, slice_update(text, [offset], surface)
 
         places = tf.range(ids.shape[0])
         count = tf.reduce_max(tf.where(sizes > 0, places + 1, 0))

@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
+
+from keras_vanilla._slice_update import slice_update
 
 BLOCK = 256  # slots; the children of a node are in one block
 CLOSE_BELOW = 8  # free slots; filling a block completely takes too many tries
@@ -92,7 +93,7 @@ class ByteTrie:
         def step(depth, slots, walked):
             slots = self.child(slots, tf.slice(following, [depth], [size]))
             row = tf.expand_dims(slots, 0)
-            return depth + 1, slots, ops.slice_update(walked, [depth, 0], row)
+            return depth + 1, slots, slice_update(walked, [depth, 0], row)
 
         depth, _, walked = tf.while_loop(
             lambda depth, slots, _: (

@@ -2,8 +2,8 @@
 
 import numpy as np
 import tensorflow as tf
-from keras import ops
 
+from keras_vanilla._slice_update import slice_update
 from keras_vanilla.export.sentencepiece.pointer_jumping import follow_jumps
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
@@ -75,7 +75,7 @@ class Segmenter:
             known = tf.slice(best, [place], [width])
             for begin, row in enumerate(tf.unstack(tf.gather(scores, block), BLOCK)):
                 known = tf.maximum(known, tf.slice(known, [begin], [1]) + row)
-            return block + 1, ops.slice_update(best, [place], known)
+            return block + 1, slice_update(best, [place], known)
 
         best = tf.concat([[0.0], tf.fill([count * BLOCK + width], -np.inf)], axis=0)
         return tf.while_loop(lambda block, _: block < count, step, (0, best))[1]

@@ -1,7 +1,7 @@
 /** What may come next: the most probable pieces, each of which can be chosen. */
 
 import { $, make } from '../element.js';
-import { pieceButton, placeAfter } from './pieces.js';
+import { pieceButton, percent, placeAfter } from './pieces.js';
 import { best } from './search.js';
 
 const SHOWN = 8; // pieces
@@ -20,10 +20,12 @@ export function addNextPieces(take) {
  * @param {number[]} before The ids so far.
  * @param {Float64Array} logProbs Of the next id.
  * @param {number} taken The id that was chosen.
+ * @param {number} temperature The one of `logProbs`.
  */
-export function showNextPieces(vocabulary, before, logProbs, taken) {
+export function showNextPieces(vocabulary, before, logProbs, taken, temperature) {
   const place = placeAfter(vocabulary, before);
-  $('so-far').textContent = `${place[0].toUpperCase()}${place.slice(1)}:`;
+  const warmth = temperature === 1 ? '' : `, at temperature ${temperature.toFixed(1)}`;
+  $('so-far').textContent = `${place[0].toUpperCase()}${place.slice(1)}${warmth}:`;
   const ids = best(logProbs, SHOWN);
   if (!ids.includes(taken)) ids.push(taken);
   const share = (id) => Math.exp(logProbs[id]);
@@ -38,6 +40,11 @@ export function showNextPieces(vocabulary, before, logProbs, taken) {
   const rare = ids.filter((id) => !isLarge(id));
   if (rare.length > 0) {
     items.push(make('li', { className: 'rare' }, 'below 1 %: ', ...rare.map(choice)));
+  }
+  const others = 1 - ids.reduce((sum, id) => sum + share(id), 0);
+  if (others >= RARE) {
+    const count = (logProbs.length - ids.length).toLocaleString('en');
+    items.push(make('li', { className: 'rare' }, `the ${count} others together: ${percent(others)}`));
   }
   $('next').replaceChildren(...items);
 }

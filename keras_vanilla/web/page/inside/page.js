@@ -188,9 +188,10 @@ async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false 
   chosen.ids = isOwn ? null : written;
   chosen.place = draws ? ids.length : Math.max(0, place);
   $('greedy').hidden = isOwn;
+  $('without').ariaBusy = 'true'; // until showDependence: shown are the numbers of another piece
   await show();
+  if (run === runs) await showDependence(); // before the search, which takes longer
   if (run === runs) await search();
-  if (run === runs) await showDependence();
 }
 
 async function logProbsAfter(ids) {
@@ -207,6 +208,7 @@ async function choose(place) {
   if (!written[place]) return;
   const run = runs;
   chosen.place = place;
+  $('without').ariaBusy = 'true';
   await show();
   if (run === runs) await showDependence();
 }
@@ -224,7 +226,8 @@ async function show() {
   const probabilities = written.map((id, i) => Math.exp(steps[i].logProbs[id]));
   showTarget(vocabulary, written, probabilities, place);
   const before = written.slice(0, place);
-  showNextPieces(vocabulary, before, warmed(steps[place].logProbs), written[place]);
+  const next = warmed(steps[place].logProbs);
+  showNextPieces(vocabulary, before, next, written[place], chosen.temperature);
   $('temperature-value').textContent = chosen.temperature.toFixed(1);
   showAttended(sentence, steps[place].cross, vocabulary.name(written[place]));
   showDecoder(steps, place);
@@ -246,13 +249,13 @@ async function showDependence() {
 function showDecoder(steps, place) {
   const { vocabulary } = model;
   const names = written.map((id) => vocabulary.name(id));
-  const read = ['⟨start⟩', ...names.slice(0, -1)];
+  const read = ['⟨start⟩', ...names.slice(0, -1)]; // a row is named by what its step writes
   const sources = sentence.tokens.map(({ name }) => name);
   const cross = joined(steps.map((step) => step.cross), sources.length);
   const layer = alignmentLayer(cross.length);
   views[1].show({ weights: cross, rows: names, columns: sources, layer }, place);
   const self = joined(steps.map((step) => step.self), read.length);
-  views[2].show({ weights: self, rows: read, columns: read }, place);
+  views[2].show({ weights: self, rows: names, columns: read }, place);
 }
 
 /** The weights of steps, row by row, per layer and head; a short row ends with zeros. */

@@ -128,7 +128,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_a_file_with_its_search_in_it_takes_no_other(text_file):
-    with pytest.raises(ValueError, match="its search in it. Received: beam_size"):
+    with pytest.raises(ValueError, match="contains its search. Received: beam_size"):
         open_line_translator(text_file, beam_size=4)
 
 

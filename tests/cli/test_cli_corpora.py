@@ -144,7 +144,11 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
         (["--corpus", "tfds:any"], {"tokenizer": ["a"] * 3}, "one file or two"),
         (["--pairs", "x", "--cache", "x"], {}, "--cache is for --source and"),
         (["--pairs", "x", "--source", "x"], {}, "Give either --source with its"),
-        (["--pairs", "x", "--target", "x"], {}, "^--pairs has its translations: give"),
+        (
+            ["--pairs", "x", "--target", "x"],
+            {},
+            "^--pairs contains the translations",
+        ),
         (["--pairs", "x", "--reverse"], {}, "swap the two files or columns"),
         (["--corpus", "tfds:any", "--columns", "1", "2"], {}, "is for tables, such as"),
         (

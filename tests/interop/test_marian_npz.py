@@ -237,7 +237,7 @@ def test_the_vocabulary_of_a_published_model_gives_its_ids(tmp_path):
         ({"transformer-tied-layers": [1, 1, 1]}, r"tied-layers: \[\]. Received: \['1"),
         ({"transformer-train-position-embeddings": True}, "Received: 'true'"),
         ({"transformer-ffn-activation": "gelu"}, "'relu' or 'swish'. Received: 'gelu'"),
-        ({"transformer-rotary": True}, "the option transformer-rotary: 'true'"),
+        ({"transformer-rotary": True}, "the unknown option transformer-rotary: 'true'"),
         ({"lemma-dim-emb": 8}, "lemma-dim-emb: '0'. Received: '8'"),
         ({"transformer-postprocess": "dar"}, "post-norm or pre-norm .* 'dar'"),
         ({"transformer-postprocess-emb": "nd"}, "postprocess-emb: 'nd'"),

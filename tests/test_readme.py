@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_vanilla import Transformer
+from keras_vanilla import Transformer, Translator
 from keras_vanilla.cli import parser
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -60,7 +60,7 @@ def test_the_first_screen_shows_the_result_its_figures_and_three_commands():
     for expected in (" → ", " MB |", " ms |", " BLEU |"):
         assert expected in first
     commands = re.findall(r"^keras-vanilla (\w+)", first, re.MULTILINE)
-    assert commands == ["train", "translate", "export"]
+    assert commands == ["translate", "export", "train"]
     assert rest.index("## Results") < rest.index("| OpenNMT-tf |")
 
 
@@ -69,10 +69,10 @@ def test_lines_of_the_first_commands_fit_on_a_phone():
     assert max(map(len, block.splitlines())) <= 41  # at a width of 400 pixels
 
 
-def test_the_first_translation_is_the_notebooks():
-    translated = re.search(r"\*(.+?)\* → \*(.+?)\* \(\[.+?\]\((.+?)\)\)", README)
-    notebook = (CHECKOUT / translated[3]).read_text(encoding="utf-8")
-    assert f"{translated[1]}  ->  {translated[2]}" in notebook
+def test_the_first_translation_is_the_pretrained_translators():
+    source, translation = re.search(r"\*(.+?)\* → \*(.+?)\*", README).groups()
+    assert f'"{source}"' in README.split("```")[1]
+    assert Translator.from_preset("en-fr").translate([source]) == [translation]
 
 
 def test_the_first_picture_begins_with_the_finished_sentence():
@@ -86,12 +86,14 @@ def test_the_first_picture_begins_with_the_finished_sentence():
     assert milliseconds[0] > max(milliseconds[1:])  # as `decoding_animation` writes it
 
 
-def test_the_file_of_the_first_figures_is_one_row_of_the_log():
-    figures = re.search(r"\| ([\d.]+) MB \| (\d+) ms \| ([\d.]+) BLEU \|", README)
-    log = (BENCHMARKS / "results" / "students.txt").read_text(encoding="utf-8")
-    row = re.search(r"^teacher +int8 +[\d,]+ +(\S+) +(\S+) +\S+ +(\S+)", log, re.M)
-    rounded = [f"{float(row[1]):.1f}", f"{float(row[2]):.0f}", f"{float(row[3]):.1f}"]
-    assert list(figures.groups()) == rounded
+def test_the_first_figures_are_those_of_the_model_card():
+    row = r"\| ([\d.]+ MB) \| ([\d.]+ ms) \| ([\d.]+ BLEU) \| ([\d.]+) % \|"
+    *figures, copied = re.search(row, README).groups()
+    card = CHECKOUT / "keras_vanilla/pretrained/en-fr/README.md"
+    card = card.read_text(encoding="utf-8")
+    assert all(figure in card for figure in figures)
+    assert f"{copied} %" in card
+    assert re.search(r"\(chrF [\d.]+\)", README)[0][1:-1] in card
 
 
 def test_each_training_step_is_that_of_the_log():

@@ -15,6 +15,7 @@ from keras_vanilla.bulk.line_translation import NO_END, LineTranslation
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop.ctranslate2_text import CTranslate2Text
+from keras_vanilla.pretrained import model_not_found
 from keras_vanilla.translation import Translator, ensemble
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
@@ -59,7 +60,7 @@ def open_line_translator(
         return KerasLines([model], threads, **search)
     model = Path(model)
     if not model.exists():
-        raise FileNotFoundError(f"There is no file or folder {model}.")
+        raise model_not_found(model)
     if (model / "saved_model.pb").exists():
         return SavedModelLines(model, threads, **search)
     if model.is_dir():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_vanilla._hub_reference import is_hub_reference
+from keras_vanilla.pretrained import NAMES, pretrained_file
 
 if TYPE_CHECKING:
     from keras_vanilla._about import About
@@ -31,8 +32,24 @@ def add_command(
 
 
 HUB = "hub:OWNER/NAME[@REVISION]"
-KERAS_MODEL = f"a .keras file, or {HUB}"
-ANY_MODEL = f"a .keras or .tflite file, a SavedModel, CTranslate2's folder, or {HUB}"
+PRETRAINED = f"the name of a pretrained model ({', '.join(NAMES)})"
+KERAS_MODEL = f"a .keras file, {PRETRAINED}, or {HUB}"
+ANY_MODEL = (
+    "a .keras or .tflite file, a SavedModel, CTranslate2's folder, "
+    f"{PRETRAINED}, or {HUB}"
+)
+
+
+def model_path(model: str, suffix: str = ".keras") -> str:
+    """Converts an argument that names a model to its path.
+
+    Args:
+        model: a path, a reference to the hub, or the name of a pretrained model. A
+            file or folder with such a name takes precedence.
+        suffix: ".keras" or ".tflite", which file of a pretrained model is used.
+    """
+    is_name = model in NAMES and not Path(model).exists()
+    return str(pretrained_file(model, suffix)) if is_name else model
 
 
 def is_keras_file(model: str) -> bool:

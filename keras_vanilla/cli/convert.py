@@ -8,6 +8,7 @@ from keras_vanilla.cli.console import (
     add_about_options,
     add_command,
     example_of,
+    model_path,
     named_options,
     refuse_unwritable,
 )
@@ -25,6 +26,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     command.add_argument(
         "model",
+        type=model_path,
         metavar="FROM",
         help=f"{KERAS_MODEL}, an .argosmodel file, or the folder of a model of Hugging "
         "Face's (OPUS-MT), of Marian or of CTranslate2",

@@ -6,7 +6,13 @@ from pathlib import Path
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli import train
-from keras_vanilla.cli.console import ANY_MODEL, add_command, is_keras_file, say
+from keras_vanilla.cli.console import (
+    ANY_MODEL,
+    add_command,
+    is_keras_file,
+    model_path,
+    say,
+)
 from keras_vanilla.cli.corpora import add_columns_option, add_validation_options
 
 BEAM_SIZE = 5
@@ -21,6 +27,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add(
         "teachers",
         nargs="*",
+        type=model_path,
         metavar="TEACHER",
         help=f"{ANY_MODEL}; or several .keras files with one tokenizer, which "
         "translate together",

@@ -11,6 +11,7 @@ from keras_vanilla.cli.console import (
     is_keras_file,
     json_text,
     line_search_settings,
+    model_path,
     search_settings,
 )
 from keras_vanilla.cli.corpora import add_corpus_options, read_corpus
@@ -20,7 +21,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command."""
     command = add_command(commands, "evaluate", run, "BLEU and chrF of a model")
     add = command.add_argument
-    add("model", metavar="MODEL", help=ANY_MODEL)
+    add("model", type=model_path, metavar="MODEL", help=ANY_MODEL)
     add_corpus_options(command, target="reference")
     add("--split", help="split of a public corpus (default: test)")
     add_search_options(command)

@@ -12,6 +12,7 @@ from keras_vanilla.cli.console import (
     add_search_options,
     example_of,
     json_text,
+    model_path,
     refuse_unwritable,
     say,
 )
@@ -44,7 +45,7 @@ def _add_export(commands):
     command = add_command(
         commands, "export", _export, "write a .tflite file, a site or a SavedModel"
     )
-    command.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
+    command.add_argument("model", type=model_path, metavar="MODEL", help=KERAS_MODEL)
     command.add_argument(
         "output",
         metavar="FILE.tflite|FOLDER",
@@ -106,7 +107,7 @@ def _add_verify(commands):
     command = add_command(
         commands, "verify", _verify, "compare an exported file with its model"
     )
-    command.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
+    command.add_argument("model", type=model_path, metavar="MODEL", help=KERAS_MODEL)
     command.add_argument(
         "exported",
         metavar="FILE.tflite|FOLDER",

@@ -3,7 +3,12 @@
 import argparse
 from pathlib import Path
 
-from keras_vanilla.cli.console import KERAS_MODEL, add_command, refuse_unwritable
+from keras_vanilla.cli.console import (
+    KERAS_MODEL,
+    add_command,
+    model_path,
+    refuse_unwritable,
+)
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -62,7 +67,7 @@ def _add_attention(pictures):
 
 def _add_picture(pictures, name, draw, description):
     picture = add_command(pictures, name, draw, description)
-    picture.add_argument("model", metavar="MODEL", help=KERAS_MODEL)
+    picture.add_argument("model", type=model_path, metavar="MODEL", help=KERAS_MODEL)
     picture.add_argument("text", metavar="TEXT", help="a sentence to translate")
     _add_output(picture)
     return picture

@@ -9,6 +9,7 @@ from keras_vanilla.cli.console import (
     add_search_options,
     json_text,
     line_search_settings,
+    model_path,
 )
 
 MOST_FAILURES = 10
@@ -20,7 +21,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands, "probe", run, "what a translator copies, and what confuses it"
     )
     add = command.add_argument
-    add("model", nargs="?", metavar="MODEL", help=ANY_MODEL)
+    add("model", nargs="?", type=model_path, metavar="MODEL", help=ANY_MODEL)
     add(
         "--command",
         dest="program",

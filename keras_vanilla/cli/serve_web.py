@@ -3,10 +3,11 @@
 import argparse
 import contextlib
 import webbrowser
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
-from keras_vanilla.cli.console import add_command, say
+from keras_vanilla.cli.console import PRETRAINED, add_command, model_path, say
 
 # Below the ports that systems assign (on Linux from 32768), and not used by any program
 # known to us; 8765, the default of version 0.5.0, is used by AnkiConnect.
@@ -23,7 +24,12 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         needs_keras=False,
     )
     add = command.add_argument
-    add("model", metavar="FILE.tflite|SITE")
+    add(
+        "model",
+        type=partial(model_path, suffix=".tflite"),
+        metavar="FILE.tflite|SITE",
+        help=f"or {PRETRAINED}",
+    )
     add(
         "--port",
         type=int,

@@ -11,6 +11,7 @@ from keras_vanilla.cli.console import (
     add_about_options,
     add_command,
     example_of,
+    model_path,
     say,
 )
 from keras_vanilla.cli.corpora import (
@@ -94,7 +95,11 @@ def _add_model(command):
         help="longest text in tokens (default: 512)",
     )
     add(
-        "--from", dest="start", metavar="MODEL", help=f"train it further: {KERAS_MODEL}"
+        "--from",
+        dest="start",
+        type=model_path,
+        metavar="MODEL",
+        help=f"train it further: {KERAS_MODEL}",
     )
     add(
         "--tokenizer",

@@ -16,6 +16,7 @@ from keras_vanilla.cli.console import (
     is_keras_file,
     json_text,
     line_search_settings,
+    model_path,
     named_options,
     refuse_unwritable,
     search_settings,
@@ -44,7 +45,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands, "translate", run, "translate arguments, a file or standard input"
     )
     add = command.add_argument
-    add("model", metavar="MODEL", help=ANY_MODEL)
+    add("model", type=model_path, metavar="MODEL", help=ANY_MODEL)
     add("text", nargs="*", default=[], metavar="TEXT")
     add("--input", metavar="FILE", help="one sentence per line; - is standard input")
     add("--output", metavar="FILE", help="a file that does not exist yet")

@@ -14,6 +14,7 @@ from keras_vanilla.interop.marian import from_marian
 from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.to_ctranslate2 import to_ctranslate2
 from keras_vanilla.interop.to_marian import to_marian
+from keras_vanilla.pretrained import model_not_found
 from keras_vanilla.translation import Translator
 
 
@@ -81,7 +82,7 @@ def read_translator(path: PathLike) -> Translator:
         return from_hub(str(path))
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"There is no file or folder {path}.")
+        raise model_not_found(path)
     for each in FORMATS.values():
         if each.recognises(path):
             return each.read(path)

@@ -7,6 +7,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from keras_vanilla.pretrained import model_not_found
+
 LARGEST_CONFIG = 2**24  # bytes; Keras reads it as a whole, and into many objects
 MOST_TIMES = 20  # largest unpacked size, as a multiple of the archive's size
 
@@ -22,7 +24,7 @@ def check_archive(path: Path) -> None:
             than its size.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
+        raise model_not_found(path)
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {part.filename: part.file_size for part in archive.infolist()}

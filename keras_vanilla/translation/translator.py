@@ -17,6 +17,7 @@ from keras_vanilla._readable import check_finite_weights
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import check_tokenizer
 from keras_vanilla.translation.alignment import align
@@ -434,6 +435,21 @@ class Translator(keras.Model):
                 f"{path} is damaged: it has no tokenizer, assets/source.model."
             )
         return translator
+
+    @classmethod
+    def from_preset(cls, preset: str) -> "Translator":
+        """Loads a trained translator that is installed with the package.
+
+        Args:
+            preset: str. "en-fr" translates short English sentences to French; its model
+                card is `keras_vanilla/pretrained/en-fr/README.md`.
+        Raises:
+            ValueError: if there is no translator with this name.
+        Example:
+            translator = Translator.from_preset("en-fr")
+            translator.translate(["Where did you buy this old book?"])
+        """
+        return cls.load(pretrained_file(preset))
 
     @classmethod
     def from_hub(cls, name: str) -> "Translator":

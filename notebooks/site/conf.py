@@ -41,6 +41,7 @@ guides = {
     "guides/architecture": "keras_vanilla/README.md",
     "guides/exported-files": "export/README.md",
     "guides/web": "export/web/README.md",
+    "guides/pretrained-en-fr": "keras_vanilla/pretrained/en-fr/README.md",
     "guides/recipes": "notebooks/recipes.md",
     "guides/tests": "tests/README.md",
     "guides/site": "notebooks/site/README.md",

@@ -1,4 +1,4 @@
-"""The translator that runs in the home page, where the build has a file of one."""
+"""The translator that runs in the home page."""
 
 import html
 import shutil
@@ -10,6 +10,7 @@ from sphinx.errors import ConfigError
 from sphinx.util import logging
 
 from keras_vanilla.export import read_description
+from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.server import MODEL, check_model
 from keras_vanilla.web.site import write_page
@@ -32,14 +33,12 @@ pieces, the tree of beam search"""
 
 
 def write_translator(app):
-    """Writes the translator's page into the site, if there is a file for it."""
+    """Writes the translator's page into the site."""
     folder = app.outdir / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     given = app.config.live_translator
-    if not given:
-        app.env.why_not_live = "no file of a translator was given to the build"
-        return
-    app.env.why_not_live, model = "", Path(given)
+    model = Path(given) if given else pretrained_file("en-fr", ".tflite")
+    app.env.why_not_live = ""
     if not model.exists():
         raise ConfigError(f"There is no translator at {given}.")
     if model.is_dir():

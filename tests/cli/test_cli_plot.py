@@ -114,7 +114,7 @@ def test_a_text_without_a_piece_is_a_sentence(capfd, model, tmp_path):
 def test_a_model_that_is_not_there_is_a_sentence(capfd, tmp_path):
     path = tmp_path / "a.png"
     line = fails(capfd, "plot", "attention", "no.keras", TEXT, "-o", path)
-    assert line.endswith("There is no file no.keras.")
+    assert line.endswith("There is no file or folder no.keras.")
 
 
 def test_without_matplotlib_a_sentence_says_what_to_install(

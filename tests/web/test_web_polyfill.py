@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from web_setting import FOLDER, NEEDS_NODE, in_python, node
 
+from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.web.runtime import PAGE
 
 pytestmark = [pytest.mark.full, NEEDS_NODE]
@@ -21,13 +22,16 @@ def first_example():
 @pytest.fixture
 def host(text_file, litertjs, unseen_sentences):
     """What polyfill.test.mjs serves, and what LiteRT in Python translates."""
-    (example,) = in_python(text_file, ["Ein Hund rennt."])
+    pretrained = pretrained_file("en-fr", ".tflite")
+    html = first_example()
+    sentence = re.search(r"translate\('(.+?)'\)", html)[1]
+    ((_, translation),) = in_python(pretrained, [sentence])
     return {
         "page": str(PAGE),
         "runtime": f"{litertjs}/node_modules/@litertjs",
         "model": str(text_file),
         "texts": in_python(text_file, unseen_sentences[:5]),
-        "guide": {"html": first_example(), "text": example[1]},
+        "guide": {"html": html, "text": translation, "model": str(pretrained)},
     }
 
 

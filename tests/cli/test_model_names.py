@@ -1,0 +1,63 @@
+"""Commands accept the name of a pretrained model."""
+
+import pytest
+
+from keras_vanilla.cli import main, parser
+from keras_vanilla.cli.console import model_path
+from keras_vanilla.pretrained import NAMES, pretrained_file
+
+PATH = str(pretrained_file("en-fr"))
+COMMANDS = {
+    "translate en-fr hello": "model",
+    "evaluate en-fr --source a --reference b": "model",
+    "probe en-fr": "model",
+    "export en-fr en-fr.tflite": "model",
+    "verify en-fr file.tflite --source a": "model",
+    "convert en-fr folder --format ctranslate2": "model",
+    "plot attention en-fr hello --output picture.png": "model",
+    "train --from en-fr --source a --target b --output c": "start",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_becomes_the_path_of_its_file(command):
+    options = parser().parse_args(command.split())
+    assert getattr(options, COMMANDS[command]) == PATH
+
+
+def test_teachers_may_be_names():
+    command = "distil en-fr mine.keras --source a --output b"
+    options = parser().parse_args(command.split())
+    assert options.teachers == [PATH, "mine.keras"]
+
+
+def test_serve_web_opens_the_tflite_file():
+    options = parser().parse_args(["serve-web", "en-fr"])
+    assert options.model == str(pretrained_file("en-fr", ".tflite"))
+
+
+def test_a_file_with_that_name_takes_precedence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en-fr").mkdir()
+    assert model_path("en-fr") == "en-fr"
+
+
+@pytest.mark.parametrize(
+    "path", ["missing.keras", "folder/en-fr", "./en-de", "hub:a/b"]
+)
+def test_a_path_is_not_a_name(path):
+    assert model_path(path) == path
+
+
+@pytest.mark.parametrize(
+    "command", ["translate en-de hello", "probe en-de", "convert en-de x.keras"]
+)
+def test_an_unknown_name_lists_what_there_is(command, capsys):
+    assert main(command.split()) == 1
+    message = f"no pretrained model of this name: there is {', '.join(NAMES)}."
+    assert message in capsys.readouterr().err
+
+
+def test_translate_en_fr(capfd):
+    assert main(["translate", "en-fr", "Where did you buy this old book?"]) == 0
+    assert capfd.readouterr().out == "Où as-tu acheté ce vieux livre ?\n"

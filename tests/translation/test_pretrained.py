@@ -1,0 +1,114 @@
+"""The translators that are installed with the package."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from keras_vanilla.export.metadata.description import find_description
+from keras_vanilla.pretrained import FOLDER, NAMES, pretrained_file
+from keras_vanilla.translation import Translator
+
+CORPUS = Path(__file__).resolve().parents[2] / "shared/data/tatoeba-en-fr"
+SENTENCES = {
+    "The animal didn't cross the street because it was too tired.": (
+        "L'animal n'a pas traversé la rue parce qu'il était trop fatigué."
+    ),
+    "The animal didn't cross the street because it was too wide.": (
+        "L'animal n'a pas traversé la rue parce qu'il était trop large."
+    ),
+    "My brother has two black cats.": "Mon frère a deux chats noirs.",
+    "I forgot my umbrella at the station.": "J'ai oublié mon parapluie à la gare.",
+    "She will call you tomorrow morning.": "Elle t'appelle demain matin.",
+    "Please close the door.": "Veuillez fermer la porte.",
+    "My brother is taller than my father.": "Mon frère est plus grand que mon père.",
+    "Can you help me carry these boxes?": "Peux-tu m'aider à porter ces boîtes ?",
+    "He drinks two cups of coffee every day.": (
+        "Il boit deux tasses de café tous les jours."
+    ),
+    "Nobody knows where the key is.": "Personne ne sait où la clé est.",
+    "They bought a small house near the sea.": (
+        "Ils ont acheté une petite maison près de la mer."
+    ),
+    "The train arrives at seven o'clock.": "Le train arrive à sept heures.",
+    "Her dog is afraid of cats.": "Son chien a peur des chats.",
+    "You should see a doctor before the holidays.": (
+        "Tu devrais voir un médecin avant les vacances."
+    ),
+    "This book is more interesting than that one.": (
+        "Ce livre est plus intéressant que celui-là."
+    ),
+    "I would like to learn how to swim.": "J'aimerais apprendre à nager.",
+    "Why are you always late?": "Pourquoi es-tu toujours en retard ?",
+    "He has just left.": "Il vient de partir.",
+    "Where did you buy this old book?": "Où as-tu acheté ce vieux livre ?",
+    "We are going to the beach tomorrow.": "Nous allons à la plage demain.",
+}
+BLEU = 36.0  # on the test set with 5 beams, as the card says
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.from_preset("en-fr")
+
+
+def test_each_name_has_its_files_and_no_other_is_there():
+    folders = {path.name for path in FOLDER.iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == set(NAMES)
+    for name in NAMES:
+        files = {path.name for path in (FOLDER / name).iterdir()}
+        assert files == {"README.md", "translator.keras", "translator.tflite"}
+
+
+def test_the_files_are_small():
+    files = [pretrained_file("en-fr", suffix) for suffix in (".keras", ".tflite")]
+    assert sum(file.stat().st_size for file in files) < 8 * 2**20
+
+
+def test_an_unknown_name_lists_what_there_is():
+    with pytest.raises(ValueError, match="must be one of 'en-fr'.*'en-de'"):
+        Translator.from_preset("en-de")
+
+
+def test_twenty_sentences(translator):
+    outputs = translator.translate(list(SENTENCES), beam_size=4)
+    assert outputs == list(SENTENCES.values())
+
+
+def test_the_file_translates_them_equally():
+    from keras_vanilla.bulk import open_line_translator
+
+    translate = open_line_translator(str(pretrained_file("en-fr", ".tflite")))
+    results = translate(list(SENTENCES))
+    assert [result.text for result in results] == list(SENTENCES.values())
+
+
+def test_both_files_describe_themselves(translator):
+    for about in (
+        translator.about,
+        find_description(pretrained_file("en-fr", ".tflite")),
+    ):
+        assert (about.source_language, about.target_language) == ("en", "fr")
+        assert "Tatoeba" in about.data
+        assert "CC BY 2.0" in about.data_license
+        assert len(about.examples) == 6
+
+
+def test_the_card_is_that_of_the_file():
+    card = (FOLDER / "en-fr" / "README.md").read_text(encoding="utf-8")
+    content = pretrained_file("en-fr", ".tflite").read_bytes()
+    assert hashlib.sha256(content).hexdigest() in card
+    assert f"{len(content):,} bytes" in card
+    assert f"{BLEU:.1f} BLEU" in card
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus ../shared/data is missing")
+def test_its_score_is_the_cards(translator):
+    from keras_vanilla.data import ParallelCorpus
+    from keras_vanilla.translation import score
+
+    corpus = ParallelCorpus.from_files(CORPUS / "test.en", CORPUS / "test.fr")
+    result = score(translator, corpus, beam_size=5)
+    assert result.bleu == pytest.approx(BLEU, abs=0.3)
+    assert not result.unfinished

@@ -14,9 +14,7 @@ SENTENCES = {
     "The animal didn't cross the street because it was too tired.": (
         "L'animal n'a pas traversé la rue parce qu'il était trop fatigué."
     ),
-    "The animal didn't cross the street because it was too wide.": (
-        "L'animal n'a pas traversé la rue parce qu'il était trop large."
-    ),
+    "She told me that you were sick.": "Elle m'a dit que tu étais malade.",
     "My brother has two black cats.": "Mon frère a deux chats noirs.",
     "I forgot my umbrella at the station.": "J'ai oublié mon parapluie à la gare.",
     "She will call you tomorrow morning.": "Elle t'appelle demain matin.",

@@ -94,6 +94,18 @@ def test_the_first_figures_are_those_of_the_model_card():
     assert all(figure in card for figure in figures)
     assert f"{copied} %" in card
     assert re.search(r"\(chrF [\d.]+\)", README)[0][1:-1] in card
+    log = (BENCHMARKS / "results" / "tatoeba-en-fr.txt").read_text(encoding="utf-8")
+    of_file = log.split("evaluate translator.tflite", 1)[1]
+    bleu, chrf = re.search(r"BLEU (\S+) +chrF (\S+)", of_file).groups()
+    assert figures[2] == f"{float(bleu):.1f} BLEU"
+    assert f"(chrF {float(chrf):.1f})" in README
+
+
+def test_the_int8_file_of_the_results_is_one_row_of_the_log():
+    bleu = re.search(r"Its int8 file has ([\d.]+) without beams", README)[1]
+    log = (BENCHMARKS / "results" / "students.txt").read_text(encoding="utf-8")
+    row = re.search(r"^teacher +int8 +[\d,]+ +(\S+) +(\S+) +\S+ +(\S+)", log, re.M)
+    assert bleu == f"{float(row[3]):.1f}"
 
 
 def test_each_training_step_is_that_of_the_log():

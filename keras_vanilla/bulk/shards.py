@@ -21,6 +21,7 @@ from keras_vanilla.bulk.ray_workers import with_ray
 from keras_vanilla.bulk.shard import Shard, ShardTranslator
 from keras_vanilla.data.lines import raw_lines
 from keras_vanilla.interop.hub import pinned
+from keras_vanilla.pretrained import model_not_found
 
 STATE = ".translating"  # subfolder of the output folder with the state for later runs
 PROBLEMS = "problems.tsv"
@@ -89,7 +90,7 @@ def _absolute(model):
     if is_hub_reference(model):
         return pinned(str(model))
     if not Path(model).exists():
-        raise FileNotFoundError(f"There is no file or folder {Path(model).absolute()}.")
+        raise model_not_found(model)
     return Path(model).absolute()
 
 

@@ -147,7 +147,7 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
         (
             ["--pairs", "x", "--target", "x"],
             {},
-            "^--pairs contains the translations",
+            "^--pairs contains the translations: give no",
         ),
         (["--pairs", "x", "--reverse"], {}, "swap the two files or columns"),
         (["--corpus", "tfds:any", "--columns", "1", "2"], {}, "is for tables, such as"),

@@ -113,7 +113,8 @@ def test_another_model_is_refused_and_nothing_is_written(
 def test_what_is_no_model_is_refused(trained_file, tmp_path, capfd):
     (tmp_path / "notes.txt").write_text("not a model")
     output = tmp_path / "new.keras"
-    assert "the supported formats" in fails(capfd, tmp_path / "notes.txt", output)
+    error = fails(capfd, tmp_path / "notes.txt", output)
+    assert "none of the supported formats" in error
     assert "no file or folder" in fails(capfd, tmp_path / "nothing", output)
     assert "give its --format" in fails(capfd, trained_file, tmp_path / "folder")
     wrong = fails(capfd, trained_file, tmp_path / "folder", "--format", "keras")

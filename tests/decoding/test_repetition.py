@@ -42,15 +42,16 @@ def rows_with_repetitions(count):
 
 def test_looping_tokens_are_those_that_a_reader_finds():
     found = 0
-    for row in rows_with_repetitions(400):
-        if loops(row):
-            continue
-        padded = np.array([row + [0] * (80 - len(row))], "int32")
-        expected = {token for token in (1, 2, 3) if loops([*row, token])}
-        found += bool(expected)
-        received = array(looping_tokens(padded, np.int32(len(row))), "int32")[0]
-        assert {*received.tolist()} - {-1} == expected, row
-    assert found > 10
+    rows = [row for row in rows_with_repetitions(1200) if not loops(row)]
+    for length in {len(row) for row in rows}:
+        batch = [row for row in rows if len(row) == length]
+        padded = np.array([row + [0] * (80 - length) for row in batch], "int32")
+        received = array(looping_tokens(padded, np.int32(length)), "int32")
+        for row, tokens in zip(batch, received.tolist(), strict=True):
+            expected = {token for token in (1, 2, 3) if loops([*row, token])}
+            found += bool(expected)
+            assert {*tokens} - {-1} == expected, row
+    assert found > 20
 
 
 def test_three_lengths_may_forbid_three_tokens():

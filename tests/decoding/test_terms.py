@@ -295,7 +295,7 @@ def test_shortlists_and_samples_refuse_terms():
     terms = as_terms([once((3, 4))], np.zeros((2, 19), bool))
     likely = np.tile(np.arange(4, 9), (19, 1))
     few = Shortlisted(model, Shortlist(likely, np.arange(19), 9))
-    with pytest.raises(ValueError, match="uses 9; terms and a shortlist"):
+    with pytest.raises(ValueError, match="uses 9; terms and a shortlist cannot"):
         greedy_search(few, ids((3,), 3), terms=terms)
     with pytest.raises(TypeError, match="no argument 'terms'"):
         sample(model, ids((3,), 3), terms=terms)

@@ -177,5 +177,6 @@ def test_replicas_that_no_process_could_feed_are_refused(
 
 def test_another_backend_is_refused(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
-    with pytest.raises(ValueError, match="on the JAX backend. Received: .*'torch'"):
+    message = "only on the JAX backend. Received: .*'torch'"
+    with pytest.raises(ValueError, match=message):
         distribution("single")

@@ -103,7 +103,8 @@ def test_makers_that_could_not_be_loaded_again_are_refused():
         Transformer(**SIZES, encoder_layer=3)
     with pytest.raises(ValueError, match="a class or function that makes a layer"):
         Transformer(**SIZES, encoder_layer=GatedEncoderLayer(4, d_ff=8))
-    with pytest.raises(ValueError, match="`decoder_layer` is not registered"):
+    message = "`decoder_layer` is not registered with Keras: import"
+    with pytest.raises(ValueError, match=message):
         Transformer(**SIZES, decoder_layer="gated_layers>Gone")
 
 

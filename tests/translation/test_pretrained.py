@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from keras_vanilla.export.metadata.description import find_description
+from keras_vanilla.bulk import open_line_translator
+from keras_vanilla.export import read_description
 from keras_vanilla.pretrained import FOLDER, NAMES, pretrained_file
 from keras_vanilla.translation import Translator
 
@@ -74,8 +75,6 @@ def test_twenty_sentences(translator):
 
 
 def test_the_file_translates_them_equally():
-    from keras_vanilla.bulk import open_line_translator
-
     translate = open_line_translator(str(pretrained_file("en-fr", ".tflite")))
     results = translate(list(SENTENCES))
     assert [result.text for result in results] == list(SENTENCES.values())
@@ -84,7 +83,7 @@ def test_the_file_translates_them_equally():
 def test_both_files_describe_themselves(translator):
     for about in (
         translator.about,
-        find_description(pretrained_file("en-fr", ".tflite")),
+        read_description(pretrained_file("en-fr", ".tflite")),
     ):
         assert (about.source_language, about.target_language) == ("en", "fr")
         assert "Tatoeba" in about.data

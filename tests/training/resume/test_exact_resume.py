@@ -347,7 +347,7 @@ def test_another_map_is_refused(tmp_path):
     with pytest.raises(Crash):
         fit(compiled(), tmp_path, crash=3)
     others = data(change=lambda *batch: features(*batch))
-    with pytest.raises(ValueError, match="to another training: data was "):
+    with pytest.raises(ValueError, match="belongs to another training: data was "):
         fit(compiled(), tmp_path, batches=others)
 
 

@@ -13,7 +13,6 @@ import { percent, quoted } from './pieces.js';
  * @param {function(): boolean} wanted Whether it still is; if not, nothing is shown.
  */
 export async function showWithout(model, sentence, before, id, wanted) {
-  $('without').ariaBusy = 'true'; // shown are the numbers of another piece
   const found = [];
   for (const { word, rest } of withoutEach(sentence)) {
     const logProb = await model.logProb(rest, before, id);

@@ -188,10 +188,8 @@ async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false 
   chosen.ids = isOwn ? null : written;
   chosen.place = draws ? ids.length : Math.max(0, place);
   $('greedy').hidden = isOwn;
-  $('without').ariaBusy = 'true'; // until showDependence: shown are the numbers of another piece
-  await show();
-  if (run === runs) await showDependence(); // before the search, which takes longer
-  if (run === runs) await search();
+  await showAll(run);
+  if (run === runs) await search(); // last, because it takes longest
 }
 
 async function logProbsAfter(ids) {
@@ -208,7 +206,12 @@ async function choose(place) {
   if (!written[place]) return;
   const run = runs;
   chosen.place = place;
-  $('without').ariaBusy = 'true';
+  await showAll(run);
+}
+
+/** Shows the translation, then what its chosen piece depends on, which takes longer. */
+async function showAll(run) {
+  $('without').ariaBusy = 'true'; // until then, it has the numbers of another piece
   await show();
   if (run === runs) await showDependence();
 }

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.pretrained import model_not_found
 from keras_vanilla.web.runtime import PAGE
 
 # `mimetypes` reads the system's settings, and WASM does not load if they are wrong.
@@ -94,6 +95,8 @@ def check_model(path: PathLike) -> None:
             damaged.
     """
     path = Path(path)
+    if not path.exists():
+        raise model_not_found(path)
     if path.is_dir():
         if not (path / MODEL).is_file():
             raise ValueError(

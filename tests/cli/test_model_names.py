@@ -50,9 +50,18 @@ def test_a_path_is_not_a_name(path):
 
 
 @pytest.mark.parametrize(
-    "command", ["translate en-de hello", "probe en-de", "convert en-de x.keras"]
+    "command",
+    [
+        "translate en-de hello",
+        "translate en-de --input lines.txt --output-dir out",
+        "probe en-de",
+        "convert en-de x.keras",
+        "serve-web en-de",
+    ],
 )
-def test_an_unknown_name_lists_what_there_is(command, capsys):
+def test_an_unknown_name_lists_what_there_is(command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines.txt").write_text("one\n")
     assert main(command.split()) == 1
     message = f"no pretrained model of this name: there is {', '.join(NAMES)}."
     assert message in capsys.readouterr().err

@@ -300,7 +300,7 @@ def test_the_command_says_what_is_wrong_with_its_arguments(
     text.write_text("a text that is no model")
     runtime = ("--runtime", installed)
     taken = server.server_port
-    assert f"{missing}: No such file" in fails(capfd, missing, *runtime)
+    assert f"There is no file or folder {missing}." in fails(capfd, missing, *runtime)
     said = fails(capfd, tmp_path)
     assert f"Received: {tmp_path}, without translator.tflite" in said
     assert f"{text} is not a .tflite file" in fails(capfd, text, *runtime)

@@ -84,9 +84,10 @@ def test_the_wheel_holds_every_module_and_the_callers_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     page = [path for path in (PACKAGE / "web" / "page").rglob("*") if path.is_file()]
+    pretrained = (PACKAGE / "pretrained").glob("*/*.*")
     start = PACKAGE / "cli" / "start" / "__init__.py"  # under a name of its own
-    files = {*PACKAGE.rglob("*.py"), PACKAGE / "py.typed", *page} - {start}
-    expected = {str(path.relative_to(CHECKOUT)) for path in files}
+    files = {*PACKAGE.rglob("*.py"), PACKAGE / "py.typed", *page, *pretrained}
+    expected = {str(path.relative_to(CHECKOUT)) for path in files - {start}}
     expected |= {f"keras_vanilla/callers/{name}" for name in callers()}
     assert names == expected | {"keras_vanilla_cli/__init__.py"}
 

@@ -49,6 +49,8 @@ def without_loops(
     shapes = tf.TensorShape([]), tf.TensorShape([None]), ends.shape
     _, text, ends = tf.while_loop(lambda found, *_: found, cut, state, shapes)
     text = tf.pad(text[:-1], [[0, size + 1 - tf.size(text)]])
+    # Compiled models, also those of browsers, cannot read the loop's own tensors.
+    ends = tf.maximum(ends, 0)
     return tf.cast(tf.reshape(text, [size]), tf.uint8), ends
 
 

@@ -21,8 +21,9 @@ def structure_faults(
 ) -> list[str]:
     """Finds faults in the structure of a file.
 
-    It is a fault if a matrix is stored more often than necessary, or if a size is
-    exceeded. Constants may have 1.05 bytes per parameter of a quantised matrix in int8
+    It is a fault if a matrix is stored more often than necessary, if a size is
+    exceeded, or if an output is the result of a loop, which compiled models cannot
+    read. Constants may have 1.05 bytes per parameter of a quantised matrix in int8
     (0.56 in int4), 12 for each of its outputs, 4.2 per other parameter, 2 kB for
     shapes, and in the text form the tokenizer's tables and 20 kB for its counters.
     Everything else may have 0.1 MB per layer and 0.2 MB.
@@ -59,6 +60,11 @@ def structure_faults(
             f"All that is not a constant takes {rest:,} bytes, more than {allowed:,} "
             f"for {layers} layers."
         )
+    faults += [
+        f"The output {name!r} is the result of a loop, which compiled models of LiteRT "
+        "and LiteRT.js cannot read."
+        for name in _outputs_of_loops(file)
+    ]
     return faults
 
 
@@ -79,6 +85,21 @@ def _constants(file):
         for number, buffer in enumerate(file.buffers)
         if buffer.data is not None and number in tensors
     ]
+
+
+def _outputs_of_loops(file):
+    """Yields the name of each output of a signature that a loop computes last."""
+    codes = [code.builtinCode for code in file.operatorCodes]
+    for signature in file.signatureDefs or ():
+        results = {
+            index
+            for operator in file.subgraphs[signature.subgraphIndex].operators
+            if codes[operator.opcodeIndex] == schema.BuiltinOperator.WHILE
+            for index in operator.outputs
+        }
+        for output in signature.outputs:
+            if output.tensorIndex in results:
+                yield output.name.decode()
 
 
 def _duplicates(constants, model):

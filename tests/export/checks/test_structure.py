@@ -78,6 +78,24 @@ def test_constants_that_are_no_weight_are_found(content, trained_translator):
     assert "Its constants are" in found and "more than" in found
 
 
+def test_an_output_that_is_the_result_of_a_loop_is_found(content, trained_translator):
+    loop = {}
+
+    def give_the_loops_own(model):
+        (signature,) = model.signatureDefs
+        codes = [code.builtinCode for code in model.operatorCodes]
+        whiles = [
+            operator
+            for operator in model.subgraphs[signature.subgraphIndex].operators
+            if codes[operator.opcodeIndex] == schema.BuiltinOperator.WHILE
+        ]
+        signature.outputs[0].tensorIndex = whiles[-1].outputs[0]
+        loop["name"] = signature.outputs[0].name.decode()
+
+    (found,) = faults(content, trained_translator, give_the_loops_own)
+    assert f"The output {loop['name']!r} is the result of a loop" in found
+
+
 def test_much_that_is_no_constant_is_found(content, trained_translator):
     def talk(model):
         model.description = "x" * 1_000_000

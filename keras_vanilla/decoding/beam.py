@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_vanilla._slice_update import slice_update
+from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam_past import SinglePast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig

@@ -9,11 +9,12 @@ import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla._checks import first_line
+from keras_vanilla._operators import use_operators
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.int4_weights import round_to_int4
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.older_runtimes import replace_lookups
-from keras_vanilla.export.phone_layers import phone_layers
+from keras_vanilla.export.phone_operators import PhoneOperators
 from keras_vanilla.models.transformer import Transformer
 
 
@@ -44,7 +45,8 @@ def convert(
         RuntimeError: if the graph needs operators that are not builtin, or TensorFlow
             Lite cannot convert it for another reason.
     """
-    with phone_layers(model), tempfile.TemporaryDirectory() as folder:
+    operators = PhoneOperators(model)
+    with use_operators(operators), tempfile.TemporaryDirectory() as folder:
         # Only a SavedModel keeps the names; the converter's other inputs lose them.
         file = unpacked(_convert(folder, save_graph(module, folder), quantize))
     if quantize == "int8":

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from keras_vanilla._operators import Operators
 from keras_vanilla._types import Tensor
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer import Tokenizer
@@ -50,25 +51,28 @@ class CoreTokenizer:
         return tf.strings.reduce_join(characters)
 
 
-def core_slice_update(
-    inputs: Tensor, start_indices: Sequence, updates: Tensor
-) -> Tensor:
-    """`keras.ops.slice_update` with TensorFlow's own operators.
+class CoreOperators(Operators):
+    """Computes with TensorFlow's own operators."""
 
-    Keras uses an XLA operator, which some servers lack, or lack for their GPU. Slices
-    may be partial along one axis; along the others they start at the Python int 0.
-    """
-    inputs, updates = map(tf.convert_to_tensor, (inputs, updates))
-    starts = {
-        axis: start
-        for axis, start in enumerate(start_indices)
-        if not (isinstance(start, int) and start == 0)
-    }
-    if len(starts) > 1:
-        raise NotImplementedError(f"A slice along the axes {list(starts)} at once.")
-    axis, start = next(iter(starts.items()), (0, 0))
-    end, size = start + tf.shape(updates)[axis], tf.shape(inputs)[axis]
-    before = tf.split(inputs, [start, size - start], axis)[0]
-    after = tf.split(inputs, [end, size - end], axis)[1]
-    joined = tf.concat([before, updates, after], axis)
-    return tf.ensure_shape(joined, inputs.shape)
+    def slice_update(
+        self, inputs: Tensor, start_indices: Sequence, updates: Tensor
+    ) -> Tensor:
+        """`keras.ops.slice_update` without its XLA operator.
+
+        Some servers lack that operator, or lack it for their GPU. Slices may be partial
+        along one axis; along the others they start at the Python int 0.
+        """
+        inputs, updates = map(tf.convert_to_tensor, (inputs, updates))
+        starts = {
+            axis: start
+            for axis, start in enumerate(start_indices)
+            if not (isinstance(start, int) and start == 0)
+        }
+        if len(starts) > 1:
+            raise NotImplementedError(f"A slice along the axes {list(starts)} at once.")
+        axis, start = next(iter(starts.items()), (0, 0))
+        end, size = start + tf.shape(updates)[axis], tf.shape(inputs)[axis]
+        before = tf.split(inputs, [start, size - start], axis)[0]
+        after = tf.split(inputs, [end, size - end], axis)[1]
+        joined = tf.concat([before, updates, after], axis)
+        return tf.ensure_shape(joined, inputs.shape)

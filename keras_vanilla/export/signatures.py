@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from keras_vanilla._slice_update import slice_update
+from keras_vanilla._operators import slice_update
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph

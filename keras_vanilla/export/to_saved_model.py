@@ -1,17 +1,16 @@
 """Exports a translator as a SavedModel, which maps batches of strings to strings."""
 
 import os
-from contextlib import nullcontext
 from pathlib import Path
 
 import tensorflow as tf
 
 from keras_vanilla._atomic_write import atomic_path
-from keras_vanilla._slice_update import slice_update_by
+from keras_vanilla._operators import Operators, use_operators
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
-from keras_vanilla.export.core_operators import CoreTokenizer, core_slice_update
+from keras_vanilla.export.core_operators import CoreOperators, CoreTokenizer
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
@@ -51,12 +50,13 @@ def saved_model(
     folder = Path(folder)
     check_target(folder)
     require_tensorflow()
-    slices = slice_update_by(core_slice_update) if core_operators else nullcontext()
+    operators = CoreOperators() if core_operators else Operators()
     graph = _TranslatorGraph(translator.in_float32(), core_operators)
-    with slices, atomic_path(folder, overwrite=False, parents=True) as temporary:
+    with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()  # fails if the name is taken
-        # Keras's ExportArchive would write every variable twice.
-        save_graph(graph, temporary)
+        with use_operators(operators):
+            # Keras's ExportArchive would write every variable twice.
+            save_graph(graph, temporary)
 
 
 def check_target(path: Path) -> None:

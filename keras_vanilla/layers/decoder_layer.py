@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vanilla._slice_update import slice_update
+from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.attention_masks import padding_mask
 from keras_vanilla.layers.layer import check_same_sizes

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability, check_seed
+from keras_vanilla._operators import current_operators
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.attention_masks import (
     causal_mask,
@@ -179,15 +180,8 @@ class MultiHeadAttention(Layer):
     def project(
         self, query: Tensor, key: Tensor, value: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Computes the queries, keys and values of all heads.
-
-        Exporters may replace this method on an instance.
-        """
-        return (
-            self.project_query(query),
-            self.project_key(key),
-            self.project_value(value),
-        )
+        """Computes the queries, keys and values of all heads."""
+        return current_operators().project(self, query, key, value)
 
     def project_query(self, query: Tensor) -> Tensor:
         """Queries of all heads: (B, T, D) -> (B, N, T, H)."""

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_ids, check_integer
+from keras_vanilla._operators import current_operators
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers.layer import Layer
@@ -122,11 +123,8 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         return logits
 
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
-        """Looks up the rows (B, T, D) of `table` (V, D) for `ids` (B, T).
-
-        Exporters may replace this method on an instance.
-        """
-        return ops.take(table, ids, axis=0)
+        """Looks up the rows (B, T, D) of `table` (V, D) for `ids` (B, T)."""
+        return current_operators().lookup(table, ids)
 
     def compute_mask(self, inputs, mask=None):
         is_int = keras.backend.is_int_dtype(inputs.dtype)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import keras
 from keras import ops
 
-from keras_vanilla._slice_update import slice_update
+from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.searched_model import Cache, GrowingCache
 from keras_vanilla.layers import (

@@ -3,7 +3,6 @@
 import random
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tiers import in_full
 
 from keras_vanilla import export
-from keras_vanilla._slice_update import slice_update, slice_update_by
-from keras_vanilla.export.core_operators import CoreTokenizer, core_slice_update
+from keras_vanilla.export.core_operators import CoreOperators, CoreTokenizer
 from keras_vanilla.tokenizer import Tokenizer
 
 # Neither this package nor tensorflow-text can be imported there.
@@ -129,21 +127,11 @@ def test_it_runs_where_there_is_no_tensorflow_text(
 )
 def test_slices_are_written_as_keras_writes_them(start, shape):
     values, updates = np.arange(24.0).reshape(2, 3, 4), -np.ones(shape)
-    written = core_slice_update(values, start, updates)
+    written = CoreOperators().slice_update(values, start, updates)
     expected = ops.slice_update(values, start, updates)
     np.testing.assert_array_equal(written, expected)
 
 
 def test_slices_along_two_axes_are_refused():
     with pytest.raises(NotImplementedError, match=r"\[0, 1\]"):
-        core_slice_update(np.zeros((2, 2)), (1, 1), np.ones((1, 1)))
-
-
-def test_slices_are_replaced_in_the_thread_of_the_block_only():
-    def written():
-        return np.asarray(slice_update(np.zeros(2), (1,), np.ones(1))).tolist()
-
-    with slice_update_by(lambda *_: [7]), ThreadPoolExecutor(1) as pool:
-        assert written() == [7]
-        assert pool.submit(written).result() == [0, 1]
-    assert written() == [0, 1]
+        CoreOperators().slice_update(np.zeros((2, 2)), (1, 1), np.ones((1, 1)))

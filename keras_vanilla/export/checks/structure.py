@@ -5,7 +5,7 @@ from collections import Counter
 
 from ai_edge_litert import schema_py_generated as schema
 
-from keras_vanilla.export.phone_layers import fused_attentions
+from keras_vanilla.export.phone_operators import fused_attentions
 from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_vanilla._slice_update import slice_update
+from keras_vanilla._operators import slice_update
 from keras_vanilla.export.sentencepiece.unigram_model import SPACE_MARK, UnigramModel
 from keras_vanilla.export.sentencepiece.utf8 import (
     LONGEST_CHARACTER,

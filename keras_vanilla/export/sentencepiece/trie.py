@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from keras_vanilla._slice_update import slice_update
+from keras_vanilla._operators import slice_update
 
 BLOCK = 256  # slots; the children of a node are in one block
 CLOSE_BELOW = 8  # free slots; filling a block completely takes too many tries

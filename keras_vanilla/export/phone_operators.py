@@ -1,22 +1,21 @@
-"""Replaces operators of a model's layers by those that suit phones, during export."""
+"""The layers' operations in operators that suit phones."""
 
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import tensorflow as tf
 from keras import ops
 
+from keras_vanilla._operators import Operators
+from keras_vanilla._types import Tensor
 from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.layers.head_projection import HeadProjection
 from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 
 
-@contextmanager
-def phone_layers(model: Transformer) -> Iterator[None]:
-    """Makes a model use operators that suit phones in the block, with equal results.
+class PhoneOperators(Operators):
+    """Operators that suit phones, with equal results.
 
     Tables are read with EMBEDDING_LOOKUP, because a tied table that GATHER reads would
     be stored twice when quantised. Queries, keys and values of a self-attention are
@@ -25,15 +24,21 @@ def phone_layers(model: Transformer) -> Iterator[None]:
     Args:
         model: Transformer that computes in float32.
     """
-    tables = model.source_embedding, model.target_embedding, model.output_projection
-    tables = {id(table): table for table in tables if table is not None}
-    with ExitStack() as stack:
-        for table in tables.values():
-            stack.enter_context(_replaced(table, "lookup", _lookup))
-        for attention in fused_attentions(model):
-            fused = _Projections(attention)
-            stack.enter_context(_replaced(attention, "project", fused))
-        yield
+
+    def __init__(self, model: Transformer):
+        self._fused = {id(each): _Projections(each) for each in fused_attentions(model)}
+
+    def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
+        ids = tf.convert_to_tensor(ids)
+        rows = _embedding_matmul(tf.convert_to_tensor(table), tf.reshape(ids, [-1]))
+        return tf.reshape(rows, tf.concat([tf.shape(ids), [table.shape[-1]]], axis=0))
+
+    def project(
+        self, attention: Any, query: Tensor, key: Tensor, value: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        if (fused := self._fused.get(id(attention))) is not None:
+            return fused(query)
+        return super().project(attention, query, key, value)
 
 
 def fused_attentions(model: Transformer) -> list[MultiHeadAttention]:
@@ -45,22 +50,6 @@ def fused_attentions(model: Transformer) -> list[MultiHeadAttention]:
     layers = *model.encoder_layers, *model.decoder_layers
     attentions = [getattr(layer, "self_attention", None) for layer in layers]
     return [attention for attention in attentions if _is_plain(attention)]
-
-
-@contextmanager
-def _replaced(layer, name, function):
-    """Replaces a method of one layer in the block."""
-    setattr(layer, name, function)
-    try:
-        yield
-    finally:
-        delattr(layer, name)  # restores the method of the class
-
-
-def _lookup(table, ids):
-    ids = tf.convert_to_tensor(ids)
-    rows = _embedding_matmul(tf.convert_to_tensor(table), tf.reshape(ids, [-1]))
-    return tf.reshape(rows, tf.concat([tf.shape(ids), [table.shape[-1]]], axis=0))
 
 
 @tf.function(experimental_implements="embedding_matmul", autograph=False)
@@ -104,7 +93,7 @@ class _Projections:
             for name in ("kernel", "bias")
         )
 
-    def __call__(self, query, key, value):
+    def __call__(self, query):
         width, heads, size = self._kernel.shape
         x = ops.matmul(query, ops.reshape(self._kernel, (width, heads * size)))
         x = x + ops.reshape(self._bias, (-1,))

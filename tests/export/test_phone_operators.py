@@ -1,11 +1,14 @@
 """While a model is written as a graph, it computes the same in other operators."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import keras
 import numpy as np
 import pytest
 
 from keras_vanilla import Transformer, Translator, export
-from keras_vanilla.export.phone_layers import phone_layers
+from keras_vanilla._operators import Operators, current_operators, use_operators
+from keras_vanilla.export.phone_operators import PhoneOperators, fused_attentions
 from keras_vanilla.layers import DecoderLayer, EncoderLayer, MultiHeadAttention
 
 INPUTS = {
@@ -24,42 +27,49 @@ def make_model(d_model=32, **settings):
     return model
 
 
-def replaced(model):
-    """The methods that are not those of the layers' classes."""
-    layers = [model.source_embedding, model.target_embedding]
-    layers += [layer.self_attention for layer in model.encoder_layers]
-    layers += [layer.self_attention for layer in model.decoder_layers]
-    names = "lookup", "project"
-    return [name for layer in layers for name in names if name in vars(layer)]
-
-
 def test_all_outputs_are_equal_inside():
     model = make_model(share_embeddings=False)
     memory, mask = model.encode(INPUTS["source_ids"])
     cache = model.start_cache(memory, mask, 4)
     whole, step = model(INPUTS), model.decode_step(np.array([2, 2]), 0, cache)[0]
-    with phone_layers(model):
-        assert replaced(model) == ["lookup"] * 2 + ["project"] * 3
+    assert len(fused_attentions(model)) == 3
+    with use_operators(PhoneOperators(model)):
         np.testing.assert_allclose(model(INPUTS), whole, rtol=2e-6, atol=2e-5)
         again = model.decode_step(np.array([2, 2]), 0, cache)[0]
     np.testing.assert_allclose(again, step, rtol=2e-6, atol=2e-5)
 
 
-def test_the_layers_are_as_before_also_after_an_error():
+class Zeros(Operators):
+    def lookup(self, table, ids):
+        return 0 * super().lookup(table, ids)
+
+    def project(self, attention, query, key, value):
+        return [0 * x for x in super().project(attention, query, key, value)]
+
+
+def test_layers_compute_with_the_operators_of_the_block_and_thread():
     model = make_model()
-    before = np.asarray(model(INPUTS))
-    with pytest.raises(ZeroDivisionError):
-        with phone_layers(model):
-            assert replaced(model)
+    embedding, attention = (
+        model.source_embedding,
+        model.encoder_layers[0].self_attention,
+    )
+    x = np.ones((1, 2, 32), "float32")
+
+    def largest():
+        projected = attention.project(x, x, x)
+        results = embedding(INPUTS["source_ids"]), *projected
+        return max(float(np.max(np.abs(each))) for each in results)
+
+    before = largest()
+    with pytest.raises(ZeroDivisionError), ThreadPoolExecutor(1) as pool:
+        with use_operators(Zeros()):
+            assert largest() == 0 < pool.submit(largest).result() == before
             _ = 1 / 0
-    assert not replaced(model)
-    np.testing.assert_array_equal(np.asarray(model(INPUTS)), before)
+    assert largest() == before and type(current_operators()) is Operators
 
 
 def test_matrices_that_stay_in_float32_stay_apart():
-    model = make_model(d_model=30)
-    with phone_layers(model):
-        assert replaced(model) == ["lookup"] * 2
+    assert not fused_attentions(make_model(d_model=30))
 
 
 @pytest.mark.full
@@ -74,19 +84,19 @@ def test_a_feed_forward_as_wide_as_three_projections(trained_translator, tmp_pat
     assert path.exists()
 
 
-@keras.saving.register_keras_serializable("test_phone_layers")
+@keras.saving.register_keras_serializable("test_phone_operators")
 class OppositeQueries(MultiHeadAttention):
     def project_query(self, query):
         return -super().project_query(query)
 
 
-@keras.saving.register_keras_serializable("test_phone_layers")
+@keras.saving.register_keras_serializable("test_phone_operators")
 class WithoutBias(EncoderLayer):
     def make_attention(self, name, d_model):
         return MultiHeadAttention(2, d_model // 2, use_bias=False, name=name)
 
 
-@keras.saving.register_keras_serializable("test_phone_layers")
+@keras.saving.register_keras_serializable("test_phone_operators")
 class WithOppositeQueries(DecoderLayer):
     def make_attention(self, name, d_model):
         return OppositeQueries(2, d_model // 2, name=name)
@@ -96,6 +106,6 @@ def test_what_projects_in_another_way_does_so_inside():
     makers = {"encoder_layer": WithoutBias, "decoder_layer": WithOppositeQueries}
     model = make_model(**makers)
     before = np.asarray(model(INPUTS))
-    with phone_layers(model):
-        assert replaced(model) == ["lookup"] * 2
+    assert not fused_attentions(model)
+    with use_operators(PhoneOperators(model)):
         np.testing.assert_array_equal(np.asarray(model(INPUTS)), before)

@@ -10,6 +10,7 @@ from keras_vanilla._operators import Operators
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.layers.layer import rows_of
 from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 
@@ -95,8 +96,8 @@ class _Projections:
 
     def __call__(self, query):
         width, heads, size = self._kernel.shape
-        x = ops.matmul(query, ops.reshape(self._kernel, (width, heads * size)))
+        x, sizes = rows_of(query)
+        x = ops.matmul(x, ops.reshape(self._kernel, (width, heads * size)))
         x = x + ops.reshape(self._bias, (-1,))
-        batch, length = ops.shape(query)[:2]
-        x = ops.reshape(x, (batch, length, heads, size))
+        x = ops.reshape(x, (*sizes, heads, size))
         return ops.split(ops.transpose(x, (0, 2, 1, 3)), 3, axis=1)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability, check_seed
 from keras_vanilla.layers.layer import (
@@ -11,6 +12,7 @@ from keras_vanilla.layers.layer import (
     check_initializer,
     kernel_settings,
     policy_for,
+    rows_of,
     serialized_kernel_settings,
 )
 
@@ -79,8 +81,10 @@ class FeedForward(Layer):
         )
 
     def call(self, inputs, training=None):
-        inner = self.inner(inputs)  # (B, T, D) -> (B, T, F)
-        return self.outer(self._dropout_layer(inner, training=training))
+        rows, sizes = rows_of(inputs)
+        inner = self._dropout_layer(self.inner(rows), training=training)
+        outputs = self.outer(inner)  # (B T, F) -> (B T, D)
+        return ops.reshape(outputs, (*sizes, outputs.shape[-1]))
 
     def get_config(self) -> dict:
         return {

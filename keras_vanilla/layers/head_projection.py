@@ -7,6 +7,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_vanilla.layers.layer import rows_of
+
 
 class HeadProjection(keras.layers.EinsumDense):
     """Computes x W + b for all heads, with W in the shape that Keras uses.
@@ -52,13 +54,11 @@ class HeadProjection(keras.layers.EinsumDense):
         return draw
 
     def call(self, inputs, training=None):
-        kernel, (batch, length) = self.kernel, ops.shape(inputs)[:2]
-        width = math.prod(inputs.shape[2:])
-        x = ops.reshape(inputs, (batch, length, width))
-        x = ops.matmul(x, ops.reshape(kernel, (width, math.prod(self.units))))
+        x, sizes = rows_of(inputs, len(inputs.shape) - 2)
+        x = ops.matmul(x, ops.reshape(self.kernel, (-1, math.prod(self.units))))
         if self.bias is not None:
             x = x + ops.reshape(self.bias, (-1,))
-        return ops.reshape(x, (batch, length, *self.units))
+        return ops.reshape(x, (*sizes, *self.units))
 
     def quantize(
         self, mode: str | None = None, type_check: bool = True, config: Any = None

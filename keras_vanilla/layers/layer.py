@@ -1,11 +1,13 @@
 """The base class of all layers here: errors, output shapes and saved precision."""
 
+import math
 import random
 import re
 from collections.abc import Callable
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_vanilla._checks import CheckedArguments, refuse_ragged
 from keras_vanilla._types import Tensor
@@ -77,6 +79,27 @@ def check_same_sizes(axes: tuple[str, ...], **tensors: Tensor) -> None:
                 f"`{name}` and `{other_name}` must have the same {axis}. Received: "
                 f"shapes {tuple(x.shape)} and {tuple(other.shape)}"
             )
+
+
+def rows_of(x: Tensor, axes: int = 1) -> tuple[Tensor, tuple]:
+    """Joins the first axes, so that a matrix product is one of two matrices.
+
+    On TensorFlow, Keras computes other products with `tensordot`, whose dozen operators
+    are traced for each layer and run in each step of a search.
+
+    Args:
+        x: tensor (B, ..., D), or (B, ..., N, H) with `axes=2`.
+        axes: int. Number of last axes that become one.
+    Returns:
+        Tensor (R, D) or (R, N H), and the sizes (B, ...) for `ops.reshape`.
+    """
+    shape = tuple(x.shape)
+    sizes, width = shape[:-axes], math.prod(shape[-axes:])
+    if sizes.count(None) == 1 and 0 not in sizes:
+        sizes = tuple(-1 if size is None else size for size in sizes)
+    elif None in sizes:
+        sizes = tuple(ops.shape(x)[: len(sizes)])
+    return ops.reshape(x, (-1, width)), sizes
 
 
 def check_initializer(initializer: str | Callable | None) -> str | Callable | None:

@@ -9,7 +9,7 @@ from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._operators import current_operators
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
-from keras_vanilla.layers.layer import Layer
+from keras_vanilla.layers.layer import Layer, rows_of
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -116,11 +116,11 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
     def _logits(self, hidden):
         """(B, T, D) -> (B, T, V), in float32."""
         table = ops.cast(self.embeddings, self.compute_dtype)
-        hidden = ops.cast(hidden, self.compute_dtype)
-        logits = ops.cast(ops.matmul(hidden, ops.transpose(table)), "float32")
+        rows, sizes = rows_of(ops.cast(hidden, self.compute_dtype))
+        logits = ops.cast(ops.matmul(rows, ops.transpose(table)), "float32")
         if self.quantization_mode:
             logits = logits / ops.cast(self.embeddings_scale, "float32")
-        return logits
+        return ops.reshape(logits, (*sizes, self.vocabulary_size))
 
     def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
         """Looks up the rows (B, T, D) of `table` (V, D) for `ids` (B, T)."""

@@ -62,6 +62,22 @@ test('without the word that a piece translates, the piece becomes improbable', a
   assert.ok(share(rows[0]) > 90 && share(rows[1]) < 10, rows.join());
 });
 
+test('a word is left out by choosing its row, and the browser leads back', async () => {
+  const page = await look(TEXT);
+  const place = (await pieces(page)).indexOf('rood');
+  await page.locator('#target button').nth(place).click();
+  await page.waitForFunction(() => document.querySelector('#without').textContent.startsWith('“rood”'));
+  await page.locator('#without button', { hasText: 'without “red”' }).click();
+  const isTranslated = (words) =>
+    page.waitForFunction((text) => document.querySelector('#translation').textContent === text, words.join(' '));
+  await isTranslated([partners.house, partners.three]);
+  assert.equal(await page.inputValue('#source'), 'three house');
+  await page.goBack();
+  await isTranslated([partners.house, partners.red, partners.three]);
+  assert.equal(await page.inputValue('#source'), TEXT);
+  assert.deepEqual(page.errors, []);
+});
+
 test('another piece is chosen, the model goes on from there, and comes back', async () => {
   const page = await look(TEXT);
   const before = await pieces(page);
@@ -137,6 +153,24 @@ test('a high temperature makes what is likely less so', async () => {
   await searched(page);
   assert.equal((await pieces(page)).at(-1), '⟨end⟩');
   assert.deepEqual(page.errors, []);
+});
+
+test('it is seen what was drawn, also when it is what was there before', async () => {
+  const page = await look(TEXT);
+  const before = await pieces(page);
+  await page.locator('#target button').nth(1).click();
+  await page.fill('#temperature', '0.1');
+  for (const count of [1, 2]) {
+    await page.click('#draw');
+    await page.waitForFunction((count) => document.querySelector('#drawn').textContent.startsWith(`Draw ${count}: `), count);
+    await page.waitForFunction((drawn) => document.querySelectorAll('#target .drawn').length === drawn, before.length - 1);
+    await searched(page);
+    assert.deepEqual(await pieces(page), before);
+    assert.match(await text(page, 'drawn'), /^Draw \d: “.+”\. Each piece is the most probable/);
+  }
+  await page.click('#greedy');
+  await page.waitForFunction(() => document.querySelectorAll('.drawn').length === 0);
+  assert.equal(await text(page, 'drawn'), '');
 });
 
 test('it is used with the keyboard alone', async () => {
@@ -218,6 +252,11 @@ for (const device of Object.keys(DEVICES)) {
     assert.deepEqual(poor, []);
     const small = await page.evaluate(tooSmall);
     if (device === 'phone') assert.deepEqual(small, []);
+    const regions = await page.evaluate(scrolling);
+    if (device === 'phone') assert.ok(regions.length > 0);
+    const names = regions.map(({ name }) => name);
+    assert.deepEqual(regions, names.map((name) => ({ name, role: 'region', tabIndex: 0, hasShadow: true })));
+    assert.ok(names.every((name) => name) && new Set(names).size === names.length, names.join());
     await photograph(page, `${device}-inside`);
   });
 }
@@ -253,6 +292,17 @@ function contrasts() {
       const text = element.localName === 'text' ? fill : color;
       const [dark, light] = [painted(...colors), painted(...colors, text)].map(luminance).sort((a, b) => a - b);
       return [element.getAttribute('class') || element.localName, (light + 0.05) / (dark + 0.05)];
+    });
+}
+
+/** In the page: the boxes that scroll sideways, but for the row of examples. */
+function scrolling() {
+  return [...document.querySelectorAll('body *:not(#examples, textarea)')]
+    .filter(({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth + 1)
+    .map((element) => [element, getComputedStyle(element)])
+    .filter(([, { overflowX }]) => overflowX === 'auto')
+    .map(([{ ariaLabel: name, role, tabIndex }, { backgroundImage }]) => {
+      return { name, role, tabIndex, hasShadow: backgroundImage.includes('gradient') };
     });
 }
 

@@ -5,14 +5,14 @@ import { test } from 'node:test';
 import { blank, DEVICES, open, photograph, setting } from './setting.mjs';
 
 const URL_OF_PAGE = `${setting.urls.site}inside/index.html`;
-const STEPS = 7;
+const STEPS = 8;
 
 const isAtStep = (page, step) =>
   page.waitForFunction((step) => document.querySelector('#tour-step').textContent.startsWith(`Step ${step} `), step);
 const isShown = (page) => page.isVisible('#tour');
 
 for (const device of Object.keys(DEVICES)) {
-  test(`${device}: it leads through seven steps to the reader's own sentence`, async () => {
+  test(`${device}: it leads through its steps to the reader's own sentence`, async () => {
     const page = await open(URL_OF_PAGE, device);
     const titles = new Set();
     for (let step = 1; step <= STEPS; step++) {
@@ -24,6 +24,7 @@ for (const device of Object.keys(DEVICES)) {
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
       assert.equal(wide, 0, `step ${step}`);
+      assert.deepEqual(await page.evaluate(unexplained), []);
       await photograph(page, `${device}-tour-${step}`);
       await page.click('#tour-next');
     }
@@ -52,11 +53,20 @@ test('it does not wait for the model', async () => {
 test('the weights of a head sum to a hundred percent, and its numbers are real', async () => {
   const page = await open(`${URL_OF_PAGE}#tour=3`);
   await isAtStep(page, 3);
-  const rows = await page.locator('#tour-drawing tbody tr').allInnerTexts();
+  await page.click('#tour-drawing summary');
+  const rows = await page.locator('#tour-drawing details tbody tr').allInnerTexts();
   const shares = rows.map((row) => Number(/([\d.]+) %/.exec(row)[1]));
   const sum = shares.reduce((total, share) => total + share, 0);
   assert.ok(Math.abs(sum - 100) < 0.6 * shares.length, `${sum}`);
-  assert.match(await page.innerText('#tour-text'), /\(−?\d+\.\d\d · −?\d+\.\d\d \+ .+ = −?\d+\.\d\d/);
+  const [products, division] = await page.locator('.formula').allInnerTexts();
+  const [, added] = /^−?\d+\.\d\d · −?\d+\.\d\d \+ .+ \+ … = (−?\d+\.\d\d)$/.exec(products);
+  const [dividend, quotient] = [division.split(' / ')[0], division.split(' = ').at(-1)];
+  assert.equal(dividend, added);
+  const [score] = await page.locator('.stages tbody tr.strong td').allInnerTexts();
+  assert.equal(quotient, score);
+  const few = await page.locator('.stages tbody tr').filter({ hasText: '%' }).filter({ hasNotText: ' of ' }).allInnerTexts();
+  const total = few.map((row) => Number(/([\d.]+) %/.exec(row)[1])).reduce((all, share) => all + share);
+  assert.ok(Math.abs(total - 100) < 0.6 * few.length, few.join());
 });
 
 test('the browser leads back, a link leads to a step, and the tour can be taken again', async () => {
@@ -72,6 +82,41 @@ test('the browser leads back, a link leads to a step, and the tour can be taken 
   await page.click('#take-tour');
   await isAtStep(page, 1);
 });
+
+test('its end leads to what a piece depends on', async () => {
+  const page = await open(`${URL_OF_PAGE}#tour=${STEPS}`);
+  await isAtStep(page, STEPS);
+  await page.waitForFunction(() => document.querySelector('#hypotheses li'));
+  const button = page.locator('#tour-drawing button');
+  const [, name] = /“(.+)”/.exec(await button.innerText());
+  await button.click();
+  await page.waitForFunction((name) => document.querySelector('#without').textContent.startsWith(`“${name}” in`), name);
+  assert.equal(await isShown(page), false);
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'depends');
+  await page.goBack();
+  await isAtStep(page, STEPS);
+  assert.ok(await isShown(page));
+  assert.deepEqual(page.errors, []);
+});
+
+for (const device of Object.keys(DEVICES)) {
+  test(`${device}: an explanation is at its word, inside the window`, async () => {
+    const page = await open(`${URL_OF_PAGE}#tour=3`, device);
+    await isAtStep(page, 3);
+    const { width, height } = page.viewportSize();
+    for (const word of await page.locator('#tour .word').all()) {
+      await word.click();
+      const shown = page.locator(':popover-open');
+      const [at, box] = [await word.boundingBox(), await shown.boundingBox()];
+      const gap = Math.max(box.y - at.y - at.height, at.y - box.y - box.height);
+      assert.ok(gap >= 0 && gap < 10, `${gap}`);
+      assert.ok(box.x < at.x + at.width && at.x < box.x + box.width);
+      assert.ok(box.x >= 0 && box.x + box.width <= width && box.y >= 0 && box.y + box.height <= height);
+      await page.mouse.click(2, 2);
+      assert.equal(await shown.count(), 0);
+    }
+  });
+}
 
 test('a link to a sentence does not begin the tour', async () => {
   const page = await open(`${URL_OF_PAGE}#text=two%20three`);
@@ -89,15 +134,18 @@ test('a word is explained with the keyboard alone', async () => {
     assert.match((await shown.innerText()).toLowerCase(), new RegExp(`^${name.replace(/s$/, '')}`));
     await page.keyboard.press('Escape');
     assert.equal(await shown.count(), 0);
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), name);
   }
 });
 
 test('every explained word has its explanation', async () => {
   const page = await open(`${URL_OF_PAGE}#text=two`);
-  const missing = await page.evaluate(() =>
-    [...document.querySelectorAll('.word')]
-      .map((word) => word.getAttribute('popovertarget'))
-      .filter((id) => !document.getElementById(id)),
-  );
-  assert.deepEqual(missing, []);
+  assert.deepEqual(await page.evaluate(unexplained), []);
 });
+
+/** In the page: the explanations that are missing. */
+function unexplained() {
+  return [...document.querySelectorAll('.word')]
+    .map((word) => word.getAttribute('popovertarget'))
+    .filter((id) => !document.getElementById(id));
+}

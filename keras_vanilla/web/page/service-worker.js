@@ -50,6 +50,7 @@ const LOADED_LATER = [
     'attended.js',
     'attention.js',
     'beams.js',
+    'explained.js',
     'leave_out.js',
     'model.js',
     'next_pieces.js',

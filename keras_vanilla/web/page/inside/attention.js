@@ -14,13 +14,18 @@ export class AttentionView {
   #row = 0;
   #data;
 
-  /** @param {HTMLElement} root Where it is shown. */
-  constructor(root) {
+  /**
+   * @param {HTMLElement} root Where it is shown.
+   * @param {string} name Of the attention, for those who do not see where it is.
+   */
+  constructor(root, name) {
     this.#root = root;
     root.classList.add('attention');
-    this.picker = make('div', { className: 'heads' });
-    this.table = make('div', { className: 'weights', tabIndex: 0, role: 'group' });
-    this.table.ariaLabel = 'Weights';
+    const region = { tabIndex: 0, role: 'region' };
+    this.picker = make('div', { className: 'scrollable heads', ...region });
+    this.picker.ariaLabel = `Heads of ${name}`;
+    this.table = make('div', { className: 'scrollable weights', ...region });
+    this.table.ariaLabel = `Weights of ${name}`;
     this.reads = make('p', { className: 'hint', role: 'status' });
     root.append(this.picker, this.table, this.reads);
     root.addEventListener('change', ({ target }) => this.#choose(target.value));

@@ -3,6 +3,14 @@
 import { $, make } from '../element.js';
 import { percent, quoted } from './pieces.js';
 
+/** Makes rows answer to clicks; `take` gets the sentence without the row's word. */
+export function addWithout(take) {
+  $('without').addEventListener('click', ({ target }) => {
+    const button = target.closest('button');
+    if (button) take(button.dataset.rest);
+  });
+}
+
 /**
  * Computes and shows the probability of an id without each word, the lowest first.
  *
@@ -17,12 +25,12 @@ export async function showWithout(model, sentence, before, id, wanted) {
   for (const { word, rest } of withoutEach(sentence)) {
     const logProb = await model.logProb(rest, before, id);
     if (!wanted()) return;
-    found.push({ word, share: Math.exp(logProb) });
+    found.push({ word, rest, share: Math.exp(logProb) });
   }
   found.sort((one, other) => one.share - other.share);
   const whole = Math.exp(await model.logProb(sentence.text, before, id));
   const name = quoted(model.vocabulary.name(id));
-  const rows = found.map(({ word, share }) => row(`without ${quoted(word)}`, share));
+  const rows = found.map(({ word, rest, share }) => row(`without ${quoted(word)}`, share, rest));
   $('without').replaceChildren(row(`${name} in the whole sentence`, whole), ...rows);
   $('without').ariaBusy = 'false';
 }
@@ -39,8 +47,10 @@ export function withoutEach({ text, tokens }) {
   });
 }
 
-function row(label, share) {
-  const item = make('li', {}, make('span', {}, label), make('strong', {}, percent(share)));
-  item.style.setProperty('--share', share);
-  return item;
+/** A row; with a `rest`, the sentence without the word, it is a button. */
+function row(label, share, rest) {
+  const [tag, properties] = rest ? ['button', { type: 'button', dataset: { rest } }] : ['div', {}];
+  const style = { '--share': share };
+  const names = [make('span', {}, label), make('strong', {}, percent(share))];
+  return make('li', {}, make(tag, { ...properties, style }, ...names));
 }

@@ -1,11 +1,12 @@
 /** What may come next: the most probable pieces, each of which can be chosen. */
 
 import { $, make } from '../element.js';
-import { pieceButton, percent, placeAfter } from './pieces.js';
+import { pieceButton, percent, placeAfter, quoted } from './pieces.js';
 import { best } from './search.js';
 
 const SHOWN = 8; // pieces
 const RARE = 0.01; // below it, all of them share a line
+const NAMED = 4; // drawn pieces that were not the most probable ones
 
 /** Makes pieces answer to clicks; `take` gets the id. */
 export function addNextPieces(take) {
@@ -47,4 +48,26 @@ export function showNextPieces(vocabulary, before, logProbs, taken, temperature)
     items.push(make('li', { className: 'rare' }, `the ${count} others together: ${percent(others)}`));
   }
   $('next').replaceChildren(...items);
+}
+
+/**
+ * Says what was drawn, and which pieces are not the most probable ones.
+ *
+ * @param {Vocabulary} vocabulary
+ * @param {{id: number, likeliest: number}[]} draws One for each drawn piece.
+ * @param {number} count Of the draws so far: an equal result is seen to be a new one.
+ */
+export function showDrawn(vocabulary, draws, count) {
+  const name = (id) => quoted(vocabulary.name(id));
+  const others = draws.filter(({ id, likeliest }) => id !== likeliest);
+  const differences = others
+    .slice(0, NAMED)
+    .map(({ id, likeliest }) => `${name(id)} instead of ${name(likeliest)}`);
+  if (others.length > NAMED) differences.push(`and ${others.length - NAMED} more`);
+  const text = vocabulary.text(draws.map(({ id }) => id)) || '⟨end⟩';
+  $('drawn').textContent = `Draw ${count}: ${quoted(text)}. ` + (
+    others.length > 0
+      ? `Other than the most probable piece: ${differences.join('; ')}.`
+      : 'Each piece is the most probable one of its step; at a higher temperature others are likelier.'
+  );
 }

@@ -8,9 +8,10 @@ import { addressNow, readAddress } from './address.js';
 import { alignmentLayer, showAttended } from './attended.js';
 import { AttentionView } from './attention.js';
 import { addBeams, showBeams } from './beams.js';
-import { showWithout } from './leave_out.js';
+import { placeExplanations } from './explained.js';
+import { addWithout, showWithout } from './leave_out.js';
 import { openInside } from './model.js';
-import { addNextPieces, showNextPieces } from './next_pieces.js';
+import { addNextPieces, showDrawn, showNextPieces } from './next_pieces.js';
 import { continuations, drawn, logSoftmax, mostProbable, nucleus } from './search.js';
 import { addTarget, showTarget } from './target.js';
 import { isTouring, openTour } from './tour.js';
@@ -20,12 +21,19 @@ const RUNTIME = new URL('../runtime/', import.meta.url);
 const PAUSE = 250; // milliseconds after the last key before the model begins
 const BEAT = 900; // milliseconds per piece while it plays
 const TOP_P = 0.9; // the probability of the pieces among which is drawn
+const ATTENTIONS = {
+  encoder: 'the encoder',
+  cross: 'the decoder, from the sentence',
+  self: 'the decoder, from what is written',
+};
 const EXPORT = 'keras-vanilla export MODEL.keras FOLDER --form site';
 
 /** What the reader has chosen; its `ids` are null where they are the model's own. */
 const chosen = readAddress();
 let model, sentence, views;
 let written = []; // the ids of the translation
+let drawnFrom = Infinity; // the place of the first of them that was drawn at random
+let draws = 0; // of this sentence
 let runs = 0; // an older computation ends when a newer one begins
 let requests = 0; // the same, of what the chosen piece depends on
 let timer, player;
@@ -34,6 +42,7 @@ start();
 
 async function start() {
   fillIn();
+  placeExplanations();
   openTour(readAddressAgain); // drawn while the model loads
   try {
     model = await openInside(MODEL, RUNTIME, { onProgress: showProgress });
@@ -41,14 +50,9 @@ async function start() {
     return showFailure(error, EXPORT);
   }
   describe(model.description);
-  const [encoder, cross, self] = ['encoder', 'cross', 'self'].map($);
-  views = [encoder, cross, self].map((root) => new AttentionView(root));
+  views = Object.entries(ATTENTIONS).map(([id, name]) => new AttentionView($(id), name));
   listen();
-  showModel(model.description, (text) => {
-    history.pushState(null, '', location.href);
-    $('source').value = text;
-    readSentence({ isNew: true });
-  });
+  showModel(model.description, takeSentence);
   await readSentence();
 }
 
@@ -84,6 +88,7 @@ function listen() {
   addTarget((place) => choose(place));
   addNextPieces((id) => take([...written.slice(0, chosen.place), id]));
   addBeams((ids, place) => take(ids, { place }));
+  addWithout(takeSentence);
   $('source').addEventListener('input', () => {
     clearTimeout(timer);
     timer = setTimeout(readSentence, PAUSE, { isNew: true });
@@ -92,7 +97,7 @@ function listen() {
   $('forward').addEventListener('click', () => choose(chosen.place + 1));
   $('play').addEventListener('click', () => (player ? stop() : play()));
   $('greedy').addEventListener('click', () => take([], { isOwn: true }));
-  $('draw').addEventListener('click', () => take(written.slice(0, chosen.place), { draws: true }));
+  $('draw').addEventListener('click', () => take(written.slice(0, chosen.place), { isDrawn: true }));
   $('link').addEventListener('click', copyLink);
   $('temperature').addEventListener('input', () => {
     chosen.temperature = Number($('temperature').value);
@@ -121,11 +126,20 @@ function take(ids, options) {
   goOn(ids, options);
 }
 
+/** Takes another sentence; the browser's back button leads to the one before. */
+function takeSentence(text) {
+  keepAddress();
+  history.pushState(null, '', location.href);
+  $('source').value = text;
+  readSentence({ isNew: true });
+}
+
 /** Encodes the sentence, and translates it as the reader has chosen, or greedily. */
 async function readSentence({ isNew = false } = {}) {
   const run = ++runs;
   stop();
   const text = $('source').value.trim().replace(/\s+/gu, ' ');
+  draws = 0;
   if (isNew) Object.assign(chosen, { ids: null, place: 0 });
   chosen.text = text;
   markExample(text);
@@ -164,20 +178,25 @@ function validIds(ids) {
  * Continues ids to their end, shows the result, and searches with beams.
  *
  * @param {number[]} ids
- * @param {{place?: number, isOwn?: boolean, draws?: boolean}} [options] `place`: the piece
- *     that is chosen then, the last of `ids` without it; `isOwn`: the model's own choice
- *     from the beginning; `draws`: at random, by the temperature.
+ * @param {{place?: number, isOwn?: boolean, isDrawn?: boolean}} [options] `place`: the
+ *     piece that is chosen then, the last of `ids` without it; `isOwn`: the model's own
+ *     choice from the beginning; `isDrawn`: at random, by the temperature.
  */
-async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false } = {}) {
+async function goOn(ids, { place = ids.length - 1, isOwn = false, isDrawn = false } = {}) {
   const run = ++runs;
   stop();
   const { endId } = model.vocabulary;
   const settings = { endId, limit: sentence.limit };
+  const drawnIds = []; // and what was likeliest instead
   if (!isOwn) {
     settings.choose = (logProbs, before) => {
       const room = sentence.limit - before.length - 1;
       const whole = model.vocabulary.withWholeCharacters(logProbs, before, room);
-      return draws ? drawn(nucleus(warmed(whole), TOP_P), Math.random()) : mostProbable(whole);
+      const likeliest = mostProbable(whole);
+      if (!isDrawn) return likeliest;
+      const id = drawn(nucleus(warmed(whole), TOP_P), Math.random());
+      drawnIds.push({ id, likeliest });
+      return id;
     };
   }
   written = ids;
@@ -186,7 +205,10 @@ async function goOn(ids, { place = ids.length - 1, isOwn = false, draws = false 
     written = more;
   }
   chosen.ids = isOwn ? null : written;
-  chosen.place = draws ? ids.length : Math.max(0, place);
+  chosen.place = isDrawn ? ids.length : Math.max(0, place);
+  drawnFrom = isDrawn ? ids.length : Infinity;
+  $('drawn').textContent = '';
+  if (isDrawn) showDrawn(model.vocabulary, drawnIds, ++draws);
   $('greedy').hidden = isOwn;
   await showAll(run);
   if (run === runs) await search(); // last, because it takes longest
@@ -227,7 +249,7 @@ async function show() {
   const place = (chosen.place = Math.min(chosen.place, written.length - 1));
   const { vocabulary } = model;
   const probabilities = written.map((id, i) => Math.exp(steps[i].logProbs[id]));
-  showTarget(vocabulary, written, probabilities, place);
+  showTarget(vocabulary, written, probabilities, place, drawnFrom);
   const before = written.slice(0, place);
   const next = warmed(steps[place].logProbs);
   showNextPieces(vocabulary, before, next, written[place], chosen.temperature);

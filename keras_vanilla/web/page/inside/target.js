@@ -17,8 +17,9 @@ export function addTarget(choose) {
  * @param {number[]} ids
  * @param {number[]} probabilities Of each id, after those before it.
  * @param {number} place Of the chosen piece.
+ * @param {number} drawnFrom The place of the first piece that was drawn at random.
  */
-export function showTarget(vocabulary, ids, probabilities, place) {
+export function showTarget(vocabulary, ids, probabilities, place, drawnFrom) {
   const hadFocus = $('target').contains(document.activeElement);
   const buttons = ids.map((id, i) => {
     const name = vocabulary.name(id);
@@ -27,6 +28,7 @@ export function showTarget(vocabulary, ids, probabilities, place) {
     button.ariaPressed = String(i === place);
     button.tabIndex = i === place ? 0 : -1;
     button.classList.toggle('later', i > place);
+    button.classList.toggle('drawn', i >= drawnFrom);
     return button;
   });
   $('target').replaceChildren(...buttons);

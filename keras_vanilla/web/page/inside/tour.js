@@ -1,5 +1,5 @@
 /**
- * The guided tour: one sentence's way through the model, in seven steps.
+ * The guided tour: one sentence's way through the model, in eight steps.
  *
  * It is drawn from tour.json, which was computed when the site was written, so it does not
  * wait for the model. Its step is in the address: the browser's back button leads to the
@@ -8,9 +8,12 @@
 
 import { inAddress } from '../address.js';
 import { $, make } from '../element.js';
+import { addressNow } from './address.js';
+import { explained } from './explained.js';
 import { percent, quoted } from './pieces.js';
 
-const SHOWN = 4; // numbers of a query, a key or a value
+const SHOWN = 3; // numbers of a query, a key or a value
+const WEIGHTS_SHOWN = 4; // pieces; all are in a table that is closed
 const ENDED = 'keras-vanilla tour ended'; // in the browser's memory: it is not begun again
 
 const STEPS = [
@@ -21,8 +24,10 @@ const STEPS = [
   ['The decoder reads the memory', showCross],
   ['Probabilities, and a choice', showChoice],
   ['And so on, to the end', showSteps],
+  ['Leave a word out', showWithout],
 ];
 let example; // tour.json
+let end; // ends the tour
 
 /** Whether the tour is shown instead of the page. */
 export function isTouring() {
@@ -38,14 +43,15 @@ export async function openTour(onEnd) {
   const answer = await fetch(new URL('tour.json', import.meta.url)).catch(() => null);
   if (!answer?.ok) return; // a site without an example
   example = await answer.json();
+  end = (...where) => leave(onEnd, ...where);
   $('take-tour').hidden = false;
   $('take-tour').addEventListener('click', () => (location.hash = 'tour=1'));
   $('tour-back').addEventListener('click', () => (location.hash = `tour=${stepNow() - 1}`));
   $('tour-next').addEventListener('click', () => {
     if (stepNow() < STEPS.length) location.hash = `tour=${stepNow() + 1}`;
-    else end(onEnd);
+    else end();
   });
-  $('tour-skip').addEventListener('click', () => end(onEnd));
+  $('tour-skip').addEventListener('click', () => end());
   window.addEventListener('hashchange', () => showStep());
   if (location.hash === '' && !hasEnded()) history.replaceState(null, '', '#tour=1');
   showStep({ focus: false });
@@ -72,16 +78,17 @@ function showStep({ focus = true } = {}) {
   if (focus) $('tour-title').focus(); // and a screen reader reads the step
 }
 
-function end(onEnd) {
+/** Ends the tour, and goes to an address and an element of the page. */
+function leave(onEnd, address = '#', id = 'source') {
   try {
     localStorage.setItem(ENDED, 'true');
   } catch {
     // without a memory, it begins again at the next visit
   }
-  history.pushState(null, '', '#');
+  history.pushState(null, '', address);
   document.body.classList.remove('touring');
   onEnd();
-  $('source').focus();
+  $(id).focus();
 }
 
 function hasEnded() {
@@ -97,12 +104,6 @@ function paragraph(sentence) {
   const parts = sentence.split(/\[(.+?)\]/u);
   const nodes = parts.map((part, i) => (i % 2 ? explained(part) : part));
   return make('p', {}, ...nodes);
-}
-
-function explained(word) {
-  const button = make('button', { type: 'button', className: 'word' }, word);
-  button.setAttribute('popovertarget', `word-${word.toLowerCase().replace(/s$/u, '')}`);
-  return button;
 }
 
 // The steps: what each says, and what it shows.
@@ -129,45 +130,92 @@ function showEmbedding({ pieces, position, embedding, positional, sum, d_model: 
   ];
   return {
     text: [
-      `Each piece has a vector of ${width} numbers, which training has found: similar pieces `
+      `Each piece has a [vector] of ${width} numbers, which training has found: similar pieces `
         + 'have similar vectors. The model adds a second vector, made of sines and cosines, '
         + 'that is different at each position: without it, the order of the words would be '
         + 'lost.',
       `Here are the first ${embedding.length} numbers for ${name}.`,
     ],
-    drawing: [table([], rows.map(([label, numbers]) => [label, ...numbers.map(cell(numbers))]))],
+    drawing: [vectors(rows)],
   };
 }
 
 function showHead({ pieces, position, head, query, keys, values, scores, weights, output, ...sizes }) {
   const order = [...weights.keys()].sort((one, other) => weights[other] - weights[one]);
-  const [best] = order;
+  const [best, second] = order;
+  const [reader, read, also] = [position, best, second].map((i) => quoted(pieces[i]));
   const products = [0, 1].map((i) => `${number(query[i])} · ${number(keys[best][i])}`);
-  const root = Math.sqrt(query.length).toFixed(2);
-  const lines = pieces.map((name, i) => {
-    return [name, shareCell(weights[i]), number(scores[i]), first(keys[i]), first(values[i])];
+  const [root, sum] = [Math.sqrt(query.length), query.reduce((all, q, i) => all + q * keys[best][i], 0)];
+  const powers = scores.map(Math.exp);
+  const total = (numbers, ids) => ids.reduce((all, i) => all + numbers[i], 0);
+  const shares = order.slice(0, WEIGHTS_SHOWN).map((i) => {
+    return [pieces[i], number(scores[i]), number(powers[i]), shareCell(weights[i])];
   });
+  const rest = order.slice(WEIGHTS_SHOWN);
+  if (rest.length > 0) {
+    const share = shareCell(total(weights, rest));
+    shares.push([`the other ${rest.length}`, '', number(total(powers, rest)), share]);
+  }
+  const lines = pieces.map((name, i) => {
+    return [name, number(scores[i]), shareCell(weights[i]), first(keys[i]), first(values[i])];
+  });
+  const few = (vector) => vector.slice(0, SHOWN);
+  const power = make('span', {}, 'e', make('sup', {}, 'score'));
+  const parts = [best, second].map((i) => few(values[i]).map((value) => value * weights[i]));
+  const stages = [
+    stage(
+      'The head makes three short [vectors] of each piece: a [query] (what it looks for), a '
+        + '[key] (what it can be found by) and a [value] (what it passes on), of '
+        + `${query.length} numbers each.`,
+      vectors([
+        [`query of ${reader}`, few(query)],
+        [`key of ${read}`, few(keys[best])],
+        [`value of ${read}`, few(values[best])],
+      ], 'Query, key and value'),
+    ),
+    stage(
+      `${reader} gives ${read} a score: query times key, number by number, added up and `
+        + `divided by √${query.length}.`,
+      formula(`${products.join(' + ')} + … = ${number(sum)}`),
+      formula(`${number(sum)} / √${query.length} = ${number(sum)} / ${number(root)} = ${number(scores[best])}`),
+    ),
+    stage(
+      'The [softmax] turns the scores for all pieces into weights that sum to 100 %: e to the '
+        + `power of each score, divided by the sum of these powers, ${number(total(powers, order))}.`,
+      table(['piece', 'score', power, 'weight'], shares, 0, 'Scores and weights'),
+    ),
+    stage(
+      'The result is the sum of all values, each times its weight.',
+      vectors([
+        [`${percent(weights[best])} of ${read}`, parts[0]],
+        [`+ ${percent(weights[second])} of ${also}`, parts[1]],
+        ['+ others = result', few(output)],
+      ], 'The result'),
+    ),
+  ];
   return {
     text: [
-      `In each [layer] of the [encoder] every piece looks at all pieces, through `
-        + `${sizes.num_heads} [heads] at once. This is head ${head} of the first layer, for `
-        + `${quoted(pieces[position])}. The head makes three short vectors of each piece, of `
-        + `${query.length} numbers: a query (what it looks for), a key (what it can be found `
-        + 'by) and a value (what it passes on).',
-      `The query of ${quoted(pieces[position])} is ${first(query)} … Its score for `
-        + `${quoted(pieces[best])} is (${products.join(' + ')} + …) / ${root} = `
-        + `${number(scores[best])}: the products of query and key, added up, divided by the `
-        + 'square root of their number.',
-      'The softmax turns scores into weights: e to the power of each score, divided by the '
-        + 'sum of these powers. The weights sum to 100 %.',
+      'In each [layer] of the [encoder] every piece reads from all pieces. This is called '
+        + `[attention], and ${sizes.num_heads} [heads] do it at once. Here is head ${head} of `
+        + `the first layer, reading for ${reader} in four stages.`,
     ],
     drawing: [
-      table(['piece', 'weight', 'score', 'key', 'value'], lines, best),
-      paragraph(`The result is the sum of the values, each times its weight: `
-        + `${first(output)} … The results of all heads are joined, multiplied by one more `
-        + 'matrix, and added to the vector of the piece.'),
+      make('ol', { className: 'stages' }, ...stages),
+      paragraph('The results of all heads are joined, multiplied by one more matrix, and added '
+        + 'to the vector of the piece.'),
+      make('details', {}, make('summary', {}, `All ${pieces.length} pieces`),
+        table(['piece', 'score', 'weight', 'key', 'value'], lines, best, 'All pieces')),
     ],
   };
+}
+
+/** One stage of a computation: a sentence, and what it shows. */
+function stage(sentence, ...shown) {
+  return make('li', {}, paragraph(sentence), ...shown);
+}
+
+function formula(text) {
+  return make('p', { className: 'formula' }, text);
 }
 
 function showMemory({ pieces, memory, num_encoder_layers: layers, d_model: width }) {
@@ -184,7 +232,7 @@ function showMemory({ pieces, memory, num_encoder_layers: layers, d_model: width
   return {
     text: [
       `After ${layers} layers the [encoder] is done. For each piece it leaves one vector of `
-        + `${width} numbers that also knows the rest of the sentence: the memory.`,
+        + `${width} numbers that also knows the rest of the sentence: the [memory].`,
       'The encoder works once per sentence, on all pieces at the same time. Here are the '
         + `first ${memory[0].length} numbers of each vector, as dark as they are large.`,
     ],
@@ -239,10 +287,30 @@ function showSteps({ written, beginnings, candidates, translation }) {
       'The piece is appended, and the next step begins. When the most probable piece is the '
         + 'end, the translation is done.',
       `The result: ${quoted(translation)}`,
-      'Now try your own sentence: on the page everything is computed as you type, and you can '
-        + 'choose other pieces than the model.',
     ],
     drawing: [table(['next piece', 'probability', 'after'], lines)],
+  };
+}
+
+function showWithout({ text, written, beginnings, cross }) {
+  const place = clearest(cross, written);
+  const choices = { text, ids: null, place, beams: 4, temperature: 1 };
+  const name = quoted(written[place]);
+  const properties = { type: 'button', onclick: () => end(addressNow(choices), 'depends') };
+  return {
+    text: [
+      '[Attention] shows where the model reads, not what decides. To find that out, leave a '
+        + 'word out of the sentence and see what changes.',
+      `${soFar(beginnings[place])} The next piece is ${name}. Which word of the sentence `
+        + 'decided this? The page shows how probable the piece is without each word, the '
+        + 'lowest first. Choose one of these rows there, and the sentence is translated without '
+        + 'the word.',
+    ],
+    drawing: [
+      make('p', {}, make('button', properties, `Leave out what decided ${name}`)),
+      paragraph('Or begin with your own sentence: everything is computed as you type, and you '
+        + 'can choose other pieces than the model.'),
+    ],
   };
 }
 
@@ -259,7 +327,8 @@ function soFar(beginning) {
 }
 
 function number(value) {
-  const text = Math.abs(value).toFixed(2);
+  const digits = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  const text = Math.abs(value).toLocaleString('en', digits);
   return `${value < 0 && text !== '0.00' ? '−' : ''}${text}`;
 }
 
@@ -282,6 +351,13 @@ function cell(numbers) {
   };
 }
 
+/** A table of vectors, each with a name, of which the first numbers are shown. */
+function vectors(rows, label) {
+  const shaded = cell(rows.flatMap(([, numbers]) => numbers));
+  const lines = rows.map(([name, numbers]) => [name, ...numbers.map(shaded), '…']);
+  return table([], lines, null, label);
+}
+
 function shareCell(share) {
   const shown = make('span', { className: 'share' }, percent(share));
   shown.style.setProperty('--share', share);
@@ -301,7 +377,7 @@ function spaced(nodes) {
 }
 
 /** A table whose first column names the rows; it scrolls where the screen is narrow. */
-function table(heads, lines, strong = null) {
+function table(heads, lines, strong = null, label = $('tour-title').textContent) {
   const head = heads.map((name) => make('th', { scope: 'col' }, name));
   const body = lines.map(([name, ...cells], i) => {
     const header = make('th', { scope: 'row', dir: 'auto' }, name);
@@ -309,7 +385,6 @@ function table(heads, lines, strong = null) {
     return make('tr', { className: i === strong ? 'strong' : '' }, header, ...rest);
   });
   const whole = make('table', {}, make('thead', {}, make('tr', {}, ...head)), make('tbody', {}, ...body));
-  const scrolled = make('div', { className: 'scrolled', tabIndex: 0, role: 'group' }, whole);
-  scrolled.ariaLabel = $('tour-title').textContent;
-  return scrolled;
+  const region = { tabIndex: 0, role: 'region', ariaLabel: label };
+  return make('div', { className: 'scrollable scrolled', ...region }, whole);
 }

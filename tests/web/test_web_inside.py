@@ -119,7 +119,7 @@ def test_the_guides_picture_is_made_of_a_site(browser, site, tmp_path):
         subprocess.run(command, env=environment, check=True, timeout=120)
     content = picture.read_bytes()
     assert content.startswith(b"\x89PNG")
-    assert struct.unpack(">II", content[16:24]) == (1120, 1060)
+    assert struct.unpack(">II", content[16:24]) == (1120, 1340)
 
 
 class Table(SearchedModel):

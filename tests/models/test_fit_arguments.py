@@ -138,3 +138,17 @@ def test_many_shapes_under_xla_are_named_in_a_warning(data, compiled, recwarn):
     recwarn.clear()
     model.fit(data, epochs=0, verbose=0)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("method", ["fit", "train_on_batch"])
+def test_a_step_is_traced_once(method, monkeypatch):
+    """With optimizers that create variables, also while a step is traced."""
+    model = make_model(source_vocabulary_size=V, **ONE_LAYER)
+    model.compile("adam", SmoothedCrossentropy(), jit_compile=False)
+    traces, step = [], model.train_step
+    monkeypatch.setattr(
+        model, "train_step", lambda *data: traces.append(1) or step(*data)
+    )
+    ids = np.array([[5, 3, 0]])
+    getattr(model, method)({"source_ids": ids, "target_ids": ids}, ids)
+    assert len(traces) == 1 and int(model.optimizer.iterations) == 1

@@ -39,6 +39,23 @@ def train_step(model: keras.Model, micro_batches: int, *state_and_data) -> Any:
     return backend.train_step(model, *state, data, micro_batches)
 
 
+def build_optimizer(model: keras.Model) -> None:
+    """Creates the optimizer's variables before the first step.
+
+    TensorFlow traces a step twice if variables are created inside it. On several
+    devices and on the other backends, Keras creates them before.
+
+    Args:
+        model: compiled Transformer.
+    """
+    if keras.backend.backend() != "tensorflow" or model.optimizer is None:
+        return
+    strategy = model.distribute_strategy
+    if strategy.num_replicas_in_sync == 1 and not model.optimizer.built:
+        with strategy.scope():
+            model.optimizer.build(model.trainable_variables)
+
+
 def test_step(model: keras.Model, *state_and_data) -> Any:
     """Updates the metrics with a batch; arguments and result as in `train_step`."""
     if keras.backend.backend() == "tensorflow":

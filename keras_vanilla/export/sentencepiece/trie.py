@@ -129,12 +129,15 @@ def _children(strings):
 
 
 class _Slots:
-    """The free slots, and the bases that no node uses yet."""
+    """The free slots and the unused bases, as the bits of one int per block.
+
+    Operations on ints of 256 bits are faster than those on small arrays.
+    """
 
     def __init__(self):
         self._free, self._unused, self._first_open = [], [], 0
         self._new_block()
-        self._free[0][0] = False  # the root
+        self._free[0] ^= 1  # the root
 
     @property
     def size(self):
@@ -148,20 +151,37 @@ class _Slots:
         for block in range(first, len(self._free) + 1):
             if block == len(self._free):
                 self._new_block()
-            slots = np.arange(BLOCK)[:, None] ^ np.array(octets)  # for each base
-            fits = self._free[block][slots].all(axis=1) & self._unused[block]
-            if fits.any():
-                return self._take(block, int(fits.argmax()), slots)
+            fits = self._unused[block]
+            for octet in octets:
+                fits &= _exchanged(self._free[block], octet)
+            if fits:
+                return self._take(block, (fits & -fits).bit_length() - 1, octets)
 
-    def _take(self, block, base, slots):
-        self._free[block][slots[base]] = False
-        self._unused[block][base] = False
-        while self._free[self._first_open].sum() < CLOSE_BELOW:
+    def _take(self, block, base, octets):
+        for octet in octets:
+            self._free[block] ^= 1 << (base ^ octet)
+        self._unused[block] ^= 1 << base
+        while self._free[self._first_open].bit_count() < CLOSE_BELOW:
             self._first_open += 1
             if self._first_open == len(self._free):
                 self._new_block()
         return block * BLOCK + base
 
     def _new_block(self):
-        self._free.append(np.ones(BLOCK, bool))
-        self._unused.append(np.ones(BLOCK, bool))
+        self._free.append(2**BLOCK - 1)
+        self._unused.append(2**BLOCK - 1)
+
+
+def _exchanged(bits, octet):
+    """Returns the int whose bit i is bit `i ^ octet` of another."""
+    for power, low in _LOW_BITS.items():
+        if octet & power:
+            bits = (bits & low) << power | (bits >> power) & low
+    return bits
+
+
+# For each power of two, the positions below 256 that do not contain it.
+_LOW_BITS = {
+    power: sum(1 << i for i in range(BLOCK) if not i & power)
+    for power in (1, 2, 4, 8, 16, 32, 64, 128)
+}

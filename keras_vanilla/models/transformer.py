@@ -311,7 +311,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             refuse_probabilities(self.loss, self.pad_id)
             refuse_fixed_learning_rate(callbacks, self.optimizer)
             warn_of_many_shapes(x, self.jit_compile)
-            steps.build_optimizer(self)
+        steps.build_optimizer(self)
         with steps.replica_overrides(self), in_one_sentence(self):
             return super().fit(**CheckedData.of(self).of_arguments(given))
 
@@ -359,8 +359,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """
         given = by_name(keras.Model.train_on_batch, args, kwargs)
         refuse_class_weight(given)
-        if self.compiled:
-            steps.build_optimizer(self)
+        steps.build_optimizer(self)
         return super().train_on_batch(**CheckedData.of(self).of_arguments(given))
 
     def test_on_batch(self, *args, **kwargs) -> Any:

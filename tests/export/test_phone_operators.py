@@ -49,10 +49,7 @@ class Zeros(Operators):
 
 def test_layers_compute_with_the_operators_of_the_block_and_thread():
     model = make_model()
-    embedding, attention = (
-        model.source_embedding,
-        model.encoder_layers[0].self_attention,
-    )
+    embedding, attention = model.source_embedding, fused_attentions(model)[0]
     x = np.ones((1, 2, 32), "float32")
 
     def largest():

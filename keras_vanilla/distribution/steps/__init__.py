@@ -46,14 +46,14 @@ def build_optimizer(model: keras.Model) -> None:
     devices and on the other backends, Keras creates them before.
 
     Args:
-        model: compiled Transformer.
+        model: Transformer; one that is not compiled is left to Keras to refuse.
     """
-    if keras.backend.backend() != "tensorflow" or model.optimizer is None:
+    if keras.backend.backend() != "tensorflow" or not model.compiled:
         return
-    strategy = model.distribute_strategy
-    if strategy.num_replicas_in_sync == 1 and not model.optimizer.built:
+    optimizer, strategy = model.optimizer, model.distribute_strategy
+    if optimizer and not optimizer.built and strategy.num_replicas_in_sync == 1:
         with strategy.scope():
-            model.optimizer.build(model.trainable_variables)
+            optimizer.build(model.trainable_variables)
 
 
 def test_step(model: keras.Model, *state_and_data) -> Any:

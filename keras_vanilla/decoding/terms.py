@@ -266,8 +266,7 @@ class TermBanks:
 
     def _follows(self, said):
         """(..., P): True if all tokens before a place of a form have occurred."""
-        padding = [[0, 0]] * (len(said.shape) - 1) + [[1, 0]]
-        before = ops.pad(said[..., :-1], padding, constant_values=False)
+        before = ops.concatenate([said[..., :1], said[..., :-1]], axis=-1)
         return before | ops.equal(self._places, 0)
 
     def _complete(self, said):

@@ -30,7 +30,12 @@ def model_not_found(model: PathLike) -> FileNotFoundError:
         model: path. If it could be a name, the error lists the pretrained translators.
     """
     message = f"There is no file or folder {model}"
-    if Path(model).name == str(model) and not Path(model).suffix:
+    if str(model) in NAMES:
+        message += (
+            f"; the pretrained model {model} is loaded with "
+            f"Translator.from_preset({str(model)!r})"
+        )
+    elif Path(model).name == str(model) and not Path(model).suffix:
         message += (
             f", and no pretrained model of this name: there is {', '.join(NAMES)}"
         )

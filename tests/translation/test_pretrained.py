@@ -51,6 +51,11 @@ def translator():
     return Translator.from_preset("en-fr")
 
 
+def test_a_name_is_not_a_file():
+    with pytest.raises(FileNotFoundError, match=r"from_preset\('en-fr'\)\.$"):
+        Translator.load("en-fr")
+
+
 def test_each_name_has_its_files_and_no_other_is_there():
     folders = {path.name for path in FOLDER.iterdir() if path.is_dir()}
     assert folders - {"__pycache__"} == set(NAMES)

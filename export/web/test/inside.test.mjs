@@ -60,6 +60,8 @@ test('without the word that a piece translates, the piece becomes improbable', a
   assert.match(rows[1], /^without “red”\s+[\d<.]+ %$/); // the lowest first
   const share = (row) => Number(/([\d.]+) %$/.exec(row)[1]);
   assert.ok(share(rows[0]) > 90 && share(rows[1]) < 10, rows.join());
+  const decides = await page.innerText('#decides');
+  assert.match(decides, /^“red” matters most: without it, “rood” has .+ % instead of .+ %\.$/);
 });
 
 test('a word is left out by choosing its row, and the browser leads back', async () => {

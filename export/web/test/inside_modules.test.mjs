@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
-const [search, { Vocabulary }, { treeOf }, { withoutEach }, { alignmentLayer }, { placeAfter }] =
+const [search, { Vocabulary }, { treeOf }, { decides, withoutEach }, { alignmentLayer }, { placeAfter }] =
   await Promise.all(
     ['search', 'vocabulary', 'tree', 'leave_out', 'attended', 'pieces'].map(
       (name) => import(pathToFileURL(`${setting.page}/inside/${name}.js`)),
@@ -176,6 +176,14 @@ test('each word is left out once, and of a single word each piece', () => {
   const tokens = [['犬', 0, 1], ['が', 1, 2], ['⟨end⟩', 2, 2]];
   const pieces = tokens.map(([name, begin, end]) => ({ name, begin, end }));
   assert.deepEqual(rests('犬が', pieces), ['が', '犬']);
+});
+
+test('the word that matters most is named, unless no single word decides', () => {
+  const least = { word: 'Hund', share: 0.2 };
+  const matters = '“Hund” matters most: without it, “dog” has 20 % instead of 90 %.';
+  assert.equal(decides('“dog”', 0.9, least), matters);
+  const none = 'No single word decides “dog”: whichever is left out, it keeps at least 20 %.';
+  assert.equal(decides('“dog”', 0.4, least), none);
 });
 
 test('the layer that aligns is Python\'s', () => {

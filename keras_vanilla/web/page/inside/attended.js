@@ -39,10 +39,11 @@ export function showAttended({ text, tokens }, cross, name) {
   });
   $('attended').replaceChildren(...nodes);
   const most = weights.indexOf(Math.max(...weights));
-  const [piece, share] = [quoted(tokens[most].name), percent(weights[most])];
+  const { name: piece, begin, end: after } = tokens[most];
   $('looks').textContent =
-    `To choose ${quoted(name)}, layer ${alignmentLayer(cross.length) + 1} reads ${piece} most: ` +
-    `${share} of the weight, on average of its ${cross[0].length} heads.`;
+    `To choose ${quoted(name)}, layer ${alignmentLayer(cross.length) + 1} reads ${quoted(piece)} most: ` +
+    `${percent(weights[most])} of the weight, on average of its ${cross[0].length} heads.` +
+    (begin === after ? ' This piece is no word: heads often read it when they need none.' : '');
 }
 
 function shaded(name, weight) {

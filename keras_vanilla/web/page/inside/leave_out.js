@@ -32,7 +32,18 @@ export async function showWithout(model, sentence, before, id, wanted) {
   const name = quoted(model.vocabulary.name(id));
   const rows = found.map(({ word, rest, share }) => row(`without ${quoted(word)}`, share, rest));
   $('without').replaceChildren(row(`${name} in the whole sentence`, whole), ...rows);
+  $('decides').textContent = found.length > 0 ? decides(name, whole, found[0]) : '';
   $('without').ariaBusy = 'false';
+}
+
+/** A sentence about the word without which the piece is least probable. */
+export function decides(name, whole, { word, share }) {
+  if (share >= whole / 2) {
+    return `No single word decides ${name}: whichever is left out, it keeps at least `
+      + `${percent(share)}.`;
+  }
+  return `${quoted(word)} matters most: without it, ${name} has ${percent(share)} instead of `
+    + `${percent(whole)}.`;
 }
 
 /** The sentence without each of its words, or without each piece where it is one word. */

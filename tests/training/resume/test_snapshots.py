@@ -112,6 +112,18 @@ def test_every_flipped_byte_that_changes_the_state_is_found(tmp_path):
     assert found > 20
 
 
+def test_a_damaged_shape_is_not_taken_for_a_lack_of_memory(tmp_path):
+    snapshots = Snapshots(tmp_path)
+    for step in (3, 6):
+        snapshots.save(step, {"step": step, "array": np.zeros(5, "float32")})
+    data = snapshots.path(6).read_bytes()
+    right, damaged = b"(5,), }" + 14 * b" ", b"(999999999999999,), }"
+    assert data.count(right) == 1  # in the array's header
+    snapshots.path(6).write_bytes(data.replace(right, damaged))
+    with pytest.warns(UserWarning, match="does not match its checksum"):
+        assert snapshots.newest()["step"] == 3
+
+
 def test_a_damaged_one_is_not_among_the_two_that_are_kept(tmp_path):
     snapshots = Snapshots(tmp_path)
     for step in (3, 6):

@@ -18,14 +18,14 @@ SENTENCES = {
     "She told me that you were sick.": "Elle m'a dit que tu étais malade.",
     "My brother has two black cats.": "Mon frère a deux chats noirs.",
     "I forgot my umbrella at the station.": "J'ai oublié mon parapluie à la gare.",
-    "She will call you tomorrow morning.": "Elle t'appelle demain matin.",
+    "I forgot to turn off the light.": "J'ai oublié d'éteindre la lumière.",
     "Please close the door.": "Veuillez fermer la porte.",
     "My brother is taller than my father.": "Mon frère est plus grand que mon père.",
     "Can you help me carry these boxes?": "Peux-tu m'aider à porter ces boîtes ?",
     "He drinks two cups of coffee every day.": (
         "Il boit deux tasses de café tous les jours."
     ),
-    "Nobody knows where the key is.": "Personne ne sait où la clé est.",
+    "Nobody knows where the key is.": "Personne ne sait où est la clé.",
     "They bought a small house near the sea.": (
         "Ils ont acheté une petite maison près de la mer."
     ),
@@ -43,7 +43,7 @@ SENTENCES = {
     "Where did you buy this old book?": "Où as-tu acheté ce vieux livre ?",
     "We are going to the beach tomorrow.": "Nous allons à la plage demain.",
 }
-BLEU = 36.0  # on the test set with 5 beams, as the card says
+BLEU = 44.0  # on the test set with 5 beams, as the card says
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from marian_folder import learn_models
 from tiers import in_full
 
 from keras_vanilla.bulk import shards as bulk_shards
-from keras_vanilla.bulk.journal import Journal
+from keras_vanilla.bulk.shard import Journal
 from keras_vanilla.export.metadata import description
 from keras_vanilla.interop import (
     from_ctranslate2,

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import itertools
+import json
 import os
 import shutil
 import time
@@ -11,16 +12,76 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._atomic_write import atomic_path, atomic_write_text
+from keras_vanilla._checks import has_form, json_of_form
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla.bulk.journal import Journal, identity
 from keras_vanilla.bulk.line_translation import LineTranslation
 from keras_vanilla.bulk.line_translators import LineModel, open_line_translator
 from keras_vanilla.data.compression import compressed
 from keras_vanilla.data.lines import one_line, raw_lines
 from keras_vanilla.translation.batch_translation import WINDOW
 
+JOURNAL = "journal.json"
+FORM = dict.fromkeys(("lines", "text_bytes", "problems", "problem_bytes"), int)
+FORM["digest"] = str
+SOURCES = (int, int), type(None)  # forms of `Journal.source`
 SECONDS_FOR_THE_DEAD = 60.0  # for the system to close the files of a killed worker
+
+
+@dataclasses.dataclass(frozen=True)
+class Journal:
+    """The progress of one shard that is already on the disk.
+
+    Args:
+        lines: int. Number of translated lines.
+        text_bytes: int. Bytes of their translations.
+        problems: int. Number of lines with a problem.
+        problem_bytes: int. Bytes of the list of problems.
+        digest: str. SHA-256 of the source's lines so far, in hexadecimal.
+        source: list of int, or None. Size in bytes and modification time in nanoseconds
+            of the source, once all translations are in the output folder.
+    """
+
+    lines: int = 0
+    text_bytes: int = 0
+    problems: int = 0
+    problem_bytes: int = 0
+    digest: str = ""
+    source: list[int] | None = None
+
+    @property
+    def finished(self) -> bool:
+        """True if the shard is translated completely."""
+        return self.source is not None
+
+    @classmethod
+    def read(cls, folder: Path) -> "Journal":
+        """Reads the journal in a folder, or returns that of an unread shard.
+
+        Raises:
+            ValueError: if it is damaged.
+        """
+        path = folder / JOURNAL
+        if not path.exists():
+            return cls()
+        record = json_of_form(path.read_bytes(), FORM)
+        if record is None or not any(
+            has_form(record, {"source": each}) for each in SOURCES
+        ):
+            raise ValueError(
+                f"{path} is damaged: remove {folder} to translate that file again."
+            )
+        return cls(**{name: record[name] for name in (*FORM, "source")})
+
+    def write(self, folder: Path) -> None:
+        """Writes the journal into a folder atomically."""
+        atomic_write_text(folder / JOURNAL, json.dumps(dataclasses.asdict(self)))
+
+
+def identity(source: Path) -> list[int]:
+    """Returns size and modification time of a file, as in `Journal.source`."""
+    status = source.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 class Shard(NamedTuple):

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _sentences(options):
     from keras_vanilla.data.lines import Lines
-    from keras_vanilla.probing.sentences import SENTENCES
+    from keras_vanilla.probing.inputs import SENTENCES
 
     if options.sentences is not None:
         if options.language is not None:

@@ -10,12 +10,16 @@ from keras_vanilla.decoding.beam_past import SinglePast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
-from keras_vanilla.decoding.log_probs import log_total
-from keras_vanilla.decoding.loop import check_source_shape, run_loop
+from keras_vanilla.decoding.loop import (
+    check_source_shape,
+    noted,
+    run_loop,
+    start_notes,
+    with_notes,
+)
 from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.terms import TermBanks, Terms, check_terms
-from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
-from keras_vanilla.decoding.top_k import blockwise_top_k
+from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
 
 NOTHING = float("-inf")  # the log-probability of a hypothesis that does not exist
 FIRST = 1.0  # ranks before every log-probability

@@ -11,9 +11,20 @@ from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
-from keras_vanilla.decoding.repetition import looping_tokens, repeats
 
 FORBIDDEN = float("-inf")  # the score of a forbidden token
+
+TIMES = 4  # repeats in a row that count as a loop; three occur in normal text
+LONGEST = 16  # tokens in a repeated sequence
+NONE = -1  # no token
+
+# Row p - 1 has the places, counted back from the newest token, whose tokens must equal
+# those p places before them if one more token would complete a fourth repeat of p.
+_SPAN = (TIMES - 1) * LONGEST - 1
+_PERIODS = np.arange(1, LONGEST + 1)[:, None]
+_COMPARED = np.arange(_SPAN) < (TIMES - 1) * _PERIODS - 1  # (periods, span)
+_PLACES = np.where(_COMPARED, np.arange(_SPAN), 0)
+_EARLIER = np.where(_COMPARED, np.arange(_SPAN) + _PERIODS, 0)
 
 
 class Constraints:
@@ -26,7 +37,7 @@ class Constraints:
         model: object with `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix
             also `target_vocabulary_size`.
         source_ids: int tensor (B, S). With `no_loops`, rows may repeat tokens if their
-            source does, see `repetition.looping_tokens`.
+            source does, see `looping_tokens`.
         config: DecodingConfig.
         target_prefix: int array (B, P) or None. First tokens of each row's hypotheses,
             without start and end; shorter rows are padded at the end.
@@ -226,3 +237,46 @@ def _ends_same_ngram(ids, index, size):
         before = ops.pad(ids, ((0, 0), (back, 0)))[:, :-back]
         same = same & ops.equal(before, ops.expand_dims(newest, 1))
     return same
+
+
+def looping_tokens(ids: Tensor, index: Tensor) -> Tensor:
+    """Finds the tokens that would repeat a sequence for the fourth time in a row.
+
+    Args:
+        ids: int32 tensor (R, L). The tokens so far, then any values.
+        index: int32 scalar. Number of tokens so far.
+    Returns:
+        Int32 tensor (R, LONGEST): the token that each length would repeat, or -1.
+    """
+    back = np.arange(1, _SPAN + LONGEST + 1, dtype="int32")
+    newest = ops.take(ids, ops.maximum(index - back, 0), axis=1)  # (R, span + periods)
+    shape = (-1, *_PLACES.shape)
+    same = ops.equal(
+        ops.reshape(ops.take(newest, _PLACES.reshape(-1), axis=1), shape),
+        ops.reshape(ops.take(newest, _EARLIER.reshape(-1), axis=1), shape),
+    )
+    long_enough = ops.greater_equal(index, TIMES * _PERIODS[:, 0].astype("int32") - 1)
+    loops = ops.logical_and(ops.all(same, axis=2), long_enough)  # (R, periods)
+    return ops.where(loops, newest[:, :LONGEST], NONE)
+
+
+def repeats(ids: Tensor, pad_id: int) -> Tensor:
+    """Tests if each row contains a sequence four times in a row.
+
+    Args:
+        ids: int tensor (R, L), padded at the end of each row.
+        pad_id: int.
+    Returns:
+        Bool tensor (R,).
+    """
+    ids = ops.convert_to_tensor(ids)
+    found = ops.zeros(ops.shape(ids)[:1], dtype="bool")
+    for period in range(1, LONGEST + 1):
+        earlier = ops.pad(ids, ((0, 0), (period, 0)), constant_values=pad_id)
+        later = ops.pad(ids, ((0, 0), (0, period)), constant_values=pad_id)
+        same = ops.equal(earlier, later) & ops.not_equal(later, pad_id)
+        run = ops.cumsum(ops.cast(same, "int32"), axis=1)
+        length = (TIMES - 1) * period
+        before = ops.pad(run, ((0, 0), (length, 0)))[:, :-length]
+        found = found | ops.any(ops.equal(run - before, length), axis=1)
+    return found

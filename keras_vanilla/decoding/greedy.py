@@ -9,11 +9,10 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam import beam_search
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
-from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.loop import decode_token_by_token
 from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.terms import Terms
-from keras_vanilla.decoding.top_k import blockwise_top_k
+from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
 
 
 def greedy_search(

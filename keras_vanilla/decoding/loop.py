@@ -1,6 +1,7 @@
-"""The loop of searches that keep one hypothesis per row."""
+"""The loop of searches that keep one hypothesis per row, and notes on each token."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -10,7 +11,8 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.searched_model import SearchedModel
-from keras_vanilla.decoding.token_notes import noted, start_notes, with_notes
+
+LOG_PROBS = "log_probs"
 
 
 def decode_token_by_token(
@@ -35,7 +37,7 @@ def decode_token_by_token(
             `log_prob` gets the model's logits.
         log_prob: function that maps logits (B, V) and the chosen ids (B,) to their
             log-probabilities (B,), which are summed; or None.
-        return_notes: bool. Return the `token_notes` of each token; requires
+        return_notes: bool. Return the notes of each token, see `start_notes`; requires
             `log_prob`.
     Returns:
         Int32 ids (B, L), float32 sums (B,) or None, and the notes, a dict of tensors
@@ -114,3 +116,42 @@ def run_loop(
 ) -> dict:
     """Runs the loop and returns the state after the last step."""
     return model.while_loop(unfinished, lambda state: (step(state),), (state,))[0]
+
+
+def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:
+    """Creates empty notes.
+
+    Args:
+        model: SearchedModel.
+        shape: (B, L) or (B, K, L).
+    Returns:
+        Dict of tensors of that shape: "log_probs", float32, and int32 tensors with the
+        names in `model.noted`.
+    """
+    notes = {name: ops.zeros(shape, dtype="int32") for name in model.noted}
+    return {LOG_PROBS: ops.zeros(shape, dtype="float32"), **notes}
+
+
+def noted(model: SearchedModel, cache: Any) -> dict[str, Tensor]:
+    """The values to be noted that a model's step has left in its cache, by name."""
+    return {name: cache.extra[name] for name in model.noted}
+
+
+def with_notes(
+    notes: dict[str, Tensor], index: Tensor, new: dict, log_probs: Tensor
+) -> dict[str, Tensor]:
+    """Adds the notes of one more token of each hypothesis.
+
+    Args:
+        notes: dict of tensors (B, L) or (B, K, L), or {}, which is returned as {}.
+        index: int32 scalar. The token's position.
+        new: dict of the token's notes, (B,) or (B, K); other entries are ignored.
+        log_probs: float32 tensor of the same shape.
+    """
+    new = {**new, LOG_PROBS: log_probs}
+    return {name: _written(value, index, new[name]) for name, value in notes.items()}
+
+
+def _written(values, index, column):
+    start = (*(0 for _ in column.shape), index)
+    return slice_update(values, start, ops.expand_dims(column, -1))

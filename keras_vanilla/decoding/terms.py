@@ -7,9 +7,8 @@ from keras import ops
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.beam_past import of_parents
 from keras_vanilla.decoding.constraints import Constraints
-from keras_vanilla.decoding.log_probs import log_total
 from keras_vanilla.decoding.searched_model import SearchedModel
-from keras_vanilla.decoding.top_k import blockwise_top_k
+from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
 
 NOTHING = float("-inf")
 FIRST = 1e30  # ranks before every estimate

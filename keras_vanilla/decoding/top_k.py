@@ -1,4 +1,4 @@
-"""A top-k that is fast on phones."""
+"""Log-probabilities of the next tokens, and a top-k that is fast on phones."""
 
 from keras import ops
 
@@ -49,3 +49,17 @@ def _blocks(size):
         if size % block == 0:
             return block, size // block
     return BLOCK, -(-size // BLOCK)
+
+
+def log_total(logits: Tensor) -> Tensor:
+    """The log-sum-exp of logits; logits minus it are log-probabilities.
+
+    Args:
+        logits: float tensor (..., V).
+    Returns:
+        Float tensor (..., 1).
+    """
+    # TensorFlow Lite's log-softmax operator takes four times as long.
+    maximum = ops.max(logits, axis=-1, keepdims=True)
+    total = ops.sum(ops.exp(logits - maximum), axis=-1, keepdims=True)
+    return ops.log(total) + maximum

@@ -4,6 +4,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
 if TYPE_CHECKING:
@@ -138,3 +139,26 @@ def _batches_per_replica(dataset, count):
         return tf.nest.map_structure(split, batch)
 
     return dataset.map(split_all).unbatch()
+
+
+def mean_over_processes(model: keras.Model, number: int) -> float:
+    """Returns the mean of a number over all processes, which must all call this.
+
+    Args:
+        model: keras.Model that was created in its strategy's scope.
+        number: int. The number of this process.
+    Returns:
+        Float, equal in all processes.
+    """
+    if keras.backend.backend() == "jax":
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        return float(multihost_utils.process_allgather(np.int32(number)).mean())
+    import tensorflow as tf
+
+    strategy = model.distribute_strategy
+    values = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(float(number), tf.float64)
+    )
+    return float(strategy.reduce(tf.distribute.ReduceOp.MEAN, values, axis=None))

@@ -1,20 +1,24 @@
 """Exports a translator as a SavedModel, which maps batches of strings to strings."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._operators import Operators, use_operators
-from keras_vanilla._types import PathLike
+from keras_vanilla._types import PathLike, Tensor
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import require_tensorflow, save_graph
-from keras_vanilla.export.core_operators import CoreOperators, CoreTokenizer
 from keras_vanilla.export.search_graph import SearchGraph
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
+from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 from keras_vanilla.translation import Translator
+
+_OCTETS = [bytes([octet]) for octet in range(256)]
 
 
 def saved_model(
@@ -135,3 +139,69 @@ class _TranslatorGraph(tf.Module):
             "this model takes. Received:"
         )
         return tf.debugging.Assert(longest <= self._max_length, [message, longest])
+
+
+class CoreTokenizer:
+    """Maps strings to ids and back in a graph, without tensorflow-text.
+
+    Strings are processed one by one with the operators of a `.tflite` file. The ids are
+    those of `sentencepiece`.
+
+    Args:
+        tokenizer: Tokenizer.
+        max_ids: int. Length of the longest row of ids to decode.
+    Raises:
+        ValueError: as in `TokenizerGraph`.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, max_ids: int):
+        self._graph = TokenizerGraph(tokenizer, max_target_ids=max_ids)
+        self._end_id, self._max_ids = tokenizer.end_id, max_ids
+
+    def source_graph(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        """Returns a ragged int32 tensor (B, None); each row ends with `end_id`."""
+        row = tf.RaggedTensorSpec([None], tf.int32)
+        return tf.map_fn(self._ids, strings, fn_output_signature=row)
+
+    def detokenize_graph(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the strings (B,) of int32 ids (B, L)."""
+        return tf.map_fn(self._text, ids, fn_output_signature=tf.string)
+
+    def _ids(self, string):
+        ids, _ = self._graph.encode.ids_of(tf.io.decode_raw(string, tf.uint8))
+        return tf.concat([ids, [self._end_id]], axis=0)
+
+    def _text(self, ids):
+        missing = self._max_ids - tf.size(ids)
+        ids = tf.pad(ids, [[0, missing]], constant_values=self._end_id)
+        ids = tf.ensure_shape(ids, [self._max_ids])
+        octets, length, _ = self._graph.decode(ids)
+        characters = tf.gather(_OCTETS, tf.cast(octets[:length], tf.int32))
+        return tf.strings.reduce_join(characters)
+
+
+class CoreOperators(Operators):
+    """Computes with TensorFlow's own operators."""
+
+    def slice_update(
+        self, inputs: Tensor, start_indices: Sequence, updates: Tensor
+    ) -> Tensor:
+        """`keras.ops.slice_update` without its XLA operator.
+
+        Some servers lack that operator, or lack it for their GPU. Slices may be partial
+        along one axis; along the others they start at the Python int 0.
+        """
+        inputs, updates = map(tf.convert_to_tensor, (inputs, updates))
+        starts = {
+            axis: start
+            for axis, start in enumerate(start_indices)
+            if not (isinstance(start, int) and start == 0)
+        }
+        if len(starts) > 1:
+            raise NotImplementedError(f"A slice along the axes {list(starts)} at once.")
+        axis, start = next(iter(starts.items()), (0, 0))
+        end, size = start + tf.shape(updates)[axis], tf.shape(inputs)[axis]
+        before = tf.split(inputs, [start, size - start], axis)[0]
+        after = tf.split(inputs, [end, size - end], axis)[1]
+        joined = tf.concat([before, updates, after], axis)
+        return tf.ensure_shape(joined, inputs.shape)

@@ -22,9 +22,9 @@ from keras_vanilla.interop.ctranslate2_names import (
 from keras_vanilla.interop.ctranslate2_tokenizer import sentencepiece_files
 from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
+    quantize_int8,
     write_ctranslate2,
 )
-from keras_vanilla.interop.files.ctranslate2_scales import quantize_int8
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.position_tables import sinusoids
 from keras_vanilla.interop.vocabularies import END, START, UNKNOWN, vocabularies

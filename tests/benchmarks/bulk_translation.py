@@ -131,7 +131,7 @@ def started(folder, model, out, workers, threads):
 
 def done(out):
     """The lines that are translated."""
-    from keras_vanilla.bulk.journal import Journal
+    from keras_vanilla.bulk.shard import Journal
 
     folders = [path.parent for path in out.glob(".translating/*/journal.json")]
     return sum(Journal.read(folder).lines for folder in folders)

@@ -23,7 +23,7 @@ from keras_vanilla.interop.files import (
     safetensors_file,
     torch_file,
 )
-from keras_vanilla.interop.files.ctranslate2_scales import quantize_int8
+from keras_vanilla.interop.files.ctranslate2_file import quantize_int8
 
 MATRICES, ROWS, COLUMNS = 73, 512, 2048
 CONFIG, TOKENS = {"unk_token": "<unk>"}, ["<unk>"]

@@ -18,7 +18,7 @@ from keras_vanilla.decoding import (
     greedy_search,
     run_search,
 )
-from keras_vanilla.decoding.repetition import looping_tokens, repeats
+from keras_vanilla.decoding.constraints import looping_tokens, repeats
 
 LENGTH, BEAMS, EXPONENT = 23, 3, 1.5
 SCORE = gnmt(EXPONENT)

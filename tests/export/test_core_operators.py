@@ -14,7 +14,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tiers import in_full
 
 from keras_vanilla import export
-from keras_vanilla.export.core_operators import CoreOperators, CoreTokenizer
+from keras_vanilla.export.to_saved_model import CoreOperators, CoreTokenizer
 from keras_vanilla.tokenizer import Tokenizer
 
 # Neither this package nor tensorflow-text can be imported there.

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from keras_vanilla.probing import made_probes
-from keras_vanilla.probing.sentences import SENTENCES
+from keras_vanilla.probing.inputs import SENTENCES
 
 GERMAN = SENTENCES["de"]
 THINGS = {

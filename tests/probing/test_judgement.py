@@ -3,7 +3,7 @@
 import pytest
 
 from keras_vanilla.probing import loops, probe
-from keras_vanilla.probing.sentences import SENTENCES
+from keras_vanilla.probing.inputs import SENTENCES
 
 ENGLISH = SENTENCES["en"]
 

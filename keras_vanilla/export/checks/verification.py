@@ -15,8 +15,12 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch
 from keras_vanilla.decoding.hypothesis_end import longest_output, until_end
 from keras_vanilla.decoding.shortlisted import shortlisted_search
-from keras_vanilla.export.checks.quality import compare_quality
-from keras_vanilla.export.checks.report import Difference, Report, TextDifference
+from keras_vanilla.export.checks.report import (
+    Difference,
+    Report,
+    TextDifference,
+    compare_quality,
+)
 from keras_vanilla.export.checks.runners import open_exported
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.config import Limits

@@ -17,8 +17,7 @@ from keras_vanilla._checks import check_integer, has_form, some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data.batching import Batches
 from keras_vanilla.distribution import keras_internals
-from keras_vanilla.distribution.agreement import mean_over_processes
-from keras_vanilla.distribution.replicas import replicas_in_force
+from keras_vanilla.distribution.replicas import mean_over_processes, replicas_in_force
 from keras_vanilla.models.fit_arguments import refuse_fixed_learning_rate
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.training.resume import callback_state

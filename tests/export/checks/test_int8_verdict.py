@@ -6,8 +6,12 @@ from ai_edge_litert import schema_py_generated as schema
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import export
-from keras_vanilla.export.checks.quality import MetricComparison, compare_quality
-from keras_vanilla.export.checks.report import Difference, Report
+from keras_vanilla.export.checks.report import (
+    Difference,
+    MetricComparison,
+    Report,
+    compare_quality,
+)
 from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 
 TEXTS = english_sentences(24, seed=8)

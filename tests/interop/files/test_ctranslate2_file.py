@@ -10,12 +10,10 @@ from hypothesis import given, settings
 
 from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
-    read_ctranslate2,
-    write_ctranslate2,
-)
-from keras_vanilla.interop.files.ctranslate2_scales import (
     dequantize,
     quantize_int8,
+    read_ctranslate2,
+    write_ctranslate2,
 )
 
 DTYPES = ["float32", "int8", "int16", "int32", "float16"]  # by CTranslate2's numbers

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from keras_vanilla.plots.attention import checked
 from keras_vanilla.plots.canvas import (
     canvas,
-    fonts_for,
     name_picture,
     name_places,
     shown,
@@ -146,7 +145,7 @@ def _two_columns(queries, keys, title):
 
 
 def _name_tokens(axes, tokens, name):
-    axes.set_ylabel(shown(name, longest=None), fontfamily=fonts_for([name]))
+    axes.set_ylabel(shown(name, longest=None))
     name_places(axes.yaxis, tokens, axes.figure.get_figheight())
     axes.tick_params(axis="y", length=0)
 
@@ -236,5 +235,5 @@ def _name_heads(axes, heads):
         loc="outside lower center",
         ncols=2,
         handlelength=4,
-        prop={"family": fonts_for(heads), "size": "small"},
+        fontsize="small",
     )

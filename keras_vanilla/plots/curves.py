@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import (
     canvas,
-    fonts_for,
     name_axes,
     name_places,
     shown,
@@ -224,7 +223,6 @@ def _name_ends(axes):
             textcoords="axes fraction",
             va="center",
             fontsize="small",
-            fontfamily=fonts_for([name]),
             arrowprops={
                 "arrowstyle": "-",
                 "color": line.get_color(),
@@ -253,5 +251,4 @@ def _spread(heights):
 
 def _name_them(axes, names, **place):
     if len(names) > 1:
-        fonts = {"family": fonts_for(list(names)), "size": "small"}
-        axes.legend(prop=fonts, handlelength=3, **place)
+        axes.legend(fontsize="small", handlelength=3, **place)

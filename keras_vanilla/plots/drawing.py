@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from keras_vanilla.plots.canvas import canvas, fonts_for, shown
+from keras_vanilla.plots.canvas import canvas, shown_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,6 @@ def draw_named_box(
         va="center",
         fontsize=size,
         color=color,
-        fontfamily=fonts_for(text.split("\n")),
         linespacing=1.1,
         zorder=3,
     )
@@ -119,20 +118,19 @@ class Drawing:
         self, x: float, y: float, text: str, side: str = "center", color: str = "black"
     ) -> None:
         """Draws lines of text, with their centre, left or right end at (x, y)."""
-        lines = [shown(line, longest=None) for line in text.split("\n")]
+        text = shown_lines(text)
         self._axes.text(
             x,
             y,
-            "\n".join(lines),
+            text,
             ha=side,
             va="center",
             fontsize=9,
             color=color,
-            fontfamily=fonts_for([text.replace("\n", "")]),
             gid="text",
             zorder=3,
         )
-        width = 0.085 * max(map(len, lines))
+        width = 0.085 * max(map(len, text.split("\n")))
         shift = {"center": -width / 2, "left": 0, "right": -width}[side]
         self._corners += [(x + shift, y - 0.1), (x + shift + width, y + 0.1)]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vanilla.plots.canvas import canvas, fonts_for, name_picture, shown
+from keras_vanilla.plots.canvas import canvas, name_picture, shown
 from keras_vanilla.plots.palette import PARTS
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _grid(axes, left, middle, rows, columns, part, name, size):
 
 def _text(axes, x, y, text, side="center", color="black", size=8.5):
     style = {"ha": side, "va": "center", "fontsize": size, "color": color}
-    axes.text(x, y, text, fontfamily=fonts_for(text.split("\n")), **style)
+    axes.text(x, y, text, **style)
 
 
 def _arrow(axes, *points):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.canvas import canvas, fonts_for, name_picture, title_inches
+from keras_vanilla.plots.canvas import canvas, name_picture, title_inches
 from keras_vanilla.plots.palette import PARTS, color_map, ink_on
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ def _drawn(row, signs, numbers, title):
         row, widths, [*signs, ""], [*gaps, 0], strict=True
     ):
         _draw_matrix(axes, matrix, x, numbers)
-        fonts = {"fontfamily": fonts_for([sign]), "fontsize": 11}
-        axes.text(x + wide + gap / 2, 0, sign, ha="center", va="center", **fonts)
+        axes.text(x + wide + gap / 2, 0, sign, ha="center", va="center", fontsize=11)
         x += wide + gap
     named = [
         f"{name} ({values.shape[0]} × {values.shape[1]})" for name, values, _ in row
@@ -137,7 +136,6 @@ def _draw_matrix(axes: "Axes", matrix, x, numbers):
         "fontsize": 11,
         "fontweight": "bold" if part else "normal",
         "color": edge,
-        "fontfamily": fonts_for([name]),
     }
     axes.text(middle, top + 0.1, name, va="bottom", **style)
     axes.text(

@@ -5,9 +5,12 @@ import re
 import threading
 from html import escape
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from keras_vanilla.plots.canvas import fonts_for
 
 WIDEST = 900  # pixels; wider pictures are scaled down, including their letters
 LONGEST = 600  # characters of an alternative text
@@ -28,6 +31,12 @@ class Picture(Figure):
     """
 
     alt: str | None = None
+
+    def draw(self, renderer):
+        for text in self.findobj(Text):
+            if text.get_fontfamily() == rcParams["font.family"]:  # nobody chose another
+                text.set_fontfamily(fonts_for(text.get_text()))
+        super().draw(renderer)
 
     def alternative_text(self) -> str:
         """Returns a description of the picture in words and numbers."""

@@ -7,9 +7,9 @@ from keras import ops
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla.plots.attention import attention_map
-from keras_vanilla.plots.pieces import source_of, target_of
 from keras_vanilla.plots.positions import position_map
 from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
+from keras_vanilla.translation.encoded_texts import check_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +99,33 @@ def translation_positions(translator: "Translator", text: str) -> "Figure":
     encoding = ops.convert_to_numpy(translator.model.positions(nothing))[0]
     pieces = list(map(source_names(translator.tokenizer), source))
     return position_map(encoding, pieces, title="Positional encoding of the pieces")
+
+
+def source_of(translator: "Translator", text: str) -> list[int]:
+    """Returns the source ids of a text, a list of int.
+
+    Raises:
+        ValueError: if it has no piece or more pieces than the model takes.
+    """
+    return _with_a_piece(translator.encode([text])[0], "text", text)
+
+
+def target_of(translator: "Translator", translation: str) -> list[int]:
+    """Returns the target ids of a given translation, a list of int with the end.
+
+    Raises:
+        ValueError: if it has no piece or more pieces than the model takes.
+    """
+    ids = translator.tokenizer.encode_target([translation])[0]
+    longest = translator.model.max_length
+    check_length("Translation", 1, len(ids), longest, translation)
+    return _with_a_piece(ids, "translation", translation)
+
+
+def _with_a_piece(ids, what, text):
+    if len(ids) == 1:  # the end
+        raise ValueError(f"The {what} must have at least one piece. Received: {text!r}")
+    return ids
 
 
 def _chosen(number, count, what):

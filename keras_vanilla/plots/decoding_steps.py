@@ -201,8 +201,7 @@ def _png(pictures):
     from PIL import Image  # comes with matplotlib
 
     pictures = [*pictures[-1:], *pictures[:-1]]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(_commonest(np.concatenate(pictures)).ravel().tolist())
+    palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
     frames = [
         Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
         for picture in pictures
@@ -217,14 +216,6 @@ def _png(pictures):
         loop=0,
     )
     return file.getvalue()
-
-
-def _commonest(pixels):
-    """Returns the most frequent exact colours (n, 3) of uint8 pixels (..., 3)."""
-    red, green, blue = np.moveaxis(pixels.astype("int64"), -1, 0)
-    codes, counts = np.unique((red << 16) | (green << 8) | blue, return_counts=True)
-    codes = codes[np.argsort(-counts, kind="stable")[:COLOURS]]
-    return np.stack([codes >> 16, (codes >> 8) & 255, codes & 255], axis=-1)
 
 
 def _draw(axes, decoding, scene):
@@ -258,7 +249,7 @@ def _draw(axes, decoding, scene):
     if newest:  # the token predicted before is the newest one read
         before, over, right = newest - 1, predicts + 0.32, newest + 0.75
         corners = (before, predicts + 0.15), (before, over), (right, over)
-        draw_arrow(axes, *corners, (right, reads), (newest + 0.46, reads))
+        draw_arrow(axes, *corners, (right, reads), (newest + 0.46, reads), zorder=2)
     _draw_likeliest(axes, scene.likeliest, high - BAR_STEP)
 
 

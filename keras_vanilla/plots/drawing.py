@@ -79,9 +79,9 @@ def draw_arrow(axes: "Axes", *points, **style) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
-    ends = {"joinstyle": "miter", "capstyle": "butt"}
-    look = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "black", **ends}
-    axes.add_patch(FancyArrowPatch(path=Path(points), zorder=1, **(look | style)))
+    ends = {"arrowstyle": "-|>", "joinstyle": "miter", "capstyle": "butt"}
+    style = {"color": "black", "mutation_scale": 9, "zorder": 1, **ends, **style}
+    axes.add_patch(FancyArrowPatch(path=Path(points), **style))
 
 
 def height_of(text: str) -> float:

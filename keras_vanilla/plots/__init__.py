@@ -8,8 +8,7 @@ from keras_vanilla.plots.architecture import (
     layer_with_frame,
     token_flow,
 )
-from keras_vanilla.plots.attention import attention_map, mask_table
-from keras_vanilla.plots.attention_links import attention_links
+from keras_vanilla.plots.attention import attention_links, attention_map, mask_table
 from keras_vanilla.plots.curves import bars, curves
 from keras_vanilla.plots.decoding_steps import decoding_animation, decoding_stills
 from keras_vanilla.plots.heat_map import heat_map, heat_maps

@@ -105,7 +105,7 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
 
 def name_inches(names: Sequence[str] | None) -> float:
     """Returns the additional inches that long names need beside an axis."""
-    longest = 0 if names is None else max(map(len, names))
+    longest = max(map(len, () if names is None else names), default=0)
     return 0.085 * max(0, min(longest, LONGEST_NAME) - 6)
 
 

@@ -50,7 +50,9 @@ def plane(
     return axes
 
 
-def write(axes: "Axes", x: float, y: float, text: str, size: float = 8, **style):
+def write(
+    axes: "Axes", x: float, y: float, text: str, size: float | str = 8, **style
+) -> None:
     """Writes a text, which must be drawable, see `shown`, with its centre at (x, y)."""
     style = {"ha": "center", "va": "center", "fontsize": size, "zorder": 3, **style}
     axes.text(x, y, text, **style)

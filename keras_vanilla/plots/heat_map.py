@@ -14,6 +14,7 @@ from keras_vanilla.plots.canvas import (
     name_places,
     title_inches,
 )
+from keras_vanilla.plots.drawing import write
 from keras_vanilla.plots.palette import color_map, ink_on
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def heat_map(
         ValueError: if the table is not two-dimensional or is empty, or labels do not
             match it.
     """
-    values = _table(values)
+    values = checked_table(values)
     _check_labels(x_labels, values.shape[1], "x_labels", "columns")
     _check_labels(y_labels, values.shape[0], "y_labels", "rows")
     if axes is None:
@@ -76,7 +77,7 @@ def heat_map(
         wide = max(width + beside + 1.6, title_inches(title))
         axes = canvas(width=wide, height=height + below + 1.2)[1][0, 0]
     else:
-        width, height = _inches_of(axes)
+        width, height = axes.get_window_extent().size / axes.figure.dpi
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
     image = _image(axes, values, limits, part)
     if x_labels is not None:
@@ -126,8 +127,6 @@ def heat_maps(
             the tables differ, `columns` is below 1, or as in `heat_map`.
     """
     tables = _tables(values, titles, columns)
-    _check_labels(x_labels, tables.shape[2], "x_labels", "columns")
-    _check_labels(y_labels, tables.shape[1], "y_labels", "rows")
     columns = min(columns, len(tables))
     figure, grid = _grid(tables, columns, x_labels, y_labels, title)
     limits = _limits(tables) if limits is None else limits
@@ -151,6 +150,21 @@ def heat_maps(
     if unit is not None:
         figure.colorbar(grid[0].images[0], ax=list(grid), label=unit, shrink=0.8)
     return figure
+
+
+def checked_table(values: ArrayLike) -> np.ndarray:
+    """Returns numbers as a float64 array (rows, columns).
+
+    Raises:
+        ValueError: if they are not a table of at least one row and one column.
+    """
+    values = np.asarray(values, dtype="float64")
+    if values.ndim != 2 or not values.size:
+        raise ValueError(
+            "The numbers must be a table of at least one row and one column. "
+            f"Received: shape {values.shape}"
+        )
+    return values
 
 
 def _grid(tables, columns, x_labels, y_labels, title):
@@ -179,23 +193,13 @@ def _tables(values, titles, columns):
             "There must be at least one table, and a title for each. Received: "
             f"{len(values)} tables, {len(titles)} titles"
         )
-    tables = [_table(table) for table in values]
+    tables = [checked_table(table) for table in values]
     if len(shapes := {table.shape for table in tables}) > 1:
         raise ValueError(
             "Tables side by side must have one shape. Received: "
             f"{', '.join(map(str, sorted(shapes)))}"
         )
     return np.stack(tables)
-
-
-def _table(values):
-    values = np.asarray(values, dtype="float64")
-    if values.ndim != 2 or not values.size:
-        raise ValueError(
-            "A heat map needs a table of at least one row and one column. Received: "
-            f"shape {values.shape}"
-        )
-    return values
 
 
 def _check_labels(labels, count, name, what):
@@ -214,11 +218,6 @@ def _inches(shape):
         cell = min(cell, 12.0 / max(shape))
         return cell * columns, cell * rows
     return min(12.0, max(2.4, 0.42 * columns)), min(12.0, max(1.6, 0.32 * rows))
-
-
-def _inches_of(axes):
-    box = axes.get_window_extent()
-    return box.width / axes.figure.dpi, box.height / axes.figure.dpi
 
 
 def _limits(values):
@@ -259,12 +258,5 @@ def _write_numbers(axes, image, values, numbers, inches):
         return
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axes.text(
-                column,
-                row,
-                pattern.format(value),
-                ha="center",
-                va="center",
-                fontsize="small",
-                color=ink_on(image.to_rgba(value)),
-            )
+            ink = ink_on(image.to_rgba(value))
+            write(axes, column, row, pattern.format(value), "small", color=ink)

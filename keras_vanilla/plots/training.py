@@ -35,6 +35,7 @@ PANELS = (  # title, name of y, and labels for names in the history
     ("BLEU", "BLEU, 0 to 100", {"val_bleu": "validation"}),
     ("Learning rate", "at the end of an epoch", {"learning_rate": "learning rate"}),
 )
+RATES = {"x_axis": "step", "y_axis": "learning rate"}
 POINTS = 400  # per line of a learning rate
 
 
@@ -80,8 +81,8 @@ def training_history(
         axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     if learning_rates is not None:
         steps = np.arange(1, len(learning_rates) + 1)
-        lines = {"rate": np.asarray(learning_rates)}
-        _draw_rates(steps, lines, "Learning rate", grid[len(panels)])
+        names = {"title": "Learning rate", **RATES}
+        curves(steps, {"rate": learning_rates}, axes=grid[len(panels)], **names)
     for axes in grid[pictures:]:
         axes.set_axis_off()
     return figure
@@ -113,7 +114,7 @@ def learning_rate(
         name: np.array([float(schedule(int(step) - 1)) for step in drawn])
         for name, schedule in named.items()
     }
-    return _draw_rates(drawn, lines, title)
+    return curves(drawn, lines, title=title, **RATES)
 
 
 def distributions(
@@ -212,8 +213,3 @@ def _logged(history):
             f"'token_crossentropy' or 'val_bleu'. Received: {', '.join(history)}"
         )
     return panels
-
-
-def _draw_rates(steps, lines, title, axes=None):
-    names = {"title": title, "x_axis": "step", "y_axis": "learning rate"}
-    return curves(steps, lines, axes=axes, **names)

@@ -86,7 +86,9 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
         names: sequence of str.
         inches: float. Length of the axis.
     """
-    step = _step(len(names), inches)
+    room = max(1, int(inches / NAME_INCHES))
+    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
+    step = next(step for step in steps if math.ceil(len(names) / step) <= room)
     places = range(0, len(names), step)
     written = [
         shown(names[i]) if _is_seen(names[i]) else _codes(names[i]) for i in places
@@ -95,25 +97,14 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
         written = [f"{i} {name}" for i, name in zip(places, written, strict=True)]
         axis.set_label_text(f"{axis.get_label_text()} (one of {step} named)")
     narrow = 0.09 * max(map(len, written)) > inches / len(written)
-    axis.set_ticks(
-        places,
-        written,
-        rotation=90 if axis.axis_name == "x" and narrow else 0,
-        fontsize="small",
-    )
+    turn = 90 if axis.axis_name == "x" and narrow else 0
+    axis.set_ticks(places, written, rotation=turn, fontsize="small")
 
 
 def name_inches(names: Sequence[str] | None) -> float:
     """Returns the additional inches that long names need beside an axis."""
     longest = max(map(len, () if names is None else names), default=0)
     return 0.085 * max(0, min(longest, LONGEST_NAME) - 6)
-
-
-def _step(count, inches):
-    """Returns the first of 1, 2, 5, 10, 20, 50, ... that leaves room for the names."""
-    room = max(1, int(inches / NAME_INCHES))
-    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
-    return next(step for step in steps if math.ceil(count / step) <= room)
 
 
 def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
@@ -135,9 +126,9 @@ def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
             "their code points. A Noto Sans font of their script would show them.",
             stacklevel=2,
         )
-    unseen = {c: _codes(c) for c in text if unicodedata.category(c) == "Cc"}
-    codes = {c: _codes(c) for c in missing}
-    return text.translate(str.maketrans(unseen | codes | {"\n": "⏎", "$": r"\$"}))
+    unseen = [c for c in text if unicodedata.category(c) == "Cc"]
+    codes = {c: _codes(c) for c in (*missing, *unseen)}
+    return text.translate(str.maketrans(codes | {"\n": "⏎", "$": r"\$"}))
 
 
 def shown_lines(text: str) -> str:

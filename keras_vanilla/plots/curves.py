@@ -1,6 +1,5 @@
 """Line and bar charts that are readable without colours."""
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,30 +14,16 @@ from keras_vanilla.plots.canvas import (
     shown,
     title_inches,
 )
-from keras_vanilla.plots.palette import BLACK, GREY, LIME, MAGENTA
+from keras_vanilla.plots.palette import CHARTS, GREY, MAGENTA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LINES = [  # dashes, marker, colour
-    ("-", "o", BLACK),
-    ("--", "s", MAGENTA),
-    (":", "^", LIME),
-    ("-.", "D", GREY),
-    ((0, (1, 4)), "v", BLACK),
-    ((0, (8, 3)), "x", MAGENTA),
-]
-FILLS = [
-    (MAGENTA, ""),
-    ("white", "///"),
-    (GREY, ""),
-    ("white", "..."),
-    ("white", "xx"),
-    (GREY, "\\\\\\"),
-    ("white", "---"),
-    ("white", ""),
-]
+DASHES = "-", "--", ":", "-.", (0, (1, 4)), (0, (8, 3))  # of lines
+MARKERS = "os^Dvx"
+HATCHES = "", "///", "", "...", "xx", "\\\\\\", "---", ""  # of bars
+FILLS = MAGENTA, "white", GREY, "white", "white", GREY, "white", "white"
 NUMBER_INCHES = 0.4  # width of a number above a bar
 NAMED = 10  # a logarithmic axis labels up to this many positions individually
 DIRECT = 8  # up to this many lines have their names at their ends
@@ -93,15 +78,15 @@ def curves(
     if axes is None:
         axes = canvas(width=max(6.4, title_inches(title)))[1][0, 0]
     for i, (name, y) in enumerate(lines.items()):
-        dashes, marker, color = LINES[i % len(LINES)]
-        hollow = i >= len(LINES)
+        hollow, look = divmod(i, len(DASHES))
+        color = CHARTS[look % len(CHARTS)]
         axes.plot(
             x,
             y,
             label=_in_legend(name),
             color=color,
-            linestyle=dashes,
-            marker=marker if hollow or len(x) <= MARKED else None,
+            linestyle=DASHES[look],
+            marker=MARKERS[look] if hollow or len(x) <= MARKED else None,
             markersize=4,
             markerfacecolor="white" if hollow else color,
             markevery=math.ceil(len(x) / MARKED),
@@ -164,16 +149,15 @@ def bars(
     width = 0.8 / len(names)
     inches = axes.figure.get_figwidth() - 1
     narrow = inches / len(groups) * width < NUMBER_INCHES
-    for i, (name, fill) in enumerate(zip(names, itertools.cycle(FILLS), strict=False)):
-        color, hatch = fill
+    for i, name in enumerate(names):
         drawn = axes.bar(
             np.arange(len(groups)) + (i - (len(names) - 1) / 2) * width,
             [heights[name] for heights in groups.values()],
             width,
             label=_in_legend(name),
-            facecolor=color,
+            facecolor=FILLS[i % len(FILLS)],
             edgecolor="black",
-            hatch=hatch,
+            hatch=HATCHES[i % len(HATCHES)],
         )
         turned = {"rotation": 90 if narrow else 0}
         axes.bar_label(drawn, fmt=numbers, fontsize="small", padding=2, **turned)

@@ -69,8 +69,13 @@ def heat_map(
             match it.
     """
     values = checked_table(values)
-    _check_labels(x_labels, values.shape[1], "x_labels", "columns")
-    _check_labels(y_labels, values.shape[0], "y_labels", "rows")
+    labels = ("y_labels", y_labels, "rows"), ("x_labels", x_labels, "columns")
+    for (name, given, what), count in zip(labels, values.shape, strict=True):
+        if given is not None and len(given) != count:
+            raise ValueError(
+                f"`{name}` must name each of the {count} {what}. Received: "
+                f"{len(given)} names"
+            )
     if axes is None:
         width, height = _inches(values.shape)
         beside, below = name_inches(y_labels), name_inches(x_labels)
@@ -202,14 +207,6 @@ def _tables(values, titles, columns):
     return np.stack(tables)
 
 
-def _check_labels(labels, count, name, what):
-    if labels is not None and len(labels) != count:
-        raise ValueError(
-            f"`{name}` must name each of the {count} {what}. Received: {len(labels)} "
-            "names"
-        )
-
-
 def _inches(shape):
     """Returns width and height of a table in inches, at most 12 each."""
     rows, columns = shape
@@ -244,8 +241,8 @@ def _image(axes, values, limits, part):
     axes.scatter(columns, rows, marker="x", color="0.4", s=20, linewidths=1)
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(integer=True)  # there is no row 2.5
-    axes.set_xlim(-0.5, values.shape[1] - 0.5)  # crosses at the edge would widen it
-    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    down, across = values.shape  # crosses at the edge would widen the limits
+    axes.set(xlim=(-0.5, across - 0.5), ylim=(down - 0.5, -0.5))
     return image
 
 

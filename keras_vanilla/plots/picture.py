@@ -6,7 +6,6 @@ import threading
 from html import escape
 
 from matplotlib import rc_context, rcParams
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -72,16 +71,12 @@ class Picture(Figure):
 
 def describe(figure: Figure) -> str:
     """Returns the titles, axes and numbers of a figure as one text."""
-    parts = [figure.get_suptitle()]
-    parts += [_describe_axes(axes) for axes in figure.axes if not _is_scale(axes)]
+    drawn = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    parts = [figure.get_suptitle(), *map(_describe_axes, drawn)]
     return " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts if part)
 
 
-def _is_scale(axes):
-    return axes.get_label() == "<colorbar>"
-
-
-def _describe_axes(axes: Axes) -> str:
+def _describe_axes(axes):
     if axes.images:
         shown = _table(axes)
     elif axes.containers:
@@ -97,17 +92,18 @@ def _describe_axes(axes: Axes) -> str:
 def _table(axes):
     values = axes.images[0].get_array()
     rows, columns = values.shape[:2]
-    names = [f"{rows} rows", f"{columns} columns"]
-    for i, name in enumerate((axes.get_ylabel(), axes.get_xlabel())):
-        names[i] += f" ({_one_line(name)})" if name else ""
-    table = f"table of {' and '.join(names)}"
+    down, across = (
+        f" ({_one_line(name)})" if name else ""
+        for name in (axes.get_ylabel(), axes.get_xlabel())
+    )
+    table = f"table of {rows} rows{down} and {columns} columns{across}"
     if values.count() == 0:
         return table
     table += f", numbers from {values.min():.3g} to {values.max():.3g}"
     row, column = divmod(int(values.argmax()), columns)
-    up = _tick(axes.yaxis, row, rows, "row")
-    across = _tick(axes.xaxis, column, columns, "column")
-    return f"{table}, the largest at {up}, {across}"
+    place = _tick(axes.yaxis, row, rows, "row")
+    place += f", {_tick(axes.xaxis, column, columns, 'column')}"
+    return f"{table}, the largest at {place}"
 
 
 def _tick(axis, place, count, what):
@@ -120,9 +116,9 @@ def _bars(axes):
     groups = [_one_line(label.get_text()) for label in axes.get_xticklabels()]
     shown = []
     for bars in axes.containers:
-        heights = [f"{bar.get_height():.3g}" for bar in bars]
         pairs = [
-            f"{group} {height}" for group, height in zip(groups, heights, strict=False)
+            f"{group} {bar.get_height():.3g}"
+            for group, bar in zip(groups, bars, strict=False)
         ]
         name = bars.get_label().strip()
         name = "" if name.startswith("_container") else name

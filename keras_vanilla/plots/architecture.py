@@ -175,9 +175,9 @@ def _draw_layers(drawing, model):
 
 
 def _draw_parts(drawing, model, all_of_it):
-    draw = _draw_stack if all_of_it else _draw_one_of
-    encoder, _ = draw(drawing, 0, model.encoder_layers, "encoder")
-    decoder, readers = draw(drawing, APART, model.decoder_layers, "decoder")
+    layers = model.encoder_layers, model.decoder_layers
+    encoder, _ = _draw_stack(drawing, 0, layers[0], "encoder", all_of_it)
+    decoder, readers = _draw_stack(drawing, APART, layers[1], "decoder", all_of_it)
     first, second, memory, top = encoder[0], decoder[0], encoder[-1], decoder[-1]
     if model.encoder_norm is not None:
         memory, top = (_draw_above(drawing, box, "LayerNorm") for box in (memory, top))
@@ -240,16 +240,13 @@ def _draw_layer(drawing, x, y, layer, name):
     return boxes, readers
 
 
-def _draw_one_of(drawing, x, layers, kind):
-    return _draw_layer(drawing, x, 0, layers[0], f"{len(layers)} × {kind} layer")
-
-
-def _draw_stack(drawing, x, layers, kind):
-    """Draws layers from bottom to top."""
+def _draw_stack(drawing, x, layers, kind, all_of_it):
+    """Draws layers from bottom to top, or the first one in place of all."""
     drawn, readers = [], []
-    for layer in layers:
+    for layer in layers if all_of_it else layers[:1]:
+        name = layer.name if all_of_it else f"{len(layers)} × {kind} layer"
         y = drawn[-1].top[1] + 1.0 if drawn else 0
-        boxes, more = _draw_layer(drawing, x, y, layer, layer.name)
+        boxes, more = _draw_layer(drawing, x, y, layer, name)
         if drawn:
             drawing.arrow(drawn[-1].top, boxes[0].bottom)
         drawn += boxes

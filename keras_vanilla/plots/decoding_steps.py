@@ -165,8 +165,10 @@ def _decode(translator, text, max_length):
     attended = _attended(model, sources, ids)
     for n, (token, weights) in enumerate(zip(output, attended, strict=False), start=1):
         title = f"Step {n}: the decoder predicts {token}"
-        likeliest = _likeliest(states[n - 1]["logits"][0], names)
-        scenes.append(_Scene(title, None, output[:n], weights, likeliest))
+        p = ops.convert_to_numpy(ops.softmax(states[n - 1]["logits"][0]))
+        likeliest = np.argsort(-p, kind="stable")[:LIKELIEST]
+        bars = [(names(i), p[i]) for i in likeliest]
+        scenes.append(_Scene(title, None, output[:n], weights, bars))
     return _Decoding(source, layers, scenes)
 
 
@@ -176,11 +178,6 @@ def _attended(model, source, output):
     inputs = {"source_ids": np.array([source]), "target_ids": read[None]}
     layer = alignment_layer(model.num_decoder_layers)
     return model.attention_weights(inputs)[f"decoder/{layer}/cross"][0].mean(axis=0)
-
-
-def _likeliest(logits, names):
-    p = ops.convert_to_numpy(ops.softmax(logits))
-    return [(names(i), p[i]) for i in np.argsort(-p, kind="stable")[:LIKELIEST]]
 
 
 def _picture(decoding, scene):

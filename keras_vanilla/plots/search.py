@@ -61,20 +61,30 @@ STYLES = {
 }
 
 
-class Path(NamedTuple):
-    """A sequence of tokens with the model's log-probabilities.
+@dataclass(eq=False)
+class Node:
+    """A hypothesis of the tree, or a step of another path.
 
-    Fields:
-        kind: GREEDY or GIVEN.
-        tokens: list of int, one per step.
-        log_probs: list of float. Cumulative log-probability after each step.
-        score: float or None. The last one divided by the length normalization.
+    Args:
+        tokens: tuple of int, one per step.
+        log_prob: float. Sum over the tokens.
+        kind: KEPT, DROPPED (no kept hypothesis continues it), FINISHED, GREEDY or
+            GIVEN.
+        best: bool. Whether it is part of the result.
+        score: float or None. `log_prob` divided by the length normalization.
     """
 
-    kind: str
-    tokens: list[int]
-    log_probs: list[float]
+    tokens: tuple
+    log_prob: float = 0.0
+    kind: str = KEPT
+    best: bool = False
     score: float | None = None
+    row: float = 0
+    children: list = field(default_factory=list)
+
+    @property
+    def step(self) -> int:
+        return len(self.tokens)
 
 
 def given_path(
@@ -82,8 +92,8 @@ def given_path(
     source_ids: np.ndarray,
     target: Sequence[int],
     length_penalty: float = 0.6,
-) -> Path:
-    """Returns the path of a given translation, with its score as in beam search.
+) -> list[Node]:
+    """Returns the steps of a given translation, with its score as in beam search.
 
     Args:
         model: Transformer.
@@ -96,8 +106,9 @@ def given_path(
     log_probs = ops.convert_to_numpy(ops.log_softmax(logits))[0]  # (T, V)
     sums = np.cumsum(log_probs[np.arange(len(target)), target])
     config = DecodingConfig(length_penalty=length_penalty)
-    score = config.apply_length_penalty(float(sums[-1]), len(target))
-    return Path(GIVEN, list(target), sums.tolist(), score)
+    path = _path(GIVEN, target, sums.tolist())
+    path[-1].score = config.apply_length_penalty(float(sums[-1]), len(target))
+    return path
 
 
 def search_tree(
@@ -160,7 +171,7 @@ def beam_tree(
     names: Callable[[int], str],
     *,
     greedy: list[dict] | None = None,
-    given: Path | None = None,
+    given: list[Node] | None = None,
     steps: int = 12,
     title: str = "Beam search",
 ) -> "Figure":
@@ -176,7 +187,7 @@ def beam_tree(
         names: function from an id to its name.
         greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
-        given: Path of another translation, from `given_path`, or None.
+        given: list of Node or None. Another translation, from `given_path`.
         steps: int. Later steps are not drawn, which the title mentions.
         title: str.
     Returns:
@@ -190,16 +201,19 @@ def beam_tree(
     nodes = _tree(states, result, steps)
     paths = [] if greedy is None else [_greedy_path(greedy)]
     paths += [] if given is None else [given]
-    longest = max([len(states) - 1, *(len(path.tokens) for path in paths)])
+    longest = max(len(states) - 1, *map(len, paths), 0)
     if longest > steps:
         title += f" (the first {steps} of {longest} steps)"
-    kinds = {BEST, *(node.kind for node in nodes), *(path.kind for path in paths)}
     lowest = 1 + max(node.row for node in nodes)
-    axes = _plane(title, _columns(nodes, paths, steps), lowest + len(paths), kinds)
-    for node in nodes:
-        _draw_node(axes, node, names)
     for row, path in enumerate(paths, start=lowest):
-        _draw_path(axes, path, row + 0.3, names, steps)
+        for node in path:
+            node.row = row + 0.3
+        nodes += path[:steps]
+    axes = _plane(title, nodes, lowest + len(paths))
+    for node in nodes:
+        if node.step == 1 and node.kind in (GREEDY, GIVEN):
+            write(axes, 0, -node.row * ROW, f"{node.kind}:", 10)
+        _draw_node(axes, node, names)
     return axes.figure
 
 
@@ -210,32 +224,9 @@ def _check_beams(count):
         )
 
 
-@dataclass(eq=False)
-class _Node:
-    """A hypothesis of the tree.
-
-    Args:
-        tokens: tuple of int, one per step.
-        log_prob: float. Sum over the tokens.
-        kind: KEPT, DROPPED (no kept hypothesis continues it) or FINISHED.
-    """
-
-    tokens: tuple
-    log_prob: float = 0.0
-    kind: str = KEPT
-    best: bool = False
-    score: float | None = None
-    row: int = 0
-    children: list = field(default_factory=list)
-
-    @property
-    def step(self):
-        return len(self.tokens)
-
-
 def _tree(states, result, steps):
     """Returns the nodes of the first row of a batch, those of the result first."""
-    nodes = {(): _Node(())}
+    nodes = {(): Node(())}
     for step, state in enumerate(states[1 : steps + 1], start=1):
         keys = "ids", "log_probs", "lengths", "finished"
         for ids, log_prob, length, finished in zip(
@@ -244,7 +235,7 @@ def _tree(states, result, steps):
             if length == step and np.isfinite(log_prob):  # others ended before
                 tokens = tuple(ids[:step].tolist())
                 kind = FINISHED if finished else KEPT
-                nodes[tokens] = _Node(tokens, float(log_prob), kind)
+                nodes[tokens] = Node(tokens, float(log_prob), kind)
                 nodes[tokens[:-1]].children.append(nodes[tokens])
     ids, scores = result[0][0].tolist(), result[1][0].tolist()
     found = [*zip(map(tuple, ids), scores, strict=True)]
@@ -283,26 +274,27 @@ def _placed(node, row, taken):
 
 
 def _greedy_path(states):
-    """Returns the path of the first row of a greedy search, until its end."""
-    tokens, log_probs = [], []
-    for step, state in enumerate(states[1:]):
-        tokens.append(int(state["ids"][0, step]))
-        log_probs.append(float(state["sums"][0]))
-        if state["finished"][0]:
-            break
-    return Path(GREEDY, tokens, log_probs)
+    """Returns the steps of the first row of a greedy search, until its end."""
+    ended = [bool(state["finished"][0]) for state in states[1:]]
+    count = 1 + (ended.index(True) if True in ended else len(ended) - 1)
+    sums = [float(state["sums"][0]) for state in states[1 : count + 1]]
+    return _path(GREEDY, states[count]["ids"][0, :count].tolist(), sums)
 
 
-def _columns(nodes, paths, steps):
-    """Returns the number of columns, including the start and room for scores."""
-    scored = [min(steps, len(path.tokens)) + (path.score is not None) for path in paths]
-    return 1 + max([node.step for node in nodes] + scored)
+def _path(kind, tokens, log_probs):
+    return [
+        Node(tuple(tokens[:step]), log_prob, kind)
+        for step, log_prob in enumerate(log_probs, start=1)
+    ]
 
 
-def _plane(title, columns, rows, kinds):
+def _plane(title, nodes, rows):
     """Creates axes in inches; column c is at x = c * COLUMN, row r at y = -r * ROW."""
     from matplotlib.patches import Patch
 
+    kinds = {BEST, *(node.kind for node in nodes)}
+    # Beside a given translation there is its score.
+    columns = 1 + max(node.step + (node.kind == GIVEN) for node in nodes)
     width = max(6.0, (columns + 0.6) * COLUMN, title_inches(title))
     lines = -(-len(kinds) // max(1, int(width / ENTRY)))
     height = (rows + 0.6) * ROW + 0.65 + LINE * lines
@@ -325,44 +317,26 @@ def _plane(title, columns, rows, kinds):
 
 
 def _draw_node(axes, node, names):
-    """Draws a hypothesis, and lines to those that continue it."""
+    """Draws a hypothesis, its score, and lines to those that continue it."""
     name = names(node.tokens[-1]) if node.tokens else START
     kind = BEST if node.best else node.kind
     width = STYLES[FINISHED if node.kind is FINISHED else kind].width
     style = STYLES[kind]._replace(width=width)
-    _draw_token(axes, node.step, node.row, name, node.log_prob, kind, style)
+    x, y = node.step * COLUMN, -node.row * ROW
+    text = f"{shown(name, longest=LONGEST)}\n{node.log_prob:.2f}"
+    draw_box(axes, Box(x, y, WIDTH, HEIGHT), text, style.ink, gid=kind, **style.patch)
+    left = x + WIDTH / 2
     if node.score is not None:
-        _write_score(axes, node.step, node.row, node.score)
-    left, up = node.step * COLUMN + WIDTH / 2, -node.row * ROW
+        write(axes, left + 0.08, y, f"score\n{node.score:.2f}", ha="left", gid="score")
     for child in node.children:
         right, down = child.step * COLUMN - WIDTH / 2, -child.row * ROW
+        middle = (left + right) / 2
         axes.plot(
-            [left, (left + right) / 2, (left + right) / 2, right],
-            [up, up, down, down],
+            [left, middle, middle, right],
+            [y, y, down, down],
             color=STYLES[child.kind].edge,
             linewidth=2.2 if child.best else 0.9,
             linestyle="--" if child.kind is DROPPED else "-",
             zorder=1,
             gid="link",
         )
-
-
-def _draw_path(axes, path, row, names, steps):
-    write(axes, 0, -row * ROW, f"{path.kind}:", 10)
-    pairs = zip(path.tokens[:steps], path.log_probs, strict=False)
-    style = STYLES[path.kind]
-    for step, (token, log_prob) in enumerate(pairs, start=1):
-        _draw_token(axes, step, row, names(token), log_prob, path.kind, style)
-    if path.score is not None and len(path.tokens) <= steps:
-        _write_score(axes, len(path.tokens), row, path.score)
-
-
-def _write_score(axes, column, row, score):
-    x, y = column * COLUMN + WIDTH / 2 + 0.08, -row * ROW
-    write(axes, x, y, f"score\n{score:.2f}", ha="left", gid="score")
-
-
-def _draw_token(axes, column, row, name, log_prob, kind, style):
-    box = Box(column * COLUMN, -row * ROW, WIDTH, HEIGHT)
-    text = f"{shown(name, longest=LONGEST)}\n{log_prob:.2f}"
-    draw_box(axes, box, text, style.ink, gid=kind, **style.patch)

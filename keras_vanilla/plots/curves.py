@@ -214,17 +214,13 @@ def next_token(
     if others.sum() > LEAST:
         groups[f"{others.shape[1]} others"] = others.sum(axis=1)
     width = max(5.0, 0.55 * len(groups) * len(table) + 1.5)
-    return bars(
-        {
-            group: dict(zip(probabilities, heights.tolist(), strict=True))
-            for group, heights in groups.items()
-        },
-        title=title,
-        y_axis="probability",
-        x_axis="token",
-        numbers="{:.2f}",
-        axes=canvas(width=width, height=3.2)[1][0, 0],
-    )
+    values = {
+        group: dict(zip(probabilities, heights.tolist(), strict=True))
+        for group, heights in groups.items()
+    }
+    names = {"title": title, "x_axis": "token", "y_axis": "probability"}
+    axes = canvas(width=width, height=3.2)[1][0, 0]
+    return bars(values, numbers="{:.2f}", axes=axes, **names)
 
 
 def _in_legend(name):

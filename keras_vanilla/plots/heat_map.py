@@ -135,21 +135,14 @@ def heat_maps(
     columns = min(columns, len(tables))
     figure, grid = _grid(tables, columns, x_labels, y_labels, title)
     limits = _limits(tables) if limits is None else limits
-    for i, table in enumerate(tables):
-        heat_map(
-            table,
-            x_labels,
-            y_labels if i % columns == 0 else None,
-            title=titles[i],
-            x_axis=x_axis if i + columns >= len(tables) else "",
-            y_axis=y_axis if i % columns == 0 else "",
-            limits=limits,
-            numbers=numbers,
-            part=part,
-            axes=grid[i],
-        )
+    style = {"limits": limits, "numbers": numbers, "part": part}
+    for i, (table, name, axes) in enumerate(zip(tables, titles, grid, strict=False)):
+        below = x_axis if i + columns >= len(tables) else ""
+        beside, labels = ("", None) if i % columns else (y_axis, y_labels)
+        names = {"title": name, "x_axis": below, "y_axis": beside}
+        heat_map(table, x_labels, labels, axes=axes, **names, **style)
         if i % columns:
-            grid[i].set_yticks([])
+            axes.set_yticks([])
     for axes in grid[len(tables) :]:
         axes.set_axis_off()
     if unit is not None:
@@ -179,13 +172,9 @@ def _grid(tables, columns, x_labels, y_labels, title):
         max(1.2, min(inches, 7.2 / columns - 0.2))  # at most about a page together
         for inches in _inches(tables[0].shape)
     )
-    figure, grid = canvas(
-        rows,
-        columns,
-        width=columns * (width + 0.5) + 1 + name_inches(y_labels),
-        height=rows * (height + 0.7 + name_inches(x_labels)) + 0.6,
-        title=title,
-    )
+    width = columns * (width + 0.5) + 1 + name_inches(y_labels)
+    height = rows * (height + 0.7 + name_inches(x_labels)) + 0.6
+    figure, grid = canvas(rows, columns, width=width, height=height, title=title)
     figure.set_layout_engine("compressed")  # square cells leave room beside them
     return figure, grid.ravel()
 

@@ -136,7 +136,7 @@ def multi_head(
         write(axes, X - 0.08, up, shown(token, longest=11), 8.5, ha="right")
     sizes = f"{width} × {key_dim}", f"{count} × {key_dim}", f"{count} × {value_dim}"
     for head in range(heads):
-        _draw_thin_arrow(axes, (right + 0.05, middle), (KERNELS - 0.1, -head * ROW))
+        draw_arrow(axes, (right + 0.05, middle), (KERNELS - 0.1, -head * ROW))
         _draw_head(axes, head, count, sizes if head == heads - 1 else ("", "", ""))
     _draw_output(axes, lowest, count, heads, value_dim, d_model)
     axes.figure.alt = (
@@ -200,8 +200,8 @@ def _draw_head(axes, head, count, sizes):
         _draw_empty(axes, left, y, (UP, ACROSS), part, kernel, sizes[0])
         left = PROJECTIONS + i * NEXT
         _draw_empty(axes, left, y, (count, ACROSS), part, projection, sizes[1])
-    _draw_thin_arrow(axes, (KERNELS + 1.65, y), (PROJECTIONS - 0.08, y))
-    _draw_thin_arrow(axes, (PROJECTIONS + 1.65, y), (Z - 0.08, y))
+    draw_arrow(axes, (KERNELS + 1.65, y), (PROJECTIONS - 0.08, y))
+    draw_arrow(axes, (PROJECTIONS + 1.65, y), (Z - 0.08, y))
     _draw_empty(axes, Z, y, (count, ACROSS), "Z", f"$Z_{{{n}}}$", sizes[2])
 
 
@@ -209,9 +209,9 @@ def _draw_output(axes, lowest, count, heads, value_dim, d_model):
     """Draws the concatenation of the heads, times W^O."""
     top, y, turn = lowest - 1.0, lowest - 1.95, Z + 1.5
     brace = [turn - 0.7, turn - 0.6, turn - 0.6, turn - 0.7]
-    axes.plot(brace, [0.2, 0.2, lowest - 0.2, lowest - 0.2], "k", linewidth=0.8)
+    axes.plot(brace, [0.2, 0.2, lowest - 0.2, lowest - 0.2], "k", linewidth=1)
     way = (turn - 0.6, lowest / 2), (turn, lowest / 2), (turn, top), (0.75, top)
-    _draw_thin_arrow(axes, *way, (0.75, y + 0.62))
+    draw_arrow(axes, *way, (0.75, y + 0.62))
     text = "5. side by side, and times one matrix"
     write(axes, 1.0, top + 0.14, text, 8.5, ha="left")
     for head in range(heads):
@@ -240,7 +240,3 @@ def _draw_empty(axes, left, middle, shape, part, name, size=""):
     write(axes, box.x, low + height + 0.11, name, 8.5, color=edge)
     write(axes, box.x, low - 0.1, size, 6.5)
     return left + width
-
-
-def _draw_thin_arrow(axes, *points):
-    draw_arrow(axes, *points, linewidth=0.8, mutation_scale=8)

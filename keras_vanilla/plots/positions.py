@@ -34,16 +34,10 @@ def position_map(
     """
     encoding = checked_table(encoding)
     highest = max(1.0, float(np.abs(encoding).max()))
-    return heat_map(
-        encoding,
-        y_labels=labels,
-        title=title,
-        x_axis="dimension",
-        y_axis="position" if labels is None else "token",
-        unit="value",
-        limits=(-highest, highest),
-        axes=_room(*encoding.shape),
-    )
+    axis = "position" if labels is None else "token"
+    names = {"title": title, "x_axis": "dimension", "y_axis": axis, "unit": "value"}
+    style = {"limits": (-highest, highest), "axes": _room(*encoding.shape)}
+    return heat_map(encoding, None, labels, **names, **style)
 
 
 def position_curves(
@@ -71,14 +65,11 @@ def position_curves(
                 f"The encoding has dimensions 0 to {encoding.shape[1] - 1}. Received: "
                 f"{dimension}"
             )
-    return curves(
-        np.arange(len(encoding)),
-        {f"dimension {d}": encoding[:, d] for d in dimensions},
-        title=title,
-        x_axis="position",
-        y_axis="value",
-        axes=canvas(width=7.4, height=3.4)[1][0, 0],
-    )
+    positions = np.arange(len(encoding))
+    lines = {f"dimension {d}": encoding[:, d] for d in dimensions}
+    names = {"title": title, "x_axis": "position", "y_axis": "value"}
+    axes = canvas(width=7.4, height=3.4)[1][0, 0]
+    return curves(positions, lines, axes=axes, **names)
 
 
 def position_similarity(
@@ -105,16 +96,10 @@ def position_similarity(
     lengths = np.linalg.norm(encoding, axis=1, keepdims=True)
     unit = encoding / np.maximum(lengths, 1e-12)
     axis = "position" if labels is None else "token"
-    return heat_map(
-        unit @ unit.T,  # (L, L)
-        labels,
-        labels,
-        title=title,
-        x_axis=axis,
-        y_axis=axis,
-        unit="cosine",
-        axes=_room(len(unit), len(unit)),
-    )
+    names = {"title": title, "x_axis": axis, "y_axis": axis, "unit": "cosine"}
+    similarity = unit @ unit.T  # (L, L)
+    axes = _room(*similarity.shape)
+    return heat_map(similarity, labels, labels, axes=axes, **names)
 
 
 def _room(rows, columns):

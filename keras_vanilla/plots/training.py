@@ -157,18 +157,9 @@ def distributions(
                 f"Each row of `{name}` must be a distribution: no number below 0, and "
                 "a sum of 1."
             )
-    return heat_maps(
-        tables,
-        titles,
-        vocabulary,
-        positions,
-        title=title,
-        x_axis="vocabulary",
-        y_axis="position",
-        unit="probability",
-        limits=(0, 1),
-        numbers=None,
-    )
+    names = {"title": title, "x_axis": "vocabulary", "y_axis": "position"}
+    style = {"unit": "probability", "limits": (0, 1), "numbers": None}
+    return heat_maps(tables, titles, vocabulary, positions, **names, **style)
 
 
 def _read(path):
@@ -177,10 +168,9 @@ def _read(path):
     An incomplete last line, which a killed training may leave, is dropped.
     """
     with open(path, newline="", encoding="utf-8") as file:
-        names, *rows = list(csv.reader(file)) or [[]]
-    rows = [row for row in rows if len(row) == len(names)]
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return dict(zip(names, [list(map(_number, each)) for each in columns], strict=True))
+        rows = [row for row in csv.DictReader(file) if None not in row.values()]
+    names = rows[0] if rows else ()
+    return {name: [_number(row[name]) for row in rows] for name in names}
 
 
 def _number(text):

@@ -254,9 +254,8 @@ def _draw_memory(axes, decoding, y, attended):
     """Draws the encoder's output, with darker tokens for larger weights."""
     for x, (token, weight) in enumerate(zip(decoding.source, attended, strict=True)):
         fill = color_map("memory")(weight)
-        _token(
-            axes, decoding, x, y, token, (fill, ink_on(fill)), f"\n{weight:.2f}", 0.4
-        )
+        look, below = (fill, ink_on(fill)), f"\n{weight:.2f}"
+        _token(axes, decoding, x, y, token, look, below, height=0.4)
 
 
 def _draw_likeliest(axes, likeliest, top):

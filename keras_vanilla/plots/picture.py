@@ -6,6 +6,7 @@ import threading
 from html import escape
 
 from matplotlib import rc_context, rcParams
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -31,7 +32,8 @@ class Picture(Figure):
 
     alt: str | None = None
 
-    def draw(self, renderer):
+    def draw(self, renderer: RendererBase) -> None:
+        """Draws the figure, with fonts that can show its texts."""
         for text in self.findobj(Text):
             if text.get_fontfamily() == rcParams["font.family"]:  # nobody chose another
                 text.set_fontfamily(fonts_for(text.get_text()))

@@ -3,16 +3,16 @@
 They require matplotlib (`pip install ".[notebooks]"` in a checkout), but no display.
 """
 
-from keras_vanilla.plots.architecture import architecture
-from keras_vanilla.plots.attention import attention_map, mask_table
-from keras_vanilla.plots.attention_links import attention_links
-from keras_vanilla.plots.curves import bars, curves
+from keras_vanilla.plots.architecture import (
+    architecture,
+    layer_with_frame,
+    token_flow,
+)
+from keras_vanilla.plots.attention import attention_links, attention_map, mask_table
+from keras_vanilla.plots.curves import bars, curves, next_token
 from keras_vanilla.plots.decoding_steps import decoding_animation, decoding_stills
-from keras_vanilla.plots.heads import multi_head
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
-from keras_vanilla.plots.layer_drawing import layer_with_frame, token_flow
-from keras_vanilla.plots.matrices import matrix_product
-from keras_vanilla.plots.next_token import next_token
+from keras_vanilla.plots.matrices import matrix_product, multi_head
 from keras_vanilla.plots.positions import (
     position_curves,
     position_map,

@@ -1,4 +1,4 @@
-"""Figures of attention weights and masks as tables."""
+"""Figures of attention weights and masks: tables, and lines between tokens."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,12 +6,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_vanilla.plots.canvas import (
+    canvas,
+    name_picture,
+    name_places,
+    shown,
+    title_inches,
+)
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUMBERED = 40  # masks with at most this many rows and columns show numbers
+MOST_LINKED = 40  # tokens per column
+FAINTEST = 0.05  # links below it are not drawn, unless uniform weights are below it too
+NAMED = 6  # links in the alternative text
+SAMPLES = 1.0, 0.5, 0.25  # weights of the sample lines below the picture
 
 
 def attention_map(
@@ -47,24 +58,14 @@ def attention_map(
         ValueError: if the weights have a wrong rank or are empty, or the number of
             queries, keys or heads does not match them.
     """
-    weights, queries, keys, heads = checked(weights, queries, keys, heads)
-    names = {"title": title, "x_axis": x_axis, "y_axis": y_axis, "unit": "weight"}
-    names["part"] = part
-    limits = (0.0, largest(weights))
+    weights, queries, keys, heads = _checked(weights, queries, keys, heads)
+    largest = np.max(weights, where=np.isfinite(weights), initial=0)
+    style = {"title": title, "x_axis": x_axis, "y_axis": y_axis, "unit": "weight"}
+    style |= {"part": part, "limits": (0.0, largest or 1.0), "numbers": numbers}
     if len(weights) == 1:
-        return heat_map(
-            weights[0], keys, queries, limits=limits, numbers=numbers, **names
-        )
-    return heat_maps(
-        weights,
-        heads,
-        keys,
-        queries,
-        limits=limits,
-        numbers=False if numbers is None else numbers,
-        columns=columns,
-        **names,
-    )
+        return heat_map(weights[0], keys, queries, **style)
+    style["numbers"] = numbers or False
+    return heat_maps(weights, heads, keys, queries, columns=columns, **style)
 
 
 def mask_table(
@@ -91,6 +92,8 @@ def mask_table(
         ValueError: if the mask is not a table of booleans, or the number of names does
             not match it.
     """
+    from matplotlib.patches import Patch
+
     mask = np.asarray(mask)
     if mask.ndim != 2 or not mask.size or not np.isin(mask, (0, 1)).all():
         raise ValueError(
@@ -101,32 +104,95 @@ def mask_table(
         [str(i) for i in range(count)] if names is None else list(names)
         for names, count in zip((queries, keys), mask.shape, strict=True)
     )
-    figure = heat_map(
-        mask,
-        keys,
-        queries,
-        title=title,
-        x_axis=x_axis,
-        y_axis=y_axis,
-        limits=(0, 1),
-        numbers="{:.0f}" if max(mask.shape) <= NUMBERED else False,
+    numbers = "{:.0f}" if max(mask.shape) <= NUMBERED else False
+    names = {"title": title, "x_axis": x_axis, "y_axis": y_axis}
+    figure = heat_map(mask, keys, queries, limits=(0, 1), numbers=numbers, **names)
+    color = figure.axes[0].images[0].to_rgba
+    figure.legend(
+        handles=[
+            Patch(facecolor=color(value), edgecolor="black", label=meaning)
+            for value, meaning in ((1, "may attend"), (0, "may not"))
+        ],
+        loc="outside lower center",
+        ncols=2,
+        fontsize="small",
     )
-    _explain(figure)
     return figure
 
 
-def checked(
+def attention_links(
     weights: ArrayLike,
     queries: Sequence[str],
-    keys: Sequence[str] | None,
-    heads: Sequence[str] | None,
-) -> tuple[np.ndarray, list[str], list[str], list[str]]:
-    """Returns weights (N, T, S), and the names of queries, keys and heads.
+    keys: Sequence[str] | None = None,
+    *,
+    query: int | None = None,
+    title: str = "Attention",
+    x_axis: str = "key",
+    y_axis: str = "query",
+) -> "Figure":
+    """Draws two columns of tokens and a line for each weight between them.
 
+    Larger weights have darker and wider lines. The scale is the same in all pictures;
+    sample lines for the weights 1, 0.5 and 0.25 and for a uniform distribution over the
+    keys are drawn below.
+
+    Args:
+        weights: float array (T, S) or (1, T, S). The weights of one head.
+        queries: sequence of T str, at most 40. The left column.
+        keys: sequence of S str, at most 40, the right column; None means the queries.
+        query: int or None. Draw only the lines of this query; None means all.
+        title: str.
+        x_axis: str. Name of the right column.
+        y_axis: str. Name of the left column.
+    Returns:
+        A matplotlib Figure.
     Raises:
-        ValueError: if the weights have a wrong rank or are empty, or the number of
-            names does not match them.
+        ValueError: if the weights have a wrong rank, are empty, negative or not finite,
+            or of several heads; if the number of queries or keys does not match them or
+            is above 40; or if `query` is not the index of a query.
     """
+    weights, queries, keys, _ = _checked(weights, queries, keys, None)
+    _check_links(weights, query)
+    weights = weights[0]
+    if query is not None:
+        weights = weights * (np.arange(len(queries)) == query)[:, None]
+    left, right = _two_columns(queries, keys, title)
+    for axes, tokens, name in ((left, queries, y_axis), (right, keys, x_axis)):
+        axes.set_ylabel(shown(name, longest=None))
+        name_places(axes.yaxis, tokens, axes.figure.get_figheight())
+        axes.tick_params(axis="y", length=0)
+    left.set_xlabel(f"largest weight {weights.max():.2f}", fontsize="small")
+    if query is not None:
+        frame = {"facecolor": "none", "edgecolor": "black", "pad": 1.5}
+        left.get_yticklabels()[query].set_bbox(frame)
+    order = np.dstack(np.unravel_index(np.argsort(weights, axis=None), weights.shape))[
+        0
+    ]
+    for row, column in order:  # the faintest first
+        if (weight := weights[row, column]) >= min(FAINTEST, 1 / len(keys)):
+            left.plot(
+                (0.01, 0.99),
+                (row, column),
+                marker="o",
+                markevery=[1],
+                markersize=2 + 4 * min(1.0, weight),
+                zorder=2 + weight,
+                clip_on=False,
+                **_strength(weight),
+            )
+    _show_samples(left, len(keys))
+    links = [
+        f"{queries[row]} to {keys[column]} {weights[row, column]:.2f}"
+        for row, column in order[: -NAMED - 1 : -1]
+        if weights[row, column] > 0
+    ]
+    counts = f"lines from {len(queries)} to {len(keys)} tokens"
+    left.figure.alt = f"{title}: {counts}. {'; '.join(links)}"
+    return left.figure
+
+
+def _checked(weights, queries, keys, heads):
+    """Returns weights (N, T, S), and the names of queries, keys and heads."""
     weights = np.asarray(weights, dtype="float64")
     if weights.ndim not in (2, 3) or not weights.size:
         raise ValueError(
@@ -140,34 +206,72 @@ def checked(
         heads = [f"head {i + 1}" for i in range(len(weights))]
     names = len(heads), len(queries), len(keys)
     if names != weights.shape:
+        counted = "{} heads, {} queries and {} keys".format
         raise ValueError(
-            f"Weights of {_counted(weights.shape)} need as many names. Received: names "
-            f"of {_counted(names)}"
+            f"Weights of {counted(*weights.shape)} need as many names. Received: names "
+            f"of {counted(*names)}"
         )
     return weights, queries, keys, list(heads)
 
 
-def _counted(shape):
-    return "{} heads, {} queries and {} keys".format(*shape)
+def _check_links(weights, query):
+    heads, *counts = weights.shape
+    if heads > 1 or max(counts) > MOST_LINKED:
+        raise ValueError(
+            f"Links are drawn for one head and at most {MOST_LINKED} queries and keys; "
+            "choose some, as in weights[3, :20, :20]. Received: weights of shape "
+            f"{weights.shape}"
+        )
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(
+            "Links are drawn from finite weights of at least 0. Received: weights from "
+            f"{weights.min()} to {weights.max()}"
+        )
+    if query is not None and not 0 <= query < counts[0]:
+        raise ValueError(
+            f"`query` must be the index of one of the {counts[0]} queries. "
+            f"Received: {query}"
+        )
 
 
-def largest(weights: np.ndarray) -> float:
-    """Returns the largest finite weight, or 1 if none is above 0."""
-    finite = weights[np.isfinite(weights)]
-    return finite.max() if finite.size and finite.max() > 0 else 1.0
+def _two_columns(queries, keys, title):
+    """Creates axes with the queries on the left side and the keys on the right."""
+    rows = max(len(queries), len(keys))
+    names = sum(max(len(shown(name)) for name in side) for side in (queries, keys))
+    width = max(4.4 + 0.08 * names, title_inches(title))
+    left = canvas(width=width, height=1.5 + 0.24 * rows)[1][0, 0]
+    name_picture(left, title)
+    right = left.twinx()
+    for axes in (left, right):
+        axes.set(xlim=(0, 1), xticks=[], ylim=(rows - 0.5, -0.5))
+        axes.spines[:].set_visible(False)
+    return left, right
 
 
-def _explain(figure):
-    from matplotlib.patches import Patch
+def _strength(weight):
+    """Returns the style of a line for a weight; all weights above 1 look the same."""
+    weight = min(1.0, weight)
+    return {"color": str(0.82 * (1 - weight)), "linewidth": 0.4 + 3.2 * weight}
 
-    image = figure.axes[0].images[0]
-    meanings = {1: "may attend", 0: "may not"}
-    figure.legend(
+
+def _show_samples(axes, count):
+    """Draws sample lines in a row below the picture."""
+    from matplotlib.lines import Line2D
+
+    samples = {f"{weight:g}": weight for weight in SAMPLES}
+    samples[f"{1 / count:.2g} (all alike)"] = 1 / count
+    axes.legend(
         handles=[
-            Patch(facecolor=image.to_rgba(value), edgecolor="black", label=meaning)
-            for value, meaning in meanings.items()
+            Line2D([], [], label=name, **_strength(weight))
+            for name, weight in samples.items()
         ],
-        loc="outside lower center",
-        ncols=2,
-        fontsize="small",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.4 / axes.figure.get_figheight()),
+        ncols=len(samples),
+        frameon=False,
+        fontsize="x-small",
+        handlelength=1.5,
+        columnspacing=1.0,
+        title="weight",
+        title_fontsize="x-small",
     )

@@ -1,4 +1,4 @@
-"""Empty figures, and names along their axes in fonts that can show them."""
+"""Empty figures, names along their axes, and the fonts that can show them."""
 
 import functools
 import math
@@ -54,22 +54,20 @@ def canvas(
         width = max(width, 1.2 * title_inches(title))  # the title's letters are larger
     figure = Picture(figsize=(width, height), dpi=100, layout="constrained")
     if title is not None:
-        figure.suptitle(shown(title, longest=None), fontfamily=fonts_for([title]))
+        figure.suptitle(shown(title, longest=None))
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def name_axes(axes: "Axes", *, title: str, x_axis: str, y_axis: str) -> None:
-    """Writes a title and the names of the axes, in fonts that can show them."""
-    fonts = {"fontfamily": fonts_for([x_axis, y_axis])}
+    """Writes a title and the names of the axes."""
     name_picture(axes, title)
-    axes.set_xlabel(shown(x_axis, longest=None), **fonts)
-    axes.set_ylabel(shown(y_axis, longest=None), **fonts)
+    axes.set_xlabel(shown(x_axis, longest=None))
+    axes.set_ylabel(shown(y_axis, longest=None))
 
 
 def name_picture(axes: "Axes", title: str) -> None:
-    """Writes a title above a picture, line by line, in fonts that can show it."""
-    lines = [shown(line, longest=None) for line in title.split("\n")]
-    axes.set_title("\n".join(lines), fontsize="medium", fontfamily=fonts_for(lines))
+    """Writes a title of one or more lines above a picture."""
+    axes.set_title(shown_lines(title), fontsize="medium")
 
 
 def title_inches(title: str) -> float:
@@ -88,7 +86,9 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
         names: sequence of str.
         inches: float. Length of the axis.
     """
-    step = _step(len(names), inches)
+    room = max(1, int(inches / NAME_INCHES))
+    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
+    step = next(step for step in steps if math.ceil(len(names) / step) <= room)
     places = range(0, len(names), step)
     written = [
         shown(names[i]) if _is_seen(names[i]) else _codes(names[i]) for i in places
@@ -97,26 +97,14 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
         written = [f"{i} {name}" for i, name in zip(places, written, strict=True)]
         axis.set_label_text(f"{axis.get_label_text()} (one of {step} named)")
     narrow = 0.09 * max(map(len, written)) > inches / len(written)
-    axis.set_ticks(
-        places,
-        written,
-        rotation=90 if axis.axis_name == "x" and narrow else 0,
-        fontfamily=fonts_for(written),
-        fontsize="small",
-    )
+    turn = 90 if axis.axis_name == "x" and narrow else 0
+    axis.set_ticks(places, written, rotation=turn, fontsize="small")
 
 
 def name_inches(names: Sequence[str] | None) -> float:
     """Returns the additional inches that long names need beside an axis."""
-    longest = 0 if names is None else max(map(len, names))
+    longest = max(map(len, () if names is None else names), default=0)
     return 0.085 * max(0, min(longest, LONGEST_NAME) - 6)
-
-
-def _step(count, inches):
-    """Returns the first of 1, 2, 5, 10, 20, 50, ... that leaves room for the names."""
-    room = max(1, int(inches / NAME_INCHES))
-    steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
-    return next(step for step in steps if math.ceil(count / step) <= room)
 
 
 def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
@@ -132,13 +120,20 @@ def shown(text: str, longest: int | None = LONGEST_NAME) -> str:
         UserWarning: if no installed font has a character.
     """
     text = text if longest is None else cut(text, longest)
-    if missing := sorted({c for c in text if not (_is_control(c) or _font_of(c))}):
+    if missing := sorted(c for c in set(text) if font_of(c) is None):
         warnings.warn(
             f"No font on this machine can show {''.join(missing)!r}; the picture has "
             "their code points. A Noto Sans font of their script would show them.",
             stacklevel=2,
         )
-    return "".join(map(_visible, text)).replace("$", r"\$")
+    unseen = [c for c in text if unicodedata.category(c) == "Cc"]
+    codes = {c: _codes(c) for c in (*missing, *unseen)}
+    return text.translate(str.maketrans(codes | {"\n": "⏎", "$": r"\$"}))
+
+
+def shown_lines(text: str) -> str:
+    """Makes each line of a text drawable, see `shown`, at any length."""
+    return "\n".join(shown(line, longest=None) for line in text.split("\n"))
 
 
 def cut(text: str, longest: int) -> str:
@@ -146,16 +141,18 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def fonts_for(texts: Sequence[str]) -> list[str]:
-    """Returns families of installed fonts that together can show the texts.
+def fonts_for(text: str) -> list[str]:
+    """Returns families of installed fonts that together can show a text."""
+    return [FIRST_FONT, *sorted({*map(font_of, text)} - {FIRST_FONT, None})]
 
-    Args:
-        texts: sequence of str.
-    Returns:
-        List of str, for the `fontfamily` of a matplotlib text.
-    """
-    families = {_font_of(character) for text in texts for character in text}
-    return [FIRST_FONT, *sorted(families - {FIRST_FONT, None})]
+
+@functools.cache
+def font_of(character: str) -> str | None:
+    """Returns the first installed font family that has a character, or None."""
+    if unicodedata.category(character) in ("Cc", "Cf"):
+        return FIRST_FONT  # no mark on paper, such as line ends and direction marks
+    families = (name for name, path in _fonts() if ord(character) in _characters(path))
+    return next(families, None)
 
 
 def _is_seen(text):
@@ -165,28 +162,6 @@ def _is_seen(text):
 
 def _codes(text):
     return "".join(f"<{ord(character):02X}>" for character in text) or "<>"
-
-
-def _visible(character):
-    if character == "\n":
-        return "⏎"
-    shows = not _is_control(character) and _font_of(character)
-    return character if shows else _codes(character)
-
-
-def _is_control(character):
-    return unicodedata.category(character) == "Cc"
-
-
-@functools.cache
-def _font_of(character):
-    """Returns the family of the first font that has a character, or None."""
-    if unicodedata.category(character) == "Cf":
-        return FIRST_FONT  # invisible, such as direction marks
-    families = (
-        family for family, path in _fonts() if ord(character) in _characters(path)
-    )
-    return next(families, None)
 
 
 @functools.cache

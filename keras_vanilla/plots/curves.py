@@ -1,7 +1,7 @@
 """Line and bar charts that are readable without colours."""
 
-import itertools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,39 +9,25 @@ from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import (
     canvas,
-    fonts_for,
     name_axes,
     name_places,
     shown,
     title_inches,
 )
-from keras_vanilla.plots.palette import BLACK, GREY, LIME, MAGENTA
+from keras_vanilla.plots.palette import CHARTS, GREY, MAGENTA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LINES = [  # dashes, marker, colour
-    ("-", "o", BLACK),
-    ("--", "s", MAGENTA),
-    (":", "^", LIME),
-    ("-.", "D", GREY),
-    ((0, (1, 4)), "v", BLACK),
-    ((0, (8, 3)), "x", MAGENTA),
-]
-FILLS = [
-    (MAGENTA, ""),
-    ("white", "///"),
-    (GREY, ""),
-    ("white", "..."),
-    ("white", "xx"),
-    (GREY, "\\\\\\"),
-    ("white", "---"),
-    ("white", ""),
-]
+DASHES = "-", "--", ":", "-.", (0, (1, 4)), (0, (8, 3))  # of lines
+MARKERS = "os^Dvx"
+HATCHES = "", "///", "", "...", "xx", "\\\\\\", "---", ""  # of bars
+FILLS = MAGENTA, "white", GREY, "white", "white", GREY, "white", "white"
 NUMBER_INCHES = 0.4  # width of a number above a bar
 NAMED = 10  # a logarithmic axis labels up to this many positions individually
 DIRECT = 8  # up to this many lines have their names at their ends
+LEAST = 0.005  # minimum probability for the bar of all other tokens
 APART = 0.07  # distance between two names, as a share of the height
 MARKED = 24  # a line with more points than this has no markers
 
@@ -78,34 +64,6 @@ def curves(
         ValueError: if there are no lines or `x` is empty, or a line and `x` differ in
             length.
     """
-    _check_lines(x, lines)
-    if axes is None:
-        axes = canvas(width=max(6.4, title_inches(title)))[1][0, 0]
-    for i, (name, y) in enumerate(lines.items()):
-        dashes, marker, color = LINES[i % len(LINES)]
-        hollow = i >= len(LINES)
-        axes.plot(
-            x,
-            y,
-            label=_in_legend(name),
-            color=color,
-            linestyle=dashes,
-            marker=marker if hollow or len(x) <= MARKED else None,
-            markersize=4,
-            markerfacecolor="white" if hollow else color,
-            markevery=math.ceil(len(x) / MARKED),
-        )
-    _scale(axes, x, log_x, log_y)
-    name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
-    axes.grid(alpha=0.3)
-    if 1 < len(lines) <= DIRECT:
-        _name_ends(axes)
-    else:
-        _name_them(axes, lines, loc="best")
-    return axes.figure
-
-
-def _check_lines(x, lines):
     if not lines or not len(x):
         raise ValueError(
             "Curves need at least one line and one value of `x`. Received: "
@@ -117,6 +75,38 @@ def _check_lines(x, lines):
                 f"The line {name!r} must have as many values as `x`, {len(x)}. "
                 f"Received: shape {np.shape(y)}"
             )
+    if axes is None:
+        axes = canvas(width=max(6.4, title_inches(title)))[1][0, 0]
+    for i, (name, y) in enumerate(lines.items()):
+        hollow, look = divmod(i, len(DASHES))
+        color = CHARTS[look % len(CHARTS)]
+        axes.plot(
+            x,
+            y,
+            label=_in_legend(name),
+            color=color,
+            linestyle=DASHES[look],
+            marker=MARKERS[look] if hollow or len(x) <= MARKED else None,
+            markersize=4,
+            markerfacecolor="white" if hollow else color,
+            markevery=math.ceil(len(x) / MARKED),
+        )
+    if log_x:
+        axes.set_xscale("log", nonpositive="mask")
+        if len(x) <= NAMED:  # the positions instead of powers of ten
+            axes.set_xticks(x, [f"{place:g}" for place in x])
+            axes.set_xticks([], minor=True)
+    else:
+        axes.locator_params(axis="x", nbins=6)  # the names at the ends need room
+    if log_y:
+        axes.set_yscale("log", nonpositive="mask")
+    name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
+    axes.grid(alpha=0.3)
+    if len(lines) > DIRECT:
+        axes.legend(fontsize="small", handlelength=3, loc="best")
+    elif len(lines) > 1:
+        _name_ends(axes)
+    return axes.figure
 
 
 def bars(
@@ -159,47 +149,84 @@ def bars(
     width = 0.8 / len(names)
     inches = axes.figure.get_figwidth() - 1
     narrow = inches / len(groups) * width < NUMBER_INCHES
-    for i, (name, fill) in enumerate(zip(names, itertools.cycle(FILLS), strict=False)):
-        color, hatch = fill
+    for i, name in enumerate(names):
         drawn = axes.bar(
             np.arange(len(groups)) + (i - (len(names) - 1) / 2) * width,
             [heights[name] for heights in groups.values()],
             width,
             label=_in_legend(name),
-            facecolor=color,
+            facecolor=FILLS[i % len(FILLS)],
             edgecolor="black",
-            hatch=hatch,
+            hatch=HATCHES[i % len(HATCHES)],
         )
-        axes.bar_label(
-            drawn,
-            fmt=numbers,
-            fontsize="small",
-            padding=2,
-            rotation=90 if narrow else 0,
-        )
+        turned = {"rotation": 90 if narrow else 0}
+        axes.bar_label(drawn, fmt=numbers, fontsize="small", padding=2, **turned)
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
     name_places(axes.xaxis, list(groups), inches)
     axes.margins(y=0.2 if narrow else 0.12)
-    _name_them(axes, names, loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars
+    if len(names) > 1:
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+        axes.legend(fontsize="small", handlelength=3, **beside)
     return axes.figure
+
+
+def next_token(
+    probabilities: ArrayLike | dict[str, ArrayLike],
+    names: Callable[[int], str],
+    *,
+    top: int = 8,
+    title: str = "The next token",
+) -> "Figure":
+    """Draws the most probable next tokens as bars, and all others as one bar.
+
+    Args:
+        probabilities: float array (V,), or dict of name: float array (V,), drawn side
+            by side; the tokens are the most probable ones in any of them.
+        names: function from an id to its name.
+        top: int. Number of tokens with a separate bar.
+        title: str.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if there are no probabilities, one is not of shape (V,) or not
+            finite, or `top` is below 1.
+    """
+    if not isinstance(probabilities, dict):
+        probabilities = {"probability": probabilities}
+    shapes = {np.shape(values) for values in probabilities.values()}
+    if len(shapes) != 1 or len(*shapes) != 1:
+        raise ValueError(
+            "Next tokens are drawn from probabilities of one shape (V,). Received: "
+            f"{sorted(shapes)}"
+        )
+    if top < 1:
+        raise ValueError(f"`top` must be at least 1. Received: {top}")
+    table = np.stack([np.asarray(values) for values in probabilities.values()])
+    if not np.isfinite(table).all():
+        raise ValueError("Probabilities must be finite numbers. Received: NaN or inf")
+    order = np.argsort(-table.max(axis=0), kind="stable")[:top]
+    order = order[np.argsort(-table[0, order], kind="stable")]
+    texts, groups = [str(names(i)) for i in order], {}
+    for i, text in zip(order, texts, strict=True):
+        name = text if texts.count(text) == 1 else f"{text} ({i})"
+        groups[name] = table[:, i]
+    others = np.delete(table, order, axis=1)  # (names, V - top)
+    if others.sum() > LEAST:
+        groups[f"{others.shape[1]} others"] = others.sum(axis=1)
+    width = max(5.0, 0.55 * len(groups) * len(table) + 1.5)
+    values = {
+        group: dict(zip(probabilities, heights.tolist(), strict=True))
+        for group, heights in groups.items()
+    }
+    names = {"title": title, "x_axis": "token", "y_axis": "probability"}
+    axes = canvas(width=width, height=3.2)[1][0, 0]
+    return bars(values, numbers="{:.2f}", axes=axes, **names)
 
 
 def _in_legend(name):
     """Changes a name for a legend; matplotlib omits names that begin with "_"."""
     name = shown(name, longest=None)
     return f" {name}" if name.startswith("_") else name
-
-
-def _scale(axes, x, log_x, log_y):
-    if log_x:
-        axes.set_xscale("log", nonpositive="mask")
-        if len(x) <= NAMED:  # the positions instead of powers of ten
-            axes.set_xticks(x, [f"{place:g}" for place in x])
-            axes.set_xticks([], minor=True)
-    else:
-        axes.locator_params(axis="x", nbins=6)  # the names at the ends need room
-    if log_y:
-        axes.set_yscale("log", nonpositive="mask")
 
 
 def _name_ends(axes):
@@ -214,44 +241,20 @@ def _name_ends(axes):
             ends.append((line, *seen[-1]))
     ends.sort(key=lambda end: end[2])
     heights = _spread([height for _, _, height in ends])
+    within = {"xycoords": "axes fraction", "textcoords": "axes fraction"}
+    style = {"va": "center", "fontsize": "small", **within}
+    leader = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0}
+    leader["relpos"] = 0, 0.5  # it ends at its name and crosses no other
     for (line, x, y), height in zip(ends, heights, strict=True):
-        name = line.get_label()
-        axes.annotate(
-            name.strip(),
-            (x, y),
-            (1.06, height),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            fontsize="small",
-            fontfamily=fonts_for([name]),
-            arrowprops={
-                "arrowstyle": "-",
-                "color": line.get_color(),
-                "linewidth": 0.6,
-                "relpos": (0, 0.5),  # ends at its name and crosses no other
-                "shrinkA": 1,
-                "shrinkB": 0,
-            },
-        )
+        name, leader = line.get_label().strip(), leader | {"color": line.get_color()}
+        axes.annotate(name, (x, y), (1.06, height), arrowprops=leader, **style)
 
 
 def _spread(heights):
-    """Moves sorted heights as little as possible to separate them (least squares)."""
-    count = len(heights)
-    offsets = APART * np.arange(count)
-    groups = []  # (mean, size) of neighbours that would overlap
-    for height in np.asarray(heights) - offsets:
-        groups.append((height, 1))
-        while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
-            (mean, size), (low, more) = groups[-2:]
-            groups[-2:] = [((mean * size + low * more) / (size + more), size + more)]
-    moved = np.repeat(*zip(*groups, strict=True)) if groups else np.array([])
-    moved = np.maximum(moved + offsets, offsets)  # not below the axis
-    return np.minimum(moved, 1 - offsets[::-1])
-
-
-def _name_them(axes, names, **place):
-    if len(names) > 1:
-        fonts = {"family": fonts_for(list(names)), "size": "small"}
-        axes.legend(prop=fonts, handlelength=3, **place)
+    """Moves sorted heights up and down, about as much, to separate them."""
+    offsets = APART * np.arange(len(heights))
+    apart = np.asarray(heights) - offsets  # names overlap where this decreases
+    highest = np.maximum.accumulate(apart)
+    lowest = np.minimum.accumulate(apart[::-1])[::-1]
+    moved = (highest + lowest) / 2 + offsets
+    return np.clip(moved, offsets, 1 - offsets[::-1])  # within the axis

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from keras import ops
 
+from keras_vanilla._checks import check_choice
 from keras_vanilla.decoding import greedy_search, trace_search
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.plots.canvas import canvas, name_picture, shown
-from keras_vanilla.plots.drawing import Box, draw_named_box
+from keras_vanilla.plots.drawing import Box, draw_arrow, draw_box, write
 from keras_vanilla.plots.palette import PARTS, color_map, ink_on
-from keras_vanilla.plots.pieces import source_of
+from keras_vanilla.plots.translation import source_of
 from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
 
 if TYPE_CHECKING:
@@ -39,18 +40,17 @@ class _Scene(NamedTuple):
 
     title: str
     layer: int | None  # of the encoder; None if the decoder is active
-    output: list  # the tokens that the decoder has predicted
+    output: list = ()  # the tokens that the decoder has predicted
     attended: list = ()  # weight of each source token for the last one
     likeliest: list = ()  # (token, probability) of the next ones
 
 
 class _Decoding(NamedTuple):
-    """A decoded text; `following` is the index of the scene of the second step."""
+    """A decoded text: one scene per encoder layer, then one per predicted token."""
 
     source: list
     layers: int
     scenes: list
-    following: int
 
     @property
     def width(self):
@@ -63,13 +63,9 @@ class _Decoding(NamedTuple):
         return min(TOKEN, (WIDEST - NAMES) / self.width)
 
     @property
-    def size(self):
-        """Font size in boxes, in points."""
-        return LARGE if self.token > 0.6 else SMALL
-
-    def shown(self, token):
-        """Returns a token, cut to the size of its box."""
-        return shown(token, longest=max(3, int(self.token * 110 / self.size)))
+    def inches(self):
+        """Width and height of a picture."""
+        return self.width * self.token + NAMES, 3.3 + 0.16 * self.layers
 
 
 def decoding_animation(
@@ -102,17 +98,14 @@ def decoding_animation(
         ValueError: if the part is unknown, the text has no piece or more pieces than
             the model takes, or the text or its translation has more than 24 tokens.
     """
-    if part not in ("first", "following", "all"):
-        raise ValueError(
-            f"`part` must be 'first', 'following' or 'all'. Received: {part!r}"
-        )
+    check_choice("part", part, ("first", "following", "all"))
     decoding = _decode(translator, text, max_length)
-    scenes = {
-        "first": decoding.scenes[: decoding.following],
-        "following": decoding.scenes[decoding.following :] or decoding.scenes[-1:],
-        "all": decoding.scenes,
-    }
-    return _png([_picture(decoding, scene) for scene in scenes[part]])
+    scenes, second = decoding.scenes, decoding.layers + 1
+    if part == "first":
+        scenes = scenes[:second]
+    elif part == "following":
+        scenes = scenes[second:] or scenes[-1:]
+    return _png([_picture(decoding, scene) for scene in scenes])
 
 
 def decoding_stills(
@@ -138,7 +131,7 @@ def decoding_stills(
     chosen = sorted({i for i in first if i < len(scenes) - 1})[: count - 1]
     rest = np.linspace(chosen[-1], len(scenes) - 1, count - len(chosen) + 1)[1:]
     chosen += sorted({round(i) for i in rest} - set(chosen))
-    width, height = _inches(decoding)
+    width, height = decoding.inches
     columns = 2 if width < 6 else 1
     rows = -(-len(chosen) // columns)
     figure, axes = canvas(rows, columns, width=columns * width, height=rows * height)
@@ -153,12 +146,13 @@ def decoding_stills(
 
 
 def _decode(translator, text, max_length):
-    tokenizer = translator.tokenizer
+    model, tokenizer = translator.model, translator.tokenizer
     sources, names = source_of(translator, text), target_names(tokenizer)
     states = trace_search(
-        greedy_search, translator.model, np.array([sources]), max_length=max_length
+        greedy_search, model, np.array([sources]), max_length=max_length
     )[1]
-    output = [names(i) for i in states[-1]["ids"][0, : len(states) - 1]]
+    ids = states[-1]["ids"][0]
+    output = [names(i) for i in ids[: len(states) - 1]]
     source = list(map(source_names(tokenizer), sources))
     for side, tokens in (("text", source), ("translation", output)):
         if len(tokens) > MOST_TOKENS:
@@ -166,23 +160,16 @@ def _decode(translator, text, max_length):
                 f"Decoding is drawn for at most {MOST_TOKENS} tokens per text. "
                 f"Received: a {side} of {len(tokens)} tokens"
             )
-    layers = translator.model.num_encoder_layers
-    encoding = [
-        _Scene(f"Step 1: the encoder, layer {layer + 1}", layer, [])
-        for layer in range(layers)
-    ]
-    attended = _attended(translator.model, sources, states[-1]["ids"][0])
-    steps = [
-        _Scene(
-            f"Step {n}: the decoder predicts {output[n - 1]}",
-            None,
-            output[:n],
-            attended[n - 1],
-            _likeliest(states[n - 1]["logits"][0], names),
-        )
-        for n in range(1, len(output) + 1)
-    ]
-    return _Decoding(source, layers, [*encoding, *steps], layers + 1)
+    layers = model.num_encoder_layers
+    scenes = [_Scene(f"Step 1: the encoder, layer {i + 1}", i) for i in range(layers)]
+    attended = _attended(model, sources, ids)
+    for n, (token, weights) in enumerate(zip(output, attended, strict=False), start=1):
+        title = f"Step {n}: the decoder predicts {token}"
+        p = ops.convert_to_numpy(ops.softmax(states[n - 1]["logits"][0]))
+        likeliest = np.argsort(-p, kind="stable")[:LIKELIEST]
+        bars = [(names(i), p[i]) for i in likeliest]
+        scenes.append(_Scene(title, None, output[:n], weights, bars))
+    return _Decoding(source, layers, scenes)
 
 
 def _attended(model, source, output):
@@ -193,21 +180,11 @@ def _attended(model, source, output):
     return model.attention_weights(inputs)[f"decoder/{layer}/cross"][0].mean(axis=0)
 
 
-def _likeliest(logits, names):
-    p = ops.convert_to_numpy(ops.softmax(logits))
-    return [(names(i), p[i]) for i in np.argsort(-p, kind="stable")[:LIKELIEST]]
-
-
-def _inches(decoding):
-    width = decoding.width * decoding.token + NAMES
-    return width, 3.3 + 0.16 * decoding.layers
-
-
 def _picture(decoding, scene):
     """Draws a scene as an RGB array (height, width, 3)."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    width, height = _inches(decoding)
+    width, height = decoding.inches
     figure, axes = canvas(width=width, height=height)
     axes[0, 0].set_axis_off()
     _draw(axes[0, 0], decoding, scene)
@@ -221,8 +198,7 @@ def _png(pictures):
     from PIL import Image  # comes with matplotlib
 
     pictures = [*pictures[-1:], *pictures[:-1]]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(_commonest(np.concatenate(pictures)).ravel().tolist())
+    palette = Image.fromarray(np.concatenate(pictures)).quantize(COLOURS)
     frames = [
         Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
         for picture in pictures
@@ -239,75 +215,47 @@ def _png(pictures):
     return file.getvalue()
 
 
-def _commonest(pixels):
-    """Returns the most frequent exact colours (n, 3) of uint8 pixels (..., 3)."""
-    red, green, blue = np.moveaxis(pixels.astype("int64"), -1, 0)
-    codes, counts = np.unique((red << 16) | (green << 8) | blue, return_counts=True)
-    codes = codes[np.argsort(-counts, kind="stable")[:COLOURS]]
-    return np.stack([codes >> 16, (codes >> 8) & 255, codes & 255], axis=-1)
-
-
 def _draw(axes, decoding, scene):
     """Draws, from the bottom, source, encoder, memory, decoder input and output."""
-    memory = 0.62 + 0.28 * decoding.layers
+    layers, encoding = decoding.layers, scene.layer is not None
+    memory = 0.62 + 0.28 * layers
     reads, decoder, predicts = memory + 0.72, memory + 1.18, memory + 1.64
-    names, top = (NAMES - 0.5) / decoding.token, predicts + 0.6
-    high = top + LIKELIEST * BAR_STEP
-    axes.set(xlim=(-names, decoding.width + 0.5), ylim=(-0.3, high))
+    left, high = (0.5 - NAMES) / decoding.token, predicts + 0.6 + LIKELIEST * BAR_STEP
+    axes.set(xlim=(left, decoding.width + 0.5), ylim=(-0.3, high))
     name_picture(axes, scene.title)
-    _draw_encoder(axes, decoding, scene)
-    _draw_memory(axes, decoding, memory, scene)
-    _name(axes, reads, "reads")
-    _name(axes, decoder, "decoder")
-    _name(axes, predicts, "predicts")
-    encoding = scene.layer is not None
+    rows = {"source": 0, "encoder": 0.36 + 0.14 * layers, "memory": memory}
+    rows |= {"reads": reads, "decoder": decoder, "predicts": predicts}
+    for name, y in rows.items():
+        _name(axes, y, name)
+    look = (AT_WORK if scene.layer == 0 else DONE)["X"]
+    _tokens(axes, decoding, decoding.source, 0, look)
+    for layer in range(layers):
+        look = DONE["encoder"] if not encoding or layer < scene.layer else IDLE
+        look = AT_WORK["encoder"] if layer == scene.layer else look
+        _stack(axes, decoding.source, 0.5 + 0.28 * layer, 0.2, look)
     look = IDLE if encoding else AT_WORK["decoder"]
-    _bar(axes, decoding.scenes[-1].output, decoder, 0.26, look)
+    _stack(axes, decoding.scenes[-1].output, decoder, 0.26, look)
     if encoding:
         return
-    _arrow(axes, (LEFT + 0.2, memory + 0.2), (LEFT + 0.2, decoder - 0.13))
+    _draw_memory(axes, decoding, memory, scene.attended)
+    draw_arrow(axes, (LEFT + 0.2, memory + 0.2), (LEFT + 0.2, decoder - 0.13))
     _tokens(axes, decoding, [START, *scene.output[:-1]], reads, DONE["X"])
     _tokens(axes, decoding, scene.output[:-1], predicts, DONE["decoder"])
     newest = len(scene.output) - 1
     _tokens(axes, decoding, scene.output[-1:], predicts, AT_WORK["decoder"], newest)
-    if newest:
-        _draw_loop(axes, newest, reads, predicts)
-    _draw_likeliest(axes, scene.likeliest, top + (LIKELIEST - 1) * BAR_STEP)
+    if newest:  # the token predicted before is the newest one read
+        before, over, right = newest - 1, predicts + 0.32, newest + 0.75
+        corners = (before, predicts + 0.15), (before, over), (right, over)
+        draw_arrow(axes, *corners, (right, reads), (newest + 0.46, reads), zorder=2)
+    _draw_likeliest(axes, scene.likeliest, high - BAR_STEP)
 
 
-def _draw_encoder(axes, decoding, scene):
-    """Draws the source, and a bar for each layer above it."""
-    encoding = scene.layer is not None
-    _name(axes, 0, "source")
-    look = (AT_WORK if scene.layer == 0 else DONE)["X"]
-    _tokens(axes, decoding, decoding.source, 0, look)
-    _name(axes, 0.36 + 0.14 * decoding.layers, "encoder")
-    for layer in range(decoding.layers):
-        passed = not encoding or layer < scene.layer
-        look = DONE["encoder"] if passed else IDLE
-        if layer == scene.layer:
-            look = AT_WORK["encoder"]
-        _bar(axes, decoding.source, 0.5 + 0.28 * layer, 0.2, look)
-
-
-def _draw_memory(axes, decoding, y, scene):
+def _draw_memory(axes, decoding, y, attended):
     """Draws the encoder's output, with darker tokens for larger weights."""
-    _name(axes, y, "memory")
-    if scene.layer is not None:
-        return
-    pairs = zip(decoding.source, scene.attended, strict=True)
-    for x, (token, weight) in enumerate(pairs):
+    for x, (token, weight) in enumerate(zip(decoding.source, attended, strict=True)):
         fill = color_map("memory")(weight)
-        text = f"{decoding.shown(token)}\n{weight:.2f}"
-        _box(axes, x, y, 0.92, 0.4, text, (fill, ink_on(fill)), decoding.size)
-
-
-def _draw_loop(axes, newest, reads, predicts):
-    """Draws an arrow from the predicted token to the next input."""
-    before, top, right = newest - 1, predicts + 0.32, newest + 0.75
-    corners = (before, predicts + 0.15), (before, top), (right, top), (right, reads)
-    axes.plot(*zip(*corners, strict=True), color="black", linewidth=1.2)
-    _arrow(axes, (right, reads), (newest + 0.46, reads))
+        look, below = (fill, ink_on(fill)), f"\n{weight:.2f}"
+        _token(axes, decoding, x, y, token, look, below, height=0.4)
 
 
 def _draw_likeliest(axes, likeliest, top):
@@ -316,35 +264,31 @@ def _draw_likeliest(axes, likeliest, top):
     x = 1.0
     for row, (token, p) in enumerate(likeliest):
         y = top - BAR_STEP * row
-        look = (AT_WORK if row == 0 else DONE)["decoder"]
-        style = {"va": "center", "fontsize": LARGE}
-        axes.text(x - 0.1, y, shown(token, longest=11), ha="right", **style)
+        fill, _ = (AT_WORK if row == 0 else DONE)["decoder"]
+        write(axes, x - 0.1, y, shown(token, longest=11), LARGE, ha="right")
         if p > 0.001:
-            _box(axes, x + BAR * p / 2, y, BAR * p, 0.22, "", look)
-        axes.text(x + BAR * p + 0.08, y, f"{p:.2f}", ha="left", **style)
-
-
-def _arrow(axes, start, end):
-    style = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.2}
-    axes.annotate("", end, start, arrowprops=style)
+            draw_box(axes, Box(x + BAR * p / 2, y, BAR * p, 0.22), facecolor=fill)
+        write(axes, x + BAR * p + 0.08, y, f"{p:.2f}", LARGE, ha="left")
 
 
 def _name(axes, y, text):
-    style = {"ha": "right", "va": "center", "fontsize": 9, "style": "italic"}
-    axes.text(LEFT - 0.12, y, text, **style)
+    write(axes, LEFT - 0.12, y, text, 9, ha="right", style="italic")
 
 
-def _bar(axes, tokens, y, height, look):
+def _stack(axes, tokens, y, height, look):
+    """Draws a layer as a bar along the tokens."""
     right = len(tokens) - 0.54
-    _box(axes, (LEFT + right) / 2, y, right - LEFT, height, "", look)
+    box = Box((LEFT + right) / 2, y, right - LEFT, height)
+    draw_box(axes, box, facecolor=look[0])
 
 
 def _tokens(axes, decoding, tokens, y, look, first=0):
     for x, token in enumerate(tokens, start=first):
-        _box(axes, x, y, 0.92, 0.3, decoding.shown(token), look, decoding.size)
+        _token(axes, decoding, x, y, token, look)
 
 
-def _box(axes, x, y, width, height, text, look, size=LARGE):
-    fill, color = look
-    box = Box(x, y, width, height)
-    draw_named_box(axes, box, text, color, size, facecolor=fill)
+def _token(axes, decoding, x, y, token, look, below="", height=0.3):
+    """Draws a box with a token, cut to its size, and a text below it."""
+    (fill, ink), size = look, LARGE if decoding.token > 0.6 else SMALL
+    text = shown(token, longest=max(3, int(decoding.token * 110 / size))) + below
+    draw_box(axes, Box(x, y, 0.92, height), text, ink, size, facecolor=fill)

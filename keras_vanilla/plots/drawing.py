@@ -1,9 +1,9 @@
-"""Boxes and arrows, in inches."""
+"""Boxes, texts and arrows, in inches or in the units of axes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from keras_vanilla.plots.canvas import canvas, fonts_for, shown
+from keras_vanilla.plots.canvas import canvas, name_picture, shown_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,32 +39,51 @@ class Box(NamedTuple):
         return self.x + self.width / 2, self.y
 
 
-def draw_box(axes: "Axes", box: Box, **style) -> None:
-    """Draws the rectangle of a box."""
+def plane(
+    title: str, width: float, height: float, x: Sequence[float], y: Sequence[float]
+) -> "Axes":
+    """Creates axes of these limits without frame or ticks, in a figure of that size."""
+    axes = canvas(width=width, height=height)[1][0, 0]
+    axes.set_axis_off()
+    axes.set(xlim=x, ylim=y)
+    name_picture(axes, title)
+    return axes
+
+
+def write(
+    axes: "Axes", x: float, y: float, text: str, size: float | str = 8, **style
+) -> None:
+    """Writes a text, which must be drawable, see `shown`, with its centre at (x, y)."""
+    style = {"ha": "center", "va": "center", "fontsize": size, "zorder": 3, **style}
+    axes.text(x, y, text, **style)
+
+
+def draw_box(
+    axes: "Axes",
+    box: Box,
+    text: str = "",
+    ink: str = "black",
+    size: float = 8,
+    **style,
+) -> None:
+    """Draws the rectangle of a box, and a text in it, which must be drawable."""
     from matplotlib.patches import Rectangle
 
     corner = box.left[0], box.bottom[1]
-    style = {"edgecolor": "black", **style}
+    style = {"edgecolor": "black", "zorder": 2, **style}
     axes.add_patch(Rectangle(corner, box.width, box.height, **style))
+    if text:
+        write(axes, box.x, box.y, text, size, color=ink, linespacing=1.1)
 
 
-def draw_named_box(
-    axes: "Axes", box: Box, text: str, color: str, size: float = 8, **style
-) -> None:
-    """Draws a box with a small text, which must be drawable, see `shown`."""
-    draw_box(axes, box, zorder=2, **style)
-    axes.text(
-        box.x,
-        box.y,
-        text,
-        ha="center",
-        va="center",
-        fontsize=size,
-        color=color,
-        fontfamily=fonts_for(text.split("\n")),
-        linespacing=1.1,
-        zorder=3,
-    )
+def draw_arrow(axes: "Axes", *points, **style) -> None:
+    """Draws an arrow along straight lines through points to the last one."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    ends = {"arrowstyle": "-|>", "joinstyle": "miter", "capstyle": "butt"}
+    style = {"color": "black", "mutation_scale": 9, "zorder": 1, **ends, **style}
+    axes.add_patch(FancyArrowPatch(path=Path(points), **style))
 
 
 def height_of(text: str) -> float:
@@ -93,11 +112,11 @@ class Drawing:
     ) -> Box:
         """Draws a box around lines of text, with its centre at (x, y)."""
         box = Box(x, y, width, height_of(text))
-        self._rectangle(box, gid="box", facecolor=fill, linewidth=1, zorder=2)
+        self._rectangle(box, gid="box", facecolor=fill, linewidth=1)
         self.text(x, y, text)
         return box
 
-    def frame(self, boxes: Sequence[Box], name: str = "", around: float = 0.2) -> Box:
+    def frame(self, boxes: Sequence[Box], name: str = "", around: float = 0.2) -> None:
         """Draws a dashed frame around boxes, with its name in the upper left corner.
 
         On the left it is wide enough for the name to stay clear of the arrow above the
@@ -107,53 +126,25 @@ class Drawing:
         left = min(left, boxes[0].x - 0.25 - 0.078 * len(name))
         right = max(box.right[0] for box in boxes) + around
         low = min(box.bottom[1] for box in boxes) - around
-        high = max(box.top[1] for box in boxes) + around + (0.2 if name else 0)
+        high = max(box.top[1] for box in boxes) + around + 0.2
         box = Box((left + right) / 2, (low + high) / 2, right - left, high - low)
         style = {"facecolor": "none", "linestyle": (0, (4, 3)), "linewidth": 0.8}
         self._rectangle(box, gid="frame", zorder=0, **style)
-        if name:
-            self.text(left + 0.08, high - 0.12, name, side="left")
-        return box
+        self.text(left + 0.08, high - 0.12, name, side="left")
 
     def text(
         self, x: float, y: float, text: str, side: str = "center", color: str = "black"
     ) -> None:
         """Draws lines of text, with their centre, left or right end at (x, y)."""
-        lines = [shown(line, longest=None) for line in text.split("\n")]
-        self._axes.text(
-            x,
-            y,
-            "\n".join(lines),
-            ha=side,
-            va="center",
-            fontsize=9,
-            color=color,
-            fontfamily=fonts_for([text.replace("\n", "")]),
-            gid="text",
-            zorder=3,
-        )
-        width = 0.085 * max(map(len, lines))
+        text = shown_lines(text)
+        write(self._axes, x, y, text, 9, ha=side, color=color, gid="text")
+        width = 0.085 * max(map(len, text.split("\n")))
         shift = {"center": -width / 2, "left": 0, "right": -width}[side]
         self._corners += [(x + shift, y - 0.1), (x + shift + width, y + 0.1)]
 
-    def arrow(self, *points, color: str = "black", width: float = 1) -> None:
+    def arrow(self, *points, **style) -> None:
         """Draws an arrow along straight lines through points to the last one."""
-        from matplotlib.patches import FancyArrowPatch
-        from matplotlib.path import Path
-
-        self._axes.add_patch(
-            FancyArrowPatch(
-                path=Path(points),
-                arrowstyle="-|>",
-                mutation_scale=9,
-                linewidth=width,
-                color=color,
-                joinstyle="miter",
-                capstyle="butt",
-                gid="arrow",
-                zorder=1,
-            )
-        )
+        draw_arrow(self._axes, *points, gid="arrow", **style)
         self._corners += points
 
     def finish(self) -> "Figure":
@@ -168,7 +159,4 @@ class Drawing:
 
     def _rectangle(self, box, **style):
         draw_box(self._axes, box, **style)
-        self._corners += [
-            (box.left[0], box.bottom[1]),
-            (box.right[0], box.top[1]),
-        ]
+        self._corners += [(box.left[0], box.bottom[1]), (box.right[0], box.top[1])]

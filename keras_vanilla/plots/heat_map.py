@@ -14,6 +14,7 @@ from keras_vanilla.plots.canvas import (
     name_places,
     title_inches,
 )
+from keras_vanilla.plots.drawing import write
 from keras_vanilla.plots.palette import color_map, ink_on
 
 if TYPE_CHECKING:
@@ -67,16 +68,21 @@ def heat_map(
         ValueError: if the table is not two-dimensional or is empty, or labels do not
             match it.
     """
-    values = _table(values)
-    _check_labels(x_labels, values.shape[1], "x_labels", "columns")
-    _check_labels(y_labels, values.shape[0], "y_labels", "rows")
+    values = checked_table(values)
+    labels = ("y_labels", y_labels, "rows"), ("x_labels", x_labels, "columns")
+    for (name, given, what), count in zip(labels, values.shape, strict=True):
+        if given is not None and len(given) != count:
+            raise ValueError(
+                f"`{name}` must name each of the {count} {what}. Received: "
+                f"{len(given)} names"
+            )
     if axes is None:
         width, height = _inches(values.shape)
         beside, below = name_inches(y_labels), name_inches(x_labels)
         wide = max(width + beside + 1.6, title_inches(title))
         axes = canvas(width=wide, height=height + below + 1.2)[1][0, 0]
     else:
-        width, height = _inches_of(axes)
+        width, height = axes.get_window_extent().size / axes.figure.dpi
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
     image = _image(axes, values, limits, part)
     if x_labels is not None:
@@ -126,31 +132,37 @@ def heat_maps(
             the tables differ, `columns` is below 1, or as in `heat_map`.
     """
     tables = _tables(values, titles, columns)
-    _check_labels(x_labels, tables.shape[2], "x_labels", "columns")
-    _check_labels(y_labels, tables.shape[1], "y_labels", "rows")
     columns = min(columns, len(tables))
     figure, grid = _grid(tables, columns, x_labels, y_labels, title)
     limits = _limits(tables) if limits is None else limits
-    for i, table in enumerate(tables):
-        heat_map(
-            table,
-            x_labels,
-            y_labels if i % columns == 0 else None,
-            title=titles[i],
-            x_axis=x_axis if i + columns >= len(tables) else "",
-            y_axis=y_axis if i % columns == 0 else "",
-            limits=limits,
-            numbers=numbers,
-            part=part,
-            axes=grid[i],
-        )
+    style = {"limits": limits, "numbers": numbers, "part": part}
+    for i, (table, name, axes) in enumerate(zip(tables, titles, grid, strict=False)):
+        below = x_axis if i + columns >= len(tables) else ""
+        beside, labels = ("", None) if i % columns else (y_axis, y_labels)
+        names = {"title": name, "x_axis": below, "y_axis": beside}
+        heat_map(table, x_labels, labels, axes=axes, **names, **style)
         if i % columns:
-            grid[i].set_yticks([])
+            axes.set_yticks([])
     for axes in grid[len(tables) :]:
         axes.set_axis_off()
     if unit is not None:
         figure.colorbar(grid[0].images[0], ax=list(grid), label=unit, shrink=0.8)
     return figure
+
+
+def checked_table(values: ArrayLike) -> np.ndarray:
+    """Returns numbers as a float64 array (rows, columns).
+
+    Raises:
+        ValueError: if they are not a table of at least one row and one column.
+    """
+    values = np.asarray(values, dtype="float64")
+    if values.ndim != 2 or not values.size:
+        raise ValueError(
+            "The numbers must be a table of at least one row and one column. "
+            f"Received: shape {values.shape}"
+        )
+    return values
 
 
 def _grid(tables, columns, x_labels, y_labels, title):
@@ -160,13 +172,9 @@ def _grid(tables, columns, x_labels, y_labels, title):
         max(1.2, min(inches, 7.2 / columns - 0.2))  # at most about a page together
         for inches in _inches(tables[0].shape)
     )
-    figure, grid = canvas(
-        rows,
-        columns,
-        width=columns * (width + 0.5) + 1 + name_inches(y_labels),
-        height=rows * (height + 0.7 + name_inches(x_labels)) + 0.6,
-        title=title,
-    )
+    width = columns * (width + 0.5) + 1 + name_inches(y_labels)
+    height = rows * (height + 0.7 + name_inches(x_labels)) + 0.6
+    figure, grid = canvas(rows, columns, width=width, height=height, title=title)
     figure.set_layout_engine("compressed")  # square cells leave room beside them
     return figure, grid.ravel()
 
@@ -179,31 +187,13 @@ def _tables(values, titles, columns):
             "There must be at least one table, and a title for each. Received: "
             f"{len(values)} tables, {len(titles)} titles"
         )
-    tables = [_table(table) for table in values]
+    tables = [checked_table(table) for table in values]
     if len(shapes := {table.shape for table in tables}) > 1:
         raise ValueError(
             "Tables side by side must have one shape. Received: "
             f"{', '.join(map(str, sorted(shapes)))}"
         )
     return np.stack(tables)
-
-
-def _table(values):
-    values = np.asarray(values, dtype="float64")
-    if values.ndim != 2 or not values.size:
-        raise ValueError(
-            "A heat map needs a table of at least one row and one column. Received: "
-            f"shape {values.shape}"
-        )
-    return values
-
-
-def _check_labels(labels, count, name, what):
-    if labels is not None and len(labels) != count:
-        raise ValueError(
-            f"`{name}` must name each of the {count} {what}. Received: {len(labels)} "
-            "names"
-        )
 
 
 def _inches(shape):
@@ -214,11 +204,6 @@ def _inches(shape):
         cell = min(cell, 12.0 / max(shape))
         return cell * columns, cell * rows
     return min(12.0, max(2.4, 0.42 * columns)), min(12.0, max(1.6, 0.32 * rows))
-
-
-def _inches_of(axes):
-    box = axes.get_window_extent()
-    return box.width / axes.figure.dpi, box.height / axes.figure.dpi
 
 
 def _limits(values):
@@ -245,8 +230,8 @@ def _image(axes, values, limits, part):
     axes.scatter(columns, rows, marker="x", color="0.4", s=20, linewidths=1)
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(integer=True)  # there is no row 2.5
-    axes.set_xlim(-0.5, values.shape[1] - 0.5)  # crosses at the edge would widen it
-    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    down, across = values.shape  # crosses at the edge would widen the limits
+    axes.set(xlim=(-0.5, across - 0.5), ylim=(down - 0.5, -0.5))
     return image
 
 
@@ -259,12 +244,5 @@ def _write_numbers(axes, image, values, numbers, inches):
         return
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axes.text(
-                column,
-                row,
-                pattern.format(value),
-                ha="center",
-                va="center",
-                fontsize="small",
-                color=ink_on(image.to_rgba(value)),
-            )
+            ink = ink_on(image.to_rgba(value))
+            write(axes, column, row, pattern.format(value), "small", color=ink)

@@ -5,9 +5,12 @@ import re
 import threading
 from html import escape
 
-from matplotlib import rc_context
-from matplotlib.axes import Axes
+from matplotlib import rc_context, rcParams
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from keras_vanilla.plots.canvas import fonts_for
 
 WIDEST = 900  # pixels; wider pictures are scaled down, including their letters
 LONGEST = 600  # characters of an alternative text
@@ -28,6 +31,13 @@ class Picture(Figure):
     """
 
     alt: str | None = None
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draws the figure, with fonts that can show its texts."""
+        for text in self.findobj(Text):
+            if text.get_fontfamily() == rcParams["font.family"]:  # nobody chose another
+                text.set_fontfamily(fonts_for(text.get_text()))
+        super().draw(renderer)
 
     def alternative_text(self) -> str:
         """Returns a description of the picture in words and numbers."""
@@ -63,16 +73,12 @@ class Picture(Figure):
 
 def describe(figure: Figure) -> str:
     """Returns the titles, axes and numbers of a figure as one text."""
-    parts = [figure.get_suptitle()]
-    parts += [_describe_axes(axes) for axes in figure.axes if not _is_scale(axes)]
+    drawn = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    parts = [figure.get_suptitle(), *map(_describe_axes, drawn)]
     return " ".join(part if part[-1] in ".?!" else f"{part}." for part in parts if part)
 
 
-def _is_scale(axes):
-    return axes.get_label() == "<colorbar>"
-
-
-def _describe_axes(axes: Axes) -> str:
+def _describe_axes(axes):
     if axes.images:
         shown = _table(axes)
     elif axes.containers:
@@ -88,17 +94,18 @@ def _describe_axes(axes: Axes) -> str:
 def _table(axes):
     values = axes.images[0].get_array()
     rows, columns = values.shape[:2]
-    names = [f"{rows} rows", f"{columns} columns"]
-    for i, name in enumerate((axes.get_ylabel(), axes.get_xlabel())):
-        names[i] += f" ({_one_line(name)})" if name else ""
-    table = f"table of {' and '.join(names)}"
+    down, across = (
+        f" ({_one_line(name)})" if name else ""
+        for name in (axes.get_ylabel(), axes.get_xlabel())
+    )
+    table = f"table of {rows} rows{down} and {columns} columns{across}"
     if values.count() == 0:
         return table
     table += f", numbers from {values.min():.3g} to {values.max():.3g}"
     row, column = divmod(int(values.argmax()), columns)
-    up = _tick(axes.yaxis, row, rows, "row")
-    across = _tick(axes.xaxis, column, columns, "column")
-    return f"{table}, the largest at {up}, {across}"
+    place = _tick(axes.yaxis, row, rows, "row")
+    place += f", {_tick(axes.xaxis, column, columns, 'column')}"
+    return f"{table}, the largest at {place}"
 
 
 def _tick(axis, place, count, what):
@@ -111,9 +118,9 @@ def _bars(axes):
     groups = [_one_line(label.get_text()) for label in axes.get_xticklabels()]
     shown = []
     for bars in axes.containers:
-        heights = [f"{bar.get_height():.3g}" for bar in bars]
         pairs = [
-            f"{group} {height}" for group, height in zip(groups, heights, strict=False)
+            f"{group} {bar.get_height():.3g}"
+            for group, bar in zip(groups, bars, strict=False)
         ]
         name = bars.get_label().strip()
         name = "" if name.startswith("_container") else name

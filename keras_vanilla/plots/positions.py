@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from keras_vanilla.plots.canvas import canvas
 from keras_vanilla.plots.curves import curves
-from keras_vanilla.plots.heat_map import heat_map
+from keras_vanilla.plots.heat_map import checked_table, heat_map
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,18 +32,12 @@ def position_map(
         ValueError: if the encoding is not a table of positions, or the labels do not
             fit it.
     """
-    encoding = _table(encoding)
+    encoding = checked_table(encoding)
     highest = max(1.0, float(np.abs(encoding).max()))
-    return heat_map(
-        encoding,
-        y_labels=labels,
-        title=title,
-        x_axis="dimension",
-        y_axis="position" if labels is None else "token",
-        unit="value",
-        limits=(-highest, highest),
-        axes=_room(*encoding.shape),
-    )
+    axis = "position" if labels is None else "token"
+    names = {"title": title, "x_axis": "dimension", "y_axis": axis, "unit": "value"}
+    style = {"limits": (-highest, highest), "axes": _room(*encoding.shape)}
+    return heat_map(encoding, None, labels, **names, **style)
 
 
 def position_curves(
@@ -64,23 +58,18 @@ def position_curves(
         ValueError: if the encoding is not a table of positions, or does not have one of
             the dimensions.
     """
-    encoding = _table(encoding)
+    encoding = checked_table(encoding)
     for dimension in dimensions:
         if not 0 <= dimension < encoding.shape[1]:
             raise ValueError(
                 f"The encoding has dimensions 0 to {encoding.shape[1] - 1}. Received: "
                 f"{dimension}"
             )
-    axes = canvas(width=7.4, height=3.4)[1][0, 0]
+    positions = np.arange(len(encoding))
     lines = {f"dimension {d}": encoding[:, d] for d in dimensions}
-    return curves(
-        np.arange(len(encoding)),
-        lines,
-        title=title,
-        x_axis="position",
-        y_axis="value",
-        axes=axes,
-    )
+    names = {"title": title, "x_axis": "position", "y_axis": "value"}
+    axes = canvas(width=7.4, height=3.4)[1][0, 0]
+    return curves(positions, lines, axes=axes, **names)
 
 
 def position_similarity(
@@ -103,34 +92,18 @@ def position_similarity(
         ValueError: if the encoding is not a table of positions, or the labels do not
             fit it.
     """
-    encoding = _table(encoding)
+    encoding = checked_table(encoding)
     lengths = np.linalg.norm(encoding, axis=1, keepdims=True)
     unit = encoding / np.maximum(lengths, 1e-12)
-    return heat_map(
-        unit @ unit.T,  # (L, L)
-        labels,
-        labels,
-        title=title,
-        x_axis="position" if labels is None else "token",
-        y_axis="position" if labels is None else "token",
-        unit="cosine",
-        axes=_room(len(unit), len(unit)),
-    )
+    axis = "position" if labels is None else "token"
+    names = {"title": title, "x_axis": axis, "y_axis": axis, "unit": "cosine"}
+    similarity = unit @ unit.T  # (L, L)
+    axes = _room(*similarity.shape)
+    return heat_map(similarity, labels, labels, axes=axes, **names)
 
 
 def _room(rows, columns):
     """Creates axes for a table of this size, at most as large as a page."""
-    width, height = 0.42 * columns + 2.2, 0.32 * rows + 1.2
-    return canvas(width=min(8.7, max(4.6, width)), height=min(7, max(2.8, height)))[1][
-        0, 0
-    ]
-
-
-def _table(encoding):
-    encoding = np.asarray(encoding, dtype="float64")
-    if encoding.ndim != 2 or not encoding.size:
-        raise ValueError(
-            "A positional encoding must be a table (positions, dimensions) of at least "
-            f"one each. Received: shape {encoding.shape}"
-        )
-    return encoding
+    width = np.clip(0.42 * columns + 2.2, 4.6, 8.7)
+    height = np.clip(0.32 * rows + 1.2, 2.8, 7)
+    return canvas(width=width, height=height)[1][0, 0]

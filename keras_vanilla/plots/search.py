@@ -1,6 +1,7 @@
 """Drawings of the tree of hypotheses of a beam search, and of other paths."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,46 +13,78 @@ from keras_vanilla.decoding import (
     greedy_search,
     trace_search,
 )
-from keras_vanilla.plots.canvas import canvas, cut, name_picture, shown, title_inches
-from keras_vanilla.plots.drawing import Box, draw_named_box
+from keras_vanilla.plots.canvas import cut, shown, title_inches
+from keras_vanilla.plots.drawing import Box, draw_box, plane, write
 from keras_vanilla.plots.palette import PARTS
-from keras_vanilla.plots.pieces import source_of, target_of
-from keras_vanilla.plots.search_nodes import DROPPED, FINISHED, KEPT, tree, walk
+from keras_vanilla.plots.translation import source_of, target_of
 from keras_vanilla.tokenizer.piece_names import START, target_names
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from keras_vanilla.translation.translator import Translator
+
+BEST, KEPT, DROPPED, FINISHED = "best", "kept", "dropped", "finished"
 GREEDY, GIVEN = "greedy", "given"
+MOST_BEAMS = 16
+COLUMN, ROW = 1.12, 0.5  # distance between boxes in inches
+WIDTH, HEIGHT = 0.92, 0.38  # of a box
+LONGEST = 11  # characters of a piece in a box
+ENTRY, LINE = 1.75, 0.25  # inches of an entry of the legend
 
 
-class Path(NamedTuple):
-    """A sequence of tokens with the model's log-probabilities.
+class _Style(NamedTuple):
+    """What a kind of box means, and how it looks."""
 
-    Fields:
-        kind: GREEDY or GIVEN.
-        tokens: list of int, one per step.
-        log_probs: list of float. Cumulative log-probability after each step.
-        score: float or None. The last one divided by the length normalization.
-    """
+    meaning: str
+    fill: str = "white"
+    ink: str = "black"
+    edge: str = "black"
+    width: float = 1.0  # of the edge
+    dashes: str | tuple = "-"
 
-    kind: str
-    tokens: list[int]
-    log_probs: list[float]
-    score: float | None = None
+    @property
+    def patch(self):
+        edge = {"edgecolor": self.edge, "linewidth": self.width}
+        return {"facecolor": self.fill, "linestyle": self.dashes, **edge}
 
 
-def greedy_path(states: list[dict]) -> Path:
-    """Returns the path of the first row of a greedy search, until its end.
+STYLES = {
+    BEST: _Style("the result", PARTS["decoder"].dark, ink="white"),
+    KEPT: _Style("kept and continued"),
+    DROPPED: _Style(
+        "kept once, then dropped", "white", "#444444", "#666666", 0.9, (0, (4, 2))
+    ),
+    FINISHED: _Style("ended", width=2.6),
+    GREEDY: _Style("greedy search", PARTS["decoder"].light),
+    GIVEN: _Style("the given translation", width=1.6, dashes=(0, (1, 1))),
+}
+
+
+@dataclass(eq=False)
+class Node:
+    """A hypothesis of the tree, or a step of another path.
 
     Args:
-        states: list of dicts, from `trace_search(greedy_search, ...,
-            return_scores=True)`.
+        tokens: tuple of int, one per step.
+        log_prob: float. Sum over the tokens.
+        kind: KEPT, DROPPED (no kept hypothesis continues it), FINISHED, GREEDY or
+            GIVEN.
+        best: bool. Whether it is part of the result.
+        score: float or None. `log_prob` divided by the length normalization.
     """
-    tokens, log_probs = [], []
-    for step, state in enumerate(states[1:]):
-        tokens.append(int(state["ids"][0, step]))
-        log_probs.append(float(state["sums"][0]))
-        if state["finished"][0]:
-            break
-    return Path(GREEDY, tokens, log_probs)
+
+    tokens: tuple
+    log_prob: float = 0.0
+    kind: str = KEPT
+    best: bool = False
+    score: float | None = None
+    row: float = 0
+    children: list = field(default_factory=list)
+
+    @property
+    def step(self) -> int:
+        return len(self.tokens)
 
 
 def given_path(
@@ -59,8 +92,8 @@ def given_path(
     source_ids: np.ndarray,
     target: Sequence[int],
     length_penalty: float = 0.6,
-) -> Path:
-    """Returns the path of a given translation, with its score as in beam search.
+) -> list[Node]:
+    """Returns the steps of a given translation, with its score as in beam search.
 
     Args:
         model: Transformer.
@@ -73,36 +106,9 @@ def given_path(
     log_probs = ops.convert_to_numpy(ops.log_softmax(logits))[0]  # (T, V)
     sums = np.cumsum(log_probs[np.arange(len(target)), target])
     config = DecodingConfig(length_penalty=length_penalty)
-    score = config.apply_length_penalty(float(sums[-1]), len(target))
-    return Path(GIVEN, list(target), sums.tolist(), score)
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from keras_vanilla.translation.translator import Translator
-
-MOST_BEAMS = 16
-COLUMN, ROW = 1.12, 0.5  # distance between boxes in inches
-WIDTH, HEIGHT = 0.92, 0.38  # of a box
-LONGEST = 11  # characters of a piece in a box
-ENTRY, LINE = 1.75, 0.25  # inches of an entry of the legend
-STYLES = {  # of a box: fill, edge, width of the edge, dashes, writing
-    "best": (PARTS["decoder"].dark, "black", 1.0, "-", "white"),
-    KEPT: ("white", "black", 1.0, "-", "black"),
-    DROPPED: ("white", "#666666", 0.9, (0, (4, 2)), "#444444"),
-    FINISHED: ("white", "black", 2.6, "-", "black"),
-    GREEDY: (PARTS["decoder"].light, "black", 1.0, "-", "black"),
-    GIVEN: ("white", "black", 1.6, (0, (1, 1)), "black"),
-}
-MEANINGS = {
-    "best": "the result",
-    KEPT: "kept and continued",
-    DROPPED: "kept once, then dropped",
-    FINISHED: "ended",
-    GREEDY: "greedy search",
-    GIVEN: "the given translation",
-}
+    path = _path(GIVEN, target, sums.tolist())
+    path[-1].score = config.apply_length_penalty(float(sums[-1]), len(target))
+    return path
 
 
 def search_tree(
@@ -165,7 +171,7 @@ def beam_tree(
     names: Callable[[int], str],
     *,
     greedy: list[dict] | None = None,
-    given: Path | None = None,
+    given: list[Node] | None = None,
     steps: int = 12,
     title: str = "Beam search",
 ) -> "Figure":
@@ -181,7 +187,7 @@ def beam_tree(
         names: function from an id to its name.
         greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
-        given: Path of another translation, from `given_path`, or None.
+        given: list of Node or None. Another translation, from `given_path`.
         steps: int. Later steps are not drawn, which the title mentions.
         title: str.
     Returns:
@@ -192,24 +198,22 @@ def beam_tree(
     _check_beams(states[0]["ids"].shape[1])
     if steps < 1:
         raise ValueError(f"`steps` must be at least 1. Received: {steps}")
-    start = tree(states, result, steps)
-    nodes = list(walk(start))
-    lowest = 1 + max(node.row for node in nodes)
-    paths = [] if greedy is None else [greedy_path(greedy)]
+    nodes = _tree(states, result, steps)
+    paths = [] if greedy is None else [_greedy_path(greedy)]
     paths += [] if given is None else [given]
-    longest = max([len(states) - 1, *(len(path.tokens) for path in paths)])
+    longest = max(len(states) - 1, *map(len, paths), 0)
     if longest > steps:
         title += f" (the first {steps} of {longest} steps)"
-    kinds = {"best", *(node.kind for node in nodes), *(path.kind for path in paths)}
-    columns, rows = _columns(nodes, paths, steps), lowest + len(paths)
-    axes = _plane(title, columns, rows, len(kinds))
-    for node in nodes:
-        _draw_node(axes, node, names)
-        for child in node.children:
-            _link(axes, node, child)
+    lowest = 1 + max(node.row for node in nodes)
     for row, path in enumerate(paths, start=lowest):
-        _draw_path(axes, path, row + 0.3, names, steps)
-    _explain(axes, kinds)
+        for node in path:
+            node.row = row + 0.3
+        nodes += path[:steps]
+    axes = _plane(title, nodes, lowest + len(paths))
+    for node in nodes:
+        if node.step == 1 and node.kind in (GREEDY, GIVEN):
+            write(axes, 0, -node.row * ROW, f"{node.kind}:", 10)
+        _draw_node(axes, node, names)
     return axes.figure
 
 
@@ -220,106 +224,119 @@ def _check_beams(count):
         )
 
 
-def _columns(nodes, paths, steps):
-    """Returns the number of columns, including the start and room for scores."""
-    scored = [min(steps, len(path.tokens)) + (path.score is not None) for path in paths]
-    return 1 + max([node.step for node in nodes] + scored)
+def _tree(states, result, steps):
+    """Returns the nodes of the first row of a batch, those of the result first."""
+    nodes = {(): Node(())}
+    for step, state in enumerate(states[1 : steps + 1], start=1):
+        keys = "ids", "log_probs", "lengths", "finished"
+        for ids, log_prob, length, finished in zip(
+            *(state[key][0] for key in keys), strict=True
+        ):
+            if length == step and np.isfinite(log_prob):  # others ended before
+                tokens = tuple(ids[:step].tolist())
+                kind = FINISHED if finished else KEPT
+                nodes[tokens] = Node(tokens, float(log_prob), kind)
+                nodes[tokens[:-1]].children.append(nodes[tokens])
+    ids, scores = result[0][0].tolist(), result[1][0].tolist()
+    found = [*zip(map(tuple, ids), scores, strict=True)]
+    for node in nodes.values():
+        node.best = found[0][0][: node.step] == node.tokens
+        continues = node.step == steps < len(states) - 1  # the drawing ends here
+        if node.kind is KEPT and not node.children and not continues:
+            node.kind = DROPPED
+        for tokens, score in found:
+            if node.kind is FINISHED and tokens[: node.step] == node.tokens:
+                node.score = score
+    for node in nodes.values():
+        node.children.sort(key=lambda child: (not child.best, -child.log_prob))
+    return list(_placed(nodes[()], 0, set()))
 
 
-def _plane(title, columns, rows, entries):
+def _placed(node, row, taken):
+    """Sets rows so that the best hypothesis is a straight line and none overlap.
+
+    Yields the nodes from the top; `taken` are the places (row, step) of those before.
+    """
+    chain = [node]
+    while chain[-1].children:
+        chain.append(chain[-1].children[0])
+    last = chain[-1].step + (chain[-1].kind is FINISHED)  # room for its score
+    places = range(node.step, last + 1)
+    while any((row, step) in taken for step in places):
+        row += 1
+    taken.update((row, step) for step in places)
+    for link in chain:
+        link.row = row
+    yield from chain
+    for link in reversed(chain):
+        for child in link.children[1:]:
+            yield from _placed(child, row + 1, taken)
+
+
+def _greedy_path(states):
+    """Returns the steps of the first row of a greedy search, until its end."""
+    ended = [bool(state["finished"][0]) for state in states[1:]]
+    count = 1 + (ended.index(True) if True in ended else len(ended) - 1)
+    sums = [float(state["sums"][0]) for state in states[1 : count + 1]]
+    return _path(GREEDY, states[count]["ids"][0, :count].tolist(), sums)
+
+
+def _path(kind, tokens, log_probs):
+    return [
+        Node(tuple(tokens[:step]), log_prob, kind)
+        for step, log_prob in enumerate(log_probs, start=1)
+    ]
+
+
+def _plane(title, nodes, rows):
     """Creates axes in inches; column c is at x = c * COLUMN, row r at y = -r * ROW."""
-    width, height = (columns + 0.6) * COLUMN, (rows + 0.6) * ROW
-    width = max(6.0, width, title_inches(title))
-    height += 0.65 + LINE * _legend_lines(width, entries)
-    axes = canvas(width=width, height=height)[1][0, 0]
-    axes.set_axis_off()
-    axes.set(xlim=(-0.6 * COLUMN, columns * COLUMN), ylim=(-rows * ROW, 0.6 * ROW))
-    name_picture(axes, title)
-    return axes
-
-
-def _draw_node(axes, node, names):
-    if not node.step:
-        style = "best"
-        _box(axes, 0, node.row, START, 0.0, style)
-        return
-    style = "best" if node.best else node.kind
-    ended = node.kind is FINISHED
-    _box(axes, node.step, node.row, names(node.tokens[-1]), node.log_prob, style, ended)
-    if node.score is not None:
-        _write_score(axes, node.step, node.row, node.score)
-
-
-def _draw_path(axes, path, row, names, steps):
-    axes.text(0, -row * ROW, f"{path.kind}:", ha="center", va="center")
-    pairs = zip(path.tokens[:steps], path.log_probs, strict=False)
-    for step, (token, log_prob) in enumerate(pairs, start=1):
-        _box(axes, step, row, names(token), log_prob, path.kind)
-    if path.score is not None and len(path.tokens) <= steps:
-        _write_score(axes, len(path.tokens), row, path.score)
-
-
-def _write_score(axes, column, row, score):
-    x, y = column * COLUMN + WIDTH / 2 + 0.08, -row * ROW
-    text = f"score\n{score:.2f}"
-    axes.text(x, y, text, ha="left", va="center", fontsize=8, gid="score")
-
-
-def _box(axes, column, row, name, log_prob, style, ended=False):
-    fill, edge, line, dashes, color = STYLES[style]
-    draw_named_box(
-        axes,
-        Box(column * COLUMN, -row * ROW, WIDTH, HEIGHT),
-        f"{shown(name, longest=LONGEST)}\n{log_prob:.2f}",
-        color,
-        facecolor=fill,
-        edgecolor=edge,
-        linewidth=STYLES[FINISHED][2] if ended else line,
-        linestyle=dashes,
-        gid=style,
-    )
-
-
-def _link(axes, node, child):
-    left, right = node.step * COLUMN + WIDTH / 2, child.step * COLUMN - WIDTH / 2
-    axes.plot(
-        [left, (left + right) / 2, (left + right) / 2, right],
-        [-node.row * ROW, -node.row * ROW, -child.row * ROW, -child.row * ROW],
-        color="black" if child.kind is not DROPPED else "#666666",
-        linewidth=2.2 if child.best else 0.9,
-        linestyle="--" if child.kind is DROPPED else "-",
-        zorder=1,
-        gid="link",
-    )
-
-
-def _legend_lines(width, entries):
-    return -(-entries // max(1, int(width / ENTRY)))
-
-
-def _explain(axes, kinds):
     from matplotlib.patches import Patch
 
-    handles = []
-    for kind, meaning in MEANINGS.items():
-        if kind in kinds:
-            fill, edge, line, dashes, _ = STYLES[kind]
-            handles.append(
-                Patch(
-                    facecolor=fill,
-                    edgecolor=edge,
-                    linewidth=line,
-                    linestyle=dashes,
-                    label=meaning,
-                )
-            )
-    lines = _legend_lines(axes.figure.get_figwidth(), len(handles))
+    kinds = {BEST, *(node.kind for node in nodes)}
+    # Beside a given translation there is its score.
+    columns = 1 + max(node.step + (node.kind == GIVEN) for node in nodes)
+    width = max(6.0, (columns + 0.6) * COLUMN, title_inches(title))
+    lines = -(-len(kinds) // max(1, int(width / ENTRY)))
+    height = (rows + 0.6) * ROW + 0.65 + LINE * lines
+    x, y = (-0.6 * COLUMN, columns * COLUMN), (-rows * ROW, 0.6 * ROW)
+    axes = plane(title, width, height, x, y)
     axes.figure.legend(
-        handles=handles,
+        handles=[
+            Patch(label=style.meaning, **style.patch)
+            for kind, style in STYLES.items()
+            if kind in kinds
+        ],
         loc="outside lower center",
-        ncols=-(-len(handles) // lines),
+        ncols=-(-len(kinds) // lines),
         fontsize="small",
         title="a number is the log-probability of all tokens up to there",
         title_fontsize="small",
         frameon=False,
     )
+    return axes
+
+
+def _draw_node(axes, node, names):
+    """Draws a hypothesis, its score, and lines to those that continue it."""
+    name = names(node.tokens[-1]) if node.tokens else START
+    kind = BEST if node.best else node.kind
+    width = STYLES[FINISHED if node.kind is FINISHED else kind].width
+    style = STYLES[kind]._replace(width=width)
+    x, y = node.step * COLUMN, -node.row * ROW
+    text = f"{shown(name, longest=LONGEST)}\n{node.log_prob:.2f}"
+    draw_box(axes, Box(x, y, WIDTH, HEIGHT), text, style.ink, gid=kind, **style.patch)
+    left = x + WIDTH / 2
+    if node.score is not None:
+        write(axes, left + 0.08, y, f"score\n{node.score:.2f}", ha="left", gid="score")
+    for child in node.children:
+        right, down = child.step * COLUMN - WIDTH / 2, -child.row * ROW
+        middle = (left + right) / 2
+        axes.plot(
+            [left, middle, middle, right],
+            [y, y, down, down],
+            color=STYLES[child.kind].edge,
+            linewidth=2.2 if child.best else 0.9,
+            linestyle="--" if child.kind is DROPPED else "-",
+            zorder=1,
+            gid="link",
+        )

@@ -63,27 +63,32 @@ def training_history(
         history = _read(history)
     history = dict(getattr(history, "history", history))
     epochs = _epochs(history)
-    panels = [
-        (name, y_axis, {label: history[key] for key, label in keys.items()})
-        for name, y_axis, keys in _logged(history)
-    ]
-    pictures = len(panels) + (learning_rates is not None)
-    columns = min(2, pictures)
-    rows = -(-pictures // columns)
-    figure, grid = canvas(
-        rows, columns, width=4.4 * columns, height=3.2 * rows + 0.4, title=title
-    )
-    grid = grid.ravel()
-    for axes, (name, y_axis, lines) in zip(grid, panels, strict=False):
-        curves(epochs, lines, title=name, x_axis="epoch", y_axis=y_axis, axes=axes)
-        axes.set_xlim(epochs[0] - 0.5, epochs[-1] + 0.5)
-        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    panels = []
+    for name, y_axis, keys in PANELS:
+        lines = {keys[key]: history[key] for key in keys if key in history}
+        if lines:
+            panels.append((epochs, lines, name, "epoch", y_axis))
+    if not panels:
+        raise ValueError(
+            "A history needs one of the names that training logs, such as "
+            f"'token_crossentropy' or 'val_bleu'. Received: {', '.join(history)}"
+        )
     if learning_rates is not None:
         steps = np.arange(1, len(learning_rates) + 1)
-        lines = {"rate": np.asarray(learning_rates)}
-        _draw_rates(steps, lines, "Learning rate", grid[len(panels)])
-    for axes in grid[pictures:]:
+        rates = {"rate": learning_rates}
+        panels.append((steps, rates, "Learning rate", "step", "learning rate"))
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    width, height = 4.4 * columns, 3.2 * rows + 0.4
+    figure, grid = canvas(rows, columns, width=width, height=height, title=title)
+    for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        x, lines, name, x_axis, y_axis = panel
+        curves(x, lines, title=name, x_axis=x_axis, y_axis=y_axis, axes=axes)
+        if x is epochs:
+            axes.set_xlim(epochs[0] - 0.5, epochs[-1] + 0.5)
+            axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return figure
 
 
@@ -113,7 +118,7 @@ def learning_rate(
         name: np.array([float(schedule(int(step) - 1)) for step in drawn])
         for name, schedule in named.items()
     }
-    return _draw_rates(drawn, lines, title)
+    return curves(drawn, lines, title=title, x_axis="step", y_axis="learning rate")
 
 
 def distributions(
@@ -152,18 +157,9 @@ def distributions(
                 f"Each row of `{name}` must be a distribution: no number below 0, and "
                 "a sum of 1."
             )
-    return heat_maps(
-        tables,
-        titles,
-        vocabulary,
-        positions,
-        title=title,
-        x_axis="vocabulary",
-        y_axis="position",
-        unit="probability",
-        limits=(0, 1),
-        numbers=None,
-    )
+    names = {"title": title, "x_axis": "vocabulary", "y_axis": "position"}
+    style = {"unit": "probability", "limits": (0, 1), "numbers": None}
+    return heat_maps(tables, titles, vocabulary, positions, **names, **style)
 
 
 def _read(path):
@@ -172,10 +168,9 @@ def _read(path):
     An incomplete last line, which a killed training may leave, is dropped.
     """
     with open(path, newline="", encoding="utf-8") as file:
-        names, *rows = list(csv.reader(file)) or [[]]
-    rows = [row for row in rows if len(row) == len(names)]
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return dict(zip(names, [list(map(_number, each)) for each in columns], strict=True))
+        rows = [row for row in csv.DictReader(file) if None not in row.values()]
+    names = rows[0] if rows else ()
+    return {name: [_number(row[name]) for row in rows] for name in names}
 
 
 def _number(text):
@@ -197,23 +192,3 @@ def _epochs(history):
         )
     counted = range(next(iter(lengths.values())))
     return np.asarray(history.get("epoch", counted)) + 1
-
-
-def _logged(history):
-    """Returns the panels with names in the history; empty panels are omitted."""
-    panels = [
-        (title, y_axis, {key: names[key] for key in names if key in history})
-        for title, y_axis, names in PANELS
-    ]
-    panels = [panel for panel in panels if panel[2]]
-    if not panels:
-        raise ValueError(
-            "A history needs one of the names that training logs, such as "
-            f"'token_crossentropy' or 'val_bleu'. Received: {', '.join(history)}"
-        )
-    return panels
-
-
-def _draw_rates(steps, lines, title, axes=None):
-    names = {"title": title, "x_axis": "step", "y_axis": "learning rate"}
-    return curves(steps, lines, axes=axes, **names)

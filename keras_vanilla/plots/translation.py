@@ -7,9 +7,9 @@ from keras import ops
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla.plots.attention import attention_map
-from keras_vanilla.plots.pieces import source_of, target_of
 from keras_vanilla.plots.positions import position_map
 from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
+from keras_vanilla.translation.encoded_texts import check_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,15 +67,22 @@ def translation_attention(
         target, piece = target_of(translator, translation), "piece given"
     shifted = [model.start_id, *target[:-1]]
     inputs = {"source_ids": np.array([source]), "target_ids": np.array([shifted])}
-    weights = model.attention_weights(inputs)
+    pieces = list(map(source_names(translator.tokenizer), source))
+    written = list(map(target_names(translator.tokenizer), target))
+    rows, columns, key = {
+        "cross": (written, pieces, "decoder/{}/cross"),
+        "encoder": (pieces, pieces, "encoder/{}"),
+        "decoder": (written, [START, *written[:-1]], "decoder/{}/self"),
+    }[kind]
     depth = model.num_encoder_layers if kind == "encoder" else model.num_decoder_layers
     layer = _chosen(layer, depth, "layer") or depth
-    weights = weights[_name(kind, layer)][0]  # (N, T, S)
+    weights = model.attention_weights(inputs)[key.format(layer - 1)][0]  # (N, T, S)
     head = _chosen(head, len(weights), "head")
     of_heads = f"head {head}" if head else "mean of the heads"
     return attention_map(
         weights[head - 1] if head else weights.mean(axis=0),
-        *_rows_and_columns(kind, translator.tokenizer, source, target),
+        rows,
+        columns,
         title=f"{KINDS[kind]}, layer {layer} of {depth}, {of_heads}",
         x_axis="piece read" if kind == "decoder" else "source piece",
         y_axis="source piece" if kind == "encoder" else piece,
@@ -101,26 +108,36 @@ def translation_positions(translator: "Translator", text: str) -> "Figure":
     return position_map(encoding, pieces, title="Positional encoding of the pieces")
 
 
+def source_of(translator: "Translator", text: str) -> list[int]:
+    """Returns the source ids of a text, a list of int.
+
+    Raises:
+        ValueError: if it has no piece or more pieces than the model takes.
+    """
+    return _with_a_piece(translator.encode([text])[0], "text", text)
+
+
+def target_of(translator: "Translator", translation: str) -> list[int]:
+    """Returns the target ids of a given translation, a list of int with the end.
+
+    Raises:
+        ValueError: if it has no piece or more pieces than the model takes.
+    """
+    ids = translator.tokenizer.encode_target([translation])[0]
+    longest = translator.model.max_length
+    check_length("Translation", 1, len(ids), longest, translation)
+    return _with_a_piece(ids, "translation", translation)
+
+
+def _with_a_piece(ids, what, text):
+    if len(ids) == 1:  # the end
+        raise ValueError(f"The {what} must have at least one piece. Received: {text!r}")
+    return ids
+
+
 def _chosen(number, count, what):
     if number is not None and not 1 <= number <= count:
         raise ValueError(
             f"`{what}` must be from 1, the first, to {count}. Received: {number}"
         )
     return number
-
-
-def _name(kind, layer):
-    """Returns the key of `Transformer.attention_weights`."""
-    if kind == "encoder":
-        return f"encoder/{layer - 1}"
-    return f"decoder/{layer - 1}/{'cross' if kind == 'cross' else 'self'}"
-
-
-def _rows_and_columns(kind, tokenizer, source, target):
-    source = list(map(source_names(tokenizer), source))
-    target = list(map(target_names(tokenizer), target))
-    return {
-        "cross": (target, source),
-        "encoder": (source, source),
-        "decoder": (target, [START, *target[:-1]]),
-    }[kind]

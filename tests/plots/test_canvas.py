@@ -76,16 +76,16 @@ def test_what_cannot_be_seen_is_named():
 
 
 def test_scripts_that_the_first_font_has_need_no_other():
-    assert fonts_for(["▁Straße", "عربي", "עברית", "⁇"]) == ["DejaVu Sans"]
+    assert fonts_for("▁Straße عربي עברית ⁇\n") == ["DejaVu Sans"]
 
 
 def test_characters_that_no_font_has_are_named_and_told_apart(monkeypatch):
     first = canvas_module._fonts()[:1]
     monkeypatch.setattr(canvas_module, "_fonts", lambda: first)
-    canvas_module._font_of.cache_clear()
+    canvas_module.font_of.cache_clear()
     with pytest.warns(UserWarning, match="No font on this machine can show '动物'"):
         assert shown("动物 a") == "<52A8><7269> a"
-    canvas_module._font_of.cache_clear()
+    canvas_module.font_of.cache_clear()
 
 
 def test_a_font_that_has_the_characters_is_found(monkeypatch):
@@ -93,10 +93,21 @@ def test_a_font_that_has_the_characters_is_found(monkeypatch):
     known = {first[1]: frozenset(map(ord, "ab")), "/second": frozenset(map(ord, "动"))}
     monkeypatch.setattr(canvas_module, "_fonts", lambda: [first, ("Song", "/second")])
     monkeypatch.setattr(canvas_module, "_characters", known.get)
-    canvas_module._font_of.cache_clear()
-    assert fonts_for(["ab", "动"]) == ["DejaVu Sans", "Song"]
+    canvas_module.font_of.cache_clear()
+    assert fonts_for("ab 动") == ["DejaVu Sans", "Song"]
     assert shown("动") == "动"
-    canvas_module._font_of.cache_clear()
+    canvas_module.font_of.cache_clear()
+
+
+def test_a_picture_takes_the_fonts_that_its_texts_need_unless_one_was_chosen():
+    figure, axes = canvas(title="a title")
+    name_places(axes[0, 0].yaxis, ["plain", "Ⓣ"], 4.0)
+    chosen = figure.text(0.1, 0.1, "T", fontfamily=["serif"])
+    figure.draw_without_rendering()
+    plain, other = (label.get_fontfamily() for label in axes[0, 0].get_yticklabels())
+    assert plain == figure._suptitle.get_fontfamily() == ["DejaVu Sans"]
+    assert other == ["DejaVu Sans", "STIXGeneral"]  # matplotlib brings both
+    assert chosen.get_fontfamily() == ["serif"]
 
 
 @pytest.mark.full
@@ -125,7 +136,7 @@ def test_right_to_left_text_is_drawn_from_the_right():
     def drawn(text):
         figure, axes = canvas(width=3, height=1)
         axes[0, 0].set_axis_off()
-        figure.text(0.1, 0.4, text, fontfamily=fonts_for([text]))
+        figure.text(0.1, 0.4, text)
         picture = FigureCanvasAgg(figure)
         picture.draw()
         return np.asarray(picture.buffer_rgba())[..., 0]

@@ -165,10 +165,9 @@ def attention_links(
     if query is not None:
         frame = {"facecolor": "none", "edgecolor": "black", "pad": 1.5}
         left.get_yticklabels()[query].set_bbox(frame)
-    order = np.dstack(np.unravel_index(np.argsort(weights, axis=None), weights.shape))[
-        0
-    ]
-    for row, column in order:  # the faintest first
+    faintest_first = np.argsort(weights, axis=None)
+    order = np.stack(np.unravel_index(faintest_first, weights.shape), axis=1)
+    for row, column in order:
         if (weight := weights[row, column]) >= min(FAINTEST, 1 / len(keys)):
             left.plot(
                 (0.01, 0.99),

@@ -35,7 +35,7 @@ class Picture(Figure):
     def draw(self, renderer: RendererBase) -> None:
         """Draws the figure, with fonts that can show its texts."""
         for text in self.findobj(Text):
-            if text.get_fontfamily() == rcParams["font.family"]:  # nobody chose another
+            if text.get_fontfamily() == rcParams["font.family"]:  # unless it was chosen
                 text.set_fontfamily(fonts_for(text.get_text()))
         super().draw(renderer)
 

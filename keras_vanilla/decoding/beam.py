@@ -83,13 +83,11 @@ def beam_search(
     def score(log_probs, lengths):
         return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
 
-    def unfinished(state):
+    def live(state, limits):
         worst = ops.top_k(_scores(state, score, banks), k=n_best)[0][:, -1]  # (B,)
-        live = ops.where(state["finished"], NOTHING, state["log_probs"])
-        bound = score(ops.max(live, axis=1), limits)
-        return ops.logical_and(
-            ops.less(state["index"], length), ops.any(ops.greater(bound, worst))
-        )
+        log_probs = ops.where(state["finished"], NOTHING, state["log_probs"])
+        bound = score(ops.max(log_probs, axis=1), limits)
+        return ops.greater(bound, worst)
 
     past = beam_past(model, config.beam_size)
     if banks and config.beam_size == 1:
@@ -97,14 +95,17 @@ def beam_search(
     shape = ops.shape(memory)[0], config.beam_size
     state = run_loop(
         model,
-        unfinished,
-        lambda state: _step(model, past, state, limits, constraints, banks),
         {
             **_start(model, shape, length),
             "cache": past.start(memory, memory_mask, length),
             "notes": start_notes(model, (*shape, length)) if return_notes else {},
             "terms": banks.start() if banks else {},
         },
+        lambda state, limits: _step(model, past, state, limits, constraints, banks),
+        live,
+        length,
+        limits,
+        rows_may_leave=not (constraints or banks),
     )
     scores = _scores(state, score, banks)
     ids, scores, notes = _best(state, scores, n_best, model.pad_id)

@@ -1,8 +1,9 @@
-"""The loop of searches that keep one hypothesis per row, and notes on each token."""
+"""The loop of a search, and notes on each token."""
 
 from collections.abc import Callable
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -10,7 +11,7 @@ from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
-from keras_vanilla.decoding.searched_model import SearchedModel
+from keras_vanilla.decoding.searched_model import GrowingCache, SearchedModel
 
 LOG_PROBS = "log_probs"
 
@@ -22,6 +23,7 @@ def decode_token_by_token(
     constraints: Constraints,
     log_prob: Callable | None = None,
     return_notes: bool = False,
+    rows_may_leave: bool = False,
 ) -> tuple[Tensor, Tensor | None, dict[str, Tensor]]:
     """Maps source ids to target ids, one token after another.
 
@@ -39,6 +41,8 @@ def decode_token_by_token(
             log-probabilities (B,), which are summed; or None.
         return_notes: bool. Return the notes of each token, see `start_notes`; requires
             `log_prob`.
+        rows_may_leave: bool. `choose`, `constraints` and `log_prob` take any rows, see
+            `run_loop`.
     Returns:
         Int32 ids (B, L), float32 sums (B,) or None, and the notes, a dict of tensors
         (B, L), which is empty without `return_notes`.
@@ -55,13 +59,10 @@ def decode_token_by_token(
         "notes": start_notes(model, (batch, length)) if return_notes else {},
     }
 
-    def unfinished(state):
-        return ops.logical_and(
-            ops.less(state["index"], length),
-            ops.logical_not(ops.all(state["finished"])),
-        )
+    def live(state, limits):
+        return ops.logical_not(state["finished"])
 
-    def step(state):
+    def step(state, limits):
         index = state["index"]
         logits, cache = model.decode_step(state["last"], index, state["cache"])
         allowed = constraints(logits, state["ids"], index)
@@ -79,7 +80,7 @@ def decode_token_by_token(
             "notes": with_notes(state["notes"], index, noted(model, cache), added),
         }
 
-    state = run_loop(model, unfinished, step, state)
+    state = run_loop(model, state, step, live, length, limits, rows_may_leave)
     sums = None if log_prob is None else state["sums"]
     return state["ids"], sums, state["notes"]
 
@@ -112,10 +113,94 @@ def _start(model, batch, length):
 
 
 def run_loop(
-    model: SearchedModel, unfinished: Callable, step: Callable, state: dict
+    model: SearchedModel,
+    state: dict,
+    step: Callable,
+    live: Callable,
+    length: Tensor | int,
+    limits: Tensor | int,
+    rows_may_leave: bool = False,
 ) -> dict:
-    """Runs the loop and returns the state after the last step."""
-    return model.while_loop(unfinished, lambda state: (step(state),), (state,))[0]
+    """Runs the loop of a search until no row is live.
+
+    Args:
+        model: SearchedModel.
+        state: dict of tensors, batch first, except "index", a scalar that counts steps.
+        step: function that maps the state and the limits to the next state.
+        live: function that maps the state and the limits to a bool tensor (B,), False
+            for rows whose result no further step changes.
+        length: int or int32 scalar. Largest number of steps.
+        limits: int32 tensor (B,) or int. Longest output of each row.
+        rows_may_leave: bool. Whether `step` takes any rows of the batch. If so, and if
+            the cache is a `GrowingCache`, whose shapes may change, rows that are not
+            live leave the batch as soon as they are half of it.
+    Returns:
+        The state after the last step, without the cache.
+    """
+
+    def unfinished(state, limits):
+        is_shorter = ops.less(state["index"], length)
+        return ops.logical_and(is_shorter, ops.any(live(state, limits)))
+
+    if rows_may_leave and isinstance(state["cache"], GrowingCache):
+        return _run_with_fewer_rows(model, state, step, live, unfinished, limits)
+    state = model.while_loop(
+        lambda state: unfinished(state, limits),
+        lambda state: (step(state, limits),),
+        (state,),
+    )[0]
+    return _without_cache(state)
+
+
+def _run_with_fewer_rows(model, state, step, live, unfinished, limits):
+    """Runs the loop; each time that half of the rows are done, the others continue."""
+
+    def until_half_are_done(results, rows, limits, state, _):
+        def most_are_live(state):
+            count = ops.sum(ops.cast(live(state, limits), "int32"))
+            return ops.greater(2 * count, ops.shape(rows)[0])
+
+        state = model.while_loop(
+            lambda state: most_are_live(state) & unfinished(state, limits),
+            lambda state: (step(state, limits),),
+            (state,),
+        )[0]
+        results = keras.tree.map_structure(
+            lambda result, value: _written_to_rows(result, rows, value),
+            results,
+            _without_cache(state),
+        )
+        others = ops.cast(ops.nonzero(live(state, limits))[0], "int32")
+        remaining = _rows_of((rows, limits, state), others)
+        return results, *remaining, unfinished(state, limits)
+
+    rows = ops.arange(ops.shape(state["last"])[0], dtype="int32")
+    limits = ops.broadcast_to(limits, ops.shape(rows))
+    state = _rows_of(state, rows)  # in a graph, of no fixed number
+    return model.while_loop(
+        lambda *loop_state: loop_state[-1],
+        until_half_are_done,
+        (_without_cache(state), rows, limits, state, unfinished(state, limits)),
+    )[0]
+
+
+def _without_cache(state):
+    return {name: value for name, value in state.items() if name != "cache"}
+
+
+def _rows_of(state, rows):
+    """The rows of all values (B, ...); a scalar, the index, is the same for all."""
+    return keras.tree.map_structure(
+        lambda value: ops.take(value, rows, axis=0) if len(value.shape) else value,
+        state,
+    )
+
+
+def _written_to_rows(result, rows, value):
+    """The result (B, ...) with new rows; a scalar, the index, is replaced."""
+    if not len(value.shape):
+        return value
+    return ops.scatter_update(result, ops.expand_dims(rows, 1), value)
 
 
 def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:

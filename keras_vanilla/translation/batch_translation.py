@@ -25,7 +25,7 @@ from keras_vanilla.translation.buckets import (
 from keras_vanilla.translation.loops import without_loops
 from keras_vanilla.translation.required_terms import RequiredTerms
 
-WINDOW = 64 * ROWS  # number of texts that are sorted by length together
+WINDOW = 32 * ROWS  # number of texts that are sorted by length together
 
 
 class Hypothesis(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-ROWS = 64  # most rows per batch: enough for two cores, few enough to end together
+ROWS = 128  # most rows per batch: enough for two cores, few enough for their caches
 POSITIONS = 32_768  # most per batch, over all beams: a cache of about a gigabyte
 WIDTH_STEP = 8  # widths are multiples of this, so that few shapes are compiled
 

@@ -1,17 +1,24 @@
-"""A past that grows at each step is another way to the same hypotheses."""
+"""A past that grows, and rows that leave the batch, lead to the same hypotheses."""
 
 import keras
 import numpy as np
 import pytest
+from keras import ops
 from models import make_decisive_model
 from tiers import in_full
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search
+from keras_vanilla.decoding.searched_model import ModelAround
 from keras_vanilla.layers import MultiHeadAttention
 from keras_vanilla.models import Ensemble
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 SEARCHES = {"greedy": (greedy_search, {}), "beams": (beam_search, {"beam_size": 3})}
+
+
+only_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="only TensorFlow's graphs grow"
+)
 
 
 @pytest.fixture(params=SEARCHES)
@@ -62,9 +69,7 @@ def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):
         np.testing.assert_allclose(received[2][name], values, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="only TensorFlow's graphs grow"
-)
+@only_tensorflow
 def test_a_compiled_search_copies_nothing_that_is_empty(search, monkeypatch):
     """The cache begins without a position, in a search of at most 30 tokens."""
     model = make_decisive_model(0.4)
@@ -103,3 +108,70 @@ def test_a_layer_of_somebodys_own_keeps_its_full_cache(search, monkeypatch):
     function, arguments = search
     CompiledSearch(model)(function, SOURCES, max_length=11, **arguments)
     assert lengths == [11]
+
+
+class EndsByRow(ModelAround):
+    """A model whose row i ends after `ends[i]` tokens, with a past that grows.
+
+    Attributes:
+        sizes: list of int or None. The number of rows of each step.
+    """
+
+    def __init__(self, model, ends):
+        super().__init__(model)
+        self._ends, self.sizes = np.array(ends, "int32"), []
+
+    def start_cache(self, memory, memory_mask, max_length, beam_size=None):
+        cache = self._model.start_cache(memory, memory_mask, None, beam_size)
+        return cache._replace(extra={"ends": ops.convert_to_tensor(self._ends)})
+
+    def decode_step(self, ids, index, cache):
+        self.sizes.append(ids.shape[0])
+        logits, cache = self._model.decode_step(ids, index, cache)
+        ends = ops.equal(cache.extra["ends"], index + 1)
+        for _ in logits.shape[1:]:
+            ends = ops.expand_dims(ends, -1)
+        is_end = ops.equal(ops.arange(logits.shape[-1]), self.end_id)
+        only_end = ops.where(is_end, 0.0, float("-inf"))
+        without_end = ops.where(is_end, float("-inf"), logits)
+        return ops.where(ends, only_end, without_end), cache
+
+
+ENDS = [2, 9, 3, 12, 2, 5, 7]
+OF_EACH_ROW = {
+    "prefix": {"target_prefix": np.full((7, 1), 5)},
+    "no loops": {"no_loops": True},
+}
+
+
+@only_tensorflow
+def test_rows_leave_the_batch_when_half_of_them_have_ended(search):
+    model = make_decisive_model(0.4)
+    sources = np.random.default_rng(0).integers(4, 10, (7, 5))
+    function, arguments = search
+    arguments = {**arguments, "return_notes": True, "max_length": 12}
+    leaving = EndsByRow(model, ENDS)
+    received = keras.tree.flatten(function(leaving, sources, **arguments))
+    assert leaving.sizes == 5 * [7] + 4 * [3] + 3 * [1]
+    compiled = CompiledSearch(EndsByRow(model, ENDS))
+    in_graph = keras.tree.flatten(compiled(function, sources, **arguments))
+    for i, end in enumerate(ENDS):
+        alone = EndsByRow(model, [end])
+        expected = function(alone, sources[i : i + 1], **arguments)
+        assert len(alone.sizes) == end
+        for a, b, c in zip(
+            keras.tree.flatten(expected), received, in_graph, strict=True
+        ):
+            np.testing.assert_allclose(b[i], a[0], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(c[i], a[0], rtol=1e-4, atol=1e-5)
+
+
+@only_tensorflow
+@pytest.mark.parametrize("constraint", OF_EACH_ROW)
+def test_all_rows_stay_if_each_has_a_constraint(search, constraint):
+    function, arguments = search
+    model = EndsByRow(make_decisive_model(0.4), ENDS)
+    sources = np.random.default_rng(0).integers(4, 10, (7, 5))
+    arguments = {**arguments, **OF_EACH_ROW[constraint], "max_length": 12}
+    function(model, sources, **arguments)
+    assert set(model.sizes) == {7}

@@ -83,10 +83,10 @@ def beam_search(
     def score(log_probs, lengths):
         return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
 
-    def live(state, limits):
+    def live(state, rows):
         worst = ops.top_k(_scores(state, score, banks), k=n_best)[0][:, -1]  # (B,)
         log_probs = ops.where(state["finished"], NOTHING, state["log_probs"])
-        bound = score(ops.max(log_probs, axis=1), limits)
+        bound = score(ops.max(log_probs, axis=1), rows["limits"])
         return ops.greater(bound, worst)
 
     past = beam_past(model, config.beam_size)
@@ -101,11 +101,11 @@ def beam_search(
             "notes": start_notes(model, (*shape, length)) if return_notes else {},
             "terms": banks.start() if banks else {},
         },
-        lambda state, limits: _step(model, past, state, limits, constraints, banks),
+        lambda state, rows: _step(model, past, state, rows, constraints, banks),
         live,
         length,
-        limits,
-        rows_may_leave=not (constraints or banks),
+        {"limits": limits, **constraints.rows},
+        rows_may_leave=not banks,
     )
     scores = _scores(state, score, banks)
     ids, scores, notes = _best(state, scores, n_best, model.pad_id)
@@ -126,16 +126,16 @@ def _start(model, shape, length):
     }
 
 
-def _step(model, past, state, limits, constraints, banks):
+def _step(model, past, state, rows, constraints, banks):
     """Extends every live beam by one token and keeps the K best hypotheses."""
     logits, cache = past.step(state["last"], state["index"], state["cache"])
     best_continuations = banks.best_continuations if banks else _best_continuations
     parents, tokens, log_probs, ended_before, terms = best_continuations(
-        state, logits, constraints
+        state, logits, constraints.of_rows(rows)
     )
     tokens = ops.where(ended_before, model.pad_id, tokens)
     count = state["index"] + 1
-    ends = ends_here(tokens, count, limits, model.end_id)
+    ends = ends_here(tokens, count, rows["limits"], model.end_id)
     ids = of_parents(state["ids"], parents)
     return {
         "index": count,

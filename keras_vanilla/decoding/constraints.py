@@ -1,5 +1,6 @@
 """Target prefixes and repetition limits."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,8 @@ class Constraints:
         index: int32 scalar. Number of tokens so far.
     Returns:
         The scores, with -inf for forbidden tokens.
+    Attributes:
+        rows: dict of tensors, batch first, that the constraints have for each row.
     Raises:
         ValueError: if `no_repeat_ngram_size` is above the model's `max_length`, or
             `target_prefix` is not an integer array (B, P); if an id of an eager prefix
@@ -60,8 +63,9 @@ class Constraints:
         config: DecodingConfig,
         target_prefix: Tensor | None = None,
     ):
-        self._model, self._config, self._prefix = model, config, None
-        self._may_loop = repeats(source_ids, model.pad_id) if config.no_loops else None
+        self._model, self._config, self.rows = model, config, {}
+        if config.no_loops:
+            self.rows["may_loop"] = repeats(source_ids, model.pad_id)
         if config.no_repeat_ngram_size is not None:
             check_integer(
                 "no_repeat_ngram_size",
@@ -71,12 +75,17 @@ class Constraints:
             )
         if target_prefix is not None:
             prefix = checked_prefix(model, target_prefix)
-            self._prefix = ops.convert_to_tensor(prefix, dtype="int32")
+            self.rows["prefix"] = ops.convert_to_tensor(prefix, dtype="int32")
 
     def __bool__(self) -> bool:
         """True if there is any constraint."""
-        given = self._prefix, self._config.no_repeat_ngram_size, self._may_loop
-        return any(each is not None for each in given)
+        return bool(self.rows) or self._config.no_repeat_ngram_size is not None
+
+    def of_rows(self, rows: dict[str, Tensor]) -> "Constraints":
+        """The same constraints for other rows, such as some of the `rows` here."""
+        other = copy.copy(self)
+        other.rows = rows
+        return other
 
     def row_limits(self, memory_mask: Tensor) -> tuple[Tensor | int, Tensor]:
         """Same as `hypothesis_end.row_limits`, but at least the length of the prefix.
@@ -87,12 +96,12 @@ class Constraints:
         """
         max_length = self._config.max_length
         length, limits = row_limits(self._model, memory_mask, max_length)
-        if self._prefix is None:
+        if "prefix" not in self.rows:
             return length, limits
-        rows = memory_mask.shape[0]
-        check_prefix_shape(self._model, self._prefix.shape, rows, max_length)
-        real = ops.cast(ops.not_equal(self._prefix, self._model.pad_id), "int32")
-        width = ops.shape(self._prefix)[1]
+        prefix, rows = self.rows["prefix"], memory_mask.shape[0]
+        check_prefix_shape(self._model, prefix.shape, rows, max_length)
+        real = ops.cast(ops.not_equal(prefix, self._model.pad_id), "int32")
+        width = ops.shape(prefix)[1]
         known = isinstance(length, int) and isinstance(width, int)
         length = max(length, width) if known else ops.maximum(length, width)
         return length, ops.maximum(limits, ops.sum(real, axis=1))
@@ -102,15 +111,15 @@ class Constraints:
         if self._config.no_repeat_ngram_size is not None:
             size = self._config.no_repeat_ngram_size
             allowed = _without_repeats(scores, ids, index, size)
-        if self._may_loop is not None:
-            allowed = _without_loops(allowed, ids, index, self._may_loop)
+        if "may_loop" in self.rows:
+            allowed = _without_loops(allowed, ids, index, self.rows["may_loop"])
         return self.after_prefix(allowed, scores, index)
 
     def after_prefix(self, allowed: Tensor, scores: Tensor, index: Tensor) -> Tensor:
         """`allowed` after a row's prefix; within it, only the score of its token."""
-        if self._prefix is None:
+        if "prefix" not in self.rows:
             return allowed
-        forced = _token_at(self._prefix, index, self._model.pad_id)  # (B,)
+        forced = _token_at(self.rows["prefix"], index, self._model.pad_id)  # (B,)
         for _ in scores.shape[1:]:
             forced = ops.expand_dims(forced, -1)
         is_forced = ops.equal(ops.arange(ops.shape(scores)[-1]), forced)

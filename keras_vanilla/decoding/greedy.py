@@ -75,7 +75,7 @@ def greedy_search(
         constraints,
         log_prob if return_scores or return_notes else None,
         return_notes,
-        rows_may_leave=not constraints,
+        rows_may_leave=True,
     )
     if return_notes:
         return ids, scores, notes

@@ -41,8 +41,7 @@ def decode_token_by_token(
             log-probabilities (B,), which are summed; or None.
         return_notes: bool. Return the notes of each token, see `start_notes`; requires
             `log_prob`.
-        rows_may_leave: bool. `choose`, `constraints` and `log_prob` take any rows, see
-            `run_loop`.
+        rows_may_leave: bool. Whether `choose` takes any rows, see `run_loop`.
     Returns:
         Int32 ids (B, L), float32 sums (B,) or None, and the notes, a dict of tensors
         (B, L), which is empty without `return_notes`.
@@ -59,13 +58,13 @@ def decode_token_by_token(
         "notes": start_notes(model, (batch, length)) if return_notes else {},
     }
 
-    def live(state, limits):
+    def live(state, rows):
         return ops.logical_not(state["finished"])
 
-    def step(state, limits):
+    def step(state, rows):
         index = state["index"]
         logits, cache = model.decode_step(state["last"], index, state["cache"])
-        allowed = constraints(logits, state["ids"], index)
+        allowed = constraints.of_rows(rows)(logits, state["ids"], index)
         chosen = ops.where(state["finished"], model.pad_id, choose(allowed, index))
         added = 0.0 if log_prob is None else log_prob(logits, chosen)
         added = ops.where(state["finished"], 0.0, added)
@@ -74,13 +73,14 @@ def decode_token_by_token(
             "last": chosen,
             "ids": slice_update(state["ids"], (0, index), ops.expand_dims(chosen, 1)),
             "finished": state["finished"]
-            | ends_here(chosen, index + 1, limits, model.end_id),
+            | ends_here(chosen, index + 1, rows["limits"], model.end_id),
             "sums": state["sums"] + added,
             "cache": cache,
             "notes": with_notes(state["notes"], index, noted(model, cache), added),
         }
 
-    state = run_loop(model, state, step, live, length, limits, rows_may_leave)
+    rows = {"limits": limits, **constraints.rows}
+    state = run_loop(model, state, step, live, length, rows, rows_may_leave)
     sums = None if log_prob is None else state["sums"]
     return state["ids"], sums, state["notes"]
 
@@ -118,7 +118,7 @@ def run_loop(
     step: Callable,
     live: Callable,
     length: Tensor | int,
-    limits: Tensor | int,
+    rows: dict[str, Tensor],
     rows_may_leave: bool = False,
 ) -> dict:
     """Runs the loop of a search until no row is live.
@@ -126,11 +126,11 @@ def run_loop(
     Args:
         model: SearchedModel.
         state: dict of tensors, batch first, except "index", a scalar that counts steps.
-        step: function that maps the state and the limits to the next state.
-        live: function that maps the state and the limits to a bool tensor (B,), False
-            for rows whose result no further step changes.
+        step: function that maps the state and `rows` to the next state.
+        live: function that maps the state and `rows` to a bool tensor (B,), False for
+            rows whose result no further step changes.
         length: int or int32 scalar. Largest number of steps.
-        limits: int32 tensor (B,) or int. Longest output of each row.
+        rows: dict of tensors, batch first, that steps do not change.
         rows_may_leave: bool. Whether `step` takes any rows of the batch. If so, and if
             the cache is a `GrowingCache`, whose shapes may change, rows that are not
             live leave the batch as soon as they are half of it.
@@ -138,49 +138,50 @@ def run_loop(
         The state after the last step, without the cache.
     """
 
-    def unfinished(state, limits):
+    def unfinished(state, rows):
         is_shorter = ops.less(state["index"], length)
-        return ops.logical_and(is_shorter, ops.any(live(state, limits)))
+        return ops.logical_and(is_shorter, ops.any(live(state, rows)))
 
     if rows_may_leave and isinstance(state["cache"], GrowingCache):
-        return _run_with_fewer_rows(model, state, step, live, unfinished, limits)
+        return _run_with_fewer_rows(model, state, step, live, unfinished, rows)
     state = model.while_loop(
-        lambda state: unfinished(state, limits),
-        lambda state: (step(state, limits),),
+        lambda state: unfinished(state, rows),
+        lambda state: (step(state, rows),),
         (state,),
     )[0]
     return _without_cache(state)
 
 
-def _run_with_fewer_rows(model, state, step, live, unfinished, limits):
+def _run_with_fewer_rows(model, state, step, live, unfinished, rows):
     """Runs the loop; each time that half of the rows are done, the others continue."""
 
-    def until_half_are_done(results, rows, limits, state, _):
+    def until_half_are_done(results, numbers, rows, state, _):
         def most_are_live(state):
-            count = ops.sum(ops.cast(live(state, limits), "int32"))
-            return ops.greater(2 * count, ops.shape(rows)[0])
+            count = ops.sum(ops.cast(live(state, rows), "int32"))
+            return ops.greater(2 * count, ops.shape(numbers)[0])
 
         state = model.while_loop(
-            lambda state: most_are_live(state) & unfinished(state, limits),
-            lambda state: (step(state, limits),),
+            lambda state: most_are_live(state) & unfinished(state, rows),
+            lambda state: (step(state, rows),),
             (state,),
         )[0]
         results = keras.tree.map_structure(
-            lambda result, value: _written_to_rows(result, rows, value),
+            lambda result, value: _written_to_rows(result, numbers, value),
             results,
             _without_cache(state),
         )
-        others = ops.cast(ops.nonzero(live(state, limits))[0], "int32")
-        remaining = _rows_of((rows, limits, state), others)
-        return results, *remaining, unfinished(state, limits)
+        others = ops.cast(ops.nonzero(live(state, rows))[0], "int32")
+        remaining = _rows_of((numbers, rows, state), others)
+        return results, *remaining, unfinished(state, rows)
 
-    rows = ops.arange(ops.shape(state["last"])[0], dtype="int32")
-    limits = ops.broadcast_to(limits, ops.shape(rows))
-    state = _rows_of(state, rows)  # in a graph, of no fixed number
+    numbers = ops.arange(ops.shape(state["last"])[0], dtype="int32")
+    limits = ops.broadcast_to(rows["limits"], ops.shape(numbers))
+    rows = {**rows, "limits": limits}
+    rows, state = _rows_of((rows, state), numbers)  # in a graph, of no fixed number
     return model.while_loop(
         lambda *loop_state: loop_state[-1],
         until_half_are_done,
-        (_without_cache(state), rows, limits, state, unfinished(state, limits)),
+        (_without_cache(state), numbers, rows, state, unfinished(state, rows)),
     )[0]
 
 
@@ -188,19 +189,19 @@ def _without_cache(state):
     return {name: value for name, value in state.items() if name != "cache"}
 
 
-def _rows_of(state, rows):
+def _rows_of(values, numbers):
     """The rows of all values (B, ...); a scalar, the index, is the same for all."""
     return keras.tree.map_structure(
-        lambda value: ops.take(value, rows, axis=0) if len(value.shape) else value,
-        state,
+        lambda value: ops.take(value, numbers, axis=0) if len(value.shape) else value,
+        values,
     )
 
 
-def _written_to_rows(result, rows, value):
+def _written_to_rows(result, numbers, value):
     """The result (B, ...) with new rows; a scalar, the index, is replaced."""
     if not len(value.shape):
         return value
-    return ops.scatter_update(result, ops.expand_dims(rows, 1), value)
+    return ops.scatter_update(result, ops.expand_dims(numbers, 1), value)
 
 
 def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:

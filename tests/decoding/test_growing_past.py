@@ -138,18 +138,21 @@ class EndsByRow(ModelAround):
 
 
 ENDS = [2, 9, 3, 12, 2, 5, 7]
-OF_EACH_ROW = {
-    "prefix": {"target_prefix": np.full((7, 1), 5)},
+CONSTRAINTS = {
+    "none": {},
+    "prefix": {"target_prefix": np.array([[4], [5], [6], [7], [8], [9], [4]])},
     "no loops": {"no_loops": True},
 }
 
 
 @only_tensorflow
-def test_rows_leave_the_batch_when_half_of_them_have_ended(search):
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_rows_leave_the_batch_when_half_of_them_have_ended(search, constraint):
     model = make_decisive_model(0.4)
     sources = np.random.default_rng(0).integers(4, 10, (7, 5))
     function, arguments = search
     arguments = {**arguments, "return_notes": True, "max_length": 12}
+    arguments |= CONSTRAINTS[constraint]
     leaving = EndsByRow(model, ENDS)
     received = keras.tree.flatten(function(leaving, sources, **arguments))
     assert leaving.sizes == 5 * [7] + 4 * [3] + 3 * [1]
@@ -157,6 +160,8 @@ def test_rows_leave_the_batch_when_half_of_them_have_ended(search):
     in_graph = keras.tree.flatten(compiled(function, sources, **arguments))
     for i, end in enumerate(ENDS):
         alone = EndsByRow(model, [end])
+        if constraint == "prefix":
+            arguments["target_prefix"] = CONSTRAINTS["prefix"]["target_prefix"][[i]]
         expected = function(alone, sources[i : i + 1], **arguments)
         assert len(alone.sizes) == end
         for a, b, c in zip(
@@ -164,14 +169,3 @@ def test_rows_leave_the_batch_when_half_of_them_have_ended(search):
         ):
             np.testing.assert_allclose(b[i], a[0], rtol=1e-4, atol=1e-5)
             np.testing.assert_allclose(c[i], a[0], rtol=1e-4, atol=1e-5)
-
-
-@only_tensorflow
-@pytest.mark.parametrize("constraint", OF_EACH_ROW)
-def test_all_rows_stay_if_each_has_a_constraint(search, constraint):
-    function, arguments = search
-    model = EndsByRow(make_decisive_model(0.4), ENDS)
-    sources = np.random.default_rng(0).integers(4, 10, (7, 5))
-    arguments = {**arguments, **OF_EACH_ROW[constraint], "max_length": 12}
-    function(model, sources, **arguments)
-    assert set(model.sizes) == {7}

@@ -52,6 +52,16 @@ def model_path(model: str, suffix: str = ".keras") -> str:
     return str(pretrained_file(model, suffix)) if is_name else model
 
 
+def model_name(path: str) -> str:
+    """Returns what a command takes for a path from `model_path`, for messages."""
+    paths = {
+        str(pretrained_file(name, suffix)): name
+        for name in NAMES
+        for suffix in (".keras", ".tflite")
+    }
+    return paths.get(path, path)
+
+
 def is_keras_file(model: str) -> bool:
     """Returns True if a model is read as a `Translator`.
 
@@ -187,7 +197,9 @@ def about_settings(options: argparse.Namespace) -> dict:
 
 def example_of(about: "About") -> str:
     """Returns an example text for a hint, quoted for a shell."""
-    return shlex.quote(about.examples[0]) if about.examples else '"..."'
+    example = about.examples[0] if about.examples else "..."
+    # `shlex.quote` writes an apostrophe as '"'"'.
+    return shlex.quote(example) if set(example) & set('"$`\\!') else f'"{example}"'
 
 
 def say(message: object) -> None:

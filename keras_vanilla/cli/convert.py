@@ -53,9 +53,11 @@ def _convert(options):
 
     refuse_unwritable(options.output)
     if options.format is None and not options.output.endswith(".keras"):
+        is_export = options.output.endswith(".tflite")
+        hint = "; `keras-vanilla export` writes .tflite files" if is_export else ""
         raise ValueError(
             f"{options.output} does not end with .keras: give its --format, one of "
-            f"{', '.join(FORMATS)}."
+            f"{', '.join(FORMATS)}{hint}."
         )
     settings = {}
     if options.quantize is not None:

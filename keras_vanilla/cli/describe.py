@@ -2,9 +2,17 @@
 
 import argparse
 import dataclasses
+from functools import partial
 from pathlib import Path
 
-from keras_vanilla.cli.console import add_command, add_json_option, json_text
+from keras_vanilla.cli.console import (
+    PRETRAINED,
+    add_command,
+    add_json_option,
+    json_text,
+    model_name,
+    model_path,
+)
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -16,7 +24,12 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "print the description inside a .tflite file",
         needs_keras=False,
     )
-    command.add_argument("file", metavar="FILE.tflite", help="an exported file")
+    command.add_argument(
+        "file",
+        type=partial(model_path, suffix=".tflite"),
+        metavar="FILE.tflite",
+        help=f"an exported file, or {PRETRAINED}",
+    )
     add_json_option(command, "one JSON object")
 
 
@@ -32,6 +45,6 @@ def run(options: argparse.Namespace) -> None:
     else:
         size = Path(options.file).stat().st_size
         known = "as its checksum says" if has_checksum(options.file) else "no checksum"
-        print(f"{options.file}: {size:,} bytes, {known}")
+        print(f"{model_name(options.file)}: {size:,} bytes, {known}")
         print(f"SHA-256 {digest}\n")
         print(description)

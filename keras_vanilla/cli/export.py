@@ -12,6 +12,7 @@ from keras_vanilla.cli.console import (
     add_search_options,
     example_of,
     json_text,
+    model_name,
     model_path,
     refuse_unwritable,
     say,
@@ -207,10 +208,13 @@ def _write_site(translator, options, settings):
 
 def _say_what_comes_next(options, about):
     """Prints the next commands; `about` is None for a file that does not take text."""
-    print(f"{options.output} is written.\n\nNext:")
+    card = Path(options.output).with_suffix(".md")
+    beside = f", and its model card, {card}" if about and card.is_file() else ""
+    print(f"{options.output} is written{beside}.\n\nNext:")
     if about is not None:
         print(f"  keras-vanilla translate {options.output} {example_of(about)}")
-    print(f"  keras-vanilla verify {options.model} {options.output} --source FILE")
+    model = model_name(options.model)
+    print(f"  keras-vanilla verify {model} {options.output} --source FILE")
 
 
 def _shortlist(options, tokenizer):

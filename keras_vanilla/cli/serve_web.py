@@ -7,7 +7,13 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 
-from keras_vanilla.cli.console import PRETRAINED, add_command, model_path, say
+from keras_vanilla.cli.console import (
+    PRETRAINED,
+    add_command,
+    model_name,
+    model_path,
+    say,
+)
 
 # Below the ports that systems assign (on Linux from 32768), and not used by any program
 # known to us; 8765, the default of version 0.5.0, is used by AnkiConnect.
@@ -55,7 +61,8 @@ def run(options: argparse.Namespace) -> None:
     runtime = None if is_site else runtime_folder(options.runtime, say)
     with PageServer(options.model, runtime, options.port) as server:
         print(
-            f"{server.url} translates with {options.model}. Ctrl-C stops it.",
+            f"{server.url} translates with {model_name(options.model)}. "
+            "Ctrl-C stops it.",
             flush=True,
         )
         if not options.no_browser:

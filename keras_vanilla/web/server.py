@@ -104,6 +104,11 @@ def check_model(path: PathLike) -> None:
                 f"writes. Received: {path}, without {MODEL}"
             )
         path = path / MODEL
+    if path.suffix == ".keras":
+        raise ValueError(
+            "The page translates with a .tflite file, which `keras-vanilla export` "
+            f"writes. Received: {path}"
+        )
     form = read_description(path).form
     if form != "text":
         raise ValueError(

@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -543,8 +542,8 @@ def test_training_says_what_it_leaves_out_and_ends_with_what_to_run(
     out, err = capfd.readouterr()
     translator = Translator.load(output / "translator.keras")
     assert translator.about.name == "Toy" and len(translator.about.examples) == 5
-    example = shlex.quote(translator.about.examples[0])
-    assert f"keras-vanilla translate {output}/translator.keras {example}\n" in out
+    example = translator.about.examples[0]
+    assert f'keras-vanilla translate {output}/translator.keras "{example}"\n' in out
     assert "epoch 1/1: loss" in err and "tokens/s" in err and "BLEU" in err
     assert "61 pairs: dropout 0.0" in err
     assert "2 pairs are left out, empty: lines 61, 62" in err

@@ -1,9 +1,12 @@
 """Commands accept the name of a pretrained model."""
 
+import shlex
+
 import pytest
 
+from keras_vanilla._about import About
 from keras_vanilla.cli import main, parser
-from keras_vanilla.cli.console import model_path
+from keras_vanilla.cli.console import example_of, model_name, model_path
 from keras_vanilla.pretrained import NAMES, pretrained_file
 
 PATH = str(pretrained_file("en-fr"))
@@ -31,9 +34,39 @@ def test_teachers_may_be_names():
     assert options.teachers == [PATH, "mine.keras"]
 
 
-def test_serve_web_opens_the_tflite_file():
-    options = parser().parse_args(["serve-web", "en-fr"])
-    assert options.model == str(pretrained_file("en-fr", ".tflite"))
+@pytest.mark.parametrize(
+    "command, name", [("serve-web", "model"), ("describe", "file")]
+)
+def test_a_command_for_tflite_files_opens_that_file(command, name):
+    options = parser().parse_args([command, "en-fr"])
+    assert getattr(options, name) == str(pretrained_file("en-fr", ".tflite"))
+
+
+def test_describe_en_fr(capsys):
+    assert main(["describe", "en-fr"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("en-fr: ") and "English to French" in out
+
+
+@pytest.mark.parametrize("path", [PATH, "mine.keras"])
+def test_messages_have_the_name_that_was_given(path):
+    assert model_name(path) == ("en-fr" if path == PATH else path)
+
+
+@pytest.mark.parametrize(
+    "text, quoted",
+    [("It didn't.", '"It didn\'t."'), ("$5", "'$5'"), ('"no"', "'\"no\"'")],
+)
+def test_an_example_is_quoted_for_a_shell(text, quoted):
+    assert example_of(About(examples=[text])) == quoted
+    assert shlex.split(quoted) == [text]
+
+
+def test_a_file_for_another_command_is_refused_with_its_name(capsys, tmp_path):
+    assert main(["convert", "en-fr", str(tmp_path / "x.tflite")]) == 1
+    assert "`keras-vanilla export` writes .tflite" in capsys.readouterr().err
+    assert main(["serve-web", PATH]) == 1
+    assert "a .tflite file, which `keras-vanilla export`" in capsys.readouterr().err
 
 
 def test_a_file_with_that_name_takes_precedence(tmp_path, monkeypatch):

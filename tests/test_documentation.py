@@ -58,6 +58,7 @@ class Page(HTMLParser):
     def __init__(self, path):
         super().__init__()
         self.loaded, self.links, self.ids, self.scripts = [], [], set(), []
+        self.pictures = []  # their alternative texts
         self.text = path.read_text(encoding="utf-8")
         self._in_script = False
         self.feed(self.text)
@@ -67,6 +68,8 @@ class Page(HTMLParser):
         self._in_script = tag == "script"
         if "id" in values:
             self.ids.add(values["id"])
+        if tag == "img":
+            self.pictures.append(values.get("alt", ""))
         if tag in LOADING:
             self.loaded += [values[n] for n in ("src", "srcset") if values.get(n)]
         if tag == "object":
@@ -104,6 +107,22 @@ def public_names():
         listed = getattr(module, "__all__", None) or [WITHOUT_LIST[name]]
         names |= {f"keras_vanilla.{name}.{each}" for each in listed}
     return names
+
+
+def test_pictures_of_notebooks_have_alternative_texts(pages):
+    texts = [
+        text
+        for path, page in pages.items()
+        if path.parent.name == "notebooks"
+        for text in page.pictures
+    ]
+    assert len(texts) > 70
+    assert all(" " in text and "_images" not in text for text in texts)
+
+
+def test_what_a_class_refuses_is_not_in_the_reference(documented):
+    assert "keras_vanilla.translation.Translator.translate" in documented
+    assert "keras_vanilla.translation.Translator.fit" not in documented
 
 
 def test_every_public_name_is_in_the_reference(documented):

@@ -38,12 +38,13 @@ class MultiHeadAttention(Layer):
         head_n = Attention(Q W_n^Q, K W_n^K, V W_n^V)
 
     Weight names and shapes are those of `keras.layers.MultiHeadAttention`, so weights
-    can be copied between the two: `query`, `key`, `value` kernels (D, N, H) with biases
-    (N, H), `attention_output` kernel (N, H, D) with bias (D,). All masks are combined
-    by AND; explicit masks take precedence over those that Keras attaches to tensors. A
-    query that may not attend to anything gets zero weights. The softmax is computed in
-    at least float32. JAX and PyTorch use their fused attention if no weights are
-    returned, no dropout is applied and `value_dim` equals `key_dim`.
+    can be copied between the two: `query`, `key` and `value` kernels (width of the
+    input, N, H) with biases (N, H), `attention_output` kernel (N, H, D) with bias (D,).
+    A query attends to a key if all masks allow it; a mask argument replaces the mask
+    that Keras attaches to that tensor. A query that may not attend to anything gets
+    zero weights. The softmax is computed in at least float32. JAX and PyTorch use their
+    fused attention if no weights are returned, no dropout is applied and `value_dim`
+    equals `key_dim`.
 
     To change how scores are computed, override `scores`; to change the projections,
     override `make_projection`. LoRA and quantisation are those of
@@ -51,7 +52,7 @@ class MultiHeadAttention(Layer):
 
     Args:
         num_heads: int. Number of heads (N).
-        key_dim: int. Size of each head's query and key (d_k).
+        key_dim: int. Size of each head's query and key (H, d_k in the formula).
         value_dim: int or None. Size of each head's value (d_v); None means `key_dim`.
         dropout: float. Dropout rate on the weights.
         use_bias: bool. Whether the four projections have biases.
@@ -60,8 +61,8 @@ class MultiHeadAttention(Layer):
         seed: int or None. Seed of the dropout.
     Call arguments:
         query: float tensor (B, T, D).
-        value: float tensor (B, S, D_v).
-        key: float tensor (B, S, D_k) or None, which means `value`.
+        value: float tensor (B, S, any width).
+        key: float tensor (B, S, any width) or None, which means `value`.
         query_mask: bool tensor (B, T). False rows attend to nothing.
         value_mask: bool tensor (B, S). True = may be attended to.
         key_mask: bool tensor (B, S), combined with `value_mask`.

@@ -83,6 +83,28 @@ def embed_attachments(app, doctree):
             image["uri"] = f"data:{kind};base64,{content}"
 
 
+def describe_pictures(app, doctree):
+    """Gives each picture of a notebook's outputs its alternative text."""
+    path = app.project.doc2path(app.env.docname, absolute=True)
+    if path.suffix != ".ipynb":
+        return
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", ())]
+    texts = [
+        "".join(output["data"]["text/plain"])
+        for output in outputs
+        if any(kind.startswith("image/") for kind in output.get("data", ()))
+    ]
+    images = [i for i in doctree.findall(nodes.image) if not is_attached(i)]
+    for image, text in zip(images, texts, strict=True):
+        image["alt"] = text
+
+
+def is_attached(image):
+    """True if a picture is of a text cell, not of an output."""
+    return image["uri"].startswith("data:")
+
+
 def heading_slug(anchor):
     """The slug of a heading, of its anchor in Jupyter: `Why,-X%3F` -> `why-x`."""
     return re.sub(r"[^\w\- ]", "", unquote(anchor).lower())
@@ -94,4 +116,5 @@ def setup(app):
     app.connect("builder-inited", use_site_pages, priority=900)
     app.connect("doctree-read", resolve_links)
     app.connect("doctree-read", embed_attachments, priority=100)
+    app.connect("doctree-read", describe_pictures, priority=200)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -207,7 +207,8 @@ def constructor_signature(app, what, name, value, options, signature, returned):
 def skipped(app, what, name, value, skip, options):
     """Shows what the package itself says of a member, and `call` in any case.
 
-    Left out are the members that Keras and Python define, and those without a word.
+    Left out are the members that Keras and Python define, those without a word, and
+    those of Keras that a class refuses.
     """
     function = getattr(value, "fget", None) or getattr(value, "__func__", value)
     home = getattr(inspect.unwrap(function), "__module__", None) or ""
@@ -217,7 +218,8 @@ def skipped(app, what, name, value, skip, options):
     if name == "call":
         return False
     text = getattr(function, "__doc__", None) or ""
-    return True if not text or text.startswith("Alias for field number") else None
+    empty = "Alias for field number", "Not available"
+    return True if not text or text.startswith(empty) else None
 
 
 def name_role(role, raw, text, line, inliner, options=None, content=None):

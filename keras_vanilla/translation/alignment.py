@@ -28,7 +28,8 @@ def align(
     """Links each target word to the source word it attends to most.
 
     The weights are those of one decoder layer, averaged over heads, at the position
-    that predicts each piece; a word's weight is the sum over its pieces.
+    that predicts each piece; a word's weight is the sum over its pieces. Punctuation
+    beside a word does not count: it attends to punctuation.
 
     Args:
         model: Transformer.
@@ -49,13 +50,11 @@ def align(
         pairs = [(sources[i], targets[i]) for i in numbers]
         weights = _cross_attention(model, layer, *zip(*pairs, strict=True))
         for i, pair_weights in zip(numbers, weights, strict=True):
-            words = (
-                _word_numbers(tokenizer.target_pieces(_real_ids(model, targets[i]))),
-                _word_numbers(
-                    tokenizer.source_pieces(_real_ids(model, sources[i])[first:])
-                ),
+            links[i] = _links(
+                pair_weights[:, first:],
+                tokenizer.target_pieces(_real_ids(model, targets[i])),
+                tokenizer.source_pieces(_real_ids(model, sources[i])[first:]),
             )
-            links[i] = _links(pair_weights[:, first:], *words)
     return links
 
 
@@ -74,17 +73,29 @@ def _cross_attention(model, layer, sources, targets):
     return weights.mean(axis=1)  # (B, N, T, S)
 
 
-def _word_numbers(pieces):
-    starts = [i == 0 or piece.startswith(WORD_START) for i, piece in enumerate(pieces)]
-    return np.cumsum(starts, dtype=int) - 1
-
-
-def _links(weights, target_words, source_words):
+def _links(weights, target_pieces, source_pieces):
     """Computes the links of one pair from the weights (T, S) of its pieces."""
-    if not (len(target_words) and len(source_words)):
+    if not (len(target_pieces) and len(source_pieces)):
         return []
-    word_weights = np.zeros((target_words[-1] + 1, source_words[-1] + 1))
-    places = np.ix_(range(len(target_words)), range(len(source_words)))
-    indices = target_words[:, None], source_words[None, :]
-    np.add.at(word_weights, indices, weights[places])
+    weights = weights[: len(target_pieces), : len(source_pieces)]
+    words, counts = _words(target_pieces)
+    source_words, counts_in_source = _words(source_pieces)
+    # Only punctuation of the target is linked to punctuation beside a word.
+    has_letters = np.array(list(map(_has_letters, target_pieces)))
+    weights = np.where(has_letters[:, None] & ~counts_in_source, 0.0, weights)
+    word_weights = np.where(counts, words, 0.0) @ weights @ source_words.T
     return [(int(best), word) for word, best in enumerate(word_weights.argmax(axis=1))]
+
+
+def _words(pieces):
+    """(words, pieces): 1 for a word's pieces; (pieces,): False if beside a word."""
+    starts = [i == 0 or piece.startswith(WORD_START) for i, piece in enumerate(pieces)]
+    numbers = np.cumsum(starts) - 1
+    words = np.equal(np.arange(numbers[-1] + 1)[:, None], numbers)
+    has_letters = np.array(list(map(_has_letters, pieces)))
+    is_alone = ~(words & has_letters).any(axis=1)[numbers]
+    return words.astype(float), has_letters | is_alone
+
+
+def _has_letters(piece):
+    return any(map(str.isalnum, piece))

@@ -53,16 +53,20 @@ class EncodedTexts(Sequence):
         """The number of ids of each text, as an int64 array."""
         return np.diff(self._ends, prepend=0)
 
-    def refuse_longer(self, longest: int) -> None:
+    def refuse_longer(self, longest: int, remedy: str = "") -> None:
         """Refuses texts that have too many tokens for the model.
 
+        Args:
+            longest: int. Largest number of tokens that the model accepts.
+            remedy: str. What the error says at its end.
         Raises:
             ValueError: if there is such a text; the error names the first.
         """
         lengths = self.lengths
         for i in np.flatnonzero(lengths > longest)[:1]:
             number = self._first_number + i
-            check_length("Text", number, lengths[i], longest, self.texts[i])
+            text = self.texts[i]
+            check_length("Text", number, lengths[i], longest, text, remedy)
 
 
 def checked_texts(texts: Iterable[str], first_number: int = 1) -> list[str]:
@@ -79,7 +83,12 @@ def checked_texts(texts: Iterable[str], first_number: int = 1) -> list[str]:
 
 
 def check_length(
-    name: str, number: int, length: int, longest: int, value: object
+    name: str,
+    number: int,
+    length: int,
+    longest: int,
+    value: object,
+    remedy: str = "",
 ) -> None:
     """Refuses a sequence of more than `longest` tokens.
 
@@ -89,11 +98,12 @@ def check_length(
         length: int. Number of tokens in the sequence.
         longest: int. Largest number of tokens that the model accepts.
         value: str, or ids. The sequence, for the error.
+        remedy: str. What the error says at its end.
     Raises:
         ValueError: if the sequence is longer.
     """
     if length > longest:
         raise ValueError(
             f"{name} {number} has {length} tokens, but the model takes at most "
-            f"{longest}: {value[:40]!r}..."
+            f"{longest}: {value[:40]!r}...{remedy}"
         )

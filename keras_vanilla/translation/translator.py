@@ -279,7 +279,8 @@ class Translator(keras.Model):
         translator = self._batch_translator(config, progress, required)
         if on_too_long == "split":
             return stream_sentences(translator, texts, first_number, splitter)
-        texts = self._encoded(texts, first_number)
+        remedy = " With on_too_long='split', its sentences are translated one by one."
+        texts = self._encoded(texts, first_number, remedy)
         if target_prefix is None:
             return translator.stream(texts.texts, texts)
         longest = translator.longest_output
@@ -349,10 +350,10 @@ class Translator(keras.Model):
             )
         return align(self.model, self.tokenizer, sources, targets)
 
-    def _encoded(self, texts, first_number=1):
+    def _encoded(self, texts, first_number=1, remedy=""):
         if not isinstance(texts, EncodedTexts):
             texts = EncodedTexts(texts, self.tokenizer.encode, first_number)
-        texts.refuse_longer(self.model.max_length)
+        texts.refuse_longer(self.model.max_length, remedy)
         return texts
 
     def _check_lengths(self, name, rows, values):

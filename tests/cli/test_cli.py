@@ -381,7 +381,11 @@ def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch,
 @pytest.mark.full
 def test_long_texts_are_split_on_request(loaded_model, trained_translator, capfd):
     text = "One two three. " * 40
-    assert "takes at most 60" in fails(capfd, "translate", loaded_model, text)
+    error = fails(capfd, "translate", loaded_model, text)
+    assert "takes at most 60" in error
+    assert error.endswith(
+        "on_too_long='split', its sentences are translated one by one."
+    )
     assert main(["translate", loaded_model, text, "--on-too-long", "split"]) == 0
     out = capfd.readouterr().out
     expected = trained_translator.translate(["One two three."])[0]

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from word_reversal import dutch, english_sentences
 
+from keras_vanilla.translation import Translator
 from keras_vanilla.translation.alignment import _links, align
 
 
@@ -39,10 +40,28 @@ def test_links_are_of_the_layer_that_is_named(two_layer_translator):
 
 def test_a_word_of_several_pieces_adds_them_up():
     weights = np.array([[0.4, 0.35, 0.25], [0.1, 0.2, 0.7]])  # (T, S)
-    assert _links(weights, np.array([0, 0]), np.array([0, 0, 1])) == [(0, 0)]
-    assert _links(weights, np.array([0, 1]), np.array([0, 1, 1])) == [(1, 0), (1, 1)]
+    assert _links(weights, ["▁a", "b"], ["▁c", "d", "▁e"]) == [(0, 0)]
+    assert _links(weights, ["▁a", "▁b"], ["▁c", "▁d", "e"]) == [(1, 0), (1, 1)]
     # Without the sum the first piece's own best source piece, 0, would be linked.
     assert weights[0].argmax() == 0
+
+
+def test_punctuation_beside_a_word_does_not_count():
+    weights = np.array([[0.6, 0.4, 0.0], [0.0, 0.0, 1.0]])
+    assert _links(weights, ["▁noirs", "."], ["▁black", "▁cats", "."]) == [(0, 0)]
+    quoted = ["▁noirs", "▁»"]
+    assert _links(weights, quoted, ["▁black", "▁cats", "."]) == [(0, 0), (1, 1)]
+    assert _links(weights, quoted, ["▁black", "▁cats", "▁»"]) == [(0, 0), (2, 1)]
+
+
+def test_the_sentence_of_the_readme_is_aligned():
+    translator = Translator.from_preset("en-fr")
+    text, translation = (
+        "My brother has two black cats.",
+        "Mon frère a deux chats noirs.",
+    )
+    links = [(0, 0), (1, 1), (2, 2), (3, 3), (5, 4), (4, 5)]
+    assert translator.align([text], [translation]) == [links]
 
 
 def test_a_side_without_a_word_has_no_links(trained_translator):

@@ -13,6 +13,7 @@ SHOWN = 8  # numbers per vector
 MEMORY_SHOWN = 32
 CANDIDATES = 5  # next pieces
 DIGITS = 4
+MOST_READ = 0.8  # of a weight, so that a head visibly mixes values
 
 
 def tour(translator: Translator, text: str) -> dict[str, Any]:
@@ -28,9 +29,10 @@ def tour(translator: Translator, text: str) -> dict[str, Any]:
         their `sum`; for this position and the `head` (from 1) of the encoder's first
         layer: `query` (H), `keys` and `values` (S, H), `scores` and `weights` (S) and
         `output` (H); `memory` (S, 32); and for each step `cross` (S), the weights of
-        the decoder layer that aligns best, averaged over its heads, and `candidates`,
-        the most probable names with their probabilities. Position and head are those
-        with the highest attention of a word to another one.
+        the decoder layer `cross_layer` (from 1), which aligns best, averaged over its
+        heads, and `candidates`, the most probable names with their probabilities.
+        Position and head are those with the highest attention of a word to another one,
+        if possible of at most 0.8 and after the first position.
     Raises:
         ValueError: if the text has more tokens than the model takes.
     """
@@ -62,6 +64,7 @@ def tour(translator: Translator, text: str) -> dict[str, Any]:
         **_head(model, arrays["source_ids"], weights["encoder/0"][0], pieces),
         "memory": _numbers(model.encode(arrays["source_ids"])[0][0, :, :MEMORY_SHOWN]),
         "cross": _numbers(_cross(weights, model)),
+        "cross_layer": alignment_layer(model.num_decoder_layers) + 1,
         "candidates": _candidates(model, arrays, target_name),
     }
 
@@ -73,7 +76,7 @@ def _head(model, source_ids, weights, pieces):
     to_others = weights * (1 - np.eye(len(pieces)))  # (N, S, S)
     if is_word.sum() > 1:
         to_others *= np.outer(is_word, is_word)
-    head, position, _ = np.unravel_index(to_others.argmax(), to_others.shape)
+    head, position = chosen_head(to_others)
     layer = model.encoder.layers[0]
     embedded = model.encoder.embedding(source_ids)
     summed = model.encoder.positions(embedded)
@@ -83,8 +86,8 @@ def _head(model, source_ids, weights, pieces):
     query = query[position]
     positional = ops.convert_to_numpy(summed - embedded)[0, position]
     return {
-        "position": int(position),
-        "head": int(head) + 1,
+        "position": position,
+        "head": head + 1,
         "embedding": _numbers(embedded[0, position, :SHOWN]),
         "positional": _numbers(positional[:SHOWN]),
         "sum": _numbers(summed[0, position, :SHOWN]),
@@ -95,6 +98,22 @@ def _head(model, source_ids, weights, pieces):
         "weights": _numbers(weights[head, position]),
         "output": _numbers(weights[head, position] @ values),
     }
+
+
+def chosen_head(to_others: np.ndarray) -> tuple[int, int]:
+    """Chooses the head and the position that the tour shows.
+
+    Args:
+        to_others: float array (N, S, S). Attention of words to others, 0 elsewhere.
+    Returns:
+        Those of the largest weight of at most 0.8, not at position 0, whose vector of
+        sines and cosines is only zeros and ones; without one, of the largest weight.
+    """
+    preferred = np.where(to_others <= MOST_READ, to_others, 0)
+    preferred[:, 0] = 0
+    weights = preferred if preferred.any() else to_others
+    head, position, _ = np.unravel_index(weights.argmax(), weights.shape)
+    return int(head), int(position)
 
 
 def _cross(weights, model):

@@ -147,6 +147,7 @@ test('texts are cut where a sentence ends', () => {
     ['¿Qué tal? ', '¡Muy bien! ', '¿Y tú?'],
     ['今日は晴れ。', '明日は雨！', '本当？ ', '他说：“好。”', '我走了。'],
     ['यह घर है। ', 'वह पेड़ है।'],
+    ['See https://example.com/a?b=c today. ', 'Or write to a.b@example.org!'],
     ['no mark at all'],
     [],
   ]) {

@@ -122,7 +122,10 @@ async function update() {
   if (!translator) return;
   $('translation').ariaBusy = 'true';
   markExample($('source').value);
-  $('inside').href = `inside/index.html${addressOf({ text: $('source').value })}`;
+  // Without a text of the reader's, the page begins with its tour.
+  const text = $('source').value;
+  const [firstText] = examplesOf(translator.description);
+  $('inside').href = `inside/index.html${text === firstText ? '' : addressOf({ text })}`;
   const pieces = [];
   try {
     for await (const piece of translator.pieces($('source').value, { replaces: 'page' })) {

@@ -7,6 +7,8 @@ const NO_END = new RegExp(
     'Mme|Mlle|Art|Sra|Srta|Dott|Ing|Sig)\\.\\s*$',
   'iu',
 );
+// And within addresses: a sentence begins after white space, or after a mark that needs none.
+const MAY_END = /(?:\s|[。！？｡။។][」』”’）"]*)$/u;
 const LONGEST_WORD = 40; // before a full stop; longer ones are not abbreviations
 
 /** Where a text can be cut in two, the best places first. */
@@ -26,8 +28,9 @@ const CUTS = [
 export function sentences(text) {
   const starts = [];
   for (const { index } of segments(text, 'sentence')) {
-    const begin = Math.max(starts.at(-1) ?? 0, index - LONGEST_WORD);
-    if (!NO_END.test(text.slice(begin, index))) starts.push(index);
+    const before = text.slice(Math.max(starts.at(-1) ?? 0, index - LONGEST_WORD), index);
+    const isStart = index === 0 || (MAY_END.test(before) && !NO_END.test(before));
+    if (isStart) starts.push(index);
   }
   return starts.map((start, i) => text.slice(start, starts[i + 1]));
 }

@@ -109,13 +109,16 @@ function paragraph(sentence) {
 // The steps: what each says, and what it shows.
 
 function showPieces({ text, pieces, ids, vocabulary_size: size }) {
+  const aboutSpaces = pieces.includes('⟨space⟩')
+    ? ' A space is in the piece after it; ⟨space⟩ stands before a word that has none with it.'
+    : '';
   const chips = pieces.map((name, i) => chip(name, `number ${ids[i]}`));
   return {
     text: [
       `The model reads ${quoted(text)} as a row of [pieces]: whole words where they are `
         + `frequent, parts of words where they are rare. It knows ${grouped(size)} of them, `
         + 'and to the model each is a number.',
-      'A last piece marks the end of the sentence.',
+      `A last piece marks the end of the sentence.${aboutSpaces}`,
     ],
     drawing: [row(chips)],
   };
@@ -125,7 +128,7 @@ function showEmbedding({ pieces, position, embedding, positional, sum, d_model: 
   const name = quoted(pieces[position]);
   const rows = [
     [`the vector of ${name}`, embedding],
-    [`+ that of position ${position + 1}`, positional],
+    [`+ that of position ${position}`, positional],
     ['= what the encoder gets', sum],
   ];
   return {
@@ -134,7 +137,8 @@ function showEmbedding({ pieces, position, embedding, positional, sum, d_model: 
         + 'have similar vectors. The model adds a second vector, made of sines and cosines, '
         + 'that is different at each position: without it, the order of the words would be '
         + 'lost.',
-      `Here are the first ${embedding.length} numbers for ${name}.`,
+      `Here are the first ${embedding.length} numbers for ${name}, which is at position `
+        + `${position}, counted from 0.`,
     ],
     drawing: [vectors(rows)],
   };
@@ -240,7 +244,7 @@ function showMemory({ pieces, memory, num_encoder_layers: layers, d_model: width
   };
 }
 
-function showCross({ pieces, written, beginnings, cross }) {
+function showCross({ pieces, written, beginnings, cross, cross_layer: layer }) {
   const step = clearest(cross, written);
   const sentence = pieces.map((name, i) => {
     const shaded = make('span', { className: 'shaded' }, name, make('small', {}, percent(cross[step][i])));
@@ -254,7 +258,7 @@ function showCross({ pieces, written, beginnings, cross }) {
         + 'is written so far, and then the memory, with heads of its own: their queries come '
         + 'from the translation, their keys and values from the sentence.',
       `${soFar(beginnings[step])} Now it looks most at ${quoted(pieces[order[0]])}, with `
-        + `${percent(cross[step][order[0]])} of the weight (the mean of the heads of one layer).`,
+        + `${percent(cross[step][order[0]])} of the weight (the mean of the heads of layer ${layer}).`,
     ],
     drawing: [make('p', { className: 'memory' }, ...spaced(sentence))],
   };
@@ -267,8 +271,8 @@ function showChoice({ written, beginnings, cross, candidates, vocabulary_size: s
   lines.push([`the other ${grouped(size - lines.length)}`, shareCell(Math.max(0, rest))]);
   return {
     text: [
-      `At the end of the step there is a score for each of the ${grouped(size)} pieces of the `
-        + 'target language, and the softmax makes probabilities of them.',
+      `At the end of the step there is a score for each of ${grouped(size)} pieces, and the `
+        + 'softmax makes probabilities of them.',
       `${soFar(beginnings[step])} The most probable next piece is `
         + `${quoted(candidates[step][0][0])}, and greedy search takes it. [Beam] search keeps `
         + 'several beginnings, and decides later.',
@@ -307,7 +311,7 @@ function showWithout({ text, written, beginnings, cross }) {
         + 'the word.',
     ],
     drawing: [
-      make('p', {}, make('button', properties, `Leave out what decided ${name}`)),
+      make('p', {}, make('button', properties, `Which word decided ${name}?`)),
       paragraph('Or begin with your own sentence: everything is computed as you type, and you '
         + 'can choose other pieces than the model.'),
     ],

@@ -41,9 +41,11 @@ SENTENCES = {
     "Why are you always late?": "Pourquoi es-tu toujours en retard ?",
     "He has just left.": "Il vient de partir.",
     "Where did you buy this old book?": "Où as-tu acheté ce vieux livre ?",
+    "Hello.": "Bonjour.",
+    "She said “hello” and left.": "Elle a dit « bonjour » et est partie.",
     "We are going to the beach tomorrow.": "Nous allons à la plage demain.",
 }
-BLEU = 44.0  # on the test set with 5 beams, as the card says
+BLEU = 45.4  # on the test set with 5 beams, as the card says
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def test_an_unknown_name_lists_what_there_is():
         Translator.from_preset("en-de")
 
 
-def test_twenty_sentences(translator):
+def test_sentences_of_ours(translator):
     outputs = translator.translate(list(SENTENCES), beam_size=4)
     assert outputs == list(SENTENCES.values())
 

@@ -110,7 +110,7 @@ function paragraph(sentence) {
 
 function showPieces({ text, pieces, ids, vocabulary_size: size }) {
   const aboutSpaces = pieces.includes('⟨space⟩')
-    ? ' A space is in the piece after it; ⟨space⟩ stands before a word that has none with it.'
+    ? ' A space belongs to the piece after it; where the model knows no such piece, ⟨space⟩ is one.'
     : '';
   const chips = pieces.map((name, i) => chip(name, `number ${ids[i]}`));
   return {

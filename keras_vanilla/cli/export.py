@@ -182,12 +182,15 @@ def _write_file(translator, options, settings):
     from keras_vanilla import export
     from keras_vanilla._about import About
     from keras_vanilla.export.metadata.checksum import sha256_of
+    from keras_vanilla.export.metadata.model_card import card_path
 
     export.tflite(translator, options.output, say=say, **settings)
     print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
-    about = translator.about.updated(About(**about_settings(options)))
-    takes_text = settings.get("form", "text") == "text"
-    _say_what_comes_next(options, about if takes_text else None)
+    if settings.get("form", "text") == "text":
+        about = translator.about.updated(About(**about_settings(options)))
+        _say_what_comes_next(options, about, card_path(options.output))
+    else:
+        _say_what_comes_next(options, None)
 
 
 def _write_saved_model(translator, options, settings):
@@ -206,10 +209,9 @@ def _write_site(translator, options, settings):
     print(f"  keras-vanilla serve-web {options.output}")
 
 
-def _say_what_comes_next(options, about):
+def _say_what_comes_next(options, about, card=None):
     """Prints the next commands; `about` is None for a file that does not take text."""
-    card = Path(options.output).with_suffix(".md")
-    beside = f", and its model card, {card}" if about and card.is_file() else ""
+    beside = f", and its model card, {card}" if card else ""
     print(f"{options.output} is written{beside}.\n\nNext:")
     if about is not None:
         print(f"  keras-vanilla translate {options.output} {example_of(about)}")

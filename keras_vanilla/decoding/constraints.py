@@ -279,7 +279,7 @@ def repeats(ids: Tensor, pad_id: int) -> Tensor:
         Bool tensor (R,).
     """
     ids = ops.convert_to_tensor(ids)
-    found = ops.zeros(ops.shape(ids)[:1], dtype="bool")
+    repeated = ops.zeros(ops.shape(ids)[:1], dtype="bool")
     for period in range(1, LONGEST + 1):
         earlier = ops.pad(ids, ((0, 0), (period, 0)), constant_values=pad_id)
         later = ops.pad(ids, ((0, 0), (0, period)), constant_values=pad_id)
@@ -287,5 +287,5 @@ def repeats(ids: Tensor, pad_id: int) -> Tensor:
         run = ops.cumsum(ops.cast(same, "int32"), axis=1)
         length = (TIMES - 1) * period
         before = ops.pad(run, ((0, 0), (length, 0)))[:, :-length]
-        found = found | ops.any(ops.equal(run - before, length), axis=1)
-    return found
+        repeated = repeated | ops.any(ops.equal(run - before, length), axis=1)
+    return repeated

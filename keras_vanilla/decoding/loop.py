@@ -137,42 +137,42 @@ def run_loop(
     Returns:
         The state after the last step, without the cache.
     """
+    if rows_may_leave and isinstance(state["cache"], GrowingCache):
+        return _run_with_fewer_rows(model, state, step, live, length, rows)
 
-    def unfinished(state, rows):
+    def unfinished(state):
         is_shorter = ops.less(state["index"], length)
         return ops.logical_and(is_shorter, ops.any(live(state, rows)))
 
-    if rows_may_leave and isinstance(state["cache"], GrowingCache):
-        return _run_with_fewer_rows(model, state, step, live, unfinished, rows)
-    state = model.while_loop(
-        lambda state: unfinished(state, rows),
-        lambda state: (step(state, rows),),
-        (state,),
-    )[0]
+    (state,) = model.while_loop(
+        unfinished, lambda state: (step(state, rows),), (state,)
+    )
     return _without_cache(state)
 
 
-def _run_with_fewer_rows(model, state, step, live, unfinished, rows):
+def _run_with_fewer_rows(model, state, step, live, length, rows):
     """Runs the loop; each time that half of the rows are done, the others continue."""
 
     def until_half_are_done(results, numbers, rows, state, _):
         def most_are_live(state):
+            is_shorter = ops.less(state["index"], length)
             count = ops.sum(ops.cast(live(state, rows), "int32"))
-            return ops.greater(2 * count, ops.shape(numbers)[0])
+            return ops.logical_and(
+                is_shorter, ops.greater(2 * count, ops.shape(numbers)[0])
+            )
 
-        state = model.while_loop(
-            lambda state: most_are_live(state) & unfinished(state, rows),
-            lambda state: (step(state, rows),),
-            (state,),
-        )[0]
+        (state,) = model.while_loop(
+            most_are_live, lambda state: (step(state, rows),), (state,)
+        )
         results = keras.tree.map_structure(
             lambda result, value: _written_to_rows(result, numbers, value),
             results,
             _without_cache(state),
         )
-        others = ops.cast(ops.nonzero(live(state, rows))[0], "int32")
-        remaining = _rows_of((numbers, rows, state), others)
-        return results, *remaining, unfinished(state, rows)
+        is_live = live(state, rows)
+        goes_on = ops.logical_and(ops.less(state["index"], length), ops.any(is_live))
+        others = ops.cast(ops.nonzero(is_live)[0], "int32")
+        return results, *_rows_of((numbers, rows, state), others), goes_on
 
     numbers = ops.arange(ops.shape(state["last"])[0], dtype="int32")
     limits = ops.broadcast_to(rows["limits"], ops.shape(numbers))
@@ -181,7 +181,7 @@ def _run_with_fewer_rows(model, state, step, live, unfinished, rows):
     return model.while_loop(
         lambda *loop_state: loop_state[-1],
         until_half_are_done,
-        (_without_cache(state), numbers, rows, state, unfinished(state, rows)),
+        (_without_cache(state), numbers, rows, state, ops.convert_to_tensor(True)),
     )[0]
 
 

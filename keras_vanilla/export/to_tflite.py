@@ -19,7 +19,7 @@ from keras_vanilla.export.metadata.description import (
     Description,
     with_description,
 )
-from keras_vanilla.export.metadata.model_card import model_card_text
+from keras_vanilla.export.metadata.model_card import card_path, model_card_text
 from keras_vanilla.export.older_runtimes import oldest_runtime
 from keras_vanilla.export.signatures import IdsForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
@@ -92,7 +92,7 @@ def tflite(
     check_one_model(translator, "A .tflite file")
     require_tensorflow()
     path = Path(path)
-    card = path.with_suffix(".md") if config.form == "text" else None
+    card = card_path(path) if config.form == "text" else None
     if path.suffix != ".tflite":
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
     for target in filter(None, (path, card)):

@@ -168,17 +168,8 @@ def attention_links(
     faintest_first = np.argsort(weights, axis=None)
     order = np.stack(np.unravel_index(faintest_first, weights.shape), axis=1)
     for row, column in order:
-        if (weight := weights[row, column]) >= min(FAINTEST, 1 / len(keys)):
-            left.plot(
-                (0.01, 0.99),
-                (row, column),
-                marker="o",
-                markevery=[1],
-                markersize=2 + 4 * min(1.0, weight),
-                zorder=2 + weight,
-                clip_on=False,
-                **_strength(weight),
-            )
+        if weights[row, column] >= min(FAINTEST, 1 / len(keys)):
+            _draw_link(left, row, column, weights[row, column])
     _show_samples(left, len(keys))
     links = [
         f"{queries[row]} to {keys[column]} {weights[row, column]:.2f}"
@@ -245,6 +236,19 @@ def _two_columns(queries, keys, title):
         axes.set(xlim=(0, 1), xticks=[], ylim=(rows - 0.5, -0.5))
         axes.spines[:].set_visible(False)
     return left, right
+
+
+def _draw_link(axes, row, column, weight):
+    axes.plot(
+        (0.01, 0.99),
+        (row, column),
+        marker="o",
+        markevery=[1],
+        markersize=2 + 4 * min(1.0, weight),
+        zorder=2 + weight,
+        clip_on=False,
+        **_strength(weight),
+    )
 
 
 def _strength(weight):

@@ -238,13 +238,13 @@ def _tree(states, result, steps):
                 nodes[tokens] = Node(tokens, float(log_prob), kind)
                 nodes[tokens[:-1]].children.append(nodes[tokens])
     ids, scores = result[0][0].tolist(), result[1][0].tolist()
-    found = [*zip(map(tuple, ids), scores, strict=True)]
+    hypotheses = [*zip(map(tuple, ids), scores, strict=True)]
     for node in nodes.values():
-        node.best = found[0][0][: node.step] == node.tokens
+        node.best = hypotheses[0][0][: node.step] == node.tokens
         continues = node.step == steps < len(states) - 1  # the drawing ends here
         if node.kind is KEPT and not node.children and not continues:
             node.kind = DROPPED
-        for tokens, score in found:
+        for tokens, score in hypotheses:
             if node.kind is FINISHED and tokens[: node.step] == node.tokens:
                 node.score = score
     for node in nodes.values():

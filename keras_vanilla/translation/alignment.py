@@ -78,24 +78,23 @@ def _links(weights, target_pieces, source_pieces):
     if not (len(target_pieces) and len(source_pieces)):
         return []
     weights = weights[: len(target_pieces), : len(source_pieces)]
-    words, counts = _words(target_pieces)
-    source_words, counts_in_source = _words(source_pieces)
+    words, has_letters, counts = _words(target_pieces)
+    source_words, _, counts_in_source = _words(source_pieces)
     # Only punctuation of the target is linked to punctuation beside a word.
-    has_letters = np.array(list(map(_has_letters, target_pieces)))
     weights = np.where(has_letters[:, None] & ~counts_in_source, 0.0, weights)
     word_weights = np.where(counts, words, 0.0) @ weights @ source_words.T
     return [(int(best), word) for word, best in enumerate(word_weights.argmax(axis=1))]
 
 
 def _words(pieces):
-    """(words, pieces): 1 for a word's pieces; (pieces,): False if beside a word."""
+    """Returns the words of some pieces, and which pieces count for them.
+
+    (words, pieces): 1 for the pieces of a word; (pieces,): True for a piece with a
+    letter or digit; (pieces,): False for punctuation beside a word.
+    """
     starts = [i == 0 or piece.startswith(WORD_START) for i, piece in enumerate(pieces)]
     numbers = np.cumsum(starts) - 1
     words = np.equal(np.arange(numbers[-1] + 1)[:, None], numbers)
-    has_letters = np.array(list(map(_has_letters, pieces)))
+    has_letters = np.array([any(map(str.isalnum, piece)) for piece in pieces])
     is_alone = ~(words & has_letters).any(axis=1)[numbers]
-    return words.astype(float), has_letters | is_alone
-
-
-def _has_letters(piece):
-    return any(map(str.isalnum, piece))
+    return words.astype(float), has_letters, has_letters | is_alone

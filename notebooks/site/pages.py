@@ -73,8 +73,7 @@ def embed_attachments(app, doctree):
     """Gives each picture inside a notebook's text cell its bytes."""
     images = [i for i in doctree.findall(nodes.image) if "attachment:" in i["uri"]]
     if images:
-        path = app.project.doc2path(app.env.docname, absolute=True)
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = notebook_cells(app)
         attached = [cell["attachments"] for cell in cells if "attachments" in cell]
         files = {name: types for each in attached for name, types in each.items()}
         for image in images:
@@ -85,10 +84,9 @@ def embed_attachments(app, doctree):
 
 def describe_pictures(app, doctree):
     """Gives each picture of a notebook's outputs its alternative text."""
-    path = app.project.doc2path(app.env.docname, absolute=True)
-    if path.suffix != ".ipynb":
+    cells = notebook_cells(app)
+    if cells is None:
         return
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", ())]
     texts = [
         "".join(output["data"]["text/plain"])
@@ -98,6 +96,14 @@ def describe_pictures(app, doctree):
     images = [i for i in doctree.findall(nodes.image) if not is_attached(i)]
     for image, text in zip(images, texts, strict=True):
         image["alt"] = text
+
+
+def notebook_cells(app):
+    """The cells of the page that is read, or None if it is not a notebook."""
+    path = app.project.doc2path(app.env.docname, absolute=True)
+    if path.suffix != ".ipynb":
+        return None
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def is_attached(image):

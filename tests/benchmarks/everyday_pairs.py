@@ -7,10 +7,10 @@ a "€": all of them are rare in collections of sentences for learners of a lang
 last epochs of the pretrained translator "en-fr" were trained on these sentences, too.
 """
 
-import argparse
 import itertools
 import random
-from pathlib import Path
+
+from pronoun_pairs import files_parser, write_pairs
 
 TIMES = 6  # greetings are few, so each occurs this often
 GREETINGS = {
@@ -125,9 +125,9 @@ CURRENCIES = "€€€$£"
 def pairs(seed: int = 0) -> list[tuple[str, str]]:
     """Returns all sentences and their translations in a random order."""
     draw = random.Random(seed)
-    made = [*_greetings(), *_quotations(draw), *_prices(draw)]
-    draw.shuffle(made)
-    return made
+    sentences = [*_greetings(), *_quotations(draw), *_prices(draw)]
+    draw.shuffle(sentences)
+    return sentences
 
 
 def _greetings():
@@ -177,13 +177,8 @@ def _prices(draw):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("source", type=Path)
-    parser.add_argument("target", type=Path)
-    options = parser.parse_args()
-    columns = zip(*pairs(), strict=True)
-    for path, lines in zip((options.source, options.target), columns, strict=True):
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = files_parser(__doc__).parse_args()
+    write_pairs(pairs(), options.source, options.target)
 
 
 if __name__ == "__main__":

@@ -163,16 +163,25 @@ def balanced(made: list, number: int, seed: int = 0) -> list[tuple[str, str]]:
     return sample
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+def files_parser(description: str) -> argparse.ArgumentParser:
+    """Returns a parser of the names of the two files that `write_pairs` writes."""
+    parser = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
+    return parser
+
+
+def write_pairs(pairs: list[tuple[str, str]], source: Path, target: Path) -> None:
+    """Writes sentences and their translations into two files, line by line."""
+    for path, lines in zip((source, target), zip(*pairs, strict=True), strict=True):
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = files_parser(__doc__)
     parser.add_argument("--number", type=int, default=4000)
     options = parser.parse_args()
-    made = balanced(pairs(), options.number)
-    columns = zip(*made, strict=True)
-    for path, lines in zip((options.source, options.target), columns, strict=True):
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_pairs(balanced(pairs(), options.number), options.source, options.target)
 
 
 if __name__ == "__main__":

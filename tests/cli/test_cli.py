@@ -467,6 +467,13 @@ def test_evaluate_leaves_out_what_is_too_long_and_says_so(loaded_model, files, c
 
 
 @pytest.mark.full
+def test_a_folder_has_no_model_card_though_a_file_has_its_name(model, tmp_path, capfd):
+    (tmp_path / "translator.md").write_text("notes")
+    assert main(["export", model, str(tmp_path / "translator")]) == 0
+    assert "model card" not in capfd.readouterr().out
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["translator.tflite", "saved_model"])
 def test_export_and_verify(model, trained_translator, few_lines, tmp_path, capfd, name):
     exported = str(tmp_path / "missing" / name)
@@ -480,6 +487,8 @@ def test_export_and_verify(model, trained_translator, few_lines, tmp_path, capfd
             f"keras-vanilla: Converting the model to {name}.",
             f"keras-vanilla: Comparing {name} with Keras.",
         ]
+    card = f", and its model card, {Path(exported).with_suffix('.md')}"
+    assert f"{exported} is written{card if settings else ''}.\n" in out
     assert f"keras-vanilla verify {model} {exported}" in out
     assert f'keras-vanilla translate {exported} "..."' in out
     assert "9 of 9 sentences have Keras's ids" in out

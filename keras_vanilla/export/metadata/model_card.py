@@ -84,9 +84,14 @@ def write_model_card(
     file = Path(file)
     size, digest = file.stat().st_size, sha256_of(file)
     card = model_card_text(description, file.name, size, digest, evaluation)
-    path = file.with_suffix(".md")
+    path = card_path(file)
     atomic_write_text(path, card, overwrite=False)
     return path
+
+
+def card_path(file: PathLike) -> Path:
+    """Returns the path of the model card of a file."""
+    return Path(file).with_suffix(".md")
 
 
 def model_card_text(

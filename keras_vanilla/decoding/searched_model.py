@@ -19,6 +19,8 @@ class Cache(NamedTuple):
         memory_mask: bool tensor (B, S).
         ancestors: bool tensor (B, K, L K) if one cache holds the K hypotheses of a row:
             True for the positions of each hypothesis. Otherwise ().
+        removed: int32 scalar, the number of earlier positions that are no longer in the
+            cache, because they belong to no hypothesis. Otherwise ().
         extra: dict of tensors, batch first. State of a model that wraps this one.
     """
 
@@ -26,6 +28,7 @@ class Cache(NamedTuple):
     fixed: tuple
     memory_mask: Tensor
     ancestors: Tensor | tuple = ()
+    removed: Tensor | tuple = ()
     extra: dict[str, Tensor] = {}
 
     @property
@@ -37,6 +40,10 @@ class Cache(NamedTuple):
     def beam_size(self) -> int:
         """The number of hypotheses per row (K)."""
         return self.ancestors.shape[1] if self.is_shared else 1
+
+    def position_of(self, index: Tensor | int) -> Tensor | int:
+        """The position in the cache (L) of the step `index`."""
+        return index if isinstance(self.removed, tuple) else index - self.removed
 
 
 class GrowingCache(Cache):

@@ -12,7 +12,7 @@ from keras_vanilla.decoding.shortlisted import Shortlisted
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import Shortlist
 
-_SEGMENT = 24  # positions by which the caches grow; most sentences are not longer
+_SEGMENT = 12  # positions by which the caches grow
 
 
 class SearchGraph(tf.Module):
@@ -83,7 +83,8 @@ class _GrowingCaches(ModelAround):
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):
         """Returns caches without positions."""
         empty = 0 * tf.shape(memory)[1]  # a dynamic length in the graph
-        return self._model.start_cache(memory, memory_mask, empty, beam_size)
+        cache = self._model.start_cache(memory, memory_mask, empty, beam_size)
+        return cache._replace(removed=empty) if cache.is_shared else cache
 
     def while_loop(self, unfinished, step, state):
         """Runs `keras.ops.while_loop` in segments with increasingly long caches."""
@@ -94,10 +95,33 @@ class _GrowingCaches(ModelAround):
             def within(state):
                 return ops.logical_and(unfinished(state), state["index"] < stop)
 
-            longer = {**state, "cache": _with_another_segment(state["cache"])}
+            cache = state["cache"]
+            if cache.is_shared:
+                cache = _without_dead_ends(cache, state["index"])
+            longer = {**state, "cache": _with_another_segment(cache)}
             return ops.while_loop(within, step, (longer,))
 
         return ops.while_loop(unfinished, segment, state)
+
+
+def _without_dead_ends(cache, index):
+    """Returns the cache without the positions that belong to no hypothesis any more.
+
+    Soon all beams continue the same few hypotheses, so that hardly more than one
+    position per step remains. Steps write K positions at a multiple of K, so up to
+    K - 1 that belong to no hypothesis come first.
+    """
+    kept = tf.where(tf.reduce_any(cache.ancestors, axis=(0, 1)))  # (n, 1)
+    kept = tf.cast(tf.squeeze(kept, 1), tf.int32)
+    unused = -tf.size(kept) % cache.beam_size
+    kept = tf.concat([tf.zeros([unused], tf.int32), kept], axis=0)
+    is_used = tf.range(tf.size(kept)) >= unused
+    past = tf.nest.map_structure(lambda x: tf.gather(x, kept, axis=2), cache.past)
+    return cache._replace(
+        past=past,
+        ancestors=tf.gather(cache.ancestors, kept, axis=2) & is_used,
+        removed=index - tf.size(kept) // cache.beam_size,
+    )
 
 
 def _with_another_segment(cache):

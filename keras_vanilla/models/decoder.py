@@ -173,10 +173,11 @@ class Decoder:
     ) -> tuple[Tensor, Cache]:
         """Same as `step`, but returns the hidden states (B, 1, D) or (B, K, D)."""
         settings, ancestors = {}, cache.ancestors
+        position = cache.position_of(index)
         if isinstance(cache, GrowingCache):
             settings["past_grows"] = True
         if cache.is_shared:
-            ancestors = _with_own(ancestors, index, **settings)
+            ancestors = _with_own(ancestors, position, **settings)
             settings["past_mask"] = ancestors
         x = self.embedding(ops.reshape(ids, (-1, 1)))  # -> (B, 1, D), or (B K, 1, D)
         x = self.positions(x, start_index=index)
@@ -187,7 +188,9 @@ class Decoder:
         layers = []
         for i, layer in enumerate(self.layers):
             own = {**cache.past[i], **cache.fixed[i]}
-            x, own, *weights = layer.step(x, own, index, cache.memory_mask, **settings)
+            x, own, *weights = layer.step(
+                x, own, position, cache.memory_mask, **settings
+            )
             layers.append(own)
             if weights:
                 _write_weights(attention_weights, i, *weights)

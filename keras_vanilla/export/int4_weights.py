@@ -24,8 +24,8 @@ def round_to_int4(file: schema.ModelT) -> None:
     Args:
         file: ModelT, the file's tables, modified in place.
     """
-    for number, tensors in _matrices(file).items():
-        buffer = file.buffers[number]
+    for index, tensors in _matrices(file).items():
+        buffer = file.buffers[index]
         numbers, scale = _rounded(buffer.data.view("<f4").reshape(tensors[0].shape))
         buffer.data = _pairs(numbers)
         for tensor in tensors:
@@ -37,23 +37,23 @@ def round_to_int4(file: schema.ModelT) -> None:
 
 
 def _matrices(file):
-    """Returns the tensors of each buffer to round, by the buffer's number."""
+    """Returns the tensors of each buffer to round, by the buffer's index."""
     tensors, others = defaultdict(list), set()
     for graph in file.subgraphs:
         for operator in graph.operators:
             code = _code(file, operator).builtinCode
-            for place, index in enumerate(operator.inputs):
-                if index < 0:  # an optional input
+            for position, tensor_index in enumerate(operator.inputs):
+                if tensor_index < 0:  # an optional input
                     continue
-                tensor = graph.tensors[index]
-                if code in VERSIONS and place == 1 and _is_large(tensor):
+                tensor = graph.tensors[tensor_index]
+                if code in VERSIONS and position == 1 and _is_large(tensor):
                     tensors[tensor.buffer].append(tensor)
                 else:
                     others.add(tensor.buffer)
     return {
-        number: readers
-        for number, readers in tensors.items()
-        if number not in others and file.buffers[number].data is not None
+        index: readers
+        for index, readers in tensors.items()
+        if index not in others and file.buffers[index].data is not None
     }
 
 

@@ -66,7 +66,7 @@ def oldest_runtime(file: schema.ModelT) -> str | None:
     Args:
         file: ModelT, the file's tables.
     """
-    names = {number: name for name, number in vars(CODES).items()}
+    names = {code: name for name, code in vars(CODES).items()}
     newer = {
         (code.builtinCode, code.version)
         for code in file.operatorCodes

@@ -122,8 +122,8 @@ class IdsForm(tf.Module):
         return {"translate_ids": tf.function(self._translate, [ids], autograph=False)}
 
     def _translate(self, source_ids):
-        places = tf.range(1, self._length + 1)
-        count = tf.reduce_max(tf.where(source_ids[0] != self._pad_id, places, 1))
+        positions = tf.range(1, self._length + 1)
+        count = tf.reduce_max(tf.where(source_ids[0] != self._pad_id, positions, 1))
         ids, _, _ = self._search(source_ids[0], count)
         return {"ids": tf.expand_dims(ids, 0)}
 

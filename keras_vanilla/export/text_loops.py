@@ -31,9 +31,9 @@ def without_loops(
     Returns:
         Uint8 tensor (M,), and the new values of `ends`.
     """
-    size, places = text.shape[0], tf.range(1, source.shape[0] + 1)
+    size, positions = text.shape[0], tf.range(1, source.shape[0] + 1)
     is_text = tf.cast(source, tf.int32) > 0
-    source = _ended(source[: tf.reduce_max(tf.where(is_text, places, 0))])
+    source = _ended(source[: tf.reduce_max(tf.where(is_text, positions, 0))])
     text = _ended(text[:length])
 
     def cut(_, text, ends):
@@ -47,7 +47,7 @@ def without_loops(
 
     state = _may_have_loops(text), text, ends
     shapes = tf.TensorShape([]), tf.TensorShape([None]), ends.shape
-    _, text, ends = tf.while_loop(lambda found, *_: found, cut, state, shapes)
+    _, text, ends = tf.while_loop(lambda has_loop, *_: has_loop, cut, state, shapes)
     text = tf.pad(text[:-1], [[0, size + 1 - tf.size(text)]])
     # Compiled models, also those of browsers, cannot read the loop's own tensors.
     ends = tf.maximum(ends, 0)
@@ -89,11 +89,11 @@ def _first_loop(text):
         in_unit = count[1:] - tf.gather(count, tf.maximum(ends - _PERIODS, 0))
         loops &= in_unit >= least
     # The first of the shortest, as in Python.
-    places = tf.range(len(_PERIODS) * size)
-    first = tf.reduce_min(tf.where(tf.reshape(loops, [-1]), places, _NOWHERE))
-    found = first < _NOWHERE
+    indices = tf.range(len(_PERIODS) * size)
+    first = tf.reduce_min(tf.where(tf.reshape(loops, [-1]), indices, _NOWHERE))
+    has_loop = first < _NOWHERE
     period, end = 2 + first // size, 1 + first % size
-    return tf.where(found, period, 0), tf.where(found, end, 0)
+    return tf.where(has_loop, period, 0), tf.where(has_loop, end, 0)
 
 
 def _counts(values):

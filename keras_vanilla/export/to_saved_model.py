@@ -18,7 +18,7 @@ from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 from keras_vanilla.translation import Translator
 
-_OCTETS = [bytes([octet]) for octet in range(256)]
+_BYTES = [bytes([byte]) for byte in range(256)]
 
 
 def saved_model(
@@ -175,8 +175,8 @@ class CoreTokenizer:
         missing = self._max_ids - tf.size(ids)
         ids = tf.pad(ids, [[0, missing]], constant_values=self._end_id)
         ids = tf.ensure_shape(ids, [self._max_ids])
-        octets, length, _ = self._graph.decode(ids)
-        characters = tf.gather(_OCTETS, tf.cast(octets[:length], tf.int32))
+        text_bytes, length, _ = self._graph.decode(ids)
+        characters = tf.gather(_BYTES, tf.cast(text_bytes[:length], tf.int32))
         return tf.strings.reduce_join(characters)
 
 

@@ -147,11 +147,12 @@ def _description(translator, name, config, limits):
     )
 
 
-def _examples(translator, given, limits):
-    """Returns the given examples, or the translator's that are short enough."""
-    examples = list((translator.about.examples if given is None else given) or ())
+def _examples(translator, config_examples, limits):
+    """Returns the config's examples, or the translator's that are short enough."""
+    examples = translator.about.examples if config_examples is None else config_examples
+    examples = list(examples or ())
     sources = translator.tokenizer.encode(examples)
-    if given is not None:
+    if config_examples is not None:
         limits.refuse_longer(examples, sources)
     pairs = zip(examples, sources, strict=True)
     return [example for example, source in pairs if limits.take(example, source)]
@@ -172,11 +173,11 @@ def _file_content(translator, limits, config, description):
     return content, description
 
 
-def _refuse(reasons, on_made_sentences=False):
+def _refuse(reasons, on_made_up_sentences=False):
     if not reasons:
         return
     remedy = ""
-    if on_made_sentences:
+    if on_made_up_sentences:
         remedy = (
             " The sentences were frequent pieces in random order; for a model that "
             "knows others, give some of its own as `sample` (--sample FILE)."

@@ -190,9 +190,9 @@ class TfliteFile:
     def _shape(self, signature, name):
         return self._run[signature].get_input_details()[name]["shape"].tolist()
 
-    def _octets(self, text):
-        octets = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
-        return np.frombuffer(octets, "uint8")
+    def _padded_bytes(self, text):
+        text_bytes = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
+        return np.frombuffer(text_bytes, "uint8")
 
     def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
         """Returns ids (L,), translation and score of a text, for the form "text".
@@ -201,7 +201,7 @@ class TfliteFile:
         thread runs at a time, because LiteRT's interpreter keeps the tensors of a call.
         """
         with self._lock:
-            result = self._run["translate"](text=self._octets(text))
+            result = self._run["translate"](text=self._padded_bytes(text))
         translation = result["text"].tobytes().rstrip(b"\0").decode()
         return result["ids"], translation, float(result["score"])
 
@@ -219,7 +219,7 @@ class TfliteFile:
         return self._searched(encoded, len(source), model), None
 
     def _by_inside(self, text, source, model):
-        encoded = self._run["encode"](text=self._octets(text))
+        encoded = self._run["encode"](text=self._padded_bytes(text))
         return self._searched(encoded, int(encoded["count"]), model), None
 
     def _searched(self, encoded, count, model):

@@ -81,9 +81,9 @@ class _Constant:
 def _constants(file):
     tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
     return [
-        _Constant(tensors[number], len(buffer.data))
-        for number, buffer in enumerate(file.buffers)
-        if buffer.data is not None and number in tensors
+        _Constant(tensors[index], len(buffer.data))
+        for index, buffer in enumerate(file.buffers)
+        if buffer.data is not None and index in tensors
     ]
 
 

@@ -149,7 +149,7 @@ class _Pair(NamedTuple):
     """Keras's and the file's translation of one sentence; a file may output no text.
 
     If the file's outputs are shorter than Keras's, `keras_ids` are from a search with
-    the file's length, and `whole_ids` from one without that limit.
+    the file's length, and `unlimited_ids` from one without that limit.
     """
 
     line: int
@@ -159,7 +159,7 @@ class _Pair(NamedTuple):
     file_ids: list[int]
     keras_text: str
     file_text: str | None
-    whole_ids: tuple[int, ...]
+    unlimited_ids: tuple[int, ...]
     unfinished: bool
 
 
@@ -194,47 +194,50 @@ def _translate_both(translator, search, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in a different order."""
     model, decode = translator.model, translator.tokenizer.decode
     before_text = tokens_before_text(translator.tokenizer)
-    for numbers in length_buckets(sources):
-        texts, rows = [sentences[i] for i in numbers], [sources[i] for i in numbers]
-        file_ids, file_texts = exported.translate(texts, rows, model)
-        whole = search(rows, exported.decoding)
-        keras_ids = _as_long(whole, search, exported.decoding, rows, file_ids, model)
+    for indices in length_buckets(sources):
+        texts, batch = [sentences[i] for i in indices], [sources[i] for i in indices]
+        file_ids, file_texts = exported.translate(texts, batch, model)
+        unlimited_ids = search(batch, exported.decoding)
+        keras_ids = _as_long(
+            unlimited_ids, search, exported.decoding, batch, file_ids, model
+        )
         keras_texts = decode(keras_ids)
         if exported.decoding.no_loops:
             keras_texts = list(map(without_loops, keras_texts, texts))
-        for place, number in enumerate(numbers):
+        for row, index in enumerate(indices):
             # Otherwise the translation is empty.
-            has_piece = len(rows[place]) > before_text + 1
+            has_piece = len(batch[row]) > before_text + 1
             skipped = exported.form == "text" and not has_piece
             yield _Pair(
-                number + 1,
-                texts[place],
-                rows[place],
-                [] if skipped else until_end(keras_ids[place].tolist(), model),
-                until_end(file_ids[place].tolist(), model),
-                keras_texts[place] if has_piece else "",
-                None if file_texts is None else file_texts[place],
-                tuple(until_end(whole[place].tolist(), model)),
-                not skipped and model.end_id not in [*whole[place], *file_ids[place]],
+                index + 1,
+                texts[row],
+                batch[row],
+                [] if skipped else until_end(keras_ids[row].tolist(), model),
+                until_end(file_ids[row].tolist(), model),
+                keras_texts[row] if has_piece else "",
+                None if file_texts is None else file_texts[row],
+                tuple(until_end(unlimited_ids[row].tolist(), model)),
+                not skipped
+                and model.end_id not in [*unlimited_ids[row], *file_ids[row]],
             )
 
 
-def _as_long(whole, search, decoding, rows, file_ids, model):
+def _as_long(unlimited_ids, search, decoding, batch, file_ids, model):
     """Returns Keras's ids from a search limited to the length of the file's outputs.
 
     The result of a greedy search is simply cut off. A beam search may find other
     hypotheses under the limit, and is repeated for the sources concerned.
     """
     length = file_ids.shape[1]
-    keras_ids = whole[:, :length].copy()
+    keras_ids = unlimited_ids[:, :length].copy()
     stopped = [
-        place
-        for place, row in enumerate(rows)
-        if longest_output(len(row), model.max_length) > length
+        row
+        for row, source in enumerate(batch)
+        if longest_output(len(source), model.max_length) > length
     ]
     if stopped and not decoding.is_greedy:
         limited = dataclasses.replace(decoding, max_length=length)
-        limited_ids = search([rows[place] for place in stopped], limited)
+        limited_ids = search([batch[row] for row in stopped], limited)
         keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
     return keras_ids
 
@@ -244,7 +247,7 @@ def _fill(report, pairs, translator, exported, references):
     report.sentences = len(pairs)
     report.endless = sum(pair.unfinished for pair in pairs)
     report.inputs = len({pair.sentence for pair in pairs})
-    report.outputs = len({pair.whole_ids for pair in pairs})
+    report.outputs = len({pair.unlimited_ids for pair in pairs})
     report.milliseconds = list(exported.milliseconds)
     for pair in pairs:
         if pair.keras_ids != pair.file_ids:

@@ -116,8 +116,8 @@ def read_metadata(path: PathLike, name: str) -> bytes | None:
 def _find(content, name):
     """Returns an entry's bytes, as far as the file has them, and their full number."""
     model = schema.Model.GetRootAs(content, 0)
-    for place in range(model.MetadataLength()):
-        entry = model.Metadata(place)
+    for index in range(model.MetadataLength()):
+        entry = model.Metadata(index)
         if entry.Name() == name.encode():
             buffer = model.Buffers(entry.Buffer())._tab
             data = buffer.Offset(4)  # offset of the field in the schema

@@ -31,8 +31,8 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 translate = Interpreter({file}).get_signature_runner("translate")
-octets = {example}.encode().ljust({max_bytes}, b"\\0")
-result = translate(text=np.frombuffer(octets, np.uint8))
+text_bytes = {example}.encode().ljust({max_bytes}, b"\\0")
+result = translate(text=np.frombuffer(text_bytes, np.uint8))
 print(result["text"].tobytes().rstrip(b"\\0").decode())
 ```
 
@@ -60,9 +60,9 @@ ELSEWHERE = {
 Files in float32 give the same translations on x86-64, on ARM and in browsers: 300 of
 300 sentences of a model like this one.""",
     False: """\
-Files with few bits per weight round otherwise on other processors. On ARM64 297 of 300
-sentences of an int8 model had the translation they have on x86-64; the others parted
-where two words were almost equally likely.""",
+Files with few bits per weight round differently on other processors. On ARM64 297 of
+300 sentences of an int8 model had the translation they have on x86-64; the others
+parted where two words were almost equally likely.""",
 }
 
 

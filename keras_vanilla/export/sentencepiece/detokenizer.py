@@ -11,8 +11,8 @@ from keras_vanilla.export.sentencepiece.utf8 import (
     belongs_to_character,
 )
 
-NOT_AN_OCTET = 255  # marks bytes outside of characters
-PLAIN, MARKED, OCTET = range(3)  # kinds: MARKED begins with a space mark
+NOT_A_BYTE = 255  # marks bytes outside of characters
+PLAIN, MARKED, BYTE = range(3)  # kinds: MARKED begins with a space mark
 
 
 class Surfaces:
@@ -35,9 +35,9 @@ class Surfaces:
         sizes = [len(text) for text in texts]
         self.longest = max(sizes)
         self._starts = np.cumsum([0, *sizes]).astype("int32")
-        self._octets = np.frombuffer(b"".join(texts) + bytes(self.longest), "int8")
+        self._table = np.frombuffer(b"".join(texts) + bytes(self.longest), "int8")
         self._kinds = np.full(len(texts), PLAIN, "uint8")
-        self._kinds[model.ids_of("BYTE")] = OCTET
+        self._kinds[model.ids_of("BYTE")] = BYTE
         for id_ in model.ids_of("NORMAL", "USER_DEFINED", "UNUSED"):
             if model.pieces[id_].startswith(SPACE_MARK):
                 self._kinds[id_] = MARKED
@@ -58,14 +58,14 @@ class Surfaces:
 
     def read(self, start: tf.Tensor) -> tf.Tensor:
         """Returns the table from a surface's first byte on, int8 (longest,)."""
-        return tf.slice(self._octets, [start], [self.longest])
+        return tf.slice(self._table, [start], [self.longest])
 
     def _is_malformed(self, pieces, kinds):
-        is_octet = kinds == OCTET
-        octets = tf.gather(self._octets, tf.gather(self._starts, pieces))
-        octets = tf.cast(tf.cast(octets, tf.uint8), tf.int32)
-        octets = tf.where(is_octet, octets, NOT_AN_OCTET)
-        return is_octet & ~belongs_to_character(octets)
+        is_byte = kinds == BYTE
+        bytes_ = tf.gather(self._table, tf.gather(self._starts, pieces))
+        bytes_ = tf.cast(tf.cast(bytes_, tf.uint8), tf.int32)
+        bytes_ = tf.where(is_byte, bytes_, NOT_A_BYTE)
+        return is_byte & ~belongs_to_character(bytes_)
 
 
 class TextDecoder:
@@ -104,16 +104,16 @@ class TextDecoder:
         starts, sizes = self._surfaces(pieces)
         ends = tf.cumsum(sizes)
 
-        def step(place, text):
-            surface = self._surfaces.read(tf.gather(starts, place))
-            offset = tf.gather(ends - sizes, place)
-            return place + 1, slice_update(text, [offset], surface)
+        def step(position, text):
+            surface = self._surfaces.read(tf.gather(starts, position))
+            offset = tf.gather(ends - sizes, position)
+            return position + 1, slice_update(text, [offset], surface)
 
-        places = tf.range(ids.shape[0])
-        count = tf.reduce_max(tf.where(sizes > 0, places + 1, 0))
+        positions = tf.range(ids.shape[0])
+        count = tf.reduce_max(tf.where(sizes > 0, positions + 1, 0))
         nothing = tf.cast(0 * count, tf.int8)  # constant zeros would be stored
         state = (tf.constant(0), tf.fill([self.max_bytes], nothing))
-        _, text = tf.while_loop(lambda place, _: place < count, step, state)
+        _, text = tf.while_loop(lambda position, _: position < count, step, state)
         length = ends[-1]
         text = tf.where(tf.range(self.max_bytes) < length, text, 0)
         return text, length, _whole_characters(text, ends)
@@ -122,9 +122,9 @@ class TextDecoder:
 def _whole_characters(text, ends):
     """Moves ends inside a character to the start of the character."""
     for _ in range(LONGEST_CHARACTER - 1):
-        octets = tf.gather(text, tf.minimum(ends, text.shape[0] - 1))
-        octets = tf.cast(octets, tf.int32)  # as int8, 0x80 to 0xBF are -128 to -65
-        ends -= tf.cast(octets < -64, tf.int32)
+        bytes_ = tf.gather(text, tf.minimum(ends, text.shape[0] - 1))
+        bytes_ = tf.cast(bytes_, tf.int32)  # as int8, 0x80 to 0xBF are -128 to -65
+        ends -= tf.cast(bytes_ < -64, tf.int32)
     return ends
 
 
@@ -135,6 +135,6 @@ def _texts(model):
     for id_ in model.ids_of("CONTROL"):
         texts[id_] = b""
     if model.ids_of("BYTE"):
-        for octet, id_ in enumerate(model.byte_ids):
-            texts[id_] = bytes([octet])
+        for byte, id_ in enumerate(model.byte_ids):
+            texts[id_] = bytes([byte])
     return texts

@@ -19,7 +19,7 @@ class TokenLookup:
         ids: dict of token -> id.
         unknown_id: int. Id of a part that is not a token.
     Call arguments:
-        octets: int32 tensor (n,), the text.
+        text_bytes: int32 tensor (n,), the text.
         starts: int32 tensor (p,). The start of each part.
         lengths: int32 tensor (p,). The number of bytes of each part.
     Returns:
@@ -32,15 +32,15 @@ class TokenLookup:
         self._trie = ByteTrie.build(ids, missing=unknown_id) if ids else None
 
     def __call__(
-        self, octets: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor
+        self, text_bytes: tf.Tensor, starts: tf.Tensor, lengths: tf.Tensor
     ) -> tf.Tensor:
         if self._trie is None:
             return tf.fill(tf.shape(starts), self._unknown_id)
-        ids = self._trie.values(self._trie.walk(octets, self._longest))  # (d, n)
+        ids = self._trie.values(self._trie.walk(text_bytes, self._longest))  # (d, n)
         depth, size = tf.unstack(tf.shape(ids))
         in_reach = (lengths > 0) & (lengths <= depth)
-        places = tf.where(in_reach, (lengths - 1) * size + starts, 0)
-        ids = tf.gather(tf.reshape(ids, [-1]), places)
+        indices = tf.where(in_reach, (lengths - 1) * size + starts, 0)
+        ids = tf.gather(tf.reshape(ids, [-1]), indices)
         return tf.where(in_reach, ids, self._unknown_id)
 
 
@@ -71,15 +71,15 @@ class MarianTextEncoder(TextEncoder):
         if self._code is not None:
             self._code_id = source.codes[self._code]
 
-    def _encode(self, octets):
+    def _encode(self, text_bytes):
         if not self._reads_codes:
-            return self._tokens(octets)
+            return self._tokens(text_bytes)
         if self._code is None:
-            code_ids, code_spans, rest = self._split_code(octets)
+            code_ids, code_spans, rest = self._split_code(text_bytes)
             ids, spans = self._tokens(rest)
-            spans += tf.size(octets) - tf.size(rest)
+            spans += tf.size(text_bytes) - tf.size(rest)
         else:
-            ids, spans = self._tokens(octets)
+            ids, spans = self._tokens(text_bytes)
             code_ids = tf.fill([tf.minimum(tf.size(ids), 1)], self._code_id)
             code_spans = tf.zeros([tf.size(code_ids), 2], tf.int32)
         return (
@@ -87,23 +87,23 @@ class MarianTextEncoder(TextEncoder):
             tf.concat([code_spans, spans], axis=0),
         )
 
-    def _split_code(self, octets):
+    def _split_code(self, text_bytes):
         """Returns id and span of the code at the start of the text, and the rest."""
-        opens = tf.reduce_all(octets[:2] == OPENING)
-        closings = (octets[:-1] == CLOSING) & (octets[1:] == CLOSING)
-        size = tf.size(octets)
+        opens = tf.reduce_all(text_bytes[:2] == OPENING)
+        closings = (text_bytes[:-1] == CLOSING) & (text_bytes[1:] == CLOSING)
+        size = tf.size(text_bytes)
         closing = tf.reduce_min(tf.where(closings, tf.range(size - 1), size))
         has_code = opens & (closing < size)
         length = tf.where(has_code, closing + 2, 0)
         count = tf.cast(has_code, tf.int32)
-        ids = self._look_up_code(octets, tf.zeros([1], tf.int32), length[None])
+        ids = self._look_up_code(text_bytes, tf.zeros([1], tf.int32), length[None])
         spans = tf.stack([[0, length]])
-        return ids[:count], spans[:count], octets[length:]
+        return ids[:count], spans[:count], text_bytes[length:]
 
-    def _tokens(self, octets):
-        pieces, written, octets, spans = self._pieces(octets)
+    def _tokens(self, text_bytes):
+        pieces, written, text_bytes, spans = self._pieces(text_bytes)
         starts, ends = written[:, 0], written[:, 1]  # UNPACK fails if it is empty
-        texts = self._look_up_text(octets, starts, ends - starts)
+        texts = self._look_up_text(text_bytes, starts, ends - starts)
         ids = tf.where(pieces == self._unknown, texts, pieces)
         return tf.where(ids < self._size, ids, self._unknown), spans
 
@@ -117,12 +117,12 @@ class MarianTextDecoder(TextDecoder):
 
     def _decode(self, ids):
         text, length, ends = super()._decode(ids)
-        places = tf.range(self.max_bytes)
-        octets, is_text = tf.cast(text, tf.int32), places < length
+        positions = tf.range(self.max_bytes)
+        text_bytes, is_text = tf.cast(text, tf.int32), positions < length
         for first, last in WHITE_SPACE:
-            is_text &= (octets < first) | (octets > last)
-        first = tf.reduce_min(tf.where(is_text, places, length))
-        length = tf.reduce_max(tf.where(is_text, places + 1, first)) - first
-        text = tf.gather(text, tf.minimum(places + first, self.max_bytes - 1))
+            is_text &= (text_bytes < first) | (text_bytes > last)
+        first = tf.reduce_min(tf.where(is_text, positions, length))
+        length = tf.reduce_max(tf.where(is_text, positions + 1, first)) - first
+        text = tf.gather(text, tf.minimum(positions + first, self.max_bytes - 1))
         ends = tf.clip_by_value(ends - first, 0, length)
-        return tf.where(places < length, text, 0), length, ends
+        return tf.where(positions < length, text, 0), length, ends

@@ -34,8 +34,8 @@ class NormalizationRules:
         model: UnigramModel.
     Attributes:
         tries: ByteTries of the rules from 5 on.
-        octets: uint8 array. The outputs of all rules, joined.
-        starts: int32 array (rules,). The start of each output in `octets`.
+        outputs: uint8 array. The output bytes of all rules, joined.
+        starts: int32 array (rules,). The start of each output in `outputs`.
         shapes: int array (rules, 4). For each output: the number of bytes, of leading
             spaces, and of bytes up to the last that is not a space; and whether it ends
             with a space.
@@ -62,7 +62,7 @@ class NormalizationRules:
     def _lay_out(self, texts, model):
         marked = [text.replace(b" ", model.space) for text in texts]
         self.starts = np.cumsum([0, *map(len, marked[:-1])]).astype("int32")
-        self.octets = np.frombuffer(b"".join(marked), "uint8")
+        self.outputs = np.frombuffer(b"".join(marked), "uint8")
         strips = model.spec.remove_extra_whitespaces
         self.shapes = narrow([_shape(text, model.space, strips) for text in texts])
 
@@ -104,7 +104,7 @@ class Normalizer:
     Args:
         model: UnigramModel.
     Call arguments:
-        octets: int32 tensor (n + 4,), bytes from 0 to 254, then four zeros.
+        text_bytes: int32 tensor (n + 4,), bytes from 0 to 254, then four zeros.
     Returns:
         Int32 tensors (m + 1,): the bytes of the normalised text and a zero; and the
         position in the input that each of them comes from. The position of the zero is
@@ -118,17 +118,17 @@ class Normalizer:
         prefix = model.space if model.spec.add_dummy_prefix else b""
         self._prefix = np.frombuffer(prefix, "uint8")
 
-    def __call__(self, octets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        rules, ends = self._rules_at(octets)
-        length = tf.size(octets) - LONGEST_CHARACTER
+    def __call__(self, text_bytes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        rules, ends = self._rules_at(text_bytes)
+        length = tf.size(text_bytes) - LONGEST_CHARACTER
         # The positions where rules apply, then `length` repeated.
-        places = tf.range(tf.size(octets))
-        places = follow_jumps(tf.minimum(ends, length), 0, places)
-        applied = tf.gather(rules, places)
+        positions = tf.range(tf.size(text_bytes))
+        positions = follow_jumps(tf.minimum(ends, length), 0, positions)
+        applied = tf.gather(rules, positions)
         sizes = tf.cast(tf.gather(self._rules.shapes[:, 0], applied), tf.int32)
-        begin = self._begin(places, applied, length)
-        places = places[(places < length) & (sizes > 0)]
-        rules = tf.gather(rules, places)
+        begin = self._begin(positions, applied, length)
+        positions = positions[(positions < length) & (sizes > 0)]
+        rules = tf.gather(rules, positions)
         sizes, leading, last, spaced = (
             tf.cast(tf.gather(column, rules), tf.int32)
             for column in self._rules.shapes.T
@@ -137,7 +137,7 @@ class Normalizer:
         spaced = tf.pad(spaced, [[1, 0]], constant_values=self._strips)[:-1]
         skipped = leading * spaced
         solid = self._solid(sizes, skipped, last)
-        text, origins = self._written(octets, places, rules, sizes, skipped)
+        text, origins = self._written(text_bytes, positions, rules, sizes, skipped)
         solid = tf.where(length > 0, solid, 0)
         text = tf.concat([self._prefix, text], axis=0)[:solid]
         origins = tf.concat([origins, length[None]], axis=0)
@@ -145,14 +145,14 @@ class Normalizer:
         origins = tf.concat([prefix, origins], axis=0)[: solid + 1]
         return tf.pad(tf.cast(text, tf.int32), [[0, 1]]), origins
 
-    def _begin(self, places, rules, length):
+    def _begin(self, positions, rules, length):
         """The start of the text, after leading spaces if they are stripped."""
         if not self._strips:
             return 0
         sizes, leading, _, _ = self._rules.shapes.T
         is_space = (sizes == leading) & (sizes == len(self._space))
         is_space = tf.gather(is_space, rules)
-        return tf.reduce_min(tf.where(is_space, length, places))
+        return tf.reduce_min(tf.where(is_space, length, positions))
 
     def _solid(self, sizes, skipped, last):
         """The number of bytes before the stripped trailing spaces."""
@@ -160,13 +160,13 @@ class Normalizer:
         nothing = 0 if self._strips else len(self._prefix)
         return tf.maximum(nothing, tf.reduce_max(tf.where(last > 0, begins + last, 0)))
 
-    def _written(self, octets, places, rules, sizes, skipped):
+    def _written(self, text_bytes, positions, rules, sizes, skipped):
         """Joins the outputs of the rules, uint8; also returns each byte's source."""
-        source = tf.concat([self._rules.octets, tf.cast(octets, tf.uint8)], axis=0)
+        source = tf.concat([self._rules.outputs, tf.cast(text_bytes, tf.uint8)], axis=0)
         copies = (rules > MALFORMED) & (rules < SPACE)
         starts = tf.where(
             copies,
-            places + len(self._rules.octets),
+            positions + len(self._rules.outputs),
             tf.gather(self._rules.starts, rules),
         )
         offsets = tf.range(tf.maximum(1, tf.reduce_max(sizes)))
@@ -174,25 +174,25 @@ class Normalizer:
             tf.expand_dims(column, 1) for column in (starts, skipped, sizes)
         )
         used = (offsets >= skipped) & (offsets < sizes)
-        origins = tf.broadcast_to(tf.expand_dims(places, 1), tf.shape(used))
+        origins = tf.broadcast_to(tf.expand_dims(positions, 1), tf.shape(used))
         return tf.gather(source, (starts + offsets)[used]), origins[used]
 
-    def _rules_at(self, octets):
+    def _rules_at(self, text_bytes):
         """Returns each position's rule, and the end of the bytes that it replaces.
 
         Both are int32 tensors (n + 4,).
         """
-        rules = character_lengths(octets)
-        taken = tf.maximum(rules, 1)
+        rules = character_lengths(text_bytes)
+        input_sizes = tf.maximum(rules, 1)
         for trie in self._rules.tries:
-            trie_rules, lengths = self._longest_keys(trie, octets)
-            taken = tf.where(trie_rules > rules, lengths, taken)
+            trie_rules, lengths = self._longest_keys(trie, text_bytes)
+            input_sizes = tf.where(trie_rules > rules, lengths, input_sizes)
             rules = tf.maximum(trie_rules, rules)
-        return rules, tf.range(tf.size(octets)) + taken
+        return rules, tf.range(tf.size(text_bytes)) + input_sizes
 
-    def _longest_keys(self, trie, octets):
+    def _longest_keys(self, trie, text_bytes):
         """Returns value and length of the longest key at each position, or zeros."""
-        values = trie.values(trie.walk(octets, self._rules.longest_key))
+        values = trie.values(trie.walk(text_bytes, self._rules.longest_key))
         depth, size = tf.unstack(tf.shape(values))
         lengths = tf.range(1, depth + 1)[:, None]
         lengths = tf.reduce_max(tf.where(values > 0, lengths, 0), axis=0)

@@ -14,11 +14,11 @@ def follow_jumps(jumps: tf.Tensor, start: tf.Tensor, counts: tf.Tensor) -> tf.Te
         Int32 tensor (m,).
     """
 
-    def step(bit, places, jumps):
+    def step(bit, positions, jumps):
         """Makes `bit` jumps if the count has that bit; `jumps` combines them."""
         has_bit = tf.bitwise.bitwise_xor(counts, bit) < counts
-        places = tf.where(has_bit, tf.gather(jumps, places), places)
-        return 2 * bit, places, tf.gather(jumps, jumps)
+        positions = tf.where(has_bit, tf.gather(jumps, positions), positions)
+        return 2 * bit, positions, tf.gather(jumps, jumps)
 
     most = tf.reduce_max(counts)
     state = (1, tf.fill(tf.shape(counts), start), jumps)

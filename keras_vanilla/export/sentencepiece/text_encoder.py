@@ -45,8 +45,8 @@ class TextEncoder:
         self._segment = Segmenter(model)
 
     def __call__(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        places = tf.range(self.max_bytes)
-        length = tf.reduce_max(tf.where(tf.cast(text, tf.int32) != 0, places + 1, 0))
+        positions = tf.range(self.max_bytes)
+        length = tf.reduce_max(tf.where(tf.cast(text, tf.int32) != 0, positions + 1, 0))
         ids, spans = self.ids_of(text[:length])
         padded = tf.concat([ids, self._empty], axis=0)
         padding = [[0, self.max_ids], [0, 0]]
@@ -59,26 +59,26 @@ class TextEncoder:
     def ids_of(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns ids and spans of a text of any length, uint8 (n,), without an end."""
         # The tries reserve 255; 254 is malformed as well.
-        octets = tf.minimum(tf.cast(text, tf.int32), FREE - 1)
-        return self._encode(tf.pad(octets, [[0, LONGEST_CHARACTER]]))
+        text_bytes = tf.minimum(tf.cast(text, tf.int32), FREE - 1)
+        return self._encode(tf.pad(text_bytes, [[0, LONGEST_CHARACTER]]))
 
-    def _encode(self, octets):
+    def _encode(self, text_bytes):
         """Returns the ids of a text without an end, and their spans (p, 2)."""
-        pieces, _, _, spans = self._pieces(octets)
+        pieces, _, _, spans = self._pieces(text_bytes)
         return pieces, spans
 
-    def _pieces(self, octets):
+    def _pieces(self, text_bytes):
         """Segments a text.
 
         Returns the pieces, their spans in the normalised text, that text, and their
         spans in the original text.
         """
-        octets, origins = self._normalize(octets)
-        pieces, ends = self._segment(octets)
+        text_bytes, origins = self._normalize(text_bytes)
+        pieces, ends = self._segment(text_bytes)
         unknown = tf.cast(pieces == self._unknown, tf.int32)
         # Adjacent unknown characters form one unknown piece; the last one is kept.
         repeated = unknown * tf.pad(unknown, [[0, 1]])[1:]
         kept = repeated == 0
         ends = ends[kept]
         spans = tf.stack([tf.pad(ends, [[1, 0]])[:-1], ends], axis=1)
-        return pieces[kept], spans, octets, tf.gather(origins, spans)
+        return pieces[kept], spans, text_bytes, tf.gather(origins, spans)

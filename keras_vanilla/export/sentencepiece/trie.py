@@ -63,32 +63,32 @@ class ByteTrie:
 
     def longest(self) -> int:
         """The number of bytes of the longest key."""
-        slots, octets = np.array([self.root]), np.arange(FREE)
+        slots, bytes_ = np.array([self.root]), np.arange(FREE)
         for depth in itertools.count():
-            children = self.base[slots][:, None] ^ octets
-            slots = np.unique(children[self.label[children] == octets])
+            children = self.base[slots][:, None] ^ bytes_
+            slots = np.unique(children[self.label[children] == bytes_])
             if not slots.size:
                 return depth
 
-    def child(self, slots: tf.Tensor, octets: tf.Tensor) -> tf.Tensor:
+    def child(self, slots: tf.Tensor, bytes_: tf.Tensor) -> tf.Tensor:
         """Returns the children's slots for bytes, int32 of the slots' shape or (1,)."""
-        children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), octets)
+        children = tf.bitwise.bitwise_xor(tf.gather(self.base, slots), bytes_)
         labels = tf.cast(tf.gather(self.label, children), tf.int32)
-        return tf.where(labels == octets, children, self.dead)
+        return tf.where(labels == bytes_, children, self.dead)
 
-    def walk(self, octets: tf.Tensor, longest: int, least: int = 1) -> tf.Tensor:
+    def walk(self, text_bytes: tf.Tensor, longest: int, least: int = 1) -> tf.Tensor:
         """Returns the slots reached from each position of a text.
 
         Args:
-            octets: int32 tensor (n,).
+            text_bytes: int32 tensor (n,).
             longest: int. Maximum number of bytes read from each position.
             least: int. Minimum number of bytes.
         Returns:
             Int32 tensor (d, n). Row r has the slots after r + 1 bytes. Either d is
             `longest`, or no walk continues after d bytes.
         """
-        size = tf.size(octets)
-        following = tf.pad(octets, [[0, longest]])
+        size = tf.size(text_bytes)
+        following = tf.pad(text_bytes, [[0, longest]])
 
         def step(depth, slots, walked):
             slots = self.child(slots, tf.slice(following, [depth], [size]))
@@ -125,7 +125,7 @@ def _children(strings):
     for string in strings:
         for end, byte in enumerate(string):
             children.setdefault(string[:end], set()).add(byte)
-    return {prefix: sorted(octets) for prefix, octets in children.items()}
+    return {prefix: sorted(bytes_) for prefix, bytes_ in children.items()}
 
 
 class _Slots:
@@ -143,23 +143,23 @@ class _Slots:
     def size(self):
         return BLOCK * len(self._free)
 
-    def place(self, octets):
+    def place(self, bytes_):
         """Takes a slot for each byte; returns the base."""
         first = self._first_open
-        if len(octets) > 1:
+        if len(bytes_) > 1:
             first = max(first, len(self._free) - OPEN_BLOCKS)
         for block in range(first, len(self._free) + 1):
             if block == len(self._free):
                 self._new_block()
             fits = self._unused[block]
-            for octet in octets:
-                fits &= _exchanged(self._free[block], octet)
+            for byte in bytes_:
+                fits &= _exchanged(self._free[block], byte)
             if fits:
-                return self._take(block, (fits & -fits).bit_length() - 1, octets)
+                return self._take(block, (fits & -fits).bit_length() - 1, bytes_)
 
-    def _take(self, block, base, octets):
-        for octet in octets:
-            self._free[block] ^= 1 << (base ^ octet)
+    def _take(self, block, base, bytes_):
+        for byte in bytes_:
+            self._free[block] ^= 1 << (base ^ byte)
         self._unused[block] ^= 1 << base
         while self._free[self._first_open].bit_count() < CLOSE_BELOW:
             self._first_open += 1
@@ -172,10 +172,10 @@ class _Slots:
         self._unused.append(2**BLOCK - 1)
 
 
-def _exchanged(bits, octet):
-    """Returns the int whose bit i is bit `i ^ octet` of another."""
+def _exchanged(bits, byte):
+    """Returns the int whose bit i is bit `i ^ byte` of another."""
     for power, low in _LOW_BITS.items():
-        if octet & power:
+        if byte & power:
             bits = (bits & low) << power | (bits >> power) & low
     return bits
 

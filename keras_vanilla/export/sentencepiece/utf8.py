@@ -7,7 +7,7 @@ REPLACEMENT = "\ufffd".encode()  # replaces a malformed byte
 LONGEST_CHARACTER = 4
 
 
-def character_lengths(octets: tf.Tensor) -> tf.Tensor:
+def character_lengths(text_bytes: tf.Tensor) -> tf.Tensor:
     """Returns the number of bytes of the character that begins at each byte.
 
     It is 0 inside a character and at a malformed byte. Characters are those of the
@@ -15,36 +15,36 @@ def character_lengths(octets: tf.Tensor) -> tf.Tensor:
     nothing above U+10FFFF.
 
     Args:
-        octets: int32 tensor (n,) of bytes.
+        text_bytes: int32 tensor (n,) of bytes.
     Returns:
         Int32 tensor (n,).
     """
-    second, third, fourth = (shifted(octets, by) for by in (1, 2, 3))
-    first, last = (tf.gather(bounds, octets) for bounds in (_FIRST, _LAST))
-    lengths = tf.gather(_LENGTHS, octets)
+    second, third, fourth = (shifted(text_bytes, by) for by in (1, 2, 3))
+    first, last = (tf.gather(bounds, text_bytes) for bounds in (_FIRST, _LAST))
+    lengths = tf.gather(_LENGTHS, text_bytes)
     two = _as_int((second >= first) & (second <= last))
     three = two * _as_int(_continues(third))
     following = two + three + three * _as_int(_continues(fourth))
     return tf.where(following >= lengths - 1, lengths, 0)
 
 
-def belongs_to_character(octets: tf.Tensor) -> tf.Tensor:
+def belongs_to_character(text_bytes: tf.Tensor) -> tf.Tensor:
     """Returns a bool tensor (n,), True for bytes that are part of a character."""
-    lengths = character_lengths(octets)
+    lengths = character_lengths(text_bytes)
     belongs = lengths > 0
     for by in range(1, LONGEST_CHARACTER):
         # Characters never overlap; a byte begins or continues one.
-        belongs |= tf.pad(lengths, [[by, 0]])[: octets.shape[0]] > by
+        belongs |= tf.pad(lengths, [[by, 0]])[: text_bytes.shape[0]] > by
     return belongs
 
 
-def shifted(octets: tf.Tensor, by: int) -> tf.Tensor:
+def shifted(text_bytes: tf.Tensor, by: int) -> tf.Tensor:
     """Shifts bytes left by `by` positions and appends zeros."""
-    return tf.pad(octets, [[0, by]])[by:] if by else octets
+    return tf.pad(text_bytes, [[0, by]])[by:] if by else text_bytes
 
 
-def _continues(octets):
-    return (octets >= 0x80) & (octets < 0xC0)
+def _continues(text_bytes):
+    return (text_bytes >= 0x80) & (text_bytes < 0xC0)
 
 
 def _as_int(booleans):

@@ -23,7 +23,7 @@ class Segmenter:
     Args:
         model: UnigramModel.
     Call arguments:
-        octets: int32 tensor (n + 1,), normalised text and a zero.
+        text_bytes: int32 tensor (n + 1,), normalised text and a zero.
     Returns:
         Int32 tensors (p,): the pieces, and their ends in the text. Each byte of an
         unknown character is a byte piece, or unknown.
@@ -42,17 +42,17 @@ class Segmenter:
         self._trie = ByteTrie.build(pieces, missing=model.unknown_id)
         self._longest = max(LONGEST_CHARACTER, *map(len, pieces))
 
-    def __call__(self, octets: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        slots = self._trie.walk(octets, self._longest, LONGEST_CHARACTER)
+    def __call__(self, text_bytes: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        slots = self._trie.walk(text_bytes, self._longest, LONGEST_CHARACTER)
         pieces = self._trie.values(slots)  # (d, n + 1), by length and first byte
         lengths = tf.range(1, tf.shape(pieces)[0] + 1)
-        scores = self._scores(pieces, lengths, octets)
+        scores = self._scores(pieces, lengths, text_bytes)
         lasts = self._last_lengths(scores, lengths, self._best(scores))
-        return self._trace(octets, pieces, lasts)
+        return self._trace(text_bytes, pieces, lasts)
 
-    def _scores(self, pieces, lengths, octets):
+    def _scores(self, pieces, lengths, text_bytes):
         """Returns float32 scores (d, n + 1), -inf where there is no piece."""
-        characters = tf.gather(_CHARACTERS, octets)
+        characters = tf.gather(_CHARACTERS, text_bytes)
         # An unknown piece does not extend beyond its character.
         within = lengths[:, None] <= characters
         return tf.where(
@@ -71,11 +71,11 @@ class Segmenter:
         scores = _staggered(scores, -np.inf)  # by block, first byte and end in it
 
         def step(block, best):
-            place = block * BLOCK
-            known = tf.slice(best, [place], [width])
+            position = block * BLOCK
+            known = tf.slice(best, [position], [width])
             for begin, row in enumerate(tf.unstack(tf.gather(scores, block), BLOCK)):
                 known = tf.maximum(known, tf.slice(known, [begin], [1]) + row)
-            return block + 1, slice_update(best, [place], known)
+            return block + 1, slice_update(best, [position], known)
 
         best = tf.concat([[0.0], tf.fill([count * BLOCK + width], -np.inf)], axis=0)
         return tf.while_loop(lambda block, _: block < count, step, (0, best))[1]
@@ -90,14 +90,14 @@ class Segmenter:
         best_lengths = _staggered(best_lengths, 0)  # by length and last byte
         return tf.slice(tf.reduce_max(best_lengths, axis=[0, 1]), [0], [size - 1])
 
-    def _trace(self, octets, pieces, lengths):
+    def _trace(self, text_bytes, pieces, lengths):
         """Returns the pieces on the best path to the last byte, and their ends."""
-        size = tf.size(octets)
+        size = tf.size(text_bytes)
         ends = tf.range(1, size)
         flat = tf.reshape(pieces, [-1])
         pieces = tf.gather(flat, (lengths - 1) * size + ends - lengths)
         unknown = pieces == self._unknown
-        byte_ids = tf.gather(self._byte_ids, octets[:-1])
+        byte_ids = tf.gather(self._byte_ids, text_bytes[:-1])
         pieces = tf.where(unknown, byte_ids, pieces)
         begins = ends - tf.where(unknown, 1, lengths)
         jumps = tf.concat([[0], begins], axis=0)

@@ -318,7 +318,7 @@ def test_examples_are_kept_and_shown(tmp_path):
     assert read_description(path) == description
     assert "examples       Grüße. | Ein Hund | rennt.\n" in str(description)
     card = model_card_text(description, "examples.tflite", 1, "0")
-    assert 'octets = "Grüße.".encode()' in card
+    assert 'text_bytes = "Grüße.".encode()' in card
 
 
 def test_what_it_was_converted_from_is_kept_and_shown(tmp_path):

@@ -121,13 +121,13 @@ class Plan:
 
     def batch(self, step: int, seed: int | None) -> tuple[np.ndarray, int, int]:
         """The pairs of a step, and the largest row count and width of its batch."""
-        epoch, number = divmod(step, self.steps_per_epoch)
+        epoch, index = divmod(step, self.steps_per_epoch)
         with self._lock:  # another iterator may read another epoch
             if seed is not None:
                 self._shuffle(seed, epoch)
-                number = int(self._batch_order[number])
-            bucket = self._bucket_of(number)
-            start = bucket.start + (number - bucket.first_batch) * bucket.rows
+                index = int(self._batch_order[index])
+            bucket = self._bucket_of(index)
+            start = bucket.start + (index - bucket.first_batch) * bucket.rows
             stop = min(start + bucket.rows, bucket.stop)
             order = self._by_length if seed is None else self._order
             return order[start:stop].astype(np.int64), bucket.rows, bucket.width
@@ -143,8 +143,8 @@ class Plan:
             if bucket.first_batch < end
         }
 
-    def _bucket_of(self, number):
-        return next(b for b in reversed(self._buckets) if b.first_batch <= number)
+    def _bucket_of(self, index):
+        return next(b for b in reversed(self._buckets) if b.first_batch <= index)
 
     def _shuffle(self, seed, epoch):
         """Overwrites the order with that of another epoch."""

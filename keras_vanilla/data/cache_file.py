@@ -64,8 +64,8 @@ def write_cache_file(
             array.seek(0)
             shutil.copyfileobj(array, file)
         shape = {"dtype": ids.dtype.str, "ids": count, "pairs": pairs}
-        whole = {"version": VERSION, **shape, "longest": longest, **description}
-        content = json.dumps(whole).encode()
+        metadata = {"version": VERSION, **shape, "longest": longest, **description}
+        content = json.dumps(metadata).encode()
         file.write(content + len(content).to_bytes(8, "little"))
         file.seek(0)
         checksum = hashlib.file_digest(file, "sha256").digest()

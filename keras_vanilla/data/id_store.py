@@ -63,12 +63,12 @@ class IdStore:
         """Line numbers in the corpus of some pairs."""
         return self._line_numbers[pairs]
 
-    def _sequences(self, numbers):
-        starts = self._offsets[numbers]
-        lengths = self._offsets[numbers + 1] - starts
+    def _sequences(self, indices):
+        starts = self._offsets[indices]
+        lengths = self._offsets[indices + 1] - starts
         moves = starts - (np.cumsum(lengths) - lengths)
-        places = np.arange(lengths.sum()) + np.repeat(moves, lengths)
-        return self._ids[places].astype(np.int32)
+        positions = np.arange(lengths.sum()) + np.repeat(moves, lengths)
+        return self._ids[positions].astype(np.int32)
 
 
 def flat_ids(

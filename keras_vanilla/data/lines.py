@@ -175,8 +175,8 @@ def raw_lines(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
     """Same as `lines_of`, but also yields lines that are not UTF-8."""
     is_stream = hasattr(file, "read")
     with contextlib.nullcontext(file) if is_stream else opened(file) as stream:
-        for number, line in enumerate(stream):
-            if number == 0:
+        for index, line in enumerate(stream):
+            if index == 0:
                 line = line.removeprefix(BYTE_ORDER_MARK)
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 

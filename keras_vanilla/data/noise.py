@@ -18,7 +18,7 @@ from keras_vanilla._graphemes import (
     words,
     words_of_letters,
 )
-from keras_vanilla.data.things_to_copy import made_thing, plain_thing
+from keras_vanilla.data.things_to_copy import plain_thing, random_thing
 from keras_vanilla.tokenizer import Tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -80,21 +80,21 @@ def with_thing_to_copy(
     copying is learned fastest.
     """
     if random.random() < ALONE:
-        things = made_thing(random, words)
+        things = random_thing(random, words)
         while len(things) < len(source) / 2:
-            things += f" {made_thing(random, words)}"
+            things += f" {random_thing(random, words)}"
         return things, things
-    places = ["first", "last"] if random.random() < FIRST else ["last", "first"]
-    places_of = _once(source), _once(target)
-    shared = sorted(places_of[0].keys() & places_of[1].keys())
+    positions = ["first", "last"] if random.random() < FIRST else ["last", "first"]
+    spans = _once(source), _once(target)
+    shared = sorted(spans[0].keys() & spans[1].keys())
     if shared and random.random() < IN_PLACE:
-        places.insert(0, "middle")
+        positions.insert(0, "middle")
     count = 2 if random.random() < TWO else 1
-    things = {place: made_thing(random, words) for place in places[:count]}
+    things = {position: random_thing(random, words) for position in positions[:count]}
     word, gap = random.choice(shared or [""]), random.choice(["", " "])
     return tuple(
-        _with_things(text, things, places_of_text.get(word), gap)
-        for text, places_of_text in zip((source, target), places_of, strict=True)
+        _with_things(text, things, text_spans.get(word), gap)
+        for text, text_spans in zip((source, target), spans, strict=True)
     )
 
 
@@ -189,9 +189,9 @@ def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
     Every tenth line is repeated in upper case, with a thing to copy.
     """
     random = Random(0)
-    for number, line in enumerate(lines):
+    for index, line in enumerate(lines):
         yield line
-        if number % 10 == 0:
+        if index % 10 == 0:
             yield f"{line.upper()} {plain_thing(random, words_of_letters(line))}"
 
 
@@ -200,25 +200,25 @@ def _with_typos(text, random):
     for _ in range(random.choice([1, 1, 2])):
         written = letters(text)
         pairs = enumerate(zip(written, written[1:], strict=False))
-        places = [i for i, (one, two) in pairs if (one[0] + two[0]).isalpha()]
-        if not places:
+        positions = [i for i, (one, two) in pairs if (one[0] + two[0]).isalpha()]
+        if not positions:
             return text
-        i = random.choice(places)
+        i = random.choice(positions)
         one, two = written[i : i + 2]
         typos = two, one + one + two, two + one, random.choice(LETTERS) + two
         text = "".join([*written[:i], random.choice(typos), *written[i + 2 :]])
     return text
 
 
-def _with_things(text, things, place, gap):
-    """Inserts things into a text at up to three places.
+def _with_things(text, things, span, gap):
+    """Inserts things into a text at up to three positions.
 
     The first is put before the text, the middle one replaces a word, and the last is
     put before the final punctuation.
     """
     body, marks = split_last_marks(text)
     if "middle" in things:
-        body = body[: place[0]] + things["middle"] + body[place[1] :]
+        body = body[: span[0]] + things["middle"] + body[span[1] :]
     if "first" in things:
         body = f"{things['first']} {body}"
     if "last" in things:
@@ -229,9 +229,9 @@ def _with_things(text, things, place, gap):
 def _once(text):
     """The numbers and capitalised words that occur once in a text, with positions."""
     counts = Counter(word[0] for word in words(text))
-    whole = with_marks(WHOLE)
+    pattern = with_marks(WHOLE)
     text = re.sub(
-        r"\S+", lambda x: " " * len(x[0]) if whole.search(x[0]) else x[0], text
+        r"\S+", lambda x: " " * len(x[0]) if pattern.search(x[0]) else x[0], text
     )
     return {
         word[0]: word.span()

@@ -154,11 +154,11 @@ class BatchMixture:
 
     def _of_step(self, step, seed):
         """The padder of a step, and the step within that padder."""
-        epoch, number = divmod(step, self.steps_per_epoch)
+        epoch, index = divmod(step, self.steps_per_epoch)
         with self._lock:  # another iterator may read another epoch
             self._mix(seed, epoch)
-            kind, own = int(self._kinds[number]), int(self._numbers[number])
-        return self._padders[kind], epoch * self._counts[kind] + own
+            kind, own_step = int(self._kinds[index]), int(self._indices[index])
+        return self._padders[kind], epoch * self._counts[kind] + own_step
 
     def _mix(self, seed, epoch):
         """Overwrites the order with that of another epoch."""
@@ -166,7 +166,7 @@ class BatchMixture:
             return
         self._kinds = np.repeat(np.arange(len(self._counts)), self._counts)
         np.random.default_rng([seed, epoch, len(self._counts)]).shuffle(self._kinds)
-        self._numbers = np.empty_like(self._kinds)
+        self._indices = np.empty_like(self._kinds)
         for kind, count in enumerate(self._counts):
-            self._numbers[self._kinds == kind] = np.arange(count)
+            self._indices[self._kinds == kind] = np.arange(count)
         self._mixed_for = (seed, epoch)

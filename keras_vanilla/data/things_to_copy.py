@@ -22,7 +22,7 @@ SCRIPTS = (
 )
 
 
-def made_thing(random: Random, words: Sequence[str]) -> str:
+def random_thing(random: Random, words: Sequence[str]) -> str:
     """A number, date, address, e-mail address, name, emoji, symbols or foreign words.
 
     Args:
@@ -35,7 +35,7 @@ def made_thing(random: Random, words: Sequence[str]) -> str:
 
 
 def plain_thing(random: Random, words: Sequence[str]) -> str:
-    """Same as `made_thing`, with only those characters that occur in English text."""
+    """Same as `random_thing`, with only those characters that occur in English text."""
     return random.choice([_number, _date, _url, _email])(random, words)
 
 
@@ -122,11 +122,11 @@ def _repeating(random, characters, length):
 
     The second of two equal characters is the most likely to be lost in copying.
     """
-    made = random.choice(characters)
-    while len(made) < length:
+    text = random.choice(characters)
+    while len(text) < length:
         again = random.random() < 0.25
-        made += made[-1] if again else random.choice(characters)
-    return made
+        text += text[-1] if again else random.choice(characters)
+    return text
 
 
 # The frequency of each, out of 22.

@@ -257,8 +257,9 @@ def _make(folder, paths, tokenizer, max_tokens, files, stream):
             if progress:
                 progress.update(len(lines))
         now = _text_files([file["path"] for file in files], files)
-        for path in (a["path"] for a, b in zip(files, now, strict=True) if a != b):
-            raise ValueError(f"{path} has changed while it was read.")
+        changed = [a["path"] for a, b in zip(files, now, strict=True) if a != b]
+        if changed:
+            raise ValueError(f"{changed[0]} has changed while it was read.")
         if not kept:
             raise ValueError(
                 f"{names_of(paths)}: none of {total} pairs has text on both sides and "

@@ -146,10 +146,10 @@ def _typos(text: str, draw: random.Random) -> str:
     """Swaps two neighbouring letters of one word, or removes one."""
     written = letters(text)
     pairs = enumerate(zip(written, written[1:], strict=False))
-    places = [i for i, (a, b) in pairs if a != b and (a[0] + b[0]).isalpha()]
-    if not places:
+    positions = [i for i, (a, b) in pairs if a != b and (a[0] + b[0]).isalpha()]
+    if not positions:
         return text
-    i = draw.choice(places)
+    i = draw.choice(positions)
     swapped = written[i + 1] + written[i] if draw.random() < 0.5 else written[i]
     return "".join([*written[:i], swapped, *written[i + 2 :]])
 

@@ -96,7 +96,7 @@ def loops(source: str, translation: str) -> bool:
 
 def _repeats(text):
     """Returns True if any text with a letter or digit occurs four times in a row."""
-    return any(re.search(r"\w", found[1]) for found in REPEATED.finditer(text + " "))
+    return any(re.search(r"\w", match[1]) for match in REPEATED.finditer(text + " "))
 
 
 def _is_too_long(source, translation):

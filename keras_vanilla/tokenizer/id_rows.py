@@ -92,7 +92,10 @@ def ids_of_text(row: np.ndarray, size: int, special: Any) -> np.ndarray:
     Raises:
         ValueError: if an id is outside the vocabulary.
     """
-    for id_ in row[(row < 0) | (row >= size)]:
-        raise ValueError(f"Id {id_} is outside the target vocabulary of {size} ids.")
+    outside = row[(row < 0) | (row >= size)]
+    if outside.size:
+        raise ValueError(
+            f"Id {outside[0]} is outside the target vocabulary of {size} ids."
+        )
     ended = np.cumsum(row == special.end_id) > 0
     return row[~ended & (row != special.pad_id) & (row != special.start_id)]

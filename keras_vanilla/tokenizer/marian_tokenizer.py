@@ -119,8 +119,8 @@ class MarianTokenizer(Tokenizer):
     @property
     def digest(self) -> str:
         """SHA-256 of everything that determines the ids of a text."""
-        own = f"{super().digest} {self.get_config()}"
-        return hashlib.sha256(own.encode()).hexdigest()
+        content = f"{super().digest} {self.get_config()}"
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def with_target_language(self, language: str | None) -> "MarianTokenizer":
         """Returns a tokenizer that puts the code of a language before every source.

@@ -9,7 +9,7 @@ import sentencepiece
 from keras_vanilla._checks import check_line, some_of
 
 CODE = re.compile(">>.*?<<", re.DOTALL)  # a language code in Marian
-TYPED_CODE = re.compile(r">>[\w+-]+<<")  # does not occur in text otherwise
+TYPED_CODE = re.compile(r">>[\w+-]+<<")  # never part of other text
 
 
 class MarianVocabulary:
@@ -89,9 +89,9 @@ class MarianVocabulary:
         for row, line in zip(rows, lines, strict=True):
             if self._unknown_id in row:
                 texts = self.processor.encode(line, out_type=str)
-                for place, text in enumerate(texts):
-                    if row[place] == self._unknown_id:
-                        row[place] = self.other_tokens.get(text, self._unknown_id)
+                for position, text in enumerate(texts):
+                    if row[position] == self._unknown_id:
+                        row[position] = self.other_tokens.get(text, self._unknown_id)
             if max(row, default=0) >= self.size:
                 row[:] = [id_ if id_ < self.size else self._unknown_id for id_ in row]
 

@@ -137,9 +137,9 @@ class _BPE:
     def _find_merges(self, symbols):
         """The symbols after each possible merge, best merge first."""
         merges = []
-        for place, pair in enumerate(itertools.pairwise(symbols)):
+        for position, pair in enumerate(itertools.pairwise(symbols)):
             id_, score = self._table.get(piece := "".join(pair), (None, 0.0))
             if id_ is not None:
-                after = (*symbols[:place], piece, *symbols[place + 2 :])
-                merges.append((-score, place, after))
+                after = (*symbols[:position], piece, *symbols[position + 2 :])
+                merges.append((-score, position, after))
         return [after for _, _, after in sorted(merges)]

@@ -51,16 +51,16 @@ def special_ids(
         ValueError: if the models have different special ids, or two special ids of a
             model are the same.
     """
-    own = {
+    model_ids = {
         name: SpecialIds(each.pad_id(), each.unk_id(), each.bos_id(), each.eos_id())
         for name, each in processors.items()
     }
-    if len(set(own.values())) > 1:
+    if len(set(model_ids.values())) > 1:
         raise ValueError(
-            f"{' and '.join(map(str, own))} must have the same special ids (-1: none). "
-            f"Received: {' and '.join(map(str, own.values()))}"
+            f"{' and '.join(map(str, model_ids))} must have the same special ids "
+            f"(-1: none). Received: {' and '.join(map(str, model_ids.values()))}"
         )
-    (name, ids), *_ = own.items()
+    (name, ids), *_ = model_ids.items()
     used = [id_ for id_ in ids if id_ >= 0]
     if len(set(used)) < len(used):
         raise ValueError(

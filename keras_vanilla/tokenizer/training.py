@@ -143,9 +143,9 @@ def _explanation(error, vocabulary_size, symbols):
     required = REQUIRED_SIZE.search(error)
     if required is None:
         return f"SentencePiece cannot learn {vocabulary_size} pieces from this text."
-    own = f", {len(symbols)} user-defined symbols" if symbols else ""
+    also = f", {len(symbols)} user-defined symbols" if symbols else ""
     return (
-        f"`vocabulary_size` must hold 4 special pieces, 256 byte pieces{own} and "
+        f"`vocabulary_size` must hold 4 special pieces, 256 byte pieces{also} and "
         f"every character of the text: at least {required[1]}. Received: "
         f"{vocabulary_size}"
     )

@@ -18,7 +18,7 @@ from keras_vanilla.data.noise import (
     lines_with_noise,
     with_thing_to_copy,
 )
-from keras_vanilla.data.things_to_copy import THINGS, made_thing
+from keras_vanilla.data.things_to_copy import THINGS, random_thing
 from keras_vanilla.tokenizer import Tokenizer, WordTokenizer
 
 NOUNS = "Hund Katze Vogel Mann Frau Kind Baum Haus".split()
@@ -251,7 +251,7 @@ def test_a_thing_is_never_put_inside_another(source, monkeypatch):
         made.append(chance.choice(["5 %", "*++]", "(>"]))
         return made[-1]
 
-    monkeypatch.setattr("keras_vanilla.data.noise.made_thing", make)
+    monkeypatch.setattr("keras_vanilla.data.noise.random_thing", make)
     for _ in range(300):
         made.clear()
         noisy = with_thing_to_copy(source, "Paris is it!", chance, [])
@@ -351,7 +351,7 @@ def test_things_keep_their_form_in_ids_and_back(make, tokenizer):
 
 def test_things_are_of_every_form():
     chance = random.Random(0)
-    made = [made_thing(chance, []) for _ in range(500)]
+    made = [random_thing(chance, []) for _ in range(500)]
     for form in (
         r"\d+",
         r"\d{4}-\d\d-\d\d",

@@ -71,8 +71,8 @@ class AttendedSource(ModelAround):
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         shape = (ops.shape(memory)[0], *beams)
         attended = ops.zeros(shape, dtype="int32")
-        own = {ATTENDED: attended, COUNTED: self._counted(memory_mask)}
-        return cache._replace(extra=cache.extra | own)
+        notes = {ATTENDED: attended, COUNTED: self._counted(memory_mask)}
+        return cache._replace(extra=cache.extra | notes)
 
     def decode_step(
         self, ids: Tensor, index: Tensor, cache: Cache
@@ -92,6 +92,6 @@ class AttendedSource(ModelAround):
         counted = ops.cast(memory_mask, "float32")
         if self._model.source_end:  # otherwise the mask already hides the end
             counted *= ops.pad(counted, [[0, 0], [0, 1]])[:, 1:]
-        places = ops.arange(ops.shape(counted)[1])
-        counted *= ops.cast(ops.greater_equal(places, self._first), "float32")
+        positions = ops.arange(ops.shape(counted)[1])
+        counted *= ops.cast(ops.greater_equal(positions, self._first), "float32")
         return ops.expand_dims(counted, 1)

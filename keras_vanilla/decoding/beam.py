@@ -172,10 +172,10 @@ def _best_continuations(state, logits, constraints):
         itself,
         ops.expand_dims(state["log_probs"], 2) + added,
     )
-    best, places = ops.top_k(ops.reshape(ranks, (batch, -1)), k=beam_size)  # (B, K)
-    places = ops.cast(places, "int32")
-    parents = ops.floor_divide(places, most)
-    tokens = ops.take_along_axis(ops.reshape(tokens, (batch, -1)), places, axis=1)
+    best, indices = ops.top_k(ops.reshape(ranks, (batch, -1)), k=beam_size)  # (B, K)
+    indices = ops.cast(indices, "int32")
+    parents = ops.floor_divide(indices, most)
+    tokens = ops.take_along_axis(ops.reshape(tokens, (batch, -1)), indices, axis=1)
     kept = ops.equal(best, FIRST)  # False for missing hypotheses
     log_probs = ops.where(kept, of_parents(state["log_probs"], parents), best)
     return parents, tokens, log_probs, kept, {}

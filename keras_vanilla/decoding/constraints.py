@@ -226,10 +226,10 @@ def _without(scores, tokens, forbidden):
     """The scores, -inf for `tokens` (R, N) of each row where `forbidden` (R, N)."""
     shape = ops.shape(scores)  # (B, V) or (B, K, V), R rows
     rows, size = ops.shape(tokens)[0], shape[-1]
-    places = ops.expand_dims(ops.arange(rows, dtype="int32"), 1) * size + tokens
+    indices = ops.expand_dims(ops.arange(rows, dtype="int32"), 1) * size + tokens
     # -inf is added, because selecting among all scores takes several times as long.
     added = ops.scatter(
-        ops.reshape(places, (-1, 1)),
+        ops.reshape(indices, (-1, 1)),
         ops.reshape(ops.where(forbidden, FORBIDDEN, 0.0), (-1,)),
         (rows * size,),
     )
@@ -238,8 +238,8 @@ def _without(scores, tokens, forbidden):
 
 def _ends_same_ngram(ids, index, size):
     """(R, L): True if the size - 1 tokens before a token equal the row's newest."""
-    places = ops.arange(ops.shape(ids)[1], dtype="int32")
-    same = (places >= size - 1) & (places < index)  # (L,)
+    positions = ops.arange(ops.shape(ids)[1], dtype="int32")
+    same = (positions >= size - 1) & (positions < index)  # (L,)
     same = ops.broadcast_to(same, ops.shape(ids))
     for back in range(1, size):
         newest = ops.take(ids, ops.maximum(index - back, 0), axis=1)  # (R,)

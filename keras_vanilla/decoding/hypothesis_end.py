@@ -63,10 +63,10 @@ def row_limits(
     Raises:
         ValueError: if `max_length` is below 1 or above the model's.
     """
-    own_lengths = ops.sum(ops.cast(memory_mask, "int32"), axis=1)
+    source_lengths = ops.sum(ops.cast(memory_mask, "int32"), axis=1)
     return (
         output_length(model, ops.shape(memory_mask)[1], max_length),
-        output_length(model, own_lengths, max_length),
+        output_length(model, source_lengths, max_length),
     )
 
 

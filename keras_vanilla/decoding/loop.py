@@ -153,35 +153,35 @@ def run_loop(
 def _run_with_fewer_rows(model, state, step, live, length, rows):
     """Runs the loop; each time that half of the rows are done, the others continue."""
 
-    def until_half_are_done(results, numbers, rows, state, _):
+    def until_half_are_done(results, indices, rows, state, _):
         def most_are_live(state):
             is_shorter = ops.less(state["index"], length)
             count = ops.sum(ops.cast(live(state, rows), "int32"))
             return ops.logical_and(
-                is_shorter, ops.greater(2 * count, ops.shape(numbers)[0])
+                is_shorter, ops.greater(2 * count, ops.shape(indices)[0])
             )
 
         (state,) = model.while_loop(
             most_are_live, lambda state: (step(state, rows),), (state,)
         )
         results = keras.tree.map_structure(
-            lambda result, value: _written_to_rows(result, numbers, value),
+            lambda result, value: _written_to_rows(result, indices, value),
             results,
             _without_cache(state),
         )
         is_live = live(state, rows)
-        goes_on = ops.logical_and(ops.less(state["index"], length), ops.any(is_live))
+        continues = ops.logical_and(ops.less(state["index"], length), ops.any(is_live))
         others = ops.cast(ops.nonzero(is_live)[0], "int32")
-        return results, *_rows_of((numbers, rows, state), others), goes_on
+        return results, *_rows_of((indices, rows, state), others), continues
 
-    numbers = ops.arange(ops.shape(state["last"])[0], dtype="int32")
-    limits = ops.broadcast_to(rows["limits"], ops.shape(numbers))
+    indices = ops.arange(ops.shape(state["last"])[0], dtype="int32")
+    limits = ops.broadcast_to(rows["limits"], ops.shape(indices))
     rows = {**rows, "limits": limits}
-    rows, state = _rows_of((rows, state), numbers)  # in a graph, of no fixed number
+    rows, state = _rows_of((rows, state), indices)  # in a graph, of no fixed number
     return model.while_loop(
         lambda *loop_state: loop_state[-1],
         until_half_are_done,
-        (_without_cache(state), numbers, rows, state, ops.convert_to_tensor(True)),
+        (_without_cache(state), indices, rows, state, ops.convert_to_tensor(True)),
     )[0]
 
 
@@ -189,19 +189,19 @@ def _without_cache(state):
     return {name: value for name, value in state.items() if name != "cache"}
 
 
-def _rows_of(values, numbers):
+def _rows_of(values, indices):
     """The rows of all values (B, ...); a scalar, the index, is the same for all."""
     return keras.tree.map_structure(
-        lambda value: ops.take(value, numbers, axis=0) if len(value.shape) else value,
+        lambda value: ops.take(value, indices, axis=0) if len(value.shape) else value,
         values,
     )
 
 
-def _written_to_rows(result, numbers, value):
+def _written_to_rows(result, indices, value):
     """The result (B, ...) with new rows; a scalar, the index, is replaced."""
     if not len(value.shape):
         return value
-    return ops.scatter_update(result, ops.expand_dims(numbers, 1), value)
+    return ops.scatter_update(result, ops.expand_dims(indices, 1), value)
 
 
 def start_notes(model: SearchedModel, shape: tuple) -> dict[str, Tensor]:

@@ -76,14 +76,14 @@ def sample(
         logits = logits / temperature
         draw = ops.take(draws, index, axis=1)
         if top_k is None and top_p is None:  # sorting would take longer than the model
-            return _place(_softmax(logits), draw)
+            return _drawn_index(_softmax(logits), draw)
         size = logits.shape[-1]
         best, ids = ops.top_k(logits, k=min(top_k or size, size))  # (B, k), best first
         probabilities = _softmax(best)
         if top_p is not None:
             probabilities = _nucleus(probabilities, top_p)
-        place = ops.expand_dims(_place(probabilities, draw), 1)
-        return ops.cast(ops.take_along_axis(ids, place, axis=1)[:, 0], "int32")
+        rank = ops.expand_dims(_drawn_index(probabilities, draw), 1)
+        return ops.cast(ops.take_along_axis(ids, rank, axis=1)[:, 0], "int32")
 
     constraints = Constraints(model, source_ids, config, target_prefix)
     return decode_token_by_token(model, source_ids, choose, constraints)[0]
@@ -130,7 +130,7 @@ def _nucleus(probabilities, top_p):
     return ops.where(ops.less(before, top_p), probabilities, 0.0)
 
 
-def _place(probabilities, draw):
+def _drawn_index(probabilities, draw):
     """The inverse of the cumulative distribution: (B, k) at (B,) -> int32 (B,).
 
     A draw in [0, 1) is multiplied by the sum of the probabilities and stays below it.

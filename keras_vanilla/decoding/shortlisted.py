@@ -79,10 +79,10 @@ class Shortlisted(ModelAround):
         beams = () if beam_size is None else (beam_size,)
         cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
         decoder = self._model.decoder
-        own = {CANDIDATES: candidates, ROWS: decoder.output.rows(candidates)}
+        shortlist = {CANDIDATES: candidates, ROWS: decoder.output.rows(candidates)}
         if decoder.bias is not None:
-            own[BIAS] = ops.take(decoder.bias.bias, candidates)
-        return cache._replace(extra=cache.extra | own)
+            shortlist[BIAS] = ops.take(decoder.bias.bias, candidates)
+        return cache._replace(extra=cache.extra | shortlist)
 
     def decode_step(
         self,
@@ -92,25 +92,25 @@ class Shortlisted(ModelAround):
         attention_weights: dict | None = None,
     ) -> tuple[Tensor, Cache]:
         """Float32 logits (B, N) or (B, K, N) of the candidates, and the cache."""
-        shared, own = cache.is_shared, cache.extra
-        places = ids if shared else ops.expand_dims(ids, 1)
-        real = ops.take_along_axis(own[CANDIDATES], places, axis=1)
+        shared, extra = cache.is_shared, cache.extra
+        indices = ids if shared else ops.expand_dims(ids, 1)
+        real = ops.take_along_axis(extra[CANDIDATES], indices, axis=1)
         real = real if shared else ops.squeeze(real, 1)
         hidden, cache = self._model.decoder.hidden_step(
             real, index, cache, attention_weights
         )
-        rows = ops.cast(own[ROWS], hidden.dtype)
+        rows = ops.cast(extra[ROWS], hidden.dtype)
         logits = ops.matmul(hidden, ops.transpose(rows, (0, 2, 1)))
         logits = ops.cast(logits, "float32") + self._refused
-        if BIAS in own:
-            logits = logits + ops.expand_dims(own[BIAS], 1)
+        if BIAS in extra:
+            logits = logits + ops.expand_dims(extra[BIAS], 1)
         return logits if shared else ops.squeeze(logits, 1), cache
 
-    def ids_of(self, places: Tensor) -> Tensor:
+    def ids_of(self, indices: Tensor) -> Tensor:
         """Maps the result of a search, (B, L) or (B, K, L), to the model's ids."""
-        flat = ops.reshape(places, (ops.shape(places)[0], -1))
+        flat = ops.reshape(indices, (ops.shape(indices)[0], -1))
         ids = ops.take_along_axis(self._candidates, flat, axis=1)
-        return ops.reshape(ids, ops.shape(places))
+        return ops.reshape(ids, ops.shape(indices))
 
     def _most_promising(self, source_ids):
         """Int32 ids (B, N): pad, start and end, then the other candidates."""

@@ -12,8 +12,8 @@ from keras_vanilla.decoding.top_k import blockwise_top_k, log_total
 
 NOTHING = float("-inf")
 FIRST = 1e30  # ranks before every estimate
-LAST = 2**30  # ranks after every place in a bank
-BEGUN, SAID = 5.0, 2.0  # bonus in nats for a term that has begun, and per token of it
+LAST = 2**30  # ranks after every position in a bank
+BEGUN, MATCHED = 5.0, 2.0  # bonus in nats: per term that has begun, per token of it
 STRAY = 1e4  # penalty in nats, larger than any other loss of a hypothesis
 MOST_BANKS = 32
 
@@ -79,11 +79,11 @@ class TermBanks:
         self._inside = ops.convert_to_tensor(terms.inside, dtype="bool")
         self._real = ops.greater_equal(self._ids, 0)  # (B, J, A, P)
         lengths = ops.sum(ops.cast(self._real, "int32"), axis=3, keepdims=True)
-        self._places = ops.arange(ops.shape(self._ids)[3], dtype="int32")  # (P,)
-        self._is_last = ops.equal(self._places, lengths - 1)
+        self._positions = ops.arange(ops.shape(self._ids)[3], dtype="int32")  # (P,)
+        self._is_last = ops.equal(self._positions, lengths - 1)
         self._lengths = lengths[:, :, 0, 0]  # (B, J), of the first forms
         # The tokens of the first form that are saved by those of any form.
-        spared = lengths[:, :, :1] - lengths + self._places + 1
+        spared = lengths[:, :, :1] - lengths + self._positions + 1
         self._spared = ops.where(self._real, ops.maximum(spared, 0), 0)
         self._total = ops.sum(self._needed * self._lengths, axis=1)  # (B,)
 
@@ -92,8 +92,8 @@ class TermBanks:
         batch, *sizes = ops.shape(self._ids)
         shape = batch, self._beam_size
         return {
-            # True if the newest tokens are those of a form up to each of its places.
-            "said": ops.zeros((*shape, *sizes), dtype="bool"),
+            # True if the newest tokens are those of a form up to each of its positions.
+            "matched": ops.zeros((*shape, *sizes), dtype="bool"),
             "counts": ops.zeros((*shape, sizes[0]), dtype="int32"),
             "progress": ops.zeros(shape, dtype="int32"),
             "forced": ops.zeros(shape, dtype="bool"),
@@ -105,7 +105,7 @@ class TermBanks:
 
     def _unmet(self, known):
         """(B, K, J): True if a term occurs too seldom when the output ends here."""
-        counts = known["counts"] + ops.cast(self._complete(known["said"]), "int32")
+        counts = known["counts"] + ops.cast(self._complete(known["matched"]), "int32")
         return counts < ops.expand_dims(self._needed, 1)
 
     def best_continuations(
@@ -140,14 +140,14 @@ class TermBanks:
         log_probs = ops.where(done, state["log_probs"][:, :, None], log_probs)
         log_probs = ops.where(exists, log_probs, NOTHING)
 
-        places = self._first_of_banks(*map(_of_row, (estimates, banks)))  # (B, K)
+        indices = self._first_of_banks(*map(_of_row, (estimates, banks)))  # (B, K)
         width = ops.shape(exists)[2]
-        parents = ops.floor_divide(places, width)
+        parents = ops.floor_divide(indices, width)
         tokens, log_probs, kept = (
-            of_parents(_of_row(x), places) for x in (tokens, log_probs, done & itself)
+            of_parents(_of_row(x), indices) for x in (tokens, log_probs, done & itself)
         )
-        is_extra = ops.mod(places, width) >= most
-        after = _After(*(of_parents(_of_row(x), places) for x in after))
+        is_extra = ops.mod(indices, width) >= most
+        after = _After(*(of_parents(_of_row(x), indices) for x in after))
         known = self._known(state["terms"], parents, tokens, after, is_extra, kept)
         return parents, tokens, log_probs, kept, known
 
@@ -155,7 +155,7 @@ class TermBanks:
         """The state of the terms in the hypotheses (B, K) that are kept."""
         old = {name: of_parents(value, parents) for name, value in known.items()}
         new = {
-            "said": self._said(old["said"], tokens, after.inside),
+            "matched": self._matched(old["matched"], tokens, after.inside),
             "counts": after.counts,
             "progress": after.progress,
             "forced": (is_extra | old["forced"]) & (after.begun_tokens > 0),
@@ -167,12 +167,12 @@ class TermBanks:
 
         Candidates that are not among the likely ones must continue or end a term.
         """
-        place = ops.arange(ops.shape(tokens)[2])
+        index = ops.arange(ops.shape(tokens)[2])
         unmet = known["counts"] < self._needed[:, None]
-        said_term = ops.any(self._complete(known["said"]) & unmet, axis=2)  # (B, K)
-        ends_term = ops.equal(place, most) & said_term[:, :, None]
+        complete = self._complete(known["matched"]) & unmet  # (B, K, J)
+        ends_term = ops.equal(index, most) & ops.any(complete, axis=2)[:, :, None]
         closer = after.progress > known["progress"][:, :, None]
-        possible = (scores > NOTHING) & ((place < most) | ends_term | closer)
+        possible = (scores > NOTHING) & ((index < most) | ends_term | closer)
         is_end = ops.equal(tokens, self._model.end_id)
         may_end = ops.all(after.counts >= _beside(self._needed, 2), axis=3)
         others = ops.any(possible & ~is_end, axis=2, keepdims=True)
@@ -188,10 +188,10 @@ class TermBanks:
         room = _beside(self._limits, 2) - state["index"] - 2  # without the end
         short = ops.where(missing > 0, ops.maximum(missing - room, 0), 0)
         stray = short + ops.cast(breaks_off | rambles, "int32")
-        begun, said, stray = (
+        begun, progress, stray = (
             ops.cast(x, "float32") for x in (after.begun, after.progress, stray)
         )
-        return log_probs + BEGUN * begun + SAID * said - STRAY * stray
+        return log_probs + BEGUN * begun + MATCHED * progress - STRAY * stray
 
     def _candidates(self, state, logits, constraints, most):
         """Candidate tokens (B, K, M) and their logits, -inf for duplicates.
@@ -220,8 +220,8 @@ class TermBanks:
         )
         both = ops.concatenate([likely, wanted], axis=2)
         same = ops.equal(wanted[:, :, :, None], both[:, :, None, :])
-        own = ops.arange(ops.shape(wanted)[2])[:, None] + most
-        earlier = ops.arange(ops.shape(both)[2]) < own
+        wanted_index = ops.arange(ops.shape(wanted)[2])[:, None] + most
+        earlier = ops.arange(ops.shape(both)[2]) < wanted_index
         known = ops.any(same & earlier, axis=3) | (wanted < 0)
         scores = ops.where(known, NOTHING, scores)
         both = ops.maximum(both, 0)
@@ -229,11 +229,11 @@ class TermBanks:
 
     def _next_tokens(self, known):
         """(B, K, J A): the next token of each form, -1 if its term is met."""
-        follows = self._follows(known["said"]) & self._real[:, None]
+        follows = self._follows(known["matched"]) & self._real[:, None]
         deepest = ops.max(
-            ops.where(follows, self._places, -1), axis=4, keepdims=True
+            ops.where(follows, self._positions, -1), axis=4, keepdims=True
         )  # (B, K, J, A, 1)
-        is_next = ops.equal(self._places, deepest)
+        is_next = ops.equal(self._positions, deepest)
         tokens = ops.max(ops.where(is_next, self._ids[:, None], -1), axis=4)
         tokens = ops.where(self._unmet(known)[..., None], tokens, -1)
         batch, beam_size = ops.shape(tokens)[:2]
@@ -243,12 +243,12 @@ class TermBanks:
         """The state of the terms after each candidate (B, K, M)."""
         ends, begins = self._inside[0], self._inside[1]
         inside = ops.take(ends, last)[:, :, None] & ops.take(begins, tokens)
-        complete = self._complete(known["said"])[:, :, None]  # (B, K, 1, J)
+        complete = self._complete(known["matched"])[:, :, None]  # (B, K, 1, J)
         counts = known["counts"][:, :, None] + ops.cast(
             complete & ~inside[..., None], "int32"
         )
-        said = self._said(known["said"][:, :, None], tokens, inside)
-        spared = ops.max(ops.where(said, _beside(self._spared, 2), 0), axis=(4, 5))
+        matched = self._matched(known["matched"][:, :, None], tokens, inside)
+        spared = ops.max(ops.where(matched, _beside(self._spared, 2), 0), axis=(4, 5))
         needed = _beside(self._needed, 2)
         spared = ops.max(ops.where(counts < needed, spared, 0), axis=3)
         met = ops.minimum(counts, needed)  # (B, K, M, J)
@@ -256,21 +256,21 @@ class TermBanks:
         begun = ops.sum(met, axis=3) + ops.cast(spared > 0, "int32")
         return _After(inside, counts, progress, begun, spared)
 
-    def _said(self, said, tokens, inside):
-        """Updates `said` (..., J, A, P) with one more token (...)."""
+    def _matched(self, matched, tokens, inside):
+        """Updates `matched` (..., J, A, P) with one more token (...)."""
         between = len(tokens.shape) - 1
-        begins_in_word = inside[..., None, None, None] & ops.equal(self._places, 0)
+        begins_in_word = inside[..., None, None, None] & ops.equal(self._positions, 0)
         same = ops.equal(tokens[..., None, None, None], _beside(self._ids, between))
-        return self._follows(said) & same & ~begins_in_word
+        return self._follows(matched) & same & ~begins_in_word
 
-    def _follows(self, said):
-        """(..., P): True if all tokens before a place of a form have occurred."""
-        before = ops.concatenate([said[..., :1], said[..., :-1]], axis=-1)
-        return before | ops.equal(self._places, 0)
+    def _follows(self, matched):
+        """(..., P): True if all tokens before a position of a form have occurred."""
+        before = ops.concatenate([matched[..., :1], matched[..., :-1]], axis=-1)
+        return before | ops.equal(self._positions, 0)
 
-    def _complete(self, said):
+    def _complete(self, matched):
         """(B, K, J): True if the newest tokens are a form of a term."""
-        return ops.any(said & self._is_last[:, None], axis=(3, 4))
+        return ops.any(matched & self._is_last[:, None], axis=(3, 4))
 
     def _bank(self, progress):
         """(B, K, M): bank numbers; candidates with all terms have a separate bank."""
@@ -279,7 +279,7 @@ class TermBanks:
         return ops.floor_divide(progress * (banks - 1), ops.maximum(total, 1))
 
     def _first_of_banks(self, estimates, banks):
-        """(B, K): places of the best of each bank, then of the second best, ..."""
+        """(B, K): indices of the best of each bank, then of the second best, ..."""
         order = ops.cast(ops.argsort(-estimates, axis=1), "int32")
         banks = ops.take_along_axis(banks, order, axis=1)
         estimates = ops.take_along_axis(estimates, order, axis=1)
@@ -288,8 +288,8 @@ class TermBanks:
         ranks = ops.sum(is_in * ops.cumsum(is_in, axis=1), axis=2)
         ranks = ops.where(estimates > NOTHING, ranks, LAST)
         first = ops.cast(ops.argsort(ranks, axis=1), "int32")[:, : self._beam_size]
-        places = ops.take_along_axis(order, first, axis=1)
-        return ops.reshape(places, (-1, self._beam_size))  # a static shape
+        indices = ops.take_along_axis(order, first, axis=1)
+        return ops.reshape(indices, (-1, self._beam_size))  # a static shape
 
 
 class _After(NamedTuple):

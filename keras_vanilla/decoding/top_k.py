@@ -24,8 +24,8 @@ def blockwise_top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     batch, size = ops.shape(values)
     block, blocks = _blocks(size)
     if blocks < 2 * k:
-        best, places = ops.top_k(values, k=k)
-        return best, ops.cast(places, "int32")
+        best, indices = ops.top_k(values, k=k)
+        return best, ops.cast(indices, "int32")
     if block * blocks > size:
         padding = [[0, 0], [0, block * blocks - size]]
         values = ops.pad(values, padding, constant_values=float("-inf"))

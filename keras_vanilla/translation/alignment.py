@@ -46,10 +46,10 @@ def align(
     links = [[]] * len(sources)
     layer = alignment_layer(model.num_decoder_layers) if layer is None else layer
     first = tokens_before_text(tokenizer)
-    for numbers in length_buckets(sources, beam_size=_MEMORY_FACTOR):
-        pairs = [(sources[i], targets[i]) for i in numbers]
+    for indices in length_buckets(sources, beam_size=_MEMORY_FACTOR):
+        pairs = [(sources[i], targets[i]) for i in indices]
         weights = _cross_attention(model, layer, *zip(*pairs, strict=True))
-        for i, pair_weights in zip(numbers, weights, strict=True):
+        for i, pair_weights in zip(indices, weights, strict=True):
             links[i] = _links(
                 pair_weights[:, first:],
                 tokenizer.target_pieces(_real_ids(model, targets[i])),
@@ -93,8 +93,8 @@ def _words(pieces):
     letter or digit; (pieces,): False for punctuation beside a word.
     """
     starts = [i == 0 or piece.startswith(WORD_START) for i, piece in enumerate(pieces)]
-    numbers = np.cumsum(starts) - 1
-    words = np.equal(np.arange(numbers[-1] + 1)[:, None], numbers)
+    word_indices = np.cumsum(starts) - 1
+    words = np.equal(np.arange(word_indices[-1] + 1)[:, None], word_indices)
     has_letters = np.array([any(map(str.isalnum, piece)) for piece in pieces])
-    is_alone = ~(words & has_letters).any(axis=1)[numbers]
+    is_alone = ~(words & has_letters).any(axis=1)[word_indices]
     return words.astype(float), has_letters, has_letters | is_alone

@@ -99,16 +99,16 @@ class BatchTranslator:
             ValueError: if the model's logits are NaN.
         """
         for start in range(0, len(sources), WINDOW):
-            numbers = range(start, min(start + WINDOW, len(sources)))
+            indices = range(start, min(start + WINDOW, len(sources)))
             window = self._window(
-                [sources[i] for i in numbers],
-                [[] if prefixes is None else prefixes[i] for i in numbers],
+                [sources[i] for i in indices],
+                [[] if prefixes is None else prefixes[i] for i in indices],
                 [
                     self._required.of_text(texts[i]) if self._required else {}
-                    for i in numbers
+                    for i in indices
                 ],
             )
-            for i, hypotheses in zip(numbers, window, strict=True):
+            for i, hypotheses in zip(indices, window, strict=True):
                 if self.config.no_loops:
                     hypotheses = [
                         each._replace(text=without_loops(each.text, texts[i]))
@@ -166,30 +166,30 @@ class BatchTranslator:
             i: ids for i, ids in enumerate(sources) if len(ids) > blank or prefixes[i]
         }
         self._count(len(sources) - len(searched))
-        for numbers in length_buckets(searched, self.config.beam_size):
-            for i, hypotheses in self._search(searched, prefixes, terms, numbers):
+        for indices in length_buckets(searched, self.config.beam_size):
+            for i, hypotheses in self._search(searched, prefixes, terms, indices):
                 results[i] = hypotheses
-            self._count(len(numbers))
+            self._count(len(indices))
         return results
 
-    def _search(self, sources, prefixes, terms, numbers):
-        """Yields the number and hypotheses of each row of a batch.
+    def _search(self, sources, prefixes, terms, indices):
+        """Yields the index and hypotheses of each row of a batch.
 
         A batch that does not fit into memory is halved.
         """
         try:
             ids, scores = self.search_batch(
-                *([rows[i] for i in numbers] for rows in (sources, prefixes, terms))
+                *([rows[i] for i in indices] for rows in (sources, prefixes, terms))
             )
         except Exception as error:
-            if len(numbers) == 1 or not is_out_of_memory(error):
+            if len(indices) == 1 or not is_out_of_memory(error):
                 raise
         else:
-            for i, hypotheses in zip(numbers, self._read(ids, scores), strict=True):
+            for i, hypotheses in zip(indices, self._read(ids, scores), strict=True):
                 yield i, [self._with_unmet(each, terms[i]) for each in hypotheses]
             return
-        middle = len(numbers) // 2
-        for half in (numbers[:middle], numbers[middle:]):
+        middle = len(indices) // 2
+        for half in (indices[:middle], indices[middle:]):
             yield from self._search(sources, prefixes, terms, half)
 
     def _with_unmet(self, hypothesis, row):

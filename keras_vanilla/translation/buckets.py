@@ -12,19 +12,19 @@ WIDTH_STEP = 8  # widths are multiples of this, so that few shapes are compiled
 def length_buckets(
     rows: Sequence[Sequence[int]] | Mapping[int, Sequence[int]], beam_size: int = 1
 ) -> Iterator[list[int]]:
-    """Yields the row numbers of each batch, shortest rows first.
+    """Yields the row indices of each batch, shortest rows first.
 
     Args:
-        rows: lists of ids, or a dict of them by row number.
+        rows: lists of ids, or a dict of them by row index.
         beam_size: int. Hypotheses kept per row.
     """
-    numbers = list(rows) if isinstance(rows, Mapping) else range(len(rows))
-    numbers = sorted(numbers, key=lambda number: len(rows[number]))
+    indices = list(rows) if isinstance(rows, Mapping) else range(len(rows))
+    indices = sorted(indices, key=lambda index: len(rows[index]))
     start = 0
-    while start < len(numbers):
-        longest = len(rows[numbers[start : start + ROWS][-1]])
+    while start < len(indices):
+        longest = len(rows[indices[start : start + ROWS][-1]])
         count = max(1, min(ROWS, POSITIONS // (longest * beam_size)))
-        yield numbers[start : start + count]
+        yield indices[start : start + count]
         start += count
 
 

@@ -42,11 +42,11 @@ class EncodedTexts(Sequence):
     def __len__(self) -> int:
         return len(self.texts)
 
-    def __getitem__(self, number: int) -> np.ndarray:
-        if not 0 <= number < len(self):
-            raise IndexError(number)
-        start = self._ends[number - 1] if number else 0
-        return self._flat[start : self._ends[number]]
+    def __getitem__(self, index: int) -> np.ndarray:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        start = self._ends[index - 1] if index else 0
+        return self._flat[start : self._ends[index]]
 
     @property
     def lengths(self) -> np.ndarray:
@@ -63,7 +63,9 @@ class EncodedTexts(Sequence):
             ValueError: if there is such a text; the error names the first.
         """
         lengths = self.lengths
-        for i in np.flatnonzero(lengths > longest)[:1]:
+        too_long = np.flatnonzero(lengths > longest)
+        if too_long.size:
+            i = too_long[0]
             number = self._first_number + i
             text = self.texts[i]
             check_length("Text", number, lengths[i], longest, text, remedy)

@@ -40,9 +40,9 @@ def stream_sentences(
     codes = [code_of(text) for text in texts]
     pairs = zip(texts, codes, strict=True)
     split = functools.partial(_split, splitter) if splitter else sentences
-    whole = [split(text.removeprefix(code)) for text, code in pairs]
-    pieces, sources = _cut_and_encode(codes, whole, translator)
-    _warn_cut(whole, pieces, translator.model.max_length, first_number)
+    text_sentences = [split(text.removeprefix(code)) for text, code in pairs]
+    pieces, sources = _cut_and_encode(codes, text_sentences, translator)
+    _warn_cut(text_sentences, pieces, translator.model.max_length, first_number)
     stream = translator.stream(list(itertools.chain(*pieces)), sources)
     return _join_streamed(pieces, stream)
 
@@ -66,10 +66,10 @@ def _split(splitter, text):
     return [text[a:b] for a, b in itertools.pairwise(cuts) if a < b]
 
 
-def _cut_and_encode(codes, whole, translator):
+def _cut_and_encode(codes, text_sentences, translator):
     """The sentences of each text, cut to fit, and the source ids of all sentences."""
     longest, encode = translator.model.max_length, translator.tokenizer.encode
-    coded = list(zip(codes, whole, strict=True))
+    coded = list(zip(codes, text_sentences, strict=True))
     flat = [code + sentence for code, text in coded for sentence in text]
     ids_of = dict(zip(flat, EncodedTexts(flat, encode), strict=True))
 
@@ -86,14 +86,14 @@ def _cut_and_encode(codes, whole, translator):
     return pieces, [ids_of[code + piece] for code, text in coded for piece in text]
 
 
-def _warn_cut(whole, pieces, longest, first_number):
+def _warn_cut(text_sentences, pieces, longest, first_number):
     """Warns about texts with a sentence that was cut."""
-    pairs = enumerate(zip(whole, pieces, strict=True), start=first_number)
+    pairs = enumerate(zip(text_sentences, pieces, strict=True), start=first_number)
     cut = [number for number, (text, of_text) in pairs if len(text) < len(of_text)]
     if cut:
         warnings.warn(
-            f"{len(cut)} of {len(whole)} texts have a sentence of more than {longest} "
-            f"tokens, which is cut: texts {some_of(cut)}",
+            f"{len(cut)} of {len(text_sentences)} texts have a sentence of more than "
+            f"{longest} tokens, which is cut: texts {some_of(cut)}",
             stacklevel=5,
         )
 

@@ -26,13 +26,13 @@ def without_loops(translation: str, source: str) -> str:
         source: str.
     """
     content = _ended(translation)
-    found = _first_loop(content)
-    if found is None or _first_loop(_ended(source)) is not None:
+    loop = _first_loop(content)
+    if loop is None or _first_loop(_ended(source)) is not None:
         return translation
-    while found is not None:
-        period, end = found
+    while loop is not None:
+        period, end = loop
         content = content[: end - period] + content[end:]
-        found = _first_loop(content)
+        loop = _first_loop(content)
     return content[:-1].decode()
 
 

@@ -103,27 +103,27 @@ class RequiredTerms:
         Args:
             text: str.
         """
-        text, found = _normalised(text), {}  # span -> required string
+        text, required = _normalised(text), {}  # span -> required string
         self._find_copied(
-            text, found, [kind for kind in self._copy if kind != "number"]
+            text, required, [kind for kind in self._copy if kind != "number"]
         )
-        self._find_terms(text, found)
+        self._find_terms(text, required)
         self._find_copied(
-            text, found, [kind for kind in self._copy if kind == "number"]
+            text, required, [kind for kind in self._copy if kind == "number"]
         )
-        return dict(Counter(found[span] for span in sorted(found)))
+        return dict(Counter(required[span] for span in sorted(required)))
 
-    def _find_copied(self, text, found, kinds):
+    def _find_copied(self, text, required, kinds):
         for kind in kinds:
             for match in COPIED[kind].finditer(text):
-                if _is_free(match, found):
-                    found[match.span()] = match[0]
+                if _is_free(match, required):
+                    required[match.span()] = match[0]
 
-    def _find_terms(self, text, found):
+    def _find_terms(self, text, required):
         if not self._terms:
             return
         words = with_marks(WORD).finditer(text)
-        words = [match for match in words if _is_free(match, found)]
+        words = [match for match in words if _is_free(match, required)]
         i = 0
         while i < len(words):
             form = self._term_at(words, i)
@@ -131,7 +131,7 @@ class RequiredTerms:
                 i += 1
                 continue
             span = words[i].start(), words[i + len(form.words) - 1].end()
-            found[span] = form.translation
+            required[span] = form.translation
             i += len(form.words)
 
     def _term_at(self, words, i):
@@ -249,14 +249,14 @@ class RequiredTerms:
             for context in CONTEXTS:
                 (ids,) = encode([context + what])
                 form = _after_sign(ids[:-1], names) if context else ids[:-1]
-                if not form or form in forms or not self._can_be_said(form):
+                if not form or form in forms or not self._can_be_output(form):
                     continue
                 if forms or context != "(":  # the first form can follow any token
                     forms.append(form)
             self._forms_of[what] = forms
         return self._forms_of[what]
 
-    def _can_be_said(self, ids):
+    def _can_be_output(self, ids):
         tokenizer, model = self._tokenizer, self._model
         never = {tokenizer.unknown_id, model.pad_id, model.start_id, model.end_id}
         return not never.union(model.forbidden_ids).intersection(ids)
@@ -310,10 +310,10 @@ def _checked_copy(copy):
     return [check_choice("copy", kind, tuple(COPIED)) for kind in copy]
 
 
-def _is_free(match, found):
+def _is_free(match, required):
     """True if the span of a match overlaps no earlier match."""
     begin, end = match.span()
-    return not any(begin < other_end and other < end for other, other_end in found)
+    return not any(begin < other_end and other < end for other, other_end in required)
 
 
 def _normalised(text):

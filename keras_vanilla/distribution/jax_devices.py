@@ -197,8 +197,8 @@ def _check_environment():
             f"Received: no {', '.join(missing)}"
         )
     addresses, count, number = (os.environ[name] for name in NAMES)
-    numbers = count.isdecimal() and number.isdecimal()
-    if not (numbers and 0 <= int(number) < int(count) and int(count) > 1):
+    are_numbers = count.isdecimal() and number.isdecimal()
+    if not (are_numbers and 0 <= int(number) < int(count) and int(count) > 1):
         raise ValueError(
             f"{COUNT} must be at least 2 and {NUMBER} from 0 to one less. "
             f"Received: {count!r} and {number!r}"

@@ -149,8 +149,8 @@ def _check_shape(name, mask, expected, shapes, broadcast):
     """Refuses a shape not in `shapes`; sizes in `broadcast` are always allowed."""
     for shape in shapes:
         if len(mask.shape) == len(shape) and all(
-            size in (None, whole, *broadcast) or whole is None
-            for size, whole in zip(mask.shape, shape, strict=True)
+            size in (None, full_size, *broadcast) or full_size is None
+            for size, full_size in zip(mask.shape, shape, strict=True)
         ):
             return
     sizes = " or ".join(str(tuple(shape)) for shape in shapes)

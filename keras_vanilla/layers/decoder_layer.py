@@ -199,9 +199,9 @@ class DecoderLayer(TransformerLayer):
         beams = 1 if past_mask is None else past_mask.shape[1]
         length = None if past_grows else cache["self_key"].shape[2]
         _check_step(inputs, index, beams, length and length // beams)
-        place = None if past_grows else index * beams
+        position = None if past_grows else index * beams
         x, cache, self_weights = self._attend_to_past(
-            inputs, cache, index, place, past_mask, return_attention_scores
+            inputs, cache, index, position, past_mask, return_attention_scores
         )
         x, cross_weights = self._attend_to_memory(
             x, cache, index, memory_mask, return_attention_scores
@@ -210,18 +210,18 @@ class DecoderLayer(TransformerLayer):
         weights = (self_weights, cross_weights) if return_attention_scores else ()
         return x, cache, *weights
 
-    def _attend_to_past(self, inputs, cache, index, place, past_mask, with_weights):
+    def _attend_to_past(self, inputs, cache, index, position, past_mask, with_weights):
         """The step's first sub-layer; also returns the cache with this position."""
         attention, residual = self.self_attention, self.self_attention_residual
         query = residual.before(inputs)
         query, key, value = attention.project(query, query, query)
-        key = _with_new(cache["self_key"], key, place)
-        value = _with_new(cache["self_value"], value, place)
+        key = _with_new(cache["self_key"], key, position)
+        value = _with_new(cache["self_value"], value, position)
         cache = {**cache, "self_key": key, "self_value": value}
         if past_mask is not None:
             mask = ops.expand_dims(past_mask, 1)
         else:
-            mask = None if place is None else _up_to(index, ops.shape(key)[2])
+            mask = None if position is None else _up_to(index, ops.shape(key)[2])
         heads = query, key, value, mask
         outputs, weights = _step_attention(attention, heads, index, with_weights)
         return residual.after(inputs, outputs), cache, weights
@@ -238,11 +238,11 @@ class DecoderLayer(TransformerLayer):
         return residual.after(inputs, outputs), weights
 
 
-def _with_new(past, new, place):
-    """Writes new positions into the past (B, N, L, H) at `place`; None appends them."""
-    if place is None:
+def _with_new(past, new, position):
+    """Writes `new` into the past (B, N, L, H) at `position`; None appends it."""
+    if position is None:
         return ops.concatenate([past, new], axis=2)
-    return slice_update(past, (0, 0, place, 0), new)
+    return slice_update(past, (0, 0, position, 0), new)
 
 
 def _step_attention(attention, heads, index, with_weights):

@@ -281,9 +281,9 @@ class MultiHeadAttention(Layer):
     def is_extended(self) -> bool:
         """True if a subclass overrides how the weights are computed."""
         names = "scores", "attend", "attend_with_weights"
-        own = MultiHeadAttention
+        base = MultiHeadAttention
         return any(
-            getattr(type(self), name) is not getattr(own, name) for name in names
+            getattr(type(self), name) is not getattr(base, name) for name in names
         )
 
     def get_config(self) -> dict:

@@ -64,19 +64,21 @@ class CheckedData:
             by_weight=is_ours,
         )
 
-    def of_arguments(self, given: dict) -> dict:
+    def of_arguments(self, arguments: dict) -> dict:
         """Checks arrays, and wraps other data so that each batch is checked.
 
         Args:
-            given: dict of arguments of `fit`, `evaluate` or `predict` by name.
+            arguments: dict of arguments of `fit`, `evaluate` or `predict` by name.
         Raises:
             ValueError: if arrays are invalid; for other data, when they are read.
         """
-        checked = {**given}
-        if isinstance(given.get("x"), dict):
-            self.batch((given["x"], given.get("y"), given.get("sample_weight")))
+        checked = {**arguments}
+        if isinstance(arguments.get("x"), dict):
+            self.batch(
+                (arguments["x"], arguments.get("y"), arguments.get("sample_weight"))
+            )
         for name in ("x", "validation_data"):
-            value = given.get(name)
+            value = arguments.get(name)
             if isinstance(value, tuple | list):
                 self.batch(value)
             elif value is not None:
@@ -91,11 +93,11 @@ class CheckedData:
         Raises:
             ValueError: if the batch is invalid.
         """
-        numbers = keras.tree.map_structure(
+        arrays = keras.tree.map_structure(
             lambda each: None if each is None else ops.convert_to_numpy(each),
             keras.utils.unpack_x_y_sample_weight(batch),
         )
-        for wrong, received, sentence in self._faults(*numbers):
+        for wrong, received, sentence in self._faults(*arrays):
             if wrong.any():
                 raise ValueError(f"{sentence} {received[wrong][0]}")
         return batch
@@ -121,9 +123,9 @@ class CheckedData:
         """Same as `batch`, inside the graph of a dataset, which runs on the host."""
         tf = sys.modules["tensorflow"]  # imported already, for the dataset
 
-        def number(tensor):  # comparisons with a size must not overflow
-            is_whole = tensor is not None and tensor.dtype.is_integer
-            return tf.cast(tensor, tf.int64) if is_whole else tensor
+        def as_int64(tensor):  # comparisons with a size must not overflow
+            is_integer = tensor is not None and tensor.dtype.is_integer
+            return tf.cast(tensor, tf.int64) if is_integer else tensor
 
         def refuse():
             for wrong, received, sentence in faults:
@@ -133,7 +135,7 @@ class CheckedData:
                 tf.debugging.Assert(right, [tf.strings.join([f"{sentence} ", text])])
 
         inputs, labels, weights = tf.nest.map_structure(
-            number, keras.utils.unpack_x_y_sample_weight(batch)
+            as_int64, keras.utils.unpack_x_y_sample_weight(batch)
         )
         if weights is not None and len(getattr(labels, "shape", ())) == 2:
             axes = 1 if are_per_pair(weights.shape, labels.shape) else 2

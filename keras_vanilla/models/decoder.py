@@ -177,7 +177,7 @@ class Decoder:
         if isinstance(cache, GrowingCache):
             settings["past_grows"] = True
         if cache.is_shared:
-            ancestors = _with_own(ancestors, position, **settings)
+            ancestors = _with_new_entries(ancestors, position, **settings)
             settings["past_mask"] = ancestors
         x = self.embedding(ops.reshape(ids, (-1, 1)))  # -> (B, 1, D), or (B K, 1, D)
         x = self.positions(x, start_index=index)
@@ -187,11 +187,11 @@ class Decoder:
             settings["return_attention_scores"] = True
         layers = []
         for i, layer in enumerate(self.layers):
-            own = {**cache.past[i], **cache.fixed[i]}
-            x, own, *weights = layer.step(
-                x, own, position, cache.memory_mask, **settings
+            layer_cache = {**cache.past[i], **cache.fixed[i]}
+            x, layer_cache, *weights = layer.step(
+                x, layer_cache, position, cache.memory_mask, **settings
             )
-            layers.append(own)
+            layers.append(layer_cache)
             if weights:
                 _write_weights(attention_weights, i, *weights)
         after = self.cache_of(layers, cache.memory_mask)
@@ -213,13 +213,13 @@ def _write_weights(attention_weights, layer, self_weights, cross_weights):
     attention_weights[f"decoder/{layer}/cross"] = cross_weights
 
 
-def _with_own(ancestors, index, past_grows=False):
+def _with_new_entries(ancestors, index, past_grows=False):
     """Marks each hypothesis's entry at a position in the ancestors (B, K, L K)."""
     batch, beams = ops.shape(ancestors)[:2]
-    own = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
+    entries = ops.broadcast_to(ops.eye(beams, dtype="bool"), (batch, beams, beams))
     if past_grows:
-        return ops.concatenate([ancestors, own], axis=2)
-    return slice_update(ancestors, (0, 0, index * beams), own)
+        return ops.concatenate([ancestors, entries], axis=2)
+    return slice_update(ancestors, (0, 0, index * beams), entries)
 
 
 def _target_mask(target_ids, pad_id):

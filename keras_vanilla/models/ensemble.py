@@ -136,8 +136,8 @@ class Ensemble(SavedAsKeras, keras.Model):
     @property
     def fake_quantization(self) -> str | None:
         """Mode of the first model with fake quantisation; see `fake_quantize`."""
-        found = (model.fake_quantization for model in self.models)
-        return next((what for what in found if what is not None), None)
+        modes = (model.fake_quantization for model in self.models)
+        return next((mode for mode in modes if mode is not None), None)
 
     def copy(self, weights: list | None = None, dtype: Any = None) -> "Ensemble":
         """A new, uncompiled model that computes the same; see `Transformer.copy`."""

@@ -94,11 +94,11 @@ def rounded_inputs(inputs: Tensor) -> tuple[Tensor, Tensor]:
     # LiteRT computes the zero point from the end of the range with the smaller error.
     from_low = (low * inverse - 128.0) + (high * inverse + 127.0) > 0.0
     zero = ops.round(ops.clip(ops.where(from_low, least, most), -128.0, 127.0))
-    whole = ops.clip(ops.round(values * inverse) + zero, -128.0, 127.0) - zero
+    integers = ops.clip(ops.round(values * inverse) + zero, -128.0, 127.0) - zero
     scaled = inputs * inverse
     # TensorFlow computes a reciprocal, 1 / x, differently from other quotients.
     scale = ops.where(is_any, 1.0, 2.0) / inverse
-    return whole + (scaled - ops.stop_gradient(scaled)), scale
+    return integers + (scaled - ops.stop_gradient(scaled)), scale
 
 
 def _refuse_others(layers):

@@ -20,35 +20,35 @@ def fit_arguments(*args, **kwargs) -> dict[str, Any]:
         ValueError: if a dataset is infinite and no number of steps is given, or if
             there are class weights.
     """
-    given = by_name(keras.Model.fit, args, kwargs)
-    refuse_class_weight(given)
-    if _is_batches(given.get("x")):
-        given.setdefault("shuffle", False)  # otherwise Keras warns
-    _use_dataset(given, "x", "steps_per_epoch")
-    _use_dataset(given, "validation_data", "validation_steps")
-    return given
+    arguments = by_name(keras.Model.fit, args, kwargs)
+    refuse_class_weight(arguments)
+    if _is_batches(arguments.get("x")):
+        arguments.setdefault("shuffle", False)  # otherwise Keras warns
+    _use_dataset(arguments, "x", "steps_per_epoch")
+    _use_dataset(arguments, "validation_data", "validation_steps")
+    return arguments
 
 
 def evaluate_arguments(*args, **kwargs) -> dict[str, Any]:
     """Same as `fit_arguments`, for `evaluate`."""
-    given = by_name(keras.Model.evaluate, args, kwargs)
-    _use_dataset(given, "x", "steps")
-    return given
+    arguments = by_name(keras.Model.evaluate, args, kwargs)
+    _use_dataset(arguments, "x", "steps")
+    return arguments
 
 
-def refuse_class_weight(given: dict[str, Any]) -> None:
+def refuse_class_weight(arguments: dict[str, Any]) -> None:
     """Refuses class weights, for which Keras takes the argmax of a whole sentence.
 
     Args:
-        given: dict of arguments by name.
+        arguments: dict of arguments by name.
     Raises:
         ValueError: if `class_weight` is among them.
     """
-    if given.get("class_weight") is not None:
+    if arguments.get("class_weight") is not None:
         raise ValueError(
             "`class_weight` is for samples with one label, and a Transformer has one "
             "per token: give `sample_weight`, one per label (B, T) or one per pair "
-            f"(B,). Received: class_weight={given['class_weight']!r:.80}"
+            f"(B,). Received: class_weight={arguments['class_weight']!r:.80}"
         )
 
 
@@ -134,23 +134,24 @@ _SET_THE_LEARNING_RATE = (
 
 def by_name(method: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
     """The arguments of a Keras method, by name."""
-    given = inspect.signature(method).bind(None, *args, **kwargs).arguments
-    del given["self"]
-    others = given.pop("kwargs", {})  # `fit` passes a private argument to `evaluate`
-    return {**given, **others}
+    arguments = inspect.signature(method).bind(None, *args, **kwargs).arguments
+    del arguments["self"]
+    # `fit` passes a private argument to `evaluate`.
+    others = arguments.pop("kwargs", {})
+    return {**arguments, **others}
 
 
 def _is_batches(data):
     return callable(getattr(data, "dataset", None))
 
 
-def _use_dataset(given, data, steps):
-    value = given.get(data)
-    if given.get(steps) is None and getattr(value, "endless", False):
-        given[steps] = value.steps_per_epoch
+def _use_dataset(arguments, data, steps):
+    value = arguments.get(data)
+    if arguments.get(steps) is None and getattr(value, "endless", False):
+        arguments[steps] = value.steps_per_epoch
     if _is_batches(value):
-        value = given[data] = value.dataset()
-    if given.get(steps) is None and cardinality(value) == INFINITE:
+        value = arguments[data] = value.dataset()
+    if arguments.get(steps) is None and cardinality(value) == INFINITE:
         raise ValueError(
             f"`{data}` is infinite: set `{steps}` to the number of batches per epoch, "
             "or pass a dataset without `.repeat()`, or `Batches` instead of their "

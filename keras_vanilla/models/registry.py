@@ -26,13 +26,13 @@ def layer_maker(argument: str, maker: Callable | str | None) -> Callable | None:
         ValueError: if `maker` is none of these, or is not registered with Keras.
     """
     if isinstance(maker, str):
-        found = registered(maker)
-        if found is None:
+        registered_maker = registered(maker)
+        if registered_maker is None:
             raise ValueError(
                 f"`{argument}` is not registered with Keras: import the module that "
                 f"defines it. Received: {maker!r}"
             )
-        return found
+        return registered_maker
     if isinstance(maker, keras.layers.Layer) or not (maker is None or callable(maker)):
         raise ValueError(
             f"`{argument}` must be a class or function that makes a layer. "

@@ -151,8 +151,8 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         dtype: str | keras.DTypePolicy | None = None,
         **kwargs,
     ):
-        given = {name: value for name, value in locals().items() if name in CONFIG}
-        config = checked(given)
+        arguments = {name: value for name, value in locals().items() if name in CONFIG}
+        config = checked(arguments)
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
         # Layers
@@ -305,15 +305,15 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
                 expects probabilities, or a callback sets a learning rate that follows
                 a schedule.
         """
-        given = fit_arguments(x, *args, **kwargs)
-        callbacks = given.get("callbacks")
+        arguments = fit_arguments(x, *args, **kwargs)
+        callbacks = arguments.get("callbacks")
         if self.compiled:
             refuse_probabilities(self.loss, self.pad_id)
             refuse_fixed_learning_rate(callbacks, self.optimizer)
             warn_of_many_shapes(x, self.jit_compile)
         steps.build_optimizer(self)
         with steps.replica_overrides(self), in_one_sentence(self):
-            return super().fit(**CheckedData.of(self).of_arguments(given))
+            return super().fit(**CheckedData.of(self).of_arguments(arguments))
 
     def evaluate(self, x: Any = None, *args, **kwargs) -> Any:
         """Computes the loss and metrics, as `keras.Model.evaluate` does.
@@ -327,11 +327,12 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             ValueError: if `CheckedData` refuses the data, or another dataset is
                 infinite and no number of steps is given.
         """
-        given = evaluate_arguments(x, *args, **kwargs)
+        arguments = evaluate_arguments(x, *args, **kwargs)
         with steps.replica_overrides(self), in_one_sentence(self):
-            if not given.get("_use_cached_eval_dataset"):  # else `fit` has checked them
-                given = CheckedData.of(self).of_arguments(given)
-            return super().evaluate(**given)
+            # Keras sets this where `fit` has already checked the arguments.
+            if not arguments.get("_use_cached_eval_dataset"):
+                arguments = CheckedData.of(self).of_arguments(arguments)
+            return super().evaluate(**arguments)
 
     def predict(self, x: Any, *args, **kwargs) -> Any:
         """Computes logits, as `keras.Model.predict` does.
@@ -343,9 +344,9 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         Raises:
             ValueError: if `CheckedData` refuses the ids.
         """
-        given = by_name(keras.Model.predict, (x, *args), kwargs)
+        arguments = by_name(keras.Model.predict, (x, *args), kwargs)
         with in_one_sentence(self):
-            return super().predict(**CheckedData.of(self).of_arguments(given))
+            return super().predict(**CheckedData.of(self).of_arguments(arguments))
 
     def train_on_batch(self, *args, **kwargs) -> Any:
         """Trains on one batch, as `keras.Model.train_on_batch` does.
@@ -357,15 +358,15 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         Raises:
             ValueError: if `CheckedData` refuses the data, or there is a `class_weight`.
         """
-        given = by_name(keras.Model.train_on_batch, args, kwargs)
-        refuse_class_weight(given)
+        arguments = by_name(keras.Model.train_on_batch, args, kwargs)
+        refuse_class_weight(arguments)
         steps.build_optimizer(self)
-        return super().train_on_batch(**CheckedData.of(self).of_arguments(given))
+        return super().train_on_batch(**CheckedData.of(self).of_arguments(arguments))
 
     def test_on_batch(self, *args, **kwargs) -> Any:
         """Evaluates one batch, as `keras.Model.test_on_batch` does."""
-        given = by_name(keras.Model.test_on_batch, args, kwargs)
-        return super().test_on_batch(**CheckedData.of(self).of_arguments(given))
+        arguments = by_name(keras.Model.test_on_batch, args, kwargs)
+        return super().test_on_batch(**CheckedData.of(self).of_arguments(arguments))
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one with micro-batches or on several devices."""

@@ -185,8 +185,8 @@ class TrainingCallbacks:
 
     def in_order(self) -> list[keras.callbacks.Callback]:
         """All callbacks; those that read `val_bleu` come after the one that logs it."""
-        own = [*self._scores, self.average, self.save, *self._stops]
-        return [*own, *self._of_the_user, *self._logs, self.progress]
+        of_the_run = [*self._scores, self.average, self.save, *self._stops]
+        return [*of_the_run, *self._of_the_user, *self._logs, self.progress]
 
 
 def _early_stopping(run):

@@ -118,11 +118,11 @@ def refuse_both(
     Raises:
         ValueError: if an optimizer and such a setting are given.
     """
-    given = {name: value for name, value in numbers.items() if value}
+    settings = {name: value for name, value in numbers.items() if value}
     if learning_rate is not None:
-        given["learning_rate"] = learning_rate
-    if optimizer is not None and given:
-        texts = (f"{name}={value}" for name, value in given.items())
+        settings["learning_rate"] = learning_rate
+    if optimizer is not None and settings:
+        texts = (f"{name}={value}" for name, value in settings.items())
         raise ValueError(
             "An optimizer brings its own learning rate, clipping and weight decay: set "
             f"them in it. Received: {', '.join(texts)} and an optimizer"

@@ -240,18 +240,21 @@ class TrainingConfig:
                 `robust`.
         """
         if translator is not None:
-            given = self._given(TRANSLATOR_OPTIONS) + ["tokenizer"] * bool(tokenizer)
-            if given:
+            options = self._set_by_user(TRANSLATOR_OPTIONS)
+            options += ["tokenizer"] * bool(tokenizer)
+            if options:
                 raise ValueError(
-                    f"A translator to train further has its own {', '.join(given)}: "
+                    f"A translator to train further has its own {', '.join(options)}: "
                     "received both."
                 )
-        elif tokenizer is not None and self._given(TOKENIZER_OPTIONS):
+        elif tokenizer is not None and self._set_by_user(TOKENIZER_OPTIONS):
             raise ValueError(
                 "A tokenizer has its own vocabularies: give it, or `vocabulary_size` "
                 "and `separate_vocabularies`, not both."
             )
-        for name in self._given(FURTHER_TRAINING_OPTIONS) if translator is None else ():
+        further = self._set_by_user(FURTHER_TRAINING_OPTIONS)
+        if translator is None and further:
+            name = further[0]
             raise ValueError(
                 f"`{name}` is for a translator to train further: a new one has learned "
                 f"nothing yet. Received: {name}={getattr(self, name)!r}"
@@ -282,11 +285,11 @@ class TrainingConfig:
         )
         if model is None:
             preset = self.preset or "small"
-            own = {"preset": preset, "dtype": keras.config.dtype_policy().name}
-            chosen = {**own, "dropout": PRESETS[preset]["dropout"], **recipe}
+            defaults = {"preset": preset, "dtype": keras.config.dtype_policy().name}
+            chosen = {**defaults, "dropout": PRESETS[preset]["dropout"], **recipe}
         else:
-            own = {"dropout": model.dropout, "dtype": model.dtype_policy.name}
-            chosen = {**recipe, **own}
+            of_model = {"dropout": model.dropout, "dtype": model.dtype_policy.name}
+            chosen = {**recipe, **of_model}
         chosen["max_tokens"] = self.longest_pair(model)
         if self.quantize is not None:
             chosen |= QUANTIZED
@@ -345,7 +348,7 @@ class TrainingConfig:
         """The longest sequence of the model to train."""
         return model.max_length if model else self.max_length or _DEFAULT_MAX_LENGTH
 
-    def _given(self, names):
+    def _set_by_user(self, names):
         """Those of the names that the user has set."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         return [name for name in names if getattr(self, name) != defaults[name]]

@@ -7,7 +7,7 @@ from keras_vanilla._checks import check_integer, check_number
 from keras_vanilla._types import Tensor
 
 _PAPER_STEPS = 4000
-_WIDTH_OF_SMALL = 256
+_SMALL_WIDTH = 256
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
@@ -193,7 +193,7 @@ def decay_after_short_warmup(d_model: int, warmup_steps: int, short_steps: int) 
         warmup_steps: int. Number of steps of the full warm-up.
         short_steps: int. Number of steps of the shortened warm-up.
     """
-    decay_from = warmup_steps**2 / short_steps * min(1, d_model / _WIDTH_OF_SMALL)
+    decay_from = warmup_steps**2 / short_steps * min(1, d_model / _SMALL_WIDTH)
     return max(warmup_steps, round(decay_from))
 
 

@@ -142,8 +142,11 @@ def tokenizer_of_teacher(
     check_teaching(teacher, config.word_level, config.r_drop)
     if teacher is None:
         return tokenizer
-    own = tokenizer if translator is None else translator.tokenizer
-    if own is not None and own.digest != teacher.tokenizer.digest:
+    student_tokenizer = tokenizer if translator is None else translator.tokenizer
+    if (
+        student_tokenizer is not None
+        and student_tokenizer.digest != teacher.tokenizer.digest
+    ):
         raise ValueError(
             "A teacher and its student must have one tokenizer for `word_level`. "
             "Received: two tokenizers that give other ids"

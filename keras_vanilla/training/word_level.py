@@ -85,8 +85,7 @@ class WordLevelCrossentropy(SmoothedCrossentropy):
         return (1 - self.weight) * losses + self.weight * crossentropy(taught, y_pred)
 
     def get_config(self) -> dict:
-        own = {"weight": self.weight, "teacher": self._digest}
-        return {**super().get_config(), **own}
+        return {**super().get_config(), "weight": self.weight, "teacher": self._digest}
 
     @classmethod
     def from_config(cls, config: dict) -> "WordLevelCrossentropy":

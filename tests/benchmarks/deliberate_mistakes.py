@@ -141,8 +141,8 @@ MISTAKES = [
     (
         "a resumed epoch begins with its first batch again",
         "training/resume/exact_resume.py",
-        "data.start_at(self._place(epoch, self._trained_before))",
-        "data.start_at(self._place(epoch, 0))",
+        "data.start_at(self._data_step(epoch, self._trained_before))",
+        "data.start_at(self._data_step(epoch, 0))",
         "training",
     ),
     (

@@ -26,7 +26,7 @@ def train_step(
     if micro_batches == 1 and passes(model) == 1:
         return keras.Model.train_step(model, state, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-    whole = divisor(model, labels, weights)
+    batch_divisor = divisor(model, labels, weights)
     if weights is None:  # the added rows need weights
         weights = loss_weights(model, labels, None)
         weights = jnp.ones(labels.shape, "float32") if weights is None else weights
@@ -44,7 +44,7 @@ def train_step(
                 optimizer_variables=optimizer_variables,
             )
         )
-        factor = share(divisor(model, *part[1:]), whole)
+        factor = share(divisor(model, *part[1:]), batch_divisor)
         return loss * factor, (unscaled * factor, outputs, non_trainable, metrics)
 
     gradient_of = jax.value_and_grad(loss_of_part, has_aux=True)

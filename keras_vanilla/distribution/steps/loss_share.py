@@ -130,9 +130,11 @@ def loss_weights(
     return weights
 
 
-def share(part: Tensor | None, whole: Tensor | None) -> Tensor | float:
+def share(part_divisor: Tensor | None, batch_divisor: Tensor | None) -> Tensor | float:
     """Returns a part's share from two divisors; 1 for a loss that is a sum."""
-    return 1.0 if part is None else ops.divide_no_nan(part, whole)
+    if part_divisor is None:
+        return 1.0
+    return ops.divide_no_nan(part_divisor, batch_divisor)
 
 
 def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
@@ -145,7 +147,7 @@ _own_steps = []  # one entry for each of our steps that is being traced
 
 
 @contextlib.contextmanager
-def shares_taken_by_step() -> Iterator[None]:
+def shares_applied_by_step() -> Iterator[None]:
     """Makes `replica_share` 1 in the block, because the step applies the shares."""
     _own_steps.append(True)
     try:
@@ -173,5 +175,5 @@ def replica_share(weights: Tensor | None) -> Tensor | float:
     if context is None or context.num_replicas_in_sync == 1:
         return 1.0
     part = tf.reduce_sum(tf.cast(weights, tf.float32))
-    whole = context.all_reduce(tf.distribute.ReduceOp.SUM, part)
-    return context.num_replicas_in_sync * share(part, whole)
+    total = context.all_reduce(tf.distribute.ReduceOp.SUM, part)
+    return context.num_replicas_in_sync * share(part, total)

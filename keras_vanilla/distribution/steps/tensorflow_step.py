@@ -19,7 +19,7 @@ from keras_vanilla.distribution.steps.loss_share import (
     loss_weights,
     passes,
     share,
-    shares_taken_by_step,
+    shares_applied_by_step,
     update_loss_mean,
 )
 
@@ -46,12 +46,12 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
         return keras.Model.train_step(model, data)
     variables = model.trainable_weights
     batch = keras.utils.unpack_x_y_sample_weight(data)
-    (whole,) = _summed([divisor(model, *batch[1:])])
+    (batch_divisor,) = _summed([divisor(model, *batch[1:])])
     if micro_batches == 1:
-        loss, gradients = _loss_and_gradients(model, variables, batch, whole)
+        loss, gradients = _loss_and_gradients(model, variables, batch, batch_divisor)
     else:
         loss, gradients = _over_micro_batches(
-            model, variables, batch, whole, micro_batches
+            model, variables, batch, batch_divisor, micro_batches
         )
     gradients = _as_clipping_takes(gradients, model.optimizer)
     loss, *gradients = _summed([loss, *gradients])
@@ -69,54 +69,58 @@ def test_step(model: keras.Model, data: tuple) -> dict:
     if _replicas() == 1:
         return keras.Model.test_step(model, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-    (whole,) = _summed([divisor(model, labels, weights)])
+    (batch_divisor,) = _summed([divisor(model, labels, weights)])
     outputs = model(inputs, training=False)
-    loss = _shared_loss(model, inputs, labels, outputs, weights, whole, training=False)
+    loss = _shared_loss(
+        model, inputs, labels, outputs, weights, batch_divisor, training=False
+    )
     update_loss_mean(model, *_summed([loss]), _real_rows(model, labels, weights))
     return model.compute_metrics(inputs, labels, outputs, weights)
 
 
-def _loss_and_gradients(model, variables, part, whole):
+def _loss_and_gradients(model, variables, part, batch_divisor):
     inputs, labels, weights = part
     with tf.GradientTape() as tape:
         outputs = model(in_passes(model, inputs), training=True)
-        loss = _shared_loss(model, inputs, labels, outputs, weights, whole, True)
+        loss = _shared_loss(
+            model, inputs, labels, outputs, weights, batch_divisor, True
+        )
         scaled = model.optimizer.scale_loss(loss)
     model.compute_metrics(inputs, labels, outputs[:: passes(model)], weights)
     return loss, tape.gradient(scaled, variables)
 
 
-def _shared_loss(model, inputs, labels, outputs, weights, whole, training):
-    """Returns a part's share of the batch's loss; `whole` is the batch's `divisor`."""
-    with shares_taken_by_step():
+def _shared_loss(model, inputs, labels, outputs, weights, batch_divisor, training):
+    """Returns a part's share of the batch's loss."""
+    with shares_applied_by_step():
         loss = model.compute_loss(inputs, labels, outputs, weights, training=training)
     part = divisor(model, labels, weights)
     if part is None:
         return loss
     # Keras has divided a mean by the number of replicas.
-    return loss * tf.cast(_replicas() * share(part, whole), loss.dtype)
+    return loss * tf.cast(_replicas() * share(part, batch_divisor), loss.dtype)
 
 
-def _over_micro_batches(model, variables, batch, whole, count):
+def _over_micro_batches(model, variables, batch, batch_divisor, count):
     """Sums over parts of the rows in a loop, with the tensors of one part at a time."""
     height = tf.shape(batch[1])[0]
     count = tf.minimum(count, height)
 
-    def add(number, loss, gradients):
-        rows = tf.range(number, height, count)
+    def add(index, loss, gradients):
+        rows = tf.range(index, height, count)
         part = tf.nest.map_structure(
             lambda values: None if values is None else tf.gather(values, rows), batch
         )
-        more_loss, more = _loss_and_gradients(model, variables, part, whole)
+        more_loss, more = _loss_and_gradients(model, variables, part, batch_divisor)
         sums = [
             one if other is None else one + other
             for one, other in zip(gradients, more, strict=True)
         ]
-        return number + 1, loss + more_loss, sums
+        return index + 1, loss + more_loss, sums
 
     zeros = [tf.zeros(variable.shape, variable.dtype) for variable in variables]
     _, loss, gradients = tf.while_loop(
-        lambda number, *_: number < count,
+        lambda index, *_: index < count,
         add,
         (0, tf.zeros(()), zeros),
         parallel_iterations=1,

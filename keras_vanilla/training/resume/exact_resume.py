@@ -222,7 +222,7 @@ class _Training(keras.callbacks.Callback):
 
     def _fit(self, epoch, epochs):
         data = copy.copy(self._data)
-        data.start_at(self._place(epoch, self._trained_before))
+        data.start_at(self._data_step(epoch, self._trained_before))
         is_ours = isinstance(self.model, Transformer)
         self.model.fit(
             data if is_ours else data.dataset(),
@@ -441,14 +441,14 @@ class _Training(keras.callbacks.Callback):
             ],
         }
 
-    def _place(self, epoch, batch):
+    def _data_step(self, epoch, batch):
         """The step within the data, which may have started at any step."""
         return self._offset + epoch * self._steps + batch
 
     def _diverged(self, what, epoch, batch):
         lines = []
         if batch >= 0:
-            lines = sorted(self._data.line_numbers(self._place(epoch, batch)))
+            lines = sorted(self._data.line_numbers(self._data_step(epoch, batch)))
         self._snapshots.wait()
         paths = self._snapshots.paths()
         return Diverged(what, self._step, lines, paths[-1] if paths else None)

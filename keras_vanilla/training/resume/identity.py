@@ -162,8 +162,8 @@ def _versions():
     backend = keras.backend.backend()
     versions = {"keras_vanilla": __version__, "keras": keras.__version__}
     module = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}.get(backend)
-    number = __import__(module).__version__ if module else "unknown"
-    return {**versions, "backend": f"{backend} {number}"}
+    backend_version = __import__(module).__version__ if module else "unknown"
+    return {**versions, "backend": f"{backend} {backend_version}"}
 
 
 def _take_learning_rates(settings):

@@ -28,17 +28,17 @@ class StopSignals:
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                previous = signal.getsignal(number)
+            for signum in SIGNALS:
+                previous = signal.getsignal(signum)
                 if previous not in (signal.SIG_IGN, None):  # None: not set by Python
-                    self._previous[number] = previous
-                    signal.signal(number, self._handle)
+                    self._previous[signum] = previous
+                    signal.signal(signum, self._handle)
         return self
 
     def __exit__(self, *error):
-        for number, previous in self._previous.items():
-            if signal.getsignal(number) == self._handle:  # not replaced since
-                signal.signal(number, previous)
+        for signum, previous in self._previous.items():
+            if signal.getsignal(signum) == self._handle:  # not replaced since
+                signal.signal(signum, previous)
 
     def let_through(self) -> None:
         """Ends the delay; a waiting signal takes effect."""
@@ -46,8 +46,8 @@ class StopSignals:
         if self.arrived is not None:
             self._stop()
 
-    def _handle(self, number, frame):
-        is_second, self.arrived = self.arrived is not None, number
+    def _handle(self, signum, frame):
+        is_second, self.arrived = self.arrived is not None, signum
         if is_second:
             self._call_previous()
         elif not self.delayed:
@@ -58,7 +58,7 @@ class StopSignals:
         self._call_previous()
 
     def _call_previous(self):
-        number, self.arrived = self.arrived, None
-        signal.signal(number, self._previous[number])
-        signal.raise_signal(number)
-        signal.signal(number, self._handle)
+        signum, self.arrived = self.arrived, None
+        signal.signal(signum, self._previous[signum])
+        signal.raise_signal(signum)
+        signal.signal(signum, self._handle)

@@ -77,7 +77,7 @@ def _unpack(path, folder):
     """Unpacks the files of a package from a zip, in which one folder contains all."""
     try:
         with zipfile.ZipFile(path) as archive:
-            parts = {_place(part): part for part in archive.infolist()}
+            parts = {_destination(part): part for part in archive.infolist()}
             parts.pop(None, None)
             _check_sizes(path, parts.values())
             (folder / MODEL).mkdir()
@@ -89,7 +89,7 @@ def _unpack(path, folder):
         ) from error
 
 
-def _place(part):
+def _destination(part):
     """The destination of a file of a zip, or None if it is not needed."""
     if part.is_dir():
         return None

@@ -110,8 +110,8 @@ def _readers(
             tokens, size = content.source_vocabularies[0], tokenizer.vocabulary_size
         readers[ours] = reader(theirs, partial(_with_rows, theirs, len(tokens), size))
     for theirs, ours in _parts(folder, content).items():
-        for number, name in enumerate(ours):
-            readers[name] = reader(theirs, partial(_part, theirs, number, len(ours)))
+        for index, name in enumerate(ours):
+            readers[name] = reader(theirs, partial(_part, theirs, index, len(ours)))
     known = {content.aliases.get(x, x) for x in (*SETTINGS, *POSITIONS.values())}
     named.refuse_others(
         lambda name: name in known or "/" not in name or name.endswith("/weight_scale")
@@ -142,8 +142,8 @@ def _parts(folder, content) -> dict[str, list[str]]:
     """Their name of each weight in both stacks -> our names of its parts."""
     parts = {}
     for side in STACKS:
-        for number in range(_depth(content, side)):
-            parts |= fused_weights(side, number)
+        for index in range(_depth(content, side)):
+            parts |= fused_weights(side, index)
         if _has_last_norm(folder, content):
             parts |= last_norm(side)
     return parts
@@ -184,7 +184,7 @@ def _with_rows(name, tokens, size, array):
     return np.pad(array, [(0, size - tokens)] + [(0, 0)] * (array.ndim - 1))
 
 
-def _part(name, number, count, array):
+def _part(name, index, count, array):
     """Returns one of several matrices, or biases, that are stacked vertically."""
     if len(array) % count:
         raise ValueError(
@@ -192,7 +192,7 @@ def _part(name, number, count, array):
             f"all heads. Received: {len(array)} rows"
         )
     rows = len(array) // count
-    return array[number * rows : (number + 1) * rows].T
+    return array[index * rows : (index + 1) * rows].T
 
 
 def _choices(

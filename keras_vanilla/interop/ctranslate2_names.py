@@ -31,12 +31,12 @@ ACTIVATIONS = {"relu": 0, "silu": 2, "gelu": 3, "tanh": 5, "sigmoid": 6}
 NO_NAMES = {1: "GELU by tanh", 4: "GELU by sigmoid"}  # activations that Keras lacks
 
 
-def fused_weights(side: str, number: int) -> dict[str, list[str]]:
+def fused_weights(side: str, index: int) -> dict[str, list[str]]:
     """Returns our names of the weights that form each of theirs in a layer.
 
     Args:
         side: "encoder" or "decoder".
-        number: int. Number of the layer.
+        index: int. Position of the layer in its stack.
     Returns:
         Dict of their name -> list of ours. Their kernels are transposed.
     """
@@ -47,9 +47,8 @@ def fused_weights(side: str, number: int) -> dict[str, list[str]]:
         **{f"{name}/beta": [ours] for name, ours in NORMS.items()},
     }
     return {
-        f"{side}/layer_{number}/{theirs}": [
-            f"{side}/{number}/{name}/{KINDS[theirs.rpartition('/')[2]]}"
-            for name in ours
+        f"{side}/layer_{index}/{theirs}": [
+            f"{side}/{index}/{name}/{KINDS[theirs.rpartition('/')[2]]}" for name in ours
         ]
         for theirs, ours in together.items()
         if side == "decoder" or not theirs.startswith("attention/")

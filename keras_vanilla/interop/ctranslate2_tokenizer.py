@@ -109,9 +109,9 @@ def _id_of(folder: Path, sides: Sequence[Sequence[str]], token: Any) -> int:
 
 def _models(folder: Path) -> list[Path]:
     """Returns the paths of the SentencePiece models of source and target."""
-    for place in (folder, folder.parent):
+    for directory in (folder, folder.parent):
         for names in (FILES, (SHARED_FILE, SHARED_FILE)):
-            paths = [place / name for name in names]
+            paths = [directory / name for name in names]
             if all(path.is_file() for path in paths):
                 return paths
     raise FileNotFoundError(

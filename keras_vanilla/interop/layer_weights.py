@@ -58,15 +58,17 @@ def layer_variables(layer: EncoderLayer | DecoderLayer) -> dict[str, keras.Varia
             continue
         _check_class(layer, name, sublayer)
         if name == "feed_forward":
-            own = {
+            sublayer_variables = {
                 f"{part}/{kind}": variable
                 for part in ("inner", "outer")
                 for kind, variable in _of_dense(getattr(sublayer, part)).items()
             }
         else:
-            own = attention_variables(sublayer)
+            sublayer_variables = attention_variables(sublayer)
         norm = _of_norm(getattr(layer, f"{name}_residual").norm)
-        variables.update(_under(name, own), **_under(f"{name}_norm", norm))
+        variables.update(
+            _under(name, sublayer_variables), **_under(f"{name}_norm", norm)
+        )
     return variables
 
 
@@ -155,8 +157,8 @@ def refuse_overrides(theirs: Any, base: type) -> None:
     classes = type(theirs).__mro__
     for each in classes[: classes.index(base)]:
         for name, value in vars(each).items():
-            is_own = callable(value) and hasattr(base, name)
-            if is_own and name not in ("__init__", "get_config"):
+            is_override = callable(value) and hasattr(base, name)
+            if is_override and name not in ("__init__", "get_config"):
                 raise TypeError(
                     f"`theirs` must compute what a {base.__name__} does. Received: a "
                     f"{type(theirs).__name__}, which overrides `{name}`"

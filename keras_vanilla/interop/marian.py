@@ -94,8 +94,8 @@ def their_name(name: str) -> str:
     Args:
         name: str, as in `layer_weights.model_variables`.
     """
-    side, number, *part, kind = name.split("/")
-    return f"model.{side}.layers.{number}.{PARTS['/'.join(part)]}.{KINDS[kind]}"
+    side, index, *part, kind = name.split("/")
+    return f"model.{side}.layers.{index}.{PARTS['/'.join(part)]}.{KINDS[kind]}"
 
 
 def _open_weights(folder):
@@ -128,9 +128,9 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
     readers = {ours: named.one_of(names) for ours, names in tables.items() if names}
     readers["output_bias"] = named.reader(OUTPUT_BIAS, np.ravel)
     for side in ("encoder", "decoder"):
-        for number in range(config[f"{side}_layers"]):
+        for index in range(config[f"{side}_layers"]):
             for name in _layer_names(side):
-                name = f"{side}/{number}/{name}"
+                name = f"{side}/{index}/{name}"
                 of_kernel = np.transpose if name.endswith("kernel") else None
                 readers[name] = named.reader(their_name(name), of_kernel)
     named.refuse_others(lambda name: name.endswith(POSITIONS))

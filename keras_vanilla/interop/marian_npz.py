@@ -128,11 +128,11 @@ def _pair(vocabularies):
     return [paths[0], paths[-1]]
 
 
-def _spm_paths(folder, vocabularies, given):
+def _spm_paths(folder, vocabularies, paths):
     """Returns the paths of the SentencePiece models of source and target."""
     return [
         Path(path or (named if named.suffix == ".spm" else folder / f"{side}.spm"))
-        for side, named, path in zip(SIDES, vocabularies, given, strict=True)
+        for side, named, path in zip(SIDES, vocabularies, paths, strict=True)
     ]
 
 
@@ -154,7 +154,7 @@ def _readers(arguments, sizes, arrays, path) -> dict[str, Callable[[], np.ndarra
     named = NamedArrays(arrays, path)
     named.ignore(OPTIONS)
     readers = {}
-    for ours, theirs, shape in _places(arguments, arrays):
+    for ours, theirs, shape in _weight_shapes(arguments, arrays):
         readers[ours] = named.reader(theirs, _change(ours, theirs, sizes))
         shapes = [shape] if len(shape) > 1 else [shape, (1, *shape)]
         if arrays.shapes[theirs] not in shapes or arrays.dtypes[theirs].kind != "f":
@@ -167,7 +167,7 @@ def _readers(arguments, sizes, arrays, path) -> dict[str, Callable[[], np.ndarra
     return readers
 
 
-def _places(arguments, arrays) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+def _weight_shapes(arguments, arrays) -> Iterator[tuple[str, str, tuple[int, ...]]]:
     """Yields our name of each weight, Marian's name and its shape."""
     width = arguments["d_model"]
     source = arguments["source_vocabulary_size"], width

@@ -188,14 +188,14 @@ def _flag(path, name, value):
 def _norms(options, path):
     """Returns the arguments for the positions of normalisations."""
     names = "preprocess", "postprocess", "postprocess-top", "postprocess-emb"
-    given = tuple(str(options.get(f"transformer-{name}", "")) for name in names)
-    *operations, of_embeddings = (text.replace("d", "") for text in given)
+    values = tuple(str(options.get(f"transformer-{name}", "")) for name in names)
+    *operations, of_embeddings = (text.replace("d", "") for text in values)
     arguments = NORMS.get(tuple(operations))
     if arguments is None or of_embeddings:
         raise ValueError(
             f"{path} must have the operations of post-norm or pre-norm layers, such as "
             "transformer-preprocess: '' and transformer-postprocess: 'dan'. Received: "
-            + ", ".join(f"{n}: {g!r:.20}" for n, g in zip(names, given, strict=True))
+            + ", ".join(f"{n}: {v!r:.20}" for n, v in zip(names, values, strict=True))
         )
     version = re.match(r"v?(\d+)\.(\d+)", str(options.get("version", "")))
     if arguments["normalize_first"] and version:

@@ -156,9 +156,9 @@ def _stack_weights(state, prefix):
     for side, kind in STACKS.items():
         layers = {}
         for name, value in _below(state, f"{prefix}{side}.").items():
-            number = NUMBER.fullmatch(name)
-            if number:
-                layers.setdefault(int(number[1]), {})[number[2]] = value
+            match = NUMBER.fullmatch(name)
+            if match:
+                layers.setdefault(int(match[1]), {})[match[2]] = value
             else:
                 norms.add(side)
                 ours = {"norm.weight": "gamma", "norm.bias": "beta"}.get(name, name)
@@ -213,8 +213,8 @@ def _refuse_others(state, prefix, known):
 def _sizes(weights):
     depths = {}
     for side in STACKS:
-        numbers = {name.split("/")[0] for name in _below(weights, f"{side}/")}
-        depths[f"num_{side}_layers"] = len(numbers)
+        indices = {name.split("/")[0] for name in _below(weights, f"{side}/")}
+        depths[f"num_{side}_layers"] = len(indices)
     target = weights.get("target_embedding", weights["source_embedding"])
     return {
         "source_vocabulary_size": len(weights["source_embedding"]),

@@ -120,8 +120,8 @@ def layer_state(kind: type, weights: Mapping[str, np.ndarray]) -> dict[str, np.n
             fused = f"{modules[path[0]]}.in_proj_{their_kind}"
             projections.setdefault(fused, []).append(array.T)
         else:
-            whole = "/".join([*path, part])
-            module = modules.get(whole) or f"{modules[path[0]]}.{modules[part]}"
+            full_name = "/".join([*path, part])
+            module = modules.get(full_name) or f"{modules[path[0]]}.{modules[part]}"
             state[f"{module}.{their_kind}"] = array.T
     return state | {name: np.concatenate(each) for name, each in projections.items()}
 

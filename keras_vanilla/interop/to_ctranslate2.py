@@ -133,8 +133,8 @@ def _parts(model):
     """Returns their name of each weight in both stacks -> our names of its parts."""
     parts = {}
     for side in STACKS:
-        for number in range(getattr(model, f"num_{side}_layers")):
-            parts |= fused_weights(side, number)
+        for index in range(getattr(model, f"num_{side}_layers")):
+            parts |= fused_weights(side, index)
         if getattr(model, f"{side}_norm") is not None:
             parts |= last_norm(side)
     return parts

@@ -148,16 +148,16 @@ class _Reader:
         name = self._string()
         rank = self._number(_BYTE)
         shape = checked_shape(repr(name)[:200], [self._integer() for _ in range(rank)])
-        number = self._number(_BYTE)
-        if number >= len(_DTYPES):
-            raise ValueError(f"{name!r:.200} has the unknown type {number}")
+        dtype_index = self._number(_BYTE)
+        if dtype_index >= len(_DTYPES):
+            raise ValueError(f"{name!r:.200} has the unknown type {dtype_index}")
         nbytes = self._integer()
         begin = self._file.tell()
-        array = StoredArray(self._path, begin, _DTYPES[number], shape)
+        array = StoredArray(self._path, begin, _DTYPES[dtype_index], shape)
         if array.nbytes != nbytes:
             raise ValueError(
                 f"{name!r:.200} has {nbytes} bytes for the shape {shape} of "
-                f"{_DTYPES[number]}"
+                f"{_DTYPES[dtype_index]}"
             )
         if begin + nbytes > self._size:
             raise ValueError(f"it ends within {name!r:.200}")

@@ -8,9 +8,9 @@ _ENTRY = re.compile(
 )
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')""")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
-_NAMES_OF_ESCAPES = '0abtnvfre"/\\ N_LP'
+_ESCAPE_NAMES = '0abtnvfre"/\\ N_LP'
 _ESCAPES = dict(
-    zip(_NAMES_OF_ESCAPES, '\0\a\b\t\n\v\f\r\x1b"/\\ \x85\xa0\u2028\u2029', strict=True)
+    zip(_ESCAPE_NAMES, '\0\a\b\t\n\v\f\r\x1b"/\\ \x85\xa0\u2028\u2029', strict=True)
 )
 _OTHER_YAML = tuple("|>&*!{}%@`")  # a plain scalar never begins with these
 _WHITE = " \t\r"
@@ -99,7 +99,7 @@ def _unescaped(escape):
     kind, digits = escape[1][0], escape[1][1:]
     if not digits and kind in _ESCAPES:
         return _ESCAPES[kind]
-    number = int(digits, 16) if digits else -1
-    if not 0 <= number < 0x110000 or 0xD800 <= number < 0xE000:
+    code_point = int(digits, 16) if digits else -1
+    if not 0 <= code_point < 0x110000 or 0xD800 <= code_point < 0xE000:
         raise ValueError(f"has the unknown escape {escape[0]!r}")
-    return chr(number)
+    return chr(code_point)

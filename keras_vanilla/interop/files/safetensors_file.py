@@ -39,7 +39,7 @@ _DTYPES = {  # of the format -> of NumPy
     "U8": "|u1",
     "BOOL": "|b1",
 }
-_NAMES_OF_DTYPES = {numpy_name: name for name, numpy_name in _DTYPES.items()}
+_DTYPE_NAMES = {numpy_name: name for name, numpy_name in _DTYPES.items()}
 
 
 def read_safetensors(path: PathLike) -> StoredArrays:
@@ -86,7 +86,7 @@ def write_safetensors(
         dtype, shape = kinds[name]
         begin, end = end, end + value_span(shape) * item_size(dtype)
         header[name] = {
-            "dtype": _NAMES_OF_DTYPES[dtype],
+            "dtype": _DTYPE_NAMES[dtype],
             "shape": shape,
             "data_offsets": [begin, end],
         }
@@ -102,7 +102,7 @@ def _kind_of(name, array):
     """Returns the dtype in a file, and the shape."""
     dtype = np.asarray(array).dtype
     little_endian = dtype.newbyteorder("<").str
-    if name == _METADATA or little_endian not in _NAMES_OF_DTYPES:
+    if name == _METADATA or little_endian not in _DTYPE_NAMES:
         raise ValueError(
             f"A safetensors file cannot hold an array named {name!r} of type {dtype}; "
             "convert it to float32."

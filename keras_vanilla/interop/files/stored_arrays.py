@@ -127,7 +127,9 @@ def read_shards(
     arrays: dict[str, StoredArray] = {}
     for name in sorted(set(files.values())):
         arrays |= read(path.with_name(name))
-    for name in sorted(arrays.keys() ^ files.keys()):
+    unmatched = sorted(arrays.keys() ^ files.keys())
+    if unmatched:
+        name = unmatched[0]
         lacking = "index" if name in arrays else "files"
         raise ValueError(
             f"{index}: the {lacking} of its checkpoint lack {name[:200]!r}."

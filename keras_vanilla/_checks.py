@@ -307,12 +307,12 @@ def _check_arguments(owner, args, kwargs):
     try:
         signature.bind(None, *args, **kwargs)
     except TypeError as error:
-        own = [
+        parameters = [
             each.replace(annotation=each.empty)
             for name, each in signature.parameters.items()
             if name != "self" and each.kind != each.VAR_KEYWORD
         ]
-        expected = inspect.Signature(own)
+        expected = inspect.Signature(parameters)
         raise TypeError(
             f"{owner.__name__}: {error}. Expected: {owner.__name__}{expected}"
         ) from None

@@ -66,5 +66,5 @@ def registered(name: str) -> Any:
     Args:
         name: str, such as "keras_vanilla>Transformer".
     """
-    found = keras.saving.get_registered_object(name)
-    return found.imported() if isinstance(found, LazyClass) else found
+    value = keras.saving.get_registered_object(name)
+    return value.imported() if isinstance(value, LazyClass) else value

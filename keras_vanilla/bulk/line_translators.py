@@ -179,16 +179,16 @@ class CTranslate2Lines:
         results = _too_long(encoded.lengths, self._text.max_length)
         for i in np.flatnonzero(encoded.lengths == 1):  # only an end
             results[i] = LineTranslation("")
-        numbers = [i for i, result in enumerate(results) if result is None]
-        translated = self._translated([encoded[i] for i in numbers])
-        for i, result in zip(numbers, translated, strict=True):
+        indices = [i for i, result in enumerate(results) if result is None]
+        translated = self._translated([encoded[i] for i in indices])
+        for i, result in zip(indices, translated, strict=True):
             results[i] = result
         return results
 
     def _translated(self, sources):
         """Returns the translations of sources with tokens before their ends."""
         limits = [self._limit(len(source)) for source in sources]
-        found = self._runtime.translate_batch(
+        results = self._runtime.translate_batch(
             [self._text.tokens(source) for source in sources],
             max_batch_size=CTRANSLATE2_TOKENS,
             batch_type="tokens",
@@ -198,7 +198,7 @@ class CTranslate2Lines:
             **self._search,
         )
         # CTranslate2 has one limit for all lines; a Translator has one per line.
-        pairs = zip(found, limits, strict=True)
+        pairs = zip(results, limits, strict=True)
         hypotheses = [result.hypotheses[0][:limit] for result, limit in pairs]
         for tokens, text in zip(hypotheses, self._text.decode(hypotheses), strict=True):
             yield LineTranslation(text, None if self._text.ends(tokens) else NO_END)
@@ -226,11 +226,11 @@ def _refuse_search(model: Path, search: dict) -> None:
 
 
 def _without_settings(command: LineCommand, **settings: Any) -> LineCommand:
-    given = [name for name, value in settings.items() if value is not None]
-    if given:
+    names = [name for name, value in settings.items() if value is not None]
+    if names:
         raise ValueError(
             "The command of a program sets its threads and its search. Received: "
-            f"{', '.join(given)} and the command {command.command!r}"
+            f"{', '.join(names)} and the command {command.command!r}"
         )
     return command
 

@@ -54,11 +54,11 @@ def with_ray(
         )
         if keras.backend.backend() != "jax" or threads is not None:
             settings["threads"] = cores
-        made = [
+        actors = [
             worker.remote(str(model), **settings)
             for _ in range(min(workers, len(shards)))
         ]
-        pool = ActorPool(made)
+        pool = ActorPool(actors)
         for shard in shards:
             pool.submit(lambda actor, shard: actor.translate.remote(shard), shard)
         while pool.has_next():
@@ -78,12 +78,12 @@ class _Worker:
     """Ray's actor on each worker, which opens the model before its first shard."""
 
     def __init__(self, model, **settings):
-        self._made = lambda: ShardTranslator(model, **settings)
+        self._open = lambda: ShardTranslator(model, **settings)
         self._translator = None
 
     def translate(self, shard: Shard) -> None:
         # Ray passes on the original error from a task, but not from a constructor.
-        self._translator = self._translator or self._made()
+        self._translator = self._translator or self._open()
         for _ in self._translator.translate(shard):
             pass
 

@@ -86,8 +86,8 @@ def read_corpus(
 
 def names_files(options: argparse.Namespace, target: str | list[str] | None) -> bool:
     """Returns True for files and False for a public corpus; one must be given."""
-    given = [options.source, options.pairs, options.corpus]
-    if sum(each is not None for each in given) != 1:
+    inputs = [options.source, options.pairs, options.corpus]
+    if sum(each is not None for each in inputs) != 1:
         raise ValueError(
             "Give either --source with its translation, --pairs or --corpus."
         )

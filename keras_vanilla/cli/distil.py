@@ -82,8 +82,8 @@ def run(options: argparse.Namespace) -> None:
     with training[-1]:
         pass  # refuses an invalid folder before anything is translated
     _translate(options, folder)
-    given = training[1]
-    given.about = _about_teacher(options).updated(given.about)
+    training_input = training[1]
+    training_input.about = _about_teacher(options).updated(training_input.about)
     train.start(training, options, load_teacher)
 
 

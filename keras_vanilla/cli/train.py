@@ -305,8 +305,8 @@ def checked(
 
     names = [name for name in TrainingConfig.names() if hasattr(options, name)]
     config = TrainingConfig(**{name: getattr(options, name) for name in names})
-    given = TrainingInput(options)
-    return config, given, RunFolder(options.output, options.overwrite)
+    training_input = TrainingInput(options)
+    return config, training_input, RunFolder(options.output, options.overwrite)
 
 
 def start(
@@ -323,28 +323,28 @@ def start(
     """
     from keras_vanilla.distribution.strategies import strategy
 
-    config, given, folder = training
+    config, training_input, folder = training
     with strategy(options.strategy), folder:
         teacher = load_teacher and load_teacher()
-        given.read(config, folder, teacher)
-        _train(config, folder, given, options.allow_changed, teacher)
+        training_input.read(config, folder, teacher)
+        _train(config, folder, training_input, options.allow_changed, teacher)
 
 
-def _train(config, folder, given, allow_changed, teacher=None):
+def _train(config, folder, training_input, allow_changed, teacher=None):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(
         config,
         folder,
-        given.corpus,
-        given.validation,
-        tokenizer=given.tokenizer,
-        translator=given.translator,
+        training_input.corpus,
+        training_input.validation,
+        tokenizer=training_input.tokenizer,
+        translator=training_input.translator,
         teacher=teacher,
-        about=given.about,
+        about=training_input.about,
         allow_changed=allow_changed,
     )
-    say(f"{len(given.corpus):,} pairs: {run.description}")
+    say(f"{len(training_input.corpus):,} pairs: {run.description}")
     step = None if folder.overwrite else folder.snapshots.last_step()
     if step is not None:
         say(f"{folder.path} has a snapshot after step {step:,} to resume from")
@@ -352,7 +352,10 @@ def _train(config, folder, given, allow_changed, teacher=None):
     if folder.is_writer:
         print(folder.results_path.read_text(), end="")
         _print_next_steps(
-            folder.path, bool(given.validation), run.config.quantize, translator.about
+            folder.path,
+            bool(training_input.validation),
+            run.config.quantize,
+            translator.about,
         )
 
 

@@ -197,11 +197,12 @@ class _OtherLines:
     @staticmethod
     def settings(options: argparse.Namespace) -> dict:
         """Converts the options to arguments of `open_line_translator`."""
-        given = given_options(options, KERAS_FILE_OPTIONS)
-        given += ["on_too_long"] if options.on_too_long != "refuse" else []
-        if given:
+        keras_options = given_options(options, KERAS_FILE_OPTIONS)
+        keras_options += ["on_too_long"] if options.on_too_long != "refuse" else []
+        if keras_options:
             raise ValueError(
-                f"{named_options(given)} is for .keras files. Received: {options.model}"
+                f"{named_options(keras_options)} is for .keras files. "
+                f"Received: {options.model}"
             )
         settings = line_search_settings(options)
         if options.max_length is not None:
@@ -241,7 +242,7 @@ def _terms_of(path):
     """Reads terms and their translations from a file."""
     from keras_vanilla.data.lines import lines_of
 
-    terms, numbers = {}, {}
+    terms, line_numbers = {}, {}
     with named_errors(path):
         lines = [line.decode("utf-8") for line in lines_of(path)]
     for number, line in enumerate(lines, start=1):
@@ -256,9 +257,9 @@ def _terms_of(path):
         if terms.setdefault(source, translations[0]) != translations[0]:
             raise ValueError(
                 f"{path}, line {number}: {source!r:.60} has another translation in "
-                f"line {numbers[source]}."
+                f"line {line_numbers[source]}."
             )
-        numbers.setdefault(source, number)
+        line_numbers.setdefault(source, number)
     return terms
 
 

@@ -34,7 +34,7 @@ def add_file_options(command: argparse.ArgumentParser) -> None:
         "--output-dir",
         metavar="FOLDER",
         help="for the translations of all files of --input, such as 'part-*.txt', "
-        "under their names; a run that was killed goes on",
+        "under their names; a run that was killed continues",
     )
     add("--engine", choices=ENGINES, help="with --output-dir: this process, or Ray")
     add("--workers", type=int, metavar="N", help="of Ray; one per machine by default")

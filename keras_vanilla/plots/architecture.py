@@ -93,8 +93,8 @@ def layer_with_frame(
     """
     drawing = Drawing(title)
     simple = _draw_column(drawing, 0, 0, _sublayers(layer))
-    whole, _ = _draw_layer(drawing, APART, 0, layer, layer.name)
-    for boxes, name in ((simple, "simplified"), (whole, "with residuals and norms")):
+    complete, _ = _draw_layer(drawing, APART, 0, layer, layer.name)
+    for boxes, name in ((simple, "simplified"), (complete, "with residuals and norms")):
         (x, low), (_, high) = boxes[0].bottom, boxes[-1].top
         drawing.arrow((x, low - 0.6), (x, low))
         drawing.arrow((x, high), (x, high + 0.65))
@@ -299,11 +299,11 @@ def _sublayers(layer):
     width = network.outer.units
     last = f"feed-forward\n{width} → {network.d_ff} → {width}"
     if not hasattr(layer, "cross_attention"):
-        own = ENCODER.light
-        return [(f"self-attention\n{heads}", own), (last, own)]
-    own = DECODER.light
+        color = ENCODER.light
+        return [(f"self-attention\n{heads}", color), (last, color)]
+    color = DECODER.light
     return [
-        (f"masked self-attention\n{heads}", own),
+        (f"masked self-attention\n{heads}", color),
         (f"cross-attention\n{heads}", MEMORY.light),
-        (last, own),
+        (last, color),
     ]

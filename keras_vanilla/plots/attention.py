@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from keras_vanilla.plots.canvas import (
     canvas,
     name_picture,
-    name_places,
+    name_ticks,
     shown,
     title_inches,
 )
@@ -159,7 +159,7 @@ def attention_links(
     left, right = _two_columns(queries, keys, title)
     for axes, tokens, name in ((left, queries, y_axis), (right, keys, x_axis)):
         axes.set_ylabel(shown(name, longest=None))
-        name_places(axes.yaxis, tokens, axes.figure.get_figheight())
+        name_ticks(axes.yaxis, tokens, axes.figure.get_figheight())
         axes.tick_params(axis="y", length=0)
     left.set_xlabel(f"largest weight {weights.max():.2f}", fontsize="small")
     if query is not None:

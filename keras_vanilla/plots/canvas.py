@@ -75,7 +75,7 @@ def title_inches(title: str) -> float:
     return 0.09 * max(map(len, title.split("\n"))) + 0.6
 
 
-def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
+def name_ticks(axis: "Axis", names: Sequence[str], inches: float) -> None:
     """Writes names at the positions 0, 1, 2, ... of an axis.
 
     If there is no room for all, only every second, fifth, tenth, ... is written, with
@@ -89,16 +89,16 @@ def name_places(axis: "Axis", names: Sequence[str], inches: float) -> None:
     room = max(1, int(inches / NAME_INCHES))
     steps = (factor * 10**power for power in range(9) for factor in (1, 2, 5))
     step = next(step for step in steps if math.ceil(len(names) / step) <= room)
-    places = range(0, len(names), step)
+    indices = range(0, len(names), step)
     written = [
-        shown(names[i]) if _is_seen(names[i]) else _codes(names[i]) for i in places
+        shown(names[i]) if _is_seen(names[i]) else _codes(names[i]) for i in indices
     ]
     if step > 1:
-        written = [f"{i} {name}" for i, name in zip(places, written, strict=True)]
+        written = [f"{i} {name}" for i, name in zip(indices, written, strict=True)]
         axis.set_label_text(f"{axis.get_label_text()} (one of {step} named)")
     narrow = 0.09 * max(map(len, written)) > inches / len(written)
     turn = 90 if axis.axis_name == "x" and narrow else 0
-    axis.set_ticks(places, written, rotation=turn, fontsize="small")
+    axis.set_ticks(indices, written, rotation=turn, fontsize="small")
 
 
 def name_inches(names: Sequence[str] | None) -> float:

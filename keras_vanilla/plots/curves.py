@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from keras_vanilla.plots.canvas import (
     canvas,
     name_axes,
-    name_places,
+    name_ticks,
     shown,
     title_inches,
 )
@@ -94,7 +94,7 @@ def curves(
     if log_x:
         axes.set_xscale("log", nonpositive="mask")
         if len(x) <= NAMED:  # the positions instead of powers of ten
-            axes.set_xticks(x, [f"{place:g}" for place in x])
+            axes.set_xticks(x, [f"{value:g}" for value in x])
             axes.set_xticks([], minor=True)
     else:
         axes.locator_params(axis="x", nbins=6)  # the names at the ends need room
@@ -162,7 +162,7 @@ def bars(
         turned = {"rotation": 90 if narrow else 0}
         axes.bar_label(drawn, fmt=numbers, fontsize="small", padding=2, **turned)
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
-    name_places(axes.xaxis, list(groups), inches)
+    name_ticks(axes.xaxis, list(groups), inches)
     axes.margins(y=0.2 if narrow else 0.12)
     if len(names) > 1:
         beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}

@@ -135,10 +135,10 @@ def decoding_stills(
     columns = 2 if width < 6 else 1
     rows = -(-len(chosen) // columns)
     figure, axes = canvas(rows, columns, width=columns * width, height=rows * height)
-    for place in axes.flat:
-        place.set_axis_off()
-    for place, i in zip(axes.flat, chosen, strict=False):
-        _draw(place, decoding, scenes[i])
+    for panel in axes.flat:
+        panel.set_axis_off()
+    for panel, i in zip(axes.flat, chosen, strict=False):
+        _draw(panel, decoding, scenes[i])
     titles = "; ".join(scenes[i].title for i in chosen)
     output = " ".join(scenes[-1].output)
     figure.alt = f"Greedy decoding of {text!r} to {output}. {titles}."

@@ -11,7 +11,7 @@ from keras_vanilla.plots.canvas import (
     canvas,
     name_axes,
     name_inches,
-    name_places,
+    name_ticks,
     title_inches,
 )
 from keras_vanilla.plots.drawing import write
@@ -70,11 +70,11 @@ def heat_map(
     """
     values = checked_table(values)
     labels = ("y_labels", y_labels, "rows"), ("x_labels", x_labels, "columns")
-    for (name, given, what), count in zip(labels, values.shape, strict=True):
-        if given is not None and len(given) != count:
+    for (name, axis_labels, what), count in zip(labels, values.shape, strict=True):
+        if axis_labels is not None and len(axis_labels) != count:
             raise ValueError(
                 f"`{name}` must name each of the {count} {what}. Received: "
-                f"{len(given)} names"
+                f"{len(axis_labels)} names"
             )
     if axes is None:
         width, height = _inches(values.shape)
@@ -86,9 +86,9 @@ def heat_map(
     name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
     image = _image(axes, values, limits, part)
     if x_labels is not None:
-        name_places(axes.xaxis, x_labels, width)
+        name_ticks(axes.xaxis, x_labels, width)
     if y_labels is not None:
-        name_places(axes.yaxis, y_labels, height)
+        name_ticks(axes.yaxis, y_labels, height)
     _write_numbers(axes, image, values, numbers, width / values.shape[1])
     if unit is not None:
         axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)

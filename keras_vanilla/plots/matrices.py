@@ -74,8 +74,8 @@ def matrix_product(
             "A product needs matrices (N, D) and (D, M). Received: shapes "
             f"{left.shape} and {right.shape}"
         )
-    found = (left, right, left @ right)
-    row = [_Matrix(*each) for each in zip(names, found, parts, strict=True)]
+    matrices = (left, right, left @ right)
+    row = [_Matrix(*each) for each in zip(names, matrices, parts, strict=True)]
     signs = ["·", "=", ""]
     if then is not None:
         done, name, values = then

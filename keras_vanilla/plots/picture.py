@@ -103,15 +103,15 @@ def _table(axes):
         return table
     table += f", numbers from {values.min():.3g} to {values.max():.3g}"
     row, column = divmod(int(values.argmax()), columns)
-    place = _tick(axes.yaxis, row, rows, "row")
-    place += f", {_tick(axes.xaxis, column, columns, 'column')}"
-    return f"{table}, the largest at {place}"
+    position = _tick(axes.yaxis, row, rows, "row")
+    position += f", {_tick(axes.xaxis, column, columns, 'column')}"
+    return f"{table}, the largest at {position}"
 
 
-def _tick(axis, place, count, what):
+def _tick(axis, index, count, what):
     """Returns the name of a row or column, or its number."""
     names = [_one_line(label.get_text()) for label in axis.get_ticklabels()]
-    return names[place] if len(names) == count and names[place] else f"{what} {place}"
+    return names[index] if len(names) == count and names[index] else f"{what} {index}"
 
 
 def _bars(axes):
@@ -137,8 +137,8 @@ def _lines(axes):
             name = line.get_label().strip()
             name = "" if name.startswith("_") else f"{name} "
             shown.append(f"{name}from {points[0, 1]:.3g} to {points[-1, 1]:.3g}")
-    places = [line.get_xdata() for line in axes.lines if len(line.get_xdata())]
-    low, high = (f"{end:.4g}" for end in (places[0][0], places[0][-1]))
+    x_values = [line.get_xdata() for line in axes.lines if len(line.get_xdata())]
+    low, high = (f"{end:.4g}" for end in (x_values[0][0], x_values[0][-1]))
     y, x = _one_line(axes.get_ylabel()), _one_line(axes.get_xlabel())
     return f"{y} over {x} from {low} to {high}. {'; '.join(shown)}"
 

@@ -34,7 +34,7 @@ ENTRY, LINE = 1.75, 0.25  # inches of an entry of the legend
 
 
 class _Style(NamedTuple):
-    """What a kind of box means, and how it looks."""
+    """The meaning and the look of a kind of box."""
 
     meaning: str
     fill: str = "white"
@@ -252,25 +252,25 @@ def _tree(states, result, steps):
     return list(_placed(nodes[()], 0, set()))
 
 
-def _placed(node, row, taken):
+def _placed(node, row, occupied):
     """Sets rows so that the best hypothesis is a straight line and none overlap.
 
-    Yields the nodes from the top; `taken` are the places (row, step) of those before.
+    Yields the nodes from the top; `occupied` has the (row, step) of those before.
     """
     chain = [node]
     while chain[-1].children:
         chain.append(chain[-1].children[0])
     last = chain[-1].step + (chain[-1].kind is FINISHED)  # room for its score
-    places = range(node.step, last + 1)
-    while any((row, step) in taken for step in places):
+    steps = range(node.step, last + 1)
+    while any((row, step) in occupied for step in steps):
         row += 1
-    taken.update((row, step) for step in places)
+    occupied.update((row, step) for step in steps)
     for link in chain:
         link.row = row
     yield from chain
     for link in reversed(chain):
         for child in link.children[1:]:
-            yield from _placed(child, row + 1, taken)
+            yield from _placed(child, row + 1, occupied)
 
 
 def _greedy_path(states):

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from keras_vanilla.plots import canvas as canvas_module
-from keras_vanilla.plots.canvas import canvas, fonts_for, name_places, shown
+from keras_vanilla.plots.canvas import canvas, fonts_for, name_ticks, shown
 
 
 def names_drawn(count, inches=4.0, names=None):
     _, axes = canvas(width=inches, height=inches)
     axis = axes[0, 0].xaxis
     axis.set_label_text("key")
-    name_places(axis, names or [f"w{i}" for i in range(count)], inches)
+    name_ticks(axis, names or [f"w{i}" for i in range(count)], inches)
     return axis, [label.get_text() for label in axis.get_ticklabels()]
 
 
@@ -67,7 +67,7 @@ def test_dollars_are_no_formula():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     figure, axes = canvas(title="$x$ costs $\\frac$ more")
-    name_places(axes[0, 0].yaxis, ["$5", "a$b$c", "$\\frac$"], 4.0)
+    name_ticks(axes[0, 0].yaxis, ["$5", "a$b$c", "$\\frac$"], 4.0)
     FigureCanvasAgg(figure).draw()  # a formula that cannot be read would raise
 
 
@@ -101,7 +101,7 @@ def test_a_font_that_has_the_characters_is_found(monkeypatch):
 
 def test_a_picture_takes_the_fonts_that_its_texts_need_unless_one_was_chosen():
     figure, axes = canvas(title="a title")
-    name_places(axes[0, 0].yaxis, ["plain", "Ⓣ"], 4.0)
+    name_ticks(axes[0, 0].yaxis, ["plain", "Ⓣ"], 4.0)
     chosen = figure.text(0.1, 0.1, "T", fontfamily=["serif"])
     figure.draw_without_rendering()
     plain, other = (label.get_fontfamily() for label in axes[0, 0].get_yticklabels())

@@ -1,5 +1,6 @@
 """What several folders of tests share."""
 
+import gc
 import hashlib
 import os
 import sys
@@ -63,6 +64,16 @@ def no_waiting_for_the_disk():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_garbage_to_look_through():
+    """Keras collects garbage for each layer that it quantises.
+
+    Beside all modules of TensorFlow and the tests before, each time takes a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,6 @@ from urllib.parse import unquote
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="no Jupyter is installed")
-
 FOLDER = Path(__file__).parents[1] / "notebooks"
 NAMES = [
     "1_attention",
@@ -43,8 +41,13 @@ SOLUTION = re.compile(
 OF_ONE_MACHINE = re.compile(r"/(?:home|root|work|tmp|Users)/|site-packages")
 
 
+def nbformat():
+    """The package, whose import takes seconds that every test run would pay."""
+    return pytest.importorskip("nbformat", reason="no Jupyter is installed")
+
+
 def notebook(name):
-    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+    return nbformat().read(FOLDER / f"{name}.ipynb", as_version=4)
 
 
 def code(cells):
@@ -70,7 +73,7 @@ def to_run(name):
         cells.append(cell)
         if "exercise" in cell.metadata.get("tags", ()):
             solution = SOLUTION.search(cell.source)[1]
-            cells.append(nbformat.v4.new_code_cell(solution))
+            cells.append(nbformat().v4.new_code_cell(solution))
     run.cells = cells
     return run
 

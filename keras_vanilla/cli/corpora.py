@@ -204,14 +204,10 @@ class TrainingInput:
     def _train_tokenizer(self, config):
         """Trains a tokenizer on the training files without keeping them in memory."""
         from keras_vanilla.data import FileLines
-        from keras_vanilla.tokenizer import Tokenizer
+        from keras_vanilla.training.untrained import train_tokenizer
 
         source, target = self._options.source, self._options.target
-        size = config.vocabulary_size
-        if config.separate_vocabularies:
-            sides = FileLines(*source), FileLines(*target)
-            return Tokenizer.train_separate(*sides, vocabulary_size=size)
-        return Tokenizer.train(FileLines(*source, *target), vocabulary_size=size)
+        return train_tokenizer(config, FileLines(*source), FileLines(*target))
 
     def _read_validation(self):
         options = self._options

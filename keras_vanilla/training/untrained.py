@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+from collections.abc import Iterable
 
 import keras
 
@@ -61,7 +62,9 @@ def untrained(
         ValueError: if a tokenizer is needed and the corpus has no text to train it on.
     """
     if tokenizer is None:
-        tokenizer = _train_tokenizer(config, corpus)
+        if not hasattr(corpus, "sources"):
+            raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
+        tokenizer = train_tokenizer(config, corpus.sources, corpus.targets)
     keras.utils.set_random_seed(config.seed)
     arguments = {
         "source_vocabulary_size": tokenizer.vocabulary_size,
@@ -80,10 +83,17 @@ def untrained(
     return Translator(tokenizer, model)
 
 
-def _train_tokenizer(config, corpus):
-    if not hasattr(corpus, "sources"):
-        raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
-    size, sides = config.vocabulary_size, (corpus.sources, corpus.targets)
+def train_tokenizer(
+    config: TrainingConfig, sources: Iterable[str], targets: Iterable[str]
+) -> Tokenizer:
+    """Trains the tokenizer of a new translator, with noise if the training has any.
+
+    Args:
+        config: TrainingConfig.
+        sources: iterable of str.
+        targets: iterable of str, the translations.
+    """
+    size, sides = config.vocabulary_size, (sources, targets)
     if config.robust:
         sides = map(lines_with_noise, sides)
     if config.separate_vocabularies:

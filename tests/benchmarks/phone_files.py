@@ -139,7 +139,7 @@ def _forced(step):
 
     def forced(model, ids, index, cache, *others):
         logits, cache = step(model, ids, index, cache, *others)
-        length = ops.sum(ops.cast(cache["memory_mask"][:1], "int32"))
+        length = ops.sum(ops.cast(cache.memory_mask[:1], "int32"))
         end = ops.where(ops.equal(index + 1, length), CERTAIN, -CERTAIN)
         is_end = np.arange(logits.shape[-1]) == model.end_id
         return logits + end * is_end.astype("float32"), cache

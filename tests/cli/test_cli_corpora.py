@@ -11,7 +11,7 @@ from keras_vanilla.cli.corpora import (
     add_validation_options,
 )
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.training import TrainingConfig
+from keras_vanilla.training import TrainingConfig, new_translator
 from keras_vanilla.training.run_folder import RunFolder
 
 # The words of a few lines do not fill a vocabulary.
@@ -42,7 +42,8 @@ def training_input(*words, **options):
 
 
 def read(training_input, tmp_path, **settings):
-    config = TrainingConfig(max_tokens=64, vocabulary_size=285, **settings)
+    settings = {"max_tokens": 64, "vocabulary_size": 285, **settings}
+    config = TrainingConfig(**settings)
     training_input.read(config, RunFolder(tmp_path / "run"))
     return training_input
 
@@ -124,6 +125,19 @@ def test_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path, separat
     )
     tokenizer = read(cached, tmp_path, **settings).tokenizer
     assert tokenizer.digest == expected.digest
+
+
+def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_path):
+    settings = {"robust": True, "vocabulary_size": 340}
+    corpus = read(training_input(*files), tmp_path).corpus
+    expected = new_translator(corpus, preset="tiny", **settings).tokenizer
+    cached = training_input(*files, "--cache", str(tmp_path / "ids"))
+    tokenizer = read(cached, tmp_path, **settings).tokenizer
+    assert tokenizer.digest == expected.digest
+    without = Tokenizer.train(
+        [*corpus.sources, *corpus.targets], vocabulary_size=tokenizer.vocabulary_size
+    )
+    assert tokenizer.digest != without.digest
 
 
 @pytest.mark.parametrize(

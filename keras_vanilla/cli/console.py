@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_vanilla._hub_reference import is_hub_reference
-from keras_vanilla.pretrained import NAMES, pretrained_file
+from keras_vanilla.pretrained import NAMES, model_not_found, pretrained_file
 
 if TYPE_CHECKING:
     from keras_vanilla._about import About
@@ -50,6 +50,19 @@ def model_path(model: str, suffix: str = ".keras") -> str:
     """
     is_name = model in NAMES and not Path(model).exists()
     return str(pretrained_file(model, suffix)) if is_name else model
+
+
+def refuse_missing_model(options: argparse.Namespace) -> None:
+    """Refuses a model that does not exist, before Keras is imported for seconds.
+
+    Args:
+        options: the parsed arguments of any command.
+    Raises:
+        FileNotFoundError: if there is a `model`, but no such file or folder.
+    """
+    model = vars(options).get("model")
+    if model and not is_hub_reference(model) and not Path(model).exists():
+        raise model_not_found(model)
 
 
 def model_name(path: str) -> str:

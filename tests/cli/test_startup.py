@@ -49,6 +49,21 @@ def test_arguments_are_parsed_before_keras_is_imported(arguments, status):
     assert result.stdout.endswith(f"False {status}\n"), result.stderr
 
 
+@pytest.mark.parametrize("command", [["translate"], ["export"], ["plot", "attention"]])
+def test_a_model_that_is_missing_is_named_before_keras_is_imported(command, tmp_path):
+    model = str(tmp_path / "none.keras")
+    options = {"translate": ["A"], "export": ["a.tflite"], "plot": ["A", "-o", "a.png"]}
+    result = run("-c", START, *command, model, *options[command[0]])
+    assert result.stdout.endswith("False 1\n")
+    assert result.stderr == f"keras-vanilla: There is no file or folder {model}.\n"
+
+
+def test_a_model_of_the_hub_is_not_looked_for_here():
+    result = run("-c", START, "export", "hub:one", "a.tflite")
+    assert result.stdout.endswith("True 1\n")
+    assert "must be written OWNER/NAME" in result.stderr
+
+
 def test_help_names_every_command(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -27,7 +27,7 @@ from keras_vanilla import Translator, export
 from keras_vanilla.export import search_graph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 
-BYTES, IDS, SEGMENTS = 512, 128, (24, 120)
+BYTES, IDS, SEGMENTS = 512, 128, (12, 120)
 CALLS = 100
 
 

@@ -1,25 +1,41 @@
-"""Corpora of any size, as ids in a file."""
+"""Corpora of any size, as ids in a memory-mapped file.
+
+The parts of the file follow each other, little-endian and without a header:
+
+    ids            uint16, or int32 for more than 65,536 pieces; then zeros up to a
+                   multiple of 8 bytes
+    offsets        int64 (2 * pairs + 1,), as in `IdStore`
+    line_numbers   int64 (pairs,), from 1 over all text files
+    description    JSON in UTF-8
+    size           int64, number of bytes of the description
+    checksum       32 bytes, SHA-256 of all bytes before it
+
+A file is written under a temporary name, renamed when it is complete, and never changed
+afterwards, so it cannot change while it is read.
+"""
 
 import contextlib
 import hashlib
 import itertools
 import json
+import mmap
 import os
 import re
+import shutil
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TextIO
 
 import numpy as np
 
-from keras_vanilla._atomic_write import remove_unfinished
+from keras_vanilla._atomic_write import atomic_path, remove_unfinished
 from keras_vanilla._checks import check_integer
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._progress import Progress
-from keras_vanilla.data.cache_file import read_cache_file, write_cache_file
 from keras_vanilla.data.id_store import IdStore, flat_ids
 from keras_vanilla.data.lines import (
     Paths,
@@ -36,6 +52,8 @@ from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
 
 NAME = "token_cache.ids"
 LINES_AT_ONCE = 4_096
+VERSION = 3
+CHECKSUM_BYTES = 32
 STAMP = "path", "size", "mtime_ns"
 
 
@@ -46,9 +64,8 @@ class TokenCache:
     with, and creates the same batches as for a `ParallelCorpus` of the same lines. The
     order of each epoch is drawn over all pairs, because pairs can be read by number.
 
-    The folder has one file, `token_cache.ids`, which is memory-mapped; its format is
-    described in `cache_file`. It is read once on opening, to check its checksum. Line
-    numbers count from 1 over all text files.
+    The folder has one file, `token_cache.ids`, which is memory-mapped. It is read once
+    on opening, to check its checksum. Line numbers count from 1 over all text files.
 
     Args:
         folder: path of a cache that `TokenCache.make` has created.
@@ -66,7 +83,7 @@ class TokenCache:
     def __init__(self, folder: str | os.PathLike):
         self.folder = Path(folder)
         try:
-            description, self._store = read_cache_file(self.folder / NAME)
+            description, self._store = _read_file(self.folder / NAME)
         except FileNotFoundError:
             raise FileNotFoundError(
                 f"{folder} has no complete token cache: make one with TokenCache.make."
@@ -267,7 +284,7 @@ def _make(folder, paths, tokenizer, max_tokens, files, stream):
             )
 
     with show or contextlib.nullcontext() as progress:
-        write_cache_file(folder / NAME, description, chunks(progress))
+        _write_file(folder / NAME, description, chunks(progress))
 
 
 def _numbered_lines(paths) -> Iterator[list[tuple[int, str, str]]]:
@@ -317,3 +334,83 @@ def _text_files(paths, known):
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return list(threads.map(described, paths))
+
+
+def _write_file(
+    path: Path,
+    description: dict,
+    chunks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> None:
+    """Writes pairs in chunks, so that memory does not grow with their number.
+
+    Args:
+        path: path of the file. An existing file is replaced when this one is complete.
+        description: dict for JSON. It is read last, so `chunks` may change it.
+        chunks: iterator over ids, the length of each sequence, and the line numbers of
+            some pairs; at least one chunk.
+    """
+    count = pairs = longest = 0
+    with (
+        atomic_path(path) as temporary,
+        open(temporary, "x+b") as file,
+        TemporaryFile(dir=path.parent) as offsets,
+        TemporaryFile(dir=path.parent) as line_numbers,
+    ):
+        offsets.write(bytes(8))
+        for ids, lengths, numbers in chunks:
+            file.write(ids.tobytes())
+            offsets.write((count + np.cumsum(lengths)).astype("<i8").tobytes())
+            line_numbers.write(numbers.astype("<i8").tobytes())
+            count, pairs = count + len(ids), pairs + len(numbers)
+            longest = max(longest, int(lengths.max(initial=0)))
+        file.write(bytes(-file.tell() % 8))
+        for array in (offsets, line_numbers):
+            array.seek(0)
+            shutil.copyfileobj(array, file)
+        shape = {"dtype": ids.dtype.str, "ids": count, "pairs": pairs}
+        metadata = {"version": VERSION, **shape, "longest": longest, **description}
+        content = json.dumps(metadata).encode()
+        file.write(content + len(content).to_bytes(8, "little"))
+        file.seek(0)
+        checksum = hashlib.file_digest(file, "sha256").digest()
+        file.write(checksum)
+
+
+def _read_file(path: Path) -> tuple[dict, IdStore]:
+    """Reads the description of a cache file, and memory-maps its ids.
+
+    The operating system reads pages of the file when they are needed, and frees them
+    when memory is short.
+
+    Raises:
+        FileNotFoundError: if the file does not exist.
+        ValueError: if it was not written by `_write_file`, or is damaged.
+    """
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size <= CHECKSUM_BYTES:
+            raise _damaged(path)
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    body = memoryview(content)[:-CHECKSUM_BYTES]
+    if hashlib.sha256(body).digest() != content[-CHECKSUM_BYTES:]:
+        raise _damaged(path)
+    size = int.from_bytes(body[-8:], "little")
+    description = json.loads(bytes(body[-8 - size : -8]))
+    if description["version"] != VERSION:
+        raise ValueError(
+            f"{path} must be a token cache of version {VERSION}. Received: version "
+            f"{description['version']}"
+        )
+    count, pairs = description["ids"], description["pairs"]
+    ids = np.frombuffer(body, description["dtype"], count)
+    after_ids = -(-ids.nbytes // 8) * 8
+    integers = np.frombuffer(body, "<i8", 3 * pairs + 1, after_ids)
+    offsets, line_numbers = np.split(integers, [2 * pairs + 1])
+    longest, most = description["longest"], description["max_tokens"]
+    return description, IdStore(ids, offsets, line_numbers, longest, most)
+
+
+def _damaged(path):
+    return ValueError(
+        f"{path} is damaged or incomplete: its SHA-256 is another. TokenCache.make "
+        "makes it again."
+    )

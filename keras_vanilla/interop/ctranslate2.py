@@ -35,8 +35,11 @@ from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
     read_ctranslate2,
 )
-from keras_vanilla.interop.layer_weights import assign_weights, model_variables
-from keras_vanilla.interop.position_tables import layout_of
+from keras_vanilla.interop.layer_weights import (
+    assign_weights,
+    layout_of,
+    model_variables,
+)
 from keras_vanilla.models import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation import Translator

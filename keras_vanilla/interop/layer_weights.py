@@ -1,4 +1,4 @@
-"""Common names for the weights of our layers, used by all formats.
+"""Common names for the weights of our layers, and tables of positions.
 
 Each format has a table from its names to these. Kernels are matrices (inputs, outputs),
 with the heads of an attention side by side; embeddings are (V, D).
@@ -16,12 +16,15 @@ from keras_vanilla.layers import (
     EncoderLayer,
     FeedForward,
     MultiHeadAttention,
+    PositionalEncoding,
     TokenEmbedding,
 )
+from keras_vanilla.layers.positional_encoding import LAYOUTS
 from keras_vanilla.models import Transformer
 
 ATTENTION = ("query", "key", "value", "output")
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
+ROUNDING = 2e-3  # of angles in float32 after 5,000 positions, and of float16
 
 
 def attention_variables(attention: MultiHeadAttention) -> dict[str, keras.Variable]:
@@ -212,6 +215,35 @@ def assign_weights(
         check_finite(name, values)
     for name, variable in variables.items():
         variable.assign(np.reshape(weights[name], variable.shape))
+
+
+def sinusoids(layout: str, length: int, width: int) -> np.ndarray:
+    """Returns the positions of our layer as a float32 table (length, width).
+
+    Args:
+        layout: str, as in `PositionalEncoding`.
+        length: int.
+        width: int.
+    """
+    nothing = np.zeros((1, length, width), "float32")
+    table = PositionalEncoding(layout=layout, dtype="float32")(nothing)
+    return np.asarray(table, dtype="float32")[0]
+
+
+def layout_of(table: np.ndarray) -> str:
+    """Returns the layout of the sinusoids in a table (length, width).
+
+    Raises:
+        ValueError: if the table has no known layout, such as learned positions.
+    """
+    for layout in LAYOUTS:
+        expected = sinusoids(layout, *table.shape)
+        if np.allclose(table, expected, rtol=0, atol=ROUNDING):
+            return layout
+    raise ValueError(
+        "The positions must be sinusoids: learned positions are not the paper's. "
+        f"Received: a table {table.shape} that differs from all layouts {LAYOUTS}"
+    )
 
 
 def _input_shapes(layer, weights):

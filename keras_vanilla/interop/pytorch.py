@@ -12,10 +12,11 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.torch_file import read_torch
 from keras_vanilla.interop.layer_weights import (
     assign_weights,
+    layout_of,
     model_variables,
     read_weights,
+    sinusoids,
 )
-from keras_vanilla.interop.position_tables import layout_of, sinusoids
 from keras_vanilla.interop.pytorch_layers import as_array, layer_state, layer_weights
 from keras_vanilla.layers import DecoderLayer, EncoderLayer
 from keras_vanilla.models import Transformer

@@ -25,8 +25,11 @@ from keras_vanilla.interop.files.ctranslate2_file import (
     quantize_int8,
     write_ctranslate2,
 )
-from keras_vanilla.interop.layer_weights import model_variables, read_weights
-from keras_vanilla.interop.position_tables import sinusoids
+from keras_vanilla.interop.layer_weights import (
+    model_variables,
+    read_weights,
+    sinusoids,
+)
 from keras_vanilla.interop.vocabularies import END, START, UNKNOWN, vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator

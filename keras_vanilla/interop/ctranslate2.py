@@ -10,11 +10,6 @@ import numpy as np
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.argos_package import opened_package
-from keras_vanilla.interop.checkpoint_weights import (
-    CheckpointWeights,
-    NamedArrays,
-    Reader,
-)
 from keras_vanilla.interop.ctranslate2_names import (
     EMBEDDINGS,
     OUTPUT,
@@ -35,7 +30,9 @@ from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
     read_ctranslate2,
 )
+from keras_vanilla.interop.files.stored_arrays import LazyArrays, Reader
 from keras_vanilla.interop.layer_weights import (
+    NamedArrays,
     assign_weights,
     layout_of,
     model_variables,
@@ -78,7 +75,7 @@ def from_ctranslate2(path: PathLike) -> Translator:
             **_sizes(content, readers),
             **position_settings(folder, content),
         )
-        assign_weights(model_variables(model), CheckpointWeights(readers))
+        assign_weights(model_variables(model), LazyArrays(readers))
     return Translator(tokenizer, model)
 
 
@@ -101,7 +98,7 @@ def _readers(
 ) -> dict[str, Reader]:
     """Returns functions that read the weights, by our names."""
     variables = {name: partial(content.weights, name) for name in content.variables}
-    named = NamedArrays(CheckpointWeights(variables), folder)
+    named = NamedArrays(LazyArrays(variables), folder)
 
     def reader(name, change):
         return named.reader(content.aliases.get(name, name), change)

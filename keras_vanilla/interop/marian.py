@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
 from keras_vanilla.interop.files.safetensors_file import read_safetensors
-from keras_vanilla.interop.files.stored_arrays import index_of
+from keras_vanilla.interop.files.stored_arrays import LazyArrays, index_of
 from keras_vanilla.interop.files.torch_file import read_torch
-from keras_vanilla.interop.layer_weights import assign_weights, model_variables
+from keras_vanilla.interop.layer_weights import (
+    NamedArrays,
+    assign_weights,
+    model_variables,
+)
 from keras_vanilla.interop.marian_config import read_config, transformer_arguments
 from keras_vanilla.interop.marian_tokenizer import (
     tokenizer_files,
@@ -84,7 +87,7 @@ def from_marian(folder: PathLike) -> Translator:
     )
     arguments["forbidden_ids"] += range(len(tokens[1]), sizes[1])
     model = Transformer(**arguments, zero_pad=_pad_is_zero(arguments, readers))
-    assign_weights(model_variables(model), CheckpointWeights(readers))
+    assign_weights(model_variables(model), LazyArrays(readers))
     return Translator(tokenizer, model)
 
 

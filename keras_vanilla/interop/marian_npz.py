@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, NamedArrays
 from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
 from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.files.npz_file import NpzArrays
-from keras_vanilla.interop.layer_weights import assign_weights, model_variables
+from keras_vanilla.interop.files.stored_arrays import LazyArrays
+from keras_vanilla.interop.layer_weights import (
+    NamedArrays,
+    assign_weights,
+    model_variables,
+)
 from keras_vanilla.interop.marian_npz_config import (
     OPTIONS,
     read_options,
@@ -91,7 +95,7 @@ def from_marian_npz(
         start_id=tokenizer.pad_id,
         end_id=tokenizer.end_id,
     )
-    assign_weights(model_variables(model), CheckpointWeights(readers))
+    assign_weights(model_variables(model), LazyArrays(readers))
     return Translator(tokenizer, model)
 
 

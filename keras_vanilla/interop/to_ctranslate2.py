@@ -7,7 +7,6 @@ import numpy as np
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.checkpoint_weights import CheckpointWeights, Reader
 from keras_vanilla.interop.ctranslate2_names import (
     ACTIVATIONS,
     EMBEDDINGS,
@@ -25,6 +24,7 @@ from keras_vanilla.interop.files.ctranslate2_file import (
     quantize_int8,
     write_ctranslate2,
 )
+from keras_vanilla.interop.files.stored_arrays import LazyArrays, Reader
 from keras_vanilla.interop.layer_weights import (
     model_variables,
     read_weights,
@@ -73,7 +73,7 @@ def to_ctranslate2(
     readers = _quantized(readers, quantize) | _settings(model)
     start = END if model.start_id >= len(tokens[1]) else tokens[1][model.start_id]
     content = CTranslate2Model(
-        CheckpointWeights(readers),
+        LazyArrays(readers),
         aliases,
         _config(model, start),
         [tokens[0]],

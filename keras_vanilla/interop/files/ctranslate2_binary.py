@@ -14,8 +14,8 @@ import numpy as np
 
 from keras_vanilla.interop.files.stored_arrays import (
     BFLOAT16,
+    LazyArrays,
     StoredArray,
-    StoredArrays,
     checked_shape,
     refuse_git_lfs_pointer,
 )
@@ -132,7 +132,8 @@ class _Reader:
                 raise ValueError(
                     f"it has the wrong alias {alias!r:.80} of {name!r:.80}"
                 )
-        return Binary(version, spec, revision, StoredArrays(variables), aliases)
+        arrays = LazyArrays({name: array.read for name, array in variables.items()})
+        return Binary(version, spec, revision, arrays, aliases)
 
     def _distinct(self, what, read):
         """Reads a counted sequence of named parts; each name must be unique."""

@@ -5,12 +5,13 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from keras_vanilla.interop.files.stored_arrays import (
+    LazyArrays,
     checked_shape,
     refuse_git_lfs_pointer,
 )
@@ -35,7 +36,7 @@ _DAMAGED = (
 )
 
 
-class NpzArrays(Mapping[str, np.ndarray]):
+class NpzArrays(LazyArrays):
     """The arrays of numbers in an `.npz` file, read on demand.
 
     Pickled objects are never read. When the file is opened, the sizes of all arrays are
@@ -51,9 +52,8 @@ class NpzArrays(Mapping[str, np.ndarray]):
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
         refuse_git_lfs_pointer(path)
-        with self._opened() as archive:
+        with _opened(path) as archive:
             entries = archive.infolist()
             if sum(entry.compress_size for entry in entries) > path.stat().st_size:
                 raise ValueError("its entries are larger than the file")
@@ -65,33 +65,24 @@ class NpzArrays(Mapping[str, np.ndarray]):
                 raise ValueError("two of its entries have the same name")
         self.shapes = {name: shape for name, (shape, _) in headers.items()}
         self.dtypes = {name: dtype for name, (_, dtype) in headers.items()}
+        super().__init__({name: partial(_read, path, name) for name in headers})
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self.shapes:
-            raise KeyError(name)
-        with self._opened() as archive, archive.open(name + _SUFFIX) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.shapes
+def _read(path, name):
+    with _opened(path) as archive, archive.open(name + _SUFFIX) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.shapes)
 
-    def __len__(self) -> int:
-        return len(self.shapes)
-
-    @contextlib.contextmanager
-    def _opened(self):
-        """Opens the zip file; describes an error in one sentence."""
-        try:
-            with zipfile.ZipFile(self._path) as archive:
-                yield archive
-        except _DAMAGED as error:
-            raise ValueError(
-                f"{self._path} cannot be read as an .npz file: "
-                f"{str(error).rstrip('.')[:200]}."
-            ) from error
+@contextlib.contextmanager
+def _opened(path):
+    """Opens the zip file; describes an error in one sentence."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except _DAMAGED as error:
+        raise ValueError(
+            f"{path} cannot be read as an .npz file: {str(error).rstrip('.')[:200]}."
+        ) from error
 
 
 def _header(archive, entry):

@@ -11,8 +11,8 @@ from keras_vanilla._atomic_write import atomic_write
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.stored_arrays import (
     BFLOAT16,
+    LazyArrays,
     StoredArray,
-    StoredArrays,
     checked_shape,
     item_size,
     read_shards,
@@ -42,7 +42,7 @@ _DTYPES = {  # of the format -> of NumPy
 _DTYPE_NAMES = {numpy_name: name for name, numpy_name in _DTYPES.items()}
 
 
-def read_safetensors(path: PathLike) -> StoredArrays:
+def read_safetensors(path: PathLike) -> LazyArrays:
     """Opens the arrays of a safetensors file, or of all files listed in an index.
 
     Only the header is read and checked at first; each array is read on demand. bfloat16

@@ -1,4 +1,4 @@
-"""Arrays that are read from their file on demand."""
+"""Arrays that are read on demand."""
 
 import dataclasses
 import math
@@ -10,6 +10,8 @@ import numpy as np
 
 from keras_vanilla._checks import LARGEST_INT32
 from keras_vanilla.interop.files.json_file import read_json
+
+Reader = Callable[[], np.ndarray]
 
 BFLOAT16 = "bfloat16"  # not a type of NumPy
 _GIT_LFS = b"version https://git-lfs"
@@ -64,36 +66,31 @@ class StoredArray:
         return np.asarray(view, order="C")
 
 
-class StoredArrays(Mapping[str, np.ndarray]):
-    """Maps names to arrays, which are read from their file on demand and not kept.
+class LazyArrays(Mapping[str, np.ndarray]):
+    """Maps names to arrays, which are read on demand and not kept.
 
     Files are read instead of memory-mapped. A file that is truncated meanwhile then
     raises an error instead of ending the process, and arrays that are no longer used do
     not count as memory of the process.
 
     Args:
-        arrays: dict of name -> `StoredArray`.
+        readers: dict of name -> function that reads the array.
     """
 
-    def __init__(self, arrays: Mapping[str, StoredArray]) -> None:
-        self._arrays = dict(arrays)
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each array, without reading it."""
-        return {name: array.shape for name, array in self._arrays.items()}
+    def __init__(self, readers: Mapping[str, Reader]):
+        self._readers = dict(readers)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self._arrays[name].read()
+        return self._readers[name]()
 
     def __contains__(self, name: object) -> bool:
-        return name in self._arrays
+        return name in self._readers
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
+        return iter(self._readers)
 
     def __len__(self) -> int:
-        return len(self._arrays)
+        return len(self._readers)
 
 
 def index_of(path: Path) -> Path:
@@ -103,7 +100,7 @@ def index_of(path: Path) -> Path:
 
 def read_shards(
     path: Path, read: Callable[[Path], Mapping[str, StoredArray]]
-) -> StoredArrays:
+) -> LazyArrays:
     """Opens the arrays of a file, or, without it, of all files listed in its index.
 
     Args:
@@ -116,7 +113,7 @@ def read_shards(
     """
     index = index_of(path)
     if path.exists() or not index.exists():
-        return StoredArrays(read(path))
+        return _lazy(read(path))
     content = read_json(index)
     files = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(files, dict) or any(type(n) is not str for n in files.values()):
@@ -134,7 +131,11 @@ def read_shards(
         raise ValueError(
             f"{index}: the {lacking} of its checkpoint lack {name[:200]!r}."
         )
-    return StoredArrays(arrays)
+    return _lazy(arrays)
+
+
+def _lazy(arrays):
+    return LazyArrays({name: array.read for name, array in arrays.items()})
 
 
 def item_size(dtype: str) -> int:

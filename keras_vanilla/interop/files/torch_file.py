@@ -17,8 +17,8 @@ from keras_vanilla.interop.files.plain_pickle import (
 )
 from keras_vanilla.interop.files.stored_arrays import (
     BFLOAT16,
+    LazyArrays,
     StoredArray,
-    StoredArrays,
     checked_shape,
     item_size,
     read_shards,
@@ -146,7 +146,7 @@ def _size(value):
     return value
 
 
-def read_torch(path: PathLike) -> StoredArrays:
+def read_torch(path: PathLike) -> LazyArrays:
     """Opens the arrays of a state dict that was written by `torch.save`.
 
     All its formats are supported, and also several files with an index, as written by

@@ -64,7 +64,6 @@ def assert_equal_arrays(arrays, expected):
 def test_a_file_is_read_as_its_description_says(path):
     path.write_bytes(TWO)
     arrays = read_safetensors(path)
-    assert arrays.shapes == {"a": (2, 2), "b": (1, 2)}
     assert_equal_arrays(
         arrays,
         {
@@ -109,10 +108,10 @@ def test_an_array_is_read_when_asked_for(path):
     write_safetensors(path, {"a": np.zeros((500, 1000), "float32")})
     with at_most_allocated(0.1):
         arrays = read_safetensors(path)
-        assert "a" in arrays and arrays.shapes == {"a": (500, 1000)}
+        assert list(arrays) == ["a"] and "a" in arrays
     with at_most_allocated(2.2):
         for _ in range(3):
-            arrays["a"]
+            assert arrays["a"].shape == (500, 1000)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ValueError, match="was cut off while it was read"):
         arrays["a"]

@@ -68,7 +68,7 @@ def of_archive(path, value, storages=None):
 @pytest.mark.parametrize("content", [ARCHIVE, SEQUENTIAL], ids=["zip", "sequence"])
 def test_both_formats_are_read(path, content):
     arrays = read(path, content)
-    assert arrays.shapes == {"table": (2, 3)}
+    assert list(arrays) == ["table"] and arrays["table"].shape == (2, 3)
     assert arrays["table"].dtype == np.float32
     np.testing.assert_array_equal(arrays["table"], EXPECTED)
 

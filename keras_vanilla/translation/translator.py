@@ -27,7 +27,11 @@ from keras_vanilla.translation.batch_translation import (
     Hypothesis,
     warn_unfinished,
 )
-from keras_vanilla.translation.encoded_texts import EncodedTexts, check_length
+from keras_vanilla.translation.encoded_texts import (
+    EncodedTexts,
+    check_length,
+    encoded_prefixes,
+)
 from keras_vanilla.translation.long_texts import stream_sentences
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 from keras_vanilla.translation.saved_classes import (
@@ -37,7 +41,6 @@ from keras_vanilla.translation.saved_classes import (
     class_named,
     tokenizer_config,
 )
-from keras_vanilla.translation.target_prefixes import encoded_prefixes
 
 # `interop` imports this module, so its function is imported when it is called.
 _of_interop = lazy_names("keras_vanilla.interop", {"from_hub": "hub"})

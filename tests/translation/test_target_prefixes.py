@@ -3,7 +3,7 @@
 import pytest
 
 from keras_vanilla.translation import batch_translation
-from keras_vanilla.translation.target_prefixes import encoded_prefixes
+from keras_vanilla.translation.encoded_texts import encoded_prefixes
 
 TEXTS = ["one two three", "", "seven", "tree one zero river"]
 PREFIXES = ["drie drie", "zes", "", "acht"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.flat_yaml import parse_flat_yaml
-from keras_vanilla.interop.files.json_file import read_json_object
+from keras_vanilla.interop.files.json_file import read_json_object, read_text
 from keras_vanilla.interop.files.npz_file import NpzArrays
 from keras_vanilla.interop.files.stored_arrays import LazyArrays
 from keras_vanilla.interop.layer_weights import (
@@ -248,12 +248,7 @@ def read_vocabulary(path: Path) -> list[str]:
         return [piece.piece for piece in read_model(path).pieces]
     if path.suffix == ".json":
         return tokens_by_id(path, read_json_object(path))
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}.") from None
+    text = read_text(path)
     if path.suffix in (".yml", ".yaml"):
         return tokens_by_id(path, _whole_numbers(parse_flat_yaml(text, path)))
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]

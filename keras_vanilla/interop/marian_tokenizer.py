@@ -8,7 +8,7 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-from keras_vanilla.interop.files.json_file import read_json_object
+from keras_vanilla.interop.files.json_file import read_bytes, read_json_object
 from keras_vanilla.interop.vocabularies import END, PAD, UNKNOWN
 from keras_vanilla.tokenizer import MarianTokenizer
 from keras_vanilla.tokenizer.marian_vocabulary import CODE
@@ -240,9 +240,7 @@ def read_model(path: Path) -> ModelProto:
         FileNotFoundError: if there is no such file.
         ValueError: if it is not a SentencePiece model with the unknown piece <unk>.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {path}.")
-    content, proto = path.read_bytes(), ModelProto()
+    content, proto = read_bytes(path), ModelProto()
     try:
         proto.ParseFromString(content)
     except DecodeError:

@@ -17,7 +17,7 @@ from keras_vanilla.interop.files.ctranslate2_binary import (
     read_binary,
     write_binary,
 )
-from keras_vanilla.interop.files.json_file import read_json
+from keras_vanilla.interop.files.json_file import read_json, read_text
 
 _SPEC = "TransformerSpec"  # an encoder and a decoder
 _NEWEST_REVISION = 7
@@ -314,10 +314,7 @@ def _vocabulary(folder, name, unknown):
 
 def _lines(path):
     """Reads lines; a carriage return belongs to a token unless all lines have one."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}.") from error
+    text = read_text(path)
     lines = text.removesuffix("\n").split("\n") if text else []
     if all(line.endswith("\r") for line in lines):
         lines = [line.removesuffix("\r") for line in lines]

@@ -199,16 +199,6 @@ class MarianTokenizer(Tokenizer):
             self.reads_codes,
         )
 
-    def target_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
-        """Target ids inside a TensorFlow graph; see `source_graph`."""
-        return tf_text.encode_tokens(
-            self.target_model,
-            strings,
-            self.target.size,
-            self._special_ids,
-            reads_codes=self.reads_codes,
-        )
-
     def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
         """Decodes target ids inside a TensorFlow graph; see `decode`.
 

@@ -26,8 +26,8 @@ def encode_tokens(
     strings: "Sequence[str] | tf.Tensor",
     size: int,
     special: SpecialIds,
-    code: str | None = None,
-    reads_codes: bool = True,
+    code: str | None,
+    reads_codes: bool,
 ) -> "tf.RaggedTensor":
     """Ids of strings as in `MarianTokenizer`; the result is as in `encode`.
 

@@ -289,10 +289,6 @@ class Tokenizer:
         """
         return tf_text.encode(self.source_model, strings, self.end_id)
 
-    def target_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
-        """Target ids inside a TensorFlow graph; see `source_graph`."""
-        return tf_text.encode(self.target_model, strings, self.end_id)
-
     def detokenize_graph(self, ids: "tf.Tensor") -> "tf.Tensor":
         """Decodes target ids inside a TensorFlow graph; see `decode`.
 

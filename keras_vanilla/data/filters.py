@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keras_vanilla._checks import check_choice, check_integer, check_number, some_of
+from keras_vanilla._checks import check_choice, check_number, some_of
 from keras_vanilla.data.id_store import IdStore
 
 KEPT, EMPTY, TOO_LONG, LENGTH_RATIO, DUPLICATE = range(5)
@@ -46,7 +46,6 @@ class PairFilters:
     drop_duplicates: bool = False
 
     def __post_init__(self):
-        check_integer("max_tokens", self.max_tokens, 2)
         check_choice("drop_duplicates", self.drop_duplicates, [False, True])
         if self.max_length_ratio is not None:
             check_number("max_length_ratio", self.max_length_ratio, 1)

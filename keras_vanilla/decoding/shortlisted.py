@@ -76,8 +76,7 @@ class Shortlisted(ModelAround):
         if not self._model.shares_beams:  # each beam may be a row
             times = ops.shape(memory)[0] // ops.shape(candidates)[0]
             candidates = ops.repeat(candidates, times, axis=0)
-        beams = () if beam_size is None else (beam_size,)
-        cache = self._model.start_cache(memory, memory_mask, max_length, *beams)
+        cache = self._model.start_cache(memory, memory_mask, max_length, beam_size)
         decoder = self._model.decoder
         shortlist = {CANDIDATES: candidates, ROWS: decoder.output.rows(candidates)}
         if decoder.bias is not None:

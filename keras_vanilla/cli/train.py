@@ -51,6 +51,13 @@ def add_training_options(command: argparse.ArgumentParser) -> None:
     add_about_options(command)
 
 
+def _add_numbers(add, options):
+    """Adds options such as "--epochs N" with their help; N is an int, else a float."""
+    for option, text in options.items():
+        name, metavar = option.split()
+        add(name, type=int if metavar == "N" else float, metavar=metavar, help=text)
+
+
 def _add_output(command):
     add = command.add_argument
     add(
@@ -133,31 +140,17 @@ def _add_recipe(add):
         metavar="auto|paper",
         help="auto, by the size of the corpus; the next four options override it",
     )
-    add("--epochs", type=int, metavar="N", help="number of passes over the corpus")
-    add(
-        "--tokens-per-batch",
-        type=int,
-        metavar="N",
-        help="target positions of a batch, padding included",
-    )
-    add(
-        "--warmup-steps",
-        type=int,
-        metavar="N",
-        help="steps in which the learning rate rises to its highest",
-    )
-    add("--dropout", type=float, metavar="P", help="share of activations to drop")
-    add(
-        "--learning-rate",
-        type=float,
-        metavar="X",
-        help="use this constant learning rate, without warm-up",
-    )
-    add(
-        "--cooldown-epochs",
-        type=int,
-        metavar="N",
-        help="number of last epochs, such as half, in which the rate falls to 0",
+    _add_numbers(
+        add,
+        {
+            "--epochs N": "number of passes over the corpus",
+            "--tokens-per-batch N": "target positions of a batch, padding included",
+            "--warmup-steps N": "steps in which the learning rate rises to its highest",
+            "--dropout P": "share of activations to drop",
+            "--learning-rate X": "use this constant learning rate, without warm-up",
+            "--cooldown-epochs N": "number of last epochs, such as half, in which the "
+            "rate falls to 0",
+        },
     )
 
 
@@ -178,30 +171,19 @@ def _add_further_training(add):
 
 def _add_regularization(add):
     """Adds the options for regularisation by the loss, the updates and the text."""
-    add(
-        "--label-smoothing",
-        type=float,
-        metavar="P",
-        help="share of each label's probability that all tokens get (default: 0.1)",
-    )
-    add(
-        "--r-drop",
-        type=float,
-        metavar="A",
-        help="R-Drop: pass each pair twice and add A times the divergence, such as 5",
-    )
-    add("--clip-norm", type=float, metavar="X", help="largest norm of the gradients")
-    add(
-        "--weight-decay",
-        type=float,
-        metavar="X",
-        help="share of each weight to subtract, times the learning rate",
-    )
-    add(
-        "--sampling",
-        type=float,
-        metavar="A",
-        help="draw a new segmentation of each text in every epoch, such as 0.2",
+    _add_numbers(
+        add,
+        {
+            "--label-smoothing P": "share of each label's probability that all tokens "
+            "get (default: 0.1)",
+            "--r-drop A": "R-Drop: pass each pair twice and add A times the "
+            "divergence, such as 5",
+            "--clip-norm X": "largest norm of the gradients",
+            "--weight-decay X": "share of each weight to subtract, times the learning "
+            "rate",
+            "--sampling A": "draw a new segmentation of each text in every epoch, such "
+            "as 0.2",
+        },
     )
     add(
         "--robust",
@@ -212,38 +194,26 @@ def _add_regularization(add):
 
 def _add_end(add):
     """Adds the options for the end of a training, and the seed."""
-    add(
-        "--average-last",
-        type=int,
-        metavar="N",
-        help="average the weights of the last N epochs (default: 5)",
-    )
-    add(
-        "--patience",
-        type=int,
-        metavar="N",
-        help="end after N epochs without a lower validation cross-entropy",
-    )
-    add(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="seed of initial weights, order and dropout (default: 0)",
+    _add_numbers(
+        add,
+        {
+            "--average-last N": "average the weights of the last N epochs (default: 5)",
+            "--patience N": "end after N epochs without a lower validation "
+            "cross-entropy",
+            "--seed N": "seed of initial weights, order and dropout (default: 0)",
+        },
     )
 
 
 def _add_filters(add):
-    add(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="leave out longer pairs (default: 256, or the model's longest text)",
-    )
-    add(
-        "--max-length-ratio",
-        type=float,
-        metavar="R",
-        help="leave out pairs with more than R times the tokens on one side",
+    _add_numbers(
+        add,
+        {
+            "--max-tokens N": "leave out longer pairs (default: 256, or the model's "
+            "longest text)",
+            "--max-length-ratio R": "leave out pairs with more than R times the tokens "
+            "on one side",
+        },
     )
     add(
         "--drop-duplicates",

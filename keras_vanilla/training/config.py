@@ -1,6 +1,7 @@
 """Training settings, and the recipe that chooses those that are not given."""
 
 import dataclasses
+import functools
 import inspect
 from typing import Any
 
@@ -55,37 +56,6 @@ TRANSLATOR_OPTIONS = (
 TOKENIZER_OPTIONS = ("vocabulary_size", "separate_vocabularies")
 FURTHER_TRAINING_OPTIONS = ("freeze", "quantize")
 
-_LOWEST = {
-    "max_length": 2,
-    "vocabulary_size": 1,
-    "tokens_per_batch": 1,
-    "warmup_steps": 1,
-    "cooldown_epochs": 0,
-    "epochs": 1,
-    "max_tokens": 2,
-    "average_last": 1,
-    "patience": 1,
-    "seed": 0,
-    "micro_batches": 1,
-}
-_HIGHEST = {"seed": 2**32 - 1}  # NumPy's limit
-_PROBABILITIES = ("dropout", "label_smoothing")
-_LOWEST_NUMBER = {
-    "clip_norm": 0,
-    "weight_decay": 0,
-    "sampling": 0,
-    "r_drop": 0,
-    "max_length_ratio": 1,
-}
-_CHOICES = {
-    "preset": list(PRESETS),
-    "normalize_first": [False, True],
-    "quantize": ["int8", "int4"],
-    "recipe": ["auto", "paper"],
-    "separate_vocabularies": [False, True],
-    "drop_duplicates": [False, True],
-    "robust": [False, True],
-}
 _MAX_TOKENS = 256
 _ARGUMENTS = inspect.signature(Transformer.__init__).parameters
 _DEFAULT_MAX_LENGTH = _ARGUMENTS["max_length"].default
@@ -212,7 +182,7 @@ class TrainingConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value is not None or field.default is not None:  # None is left open
-                checked[field.name] = _checked(field.name, value)
+                checked[field.name] = _CHECKS[field.name](field.name, value)
         vars(self).update(checked)  # the only change of a frozen config
         refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
         if self.epochs is not None and self.cooldown_epochs > self.epochs:
@@ -354,27 +324,12 @@ class TrainingConfig:
         return [name for name in names if getattr(self, name) != defaults[name]]
 
 
-def _checked(name, value):
-    """Checks a setting; returns a plain int, float, bool, str or tuple of these."""
-    if name in _LOWEST:
-        return check_integer(name, value, _LOWEST[name], _HIGHEST.get(name))
-    if name in _PROBABILITIES:
-        return check_probability(name, value)
-    if name == "word_level":
-        return check_share(name, value)
-    if name == "learning_rate":
-        return check_number(name, value, above=0)
-    if name in _LOWEST_NUMBER:
-        return check_number(name, value, _LOWEST_NUMBER[name])
-    if name in _CHOICES:
-        choices = _CHOICES[name]
-        return choices[choices.index(check_choice(name, value, choices))]
-    if name == "freeze":
-        return checked_parts(value)
-    return _policy_name(value)
+def _choice(name, value, choices):
+    """Returns the choice that equals the value, such as True for `numpy.True_`."""
+    return choices[choices.index(check_choice(name, value, choices))]
 
 
-def _policy_name(dtype):
+def _policy_name(_, dtype):
     """The name of a precision policy."""
     try:
         return keras.dtype_policies.get(dtype).name
@@ -383,3 +338,42 @@ def _policy_name(dtype):
             "`dtype` must be a precision policy such as 'float32' or 'mixed_bfloat16'. "
             f"Received: {dtype!r}"
         ) from error
+
+
+_positive_integer = functools.partial(check_integer, least=1)
+_number = functools.partial(check_number, least=0)
+_flag = functools.partial(_choice, choices=[False, True])
+
+# Each function takes the name and the value, and returns a plain int, float, bool, str
+# or tuple of these.
+_CHECKS = {
+    "preset": functools.partial(_choice, choices=list(PRESETS)),
+    "normalize_first": _flag,
+    "max_length": functools.partial(check_integer, least=2),
+    "vocabulary_size": _positive_integer,
+    "separate_vocabularies": _flag,
+    "dtype": _policy_name,
+    "dropout": check_probability,
+    "tokens_per_batch": _positive_integer,
+    "warmup_steps": _positive_integer,
+    "learning_rate": functools.partial(check_number, above=0),
+    "cooldown_epochs": functools.partial(check_integer, least=0),
+    "freeze": lambda _, parts: checked_parts(parts),
+    "quantize": functools.partial(_choice, choices=["int8", "int4"]),
+    "epochs": _positive_integer,
+    "label_smoothing": check_probability,
+    "r_drop": _number,
+    "word_level": check_share,
+    "clip_norm": _number,
+    "weight_decay": _number,
+    "max_tokens": functools.partial(check_integer, least=2),
+    "max_length_ratio": functools.partial(check_number, least=1),
+    "drop_duplicates": _flag,
+    "sampling": _number,
+    "robust": _flag,
+    "average_last": _positive_integer,
+    "patience": _positive_integer,
+    "seed": functools.partial(check_integer, least=0, most=2**32 - 1),  # NumPy's limit
+    "micro_batches": _positive_integer,
+    "recipe": functools.partial(_choice, choices=["auto", "paper"]),
+}

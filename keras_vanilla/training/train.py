@@ -1,5 +1,6 @@
 """Trains and saves a translator from parallel text."""
 
+import inspect
 from collections.abc import Collection, Iterable
 
 import keras
@@ -93,7 +94,8 @@ def train_translator(
         translator = train_translator(corpus, "de-en", validation, preset="small")
     Source: Vaswani et al. 2017, sections 5 and 6.1.
     """
-    refuse_unknown("train_translator", settings, [*TrainingConfig.names(), *_OWN])
+    known = [*TrainingConfig.names(), *_optional_arguments()]
+    refuse_unknown("train_translator", settings, known)
     config = TrainingConfig(**settings)
     _check_corpora(corpus, validation)
     _check_classes(translator, tokenizer, about)
@@ -120,6 +122,12 @@ def train_translator(
             about=about,
             allow_changed=allow_changed,
         ).train()
+
+
+def _optional_arguments():
+    """Names of the arguments of `train_translator` that have a default."""
+    parameters = inspect.signature(train_translator).parameters.values()
+    return [each.name for each in parameters if each.default is not each.empty]
 
 
 def tokenizer_of_teacher(
@@ -178,16 +186,3 @@ def _check_classes(translator, tokenizer, about):
         tokenizer_config(tokenizer)
     if not isinstance(about, About | None):
         raise TypeError(f"`about` must be an About. Received: {about!r}")
-
-
-_OWN = (
-    "validation",
-    "tokenizer",
-    "translator",
-    "teacher",
-    "callbacks",
-    "optimizer",
-    "about",
-    "overwrite",
-    "allow_changed",
-)

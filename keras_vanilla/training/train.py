@@ -1,4 +1,7 @@
-"""Trains and saves a translator from parallel text."""
+"""Trains and saves a translator from parallel text.
+
+The command `keras-vanilla train` enters at `TrainingRun` in `run.py` instead.
+"""
 
 import inspect
 from collections.abc import Collection, Iterable

@@ -1,4 +1,4 @@
-"""A training that is killed at a chosen instant; a program for the tests of resuming.
+"""A training that is killed at a chosen instant; a program for `test_exact_resume.py`.
 
     python killed_training.py FOLDER [plain|whole] [step|later|bytes|replace N]
 

@@ -221,9 +221,9 @@ def say(message: object) -> None:
         print(f"keras-vanilla: {message}", file=sys.stderr, flush=True)
 
 
-def refuse_existing(path: str | Path, overwrite: bool = False) -> None:
+def refuse_existing(path: str | Path) -> None:
     """Refuses a path that exists already."""
-    if Path(path).exists() and not overwrite:
+    if Path(path).exists():
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 

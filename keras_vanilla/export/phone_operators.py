@@ -88,7 +88,6 @@ class _Projections:
 
     def __init__(self, attention):
         denses = attention.query_dense, attention.key_dense, attention.value_dense
-        self._units = attention.query_dense.units
         self._kernel, self._bias = (
             ops.concatenate([getattr(dense, name) for dense in denses], axis=-2)
             for name in ("kernel", "bias")

@@ -120,7 +120,18 @@ class SaveTranslators(keras.callbacks.Callback):
                 shutil.copyfileobj(last, best)
 
 
-class TranslationScore(keras.callbacks.Callback):
+class _Stateless(keras.callbacks.Callback):
+    """A callback that needs no state, because each epoch or process starts anew."""
+
+    def get_state(self) -> dict:
+        """State for `ExactResume`: empty."""
+        return {}
+
+    def set_state(self, state: dict) -> None:
+        """Nothing is to be restored."""
+
+
+class TranslationScore(_Stateless):
     """Translates a corpus after each epoch; logs `val_bleu` and `val_chrf`.
 
     It uses greedy search and sacreBLEU's default settings. Put it before callbacks that
@@ -135,13 +146,6 @@ class TranslationScore(keras.callbacks.Callback):
         super().__init__()
         self.corpus = corpus
         self.tokenizer = tokenizer
-
-    def get_state(self) -> dict:
-        """State for `ExactResume`: empty, because each epoch is translated anew."""
-        return {}
-
-    def set_state(self, state: dict) -> None:
-        """Nothing is to be restored."""
 
     def on_train_begin(self, logs=None):
         self._translator = Translator(self.tokenizer, self.model)
@@ -207,7 +211,7 @@ def _early_stopping(run):
     ]
 
 
-class TrainingProgress(keras.callbacks.Callback):
+class TrainingProgress(_Stateless):
     """Shows the training steps and, after each epoch, its metrics.
 
         epoch 3/40: loss 2.413, accuracy 0.561, 12,345 tokens/s, 12:34 left
@@ -224,13 +228,6 @@ class TrainingProgress(keras.callbacks.Callback):
         super().__init__()
         self.tokens_per_epoch = tokens_per_epoch
         self._stream = stream
-
-    def get_state(self) -> dict:
-        """State for `ExactResume`: empty, because each process shows its own steps."""
-        return {}
-
-    def set_state(self, state: dict) -> None:
-        """Nothing is to be restored."""
 
     def on_train_begin(self, logs=None):
         self._display = None

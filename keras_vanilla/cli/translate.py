@@ -1,9 +1,11 @@
-"""`keras-vanilla translate`."""
+"""`keras-vanilla translate`: lines, or with `--output-dir` many files."""
 
 import argparse
 import contextlib
+import glob
 import itertools
 import sys
+from pathlib import Path
 
 from keras_vanilla._atomic_write import atomic_write, named_errors
 from keras_vanilla._progress import Progress
@@ -19,14 +21,10 @@ from keras_vanilla.cli.console import (
     model_path,
     named_options,
     refuse_unwritable,
+    say,
     search_settings,
 )
 from keras_vanilla.cli.input_lines import input_groups
-from keras_vanilla.cli.translate_files import (
-    add_file_options,
-    translate_files,
-    translates_files,
-)
 
 # Options that need a `.keras` file; other models do not provide ids and scores.
 KERAS_FILE_OPTIONS = (
@@ -37,6 +35,10 @@ KERAS_FILE_OPTIONS = (
     "n_best",
     "alignments",
 )
+LINE_OPTIONS = ("output", *KERAS_FILE_OPTIONS, "json")
+FILE_OPTIONS = ("engine", "workers", "threads", "keep_going")  # of --output-dir
+ENGINES = ("local", "ray")
+PROBLEMS = 3  # exit status if lines have no translation, or one without an end
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -49,7 +51,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add("text", nargs="*", default=[], metavar="TEXT")
     add("--input", metavar="FILE", help="one sentence per line; - is standard input")
     add("--output", metavar="FILE", help="a file that does not exist yet")
-    add_file_options(command)
+    _add_file_options(command)
     add_search_options(command)
     add("--max-length", type=int, metavar="N", help="longest output in tokens")
     add_json_option(command, "one JSON object per text")
@@ -95,10 +97,30 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
 
 
+def _add_file_options(command):
+    """Adds the options for translating files."""
+    add = command.add_argument
+    add(
+        "--output-dir",
+        metavar="FOLDER",
+        help="for the translations of all files of --input, such as 'part-*.txt', "
+        "under their names; a run that was killed continues",
+    )
+    add("--engine", choices=ENGINES, help="with --output-dir: this process, or Ray")
+    add("--workers", type=int, metavar="N", help="of Ray; one per machine by default")
+    add("--threads", type=int, metavar="N", help="with --output-dir: per worker")
+    add(
+        "--keep-going",
+        action="store_true",
+        help="with --output-dir: exit with 0, not "
+        f"{PROBLEMS}, although lines have problems",
+    )
+
+
 def run(options: argparse.Namespace) -> int | None:
     """Runs the command; returns the exit status, or None for 0."""
-    if translates_files(options):
-        return translate_files(options)
+    if _translates_files(options):
+        return _translate_files(options)
 
     from keras_vanilla.translation.batch_translation import WINDOW, warn_unfinished
     from keras_vanilla.translation.required_terms import warn_unmet
@@ -121,6 +143,56 @@ def run(options: argparse.Namespace) -> int | None:
     warn_unfinished(ended)
     warn_unmet(unmet)
     return None
+
+
+def _translates_files(options):
+    """Returns True if the options are for translating files.
+
+    Raises:
+        ValueError: if options for lines and for files are combined.
+    """
+    of_files = given_options(options, FILE_OPTIONS)
+    if options.output_dir is None:
+        if of_files:
+            raise ValueError(f"{named_options(of_files)} is for --output-dir.")
+        return False
+    others = given_options(options, LINE_OPTIONS)
+    others += ["on_too_long"] if options.on_too_long != "refuse" else []
+    if others or options.text:
+        received = named_options(others) or "a text"
+        raise ValueError(f"--output-dir is only for files. Received: {received}")
+    return True
+
+
+def _translate_files(options):
+    """Translates files into a folder; returns the exit status."""
+    if options.input in (None, "-"):
+        raise ValueError("--output-dir needs --input, such as --input 'part-*.txt'.")
+    sources = [path for path in glob.glob(options.input) if Path(path).is_file()]
+    if not sources:
+        raise FileNotFoundError(f"There is no file {options.input}.")
+    settings = line_search_settings(options)
+    for name in ("max_length", "threads"):
+        if getattr(options, name) is not None:
+            settings[name] = getattr(options, name)
+
+    from keras_vanilla.bulk import translate_shards
+
+    with Progress("Translating", None, "lines") as progress:
+        lines, problems = translate_shards(
+            options.model,
+            sources,
+            options.output_dir,
+            engine=options.engine or ENGINES[0],
+            workers=options.workers,
+            progress=progress,
+            **settings,
+        )
+    say(f"{lines:,} lines of {len(sources):,} files are in {options.output_dir}.")
+    if problems:
+        path = Path(options.output_dir, "problems.tsv")
+        say(f"Lines with problems: {problems:,}. They are named in {path}.")
+    return PROBLEMS if problems and not options.keep_going else 0
 
 
 class _KerasLines:

@@ -42,32 +42,6 @@ def trainer_of_tensorflow() -> type:
     return getattr(trainer, "TensorFlowTrainer", None) or trainer.Trainer
 
 
-def trainer_of_every_backend() -> type:
-    """Returns the base class of all trainers: `Trainer`, or `BaseTrainer` in 3.16."""
-    from keras.src.trainers import trainer
-
-    return getattr(trainer, "BaseTrainer", None) or trainer.Trainer
-
-
-def private_names() -> list:
-    """Returns the objects behind the names used here, on the TensorFlow backend."""
-    from keras.src.backend.tensorflow import optimizer, trainer
-
-    of_tensorflow, of_all = trainer_of_tensorflow(), trainer_of_every_backend()
-    return [
-        of_tensorflow._maybe_symbolic_build,
-        of_tensorflow.train_step,
-        of_tensorflow.test_step,
-        of_tensorflow.fit,
-        of_tensorflow.make_train_function,
-        trainer.reduce_per_replica,
-        optimizer.TFOptimizer._all_reduce_sum_gradients,
-        optimizer.TFOptimizer._backend_update_step,
-        of_all._symbolic_build,
-        of_all.compile,
-    ]
-
-
 def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
     """Sets whether a metric improves "up" or "down" (`Metric._direction`).
 

@@ -89,7 +89,8 @@ def check_configuration(layer_class, arguments):
     layer = layer_class(**arguments, name="one")
     config = layer.get_config()
     assert json.loads(json.dumps(config)) == config
-    names = set(inspect.signature(layer_class).parameters) - {"kwargs", "embeddings"}
+    names = set(inspect.signature(layer_class.__init__).parameters)
+    names -= {"self", "kwargs", "embeddings"}
     assert names <= set(config)
     for name, value in arguments.items():
         assert config[name] == value

@@ -19,7 +19,7 @@ from keras_vanilla.cli import (
     train,
     translate,
 )
-from keras_vanilla.cli.console import refuse_missing_model, say
+from keras_vanilla.cli.console import refuse_missing_models, say
 from keras_vanilla.cli.errors import is_expected, sentence
 from keras_vanilla.cli.streams import flushed_results, quiet, usable_streams
 
@@ -49,7 +49,7 @@ def main(
             parser().parse_args(arguments, options)
             with quiet():
                 if before_command and options.needs_keras:
-                    refuse_missing_model(options)
+                    refuse_missing_models(options)
                     before_command()
                 return options.run(options) or 0
     except KeyboardInterrupt as stop:

@@ -39,6 +39,8 @@ ANY_MODEL = (
     f"{PRETRAINED}, or {HUB}"
 )
 
+MODELS = "model", "exported", "start"  # arguments with one model; distil has `teachers`
+
 
 def model_path(model: str, suffix: str = ".keras") -> str:
     """Converts an argument that names a model to its path.
@@ -52,17 +54,18 @@ def model_path(model: str, suffix: str = ".keras") -> str:
     return str(pretrained_file(model, suffix)) if is_name else model
 
 
-def refuse_missing_model(options: argparse.Namespace) -> None:
+def refuse_missing_models(options: argparse.Namespace) -> None:
     """Refuses a model that does not exist, before Keras is imported for seconds.
 
     Args:
         options: the parsed arguments of any command.
     Raises:
-        FileNotFoundError: if there is a `model`, but no such file or folder.
+        FileNotFoundError: if an argument in `MODELS` names no file or folder.
     """
-    model = vars(options).get("model")
-    if model and not is_hub_reference(model) and not Path(model).exists():
-        raise model_not_found(model)
+    values = [vars(options).get(name) for name in MODELS]
+    for model in [*filter(None, values), *(vars(options).get("teachers") or ())]:
+        if not is_hub_reference(model) and not Path(model).exists():
+            raise model_not_found(model)
 
 
 def model_name(path: str) -> str:

@@ -49,11 +49,20 @@ def test_arguments_are_parsed_before_keras_is_imported(arguments, status):
     assert result.stdout.endswith(f"False {status}\n"), result.stderr
 
 
-@pytest.mark.parametrize("command", [["translate"], ["export"], ["plot", "attention"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "translate {} A",
+        "export {} a.tflite",
+        "plot attention {} A -o a.png",
+        "verify en-fr {} --source a",
+        "train --from {} --source a --target a --output b",
+        "distil en-fr {} --source a --output b",
+    ],
+)
 def test_a_model_that_is_missing_is_named_before_keras_is_imported(command, tmp_path):
     model = str(tmp_path / "none.keras")
-    options = {"translate": ["A"], "export": ["a.tflite"], "plot": ["A", "-o", "a.png"]}
-    result = run("-c", START, *command, model, *options[command[0]])
+    result = run("-c", START, *command.format(model).split())
     assert result.stdout.endswith("False 1\n")
     assert result.stderr == f"keras-vanilla: There is no file or folder {model}.\n"
 

@@ -344,14 +344,14 @@ def test_noise_without_marks_stays_what_it_was():
 @pytest.mark.parametrize("make", THINGS)
 def test_things_keep_their_form_in_ids_and_back(make, tokenizer):
     chance = random.Random(5)
-    made = [make(chance, ["Straße", "garden"]) for _ in range(300)]
-    assert len(set(made)) > 90 and all(text == text.strip() != "" for text in made)
-    assert tokenizer.decode(tokenizer.encode_target(made)) == made
+    things = [make(chance, ["Straße", "garden"]) for _ in range(300)]
+    assert len(set(things)) > 90 and all(text == text.strip() != "" for text in things)
+    assert tokenizer.decode(tokenizer.encode_target(things)) == things
 
 
 def test_things_are_of_every_form():
     chance = random.Random(0)
-    made = [random_thing(chance, []) for _ in range(500)]
+    things = [random_thing(chance, []) for _ in range(500)]
     for form in (
         r"\d+",
         r"\d{4}-\d\d-\d\d",
@@ -359,7 +359,7 @@ def test_things_are_of_every_form():
         r"[\w.]+@\w+\.\w+",
         r"[A-Z]\w+ [A-Z]\w+",
     ):
-        assert any(re.fullmatch(form, text) for text in made), form
+        assert any(re.fullmatch(form, text) for text in things), form
 
 
 def test_the_vocabulary_of_noisy_lines_has_pieces_for_upper_case():

@@ -24,6 +24,7 @@ from keras_vanilla.decoding import (
     greedy_search,
     sample,
 )
+from keras_vanilla.layers.dense import Dense
 from keras_vanilla.models import fake_quantize
 
 B, T, S, N, D, F, V = 2, 7, 5, 5, 10, 13, 19
@@ -175,7 +176,7 @@ def rounded_training():
     """A step with the roundings of int4 weights in it."""
     width = 44  # so that every matrix has more than 1024 numbers
     hidden = keras.Input((T, width))
-    dense, table = keras.layers.Dense(width, "relu"), layers.TokenEmbedding(29, width)
+    dense, table = Dense(width, "relu"), layers.TokenEmbedding(29, width)
     model = randomize(keras.Model(hidden, table(dense(hidden), reverse=True)))
     fake_quantize(model, "int4")
     x = np.random.default_rng(0).normal(size=(B, T, width)).astype("float32")

@@ -9,7 +9,7 @@ from keras import ops
 from keras_vanilla._operators import Operators
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers import MultiHeadAttention
-from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.layers.dense import HeadProjection
 from keras_vanilla.layers.layer import rows_of
 from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer

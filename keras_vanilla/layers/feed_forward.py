@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._checks import check_integer, check_probability, check_seed
+from keras_vanilla.layers.dense import Dense
 from keras_vanilla.layers.layer import (
     Layer,
     check_initializer,
@@ -76,7 +77,7 @@ class FeedForward(Layer):
 
     def _dense(self, name, units, activation=None):
         settings = kernel_settings(self.kernel_initializer, self.kernel_regularizer)
-        return keras.layers.Dense(
+        return Dense(
             units, activation, **settings, name=name, dtype=policy_for(self, name)
         )
 

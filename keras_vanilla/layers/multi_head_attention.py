@@ -16,7 +16,7 @@ from keras_vanilla.layers.attention_masks import (
     masked_softmax,
     padding_mask,
 )
-from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.layers.dense import HeadProjection
 from keras_vanilla.layers.layer import (
     Layer,
     check_initializer,

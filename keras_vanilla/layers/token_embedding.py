@@ -9,11 +9,12 @@ from keras_vanilla._checks import check_ids, check_integer
 from keras_vanilla._operators import current_operators
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
+from keras_vanilla.layers.dense import MatrixProducts
 from keras_vanilla.layers.layer import Layer, rows_of
 
 
 @keras.saving.register_keras_serializable(package="keras_vanilla")
-class TokenEmbedding(Layer, keras.layers.Embedding):
+class TokenEmbedding(MatrixProducts, Layer, keras.layers.Embedding):
     """Maps ids to vectors, and hidden states to logits, with one table E.
 
         forward: E[ids] * sqrt(d_model)          reverse: hidden E^T
@@ -107,7 +108,9 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
 
     def rows(self, ids: Tensor) -> Tensor:
         """Rows (B, T, D) of the table for ids (B, T), without the factor of `call`."""
-        rows = self.lookup(self.embeddings, ids)
+        rows = current_operators().lookup(self.embeddings, ids)
+        if self.rounding is not None:
+            return self.rounding.rows(rows)
         if not self.quantization_mode:
             return rows
         scale = ops.expand_dims(ops.take(self.embeddings_scale, ids), -1)
@@ -117,14 +120,10 @@ class TokenEmbedding(Layer, keras.layers.Embedding):
         """(B, T, D) -> (B, T, V), in float32."""
         table = ops.cast(self.embeddings, self.compute_dtype)
         rows, sizes = rows_of(ops.cast(hidden, self.compute_dtype))
-        logits = ops.cast(ops.matmul(rows, ops.transpose(table)), "float32")
+        logits = ops.cast(self.matmul(rows, ops.transpose(table)), "float32")
         if self.quantization_mode:
             logits = logits / ops.cast(self.embeddings_scale, "float32")
         return ops.reshape(logits, (*sizes, self.vocabulary_size))
-
-    def lookup(self, table: Tensor, ids: Tensor) -> Tensor:
-        """Looks up the rows (B, T, D) of `table` (V, D) for `ids` (B, T)."""
-        return current_operators().lookup(table, ids)
 
     def compute_mask(self, inputs, mask=None):
         is_int = keras.backend.is_int_dtype(inputs.dtype)

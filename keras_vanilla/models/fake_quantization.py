@@ -1,6 +1,5 @@
 """Fake quantisation: a model that computes as its quantised `.tflite` file does."""
 
-import functools
 import math
 from collections.abc import Iterator
 
@@ -10,7 +9,7 @@ from keras import ops
 from keras_vanilla._checks import check_choice, some_of
 from keras_vanilla._types import Tensor
 from keras_vanilla.layers import TokenEmbedding
-from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.layers.dense import Dense, HeadProjection, MatrixProducts
 
 MODES = ("int8", "int4", None)
 LARGEST = {"int8": 127, "int4": 7}  # largest quantised weight; the smallest is minus it
@@ -33,7 +32,7 @@ def fake_quantize(model: keras.Model, mode: str | None) -> None:
 
     Args:
         model: keras.Model in float32, such as a Transformer, whose matrices are all in
-            `Dense`, `TokenEmbedding` or this package's attention layers.
+            layers of this package.
         mode: "int8", "int4", or None, which undoes it.
     Raises:
         ValueError: if the mode is unknown, or a matrix is in another type of layer, is
@@ -52,12 +51,30 @@ def fake_quantize(model: keras.Model, mode: str | None) -> None:
         _refuse_others(layers)
         _refuse_other_dtypes(layers)
     for layer in layers:
-        _restore(layer)
-        if mode is not None and list(_matrices(layer)):
-            _replace(layer, LARGEST[mode])
+        if isinstance(layer, MatrixProducts):
+            is_rounded = mode is not None and list(_matrices(layer))
+            layer.rounding = _Rounding(LARGEST[mode]) if is_rounded else None
     model.fake_quantization = mode
     for function in ("train_function", "test_function", "predict_function"):
         setattr(model, function, None)  # these were traced with the previous rounding
+
+
+class _Rounding:
+    """Computes with weights, and rows that they multiply, rounded to integers."""
+
+    def __init__(self, largest):
+        self._largest = largest
+
+    def matmul(self, rows, matrix):
+        """The product (R, F) of rows (R, D) and a matrix (D, F)."""
+        x, row_scale = rounded_inputs(rows)
+        integers, scale = rounded(matrix, 0, self._largest)
+        return ops.matmul(x, integers) * row_scale * ops.squeeze(scale, 0)
+
+    def rows(self, rows):
+        """Rows (..., D) of a table."""
+        integers, scale = rounded(rows, -1, self._largest)
+        return integers * scale
 
 
 def rounded(weights: Tensor, axis: int, largest: int) -> tuple[Tensor, Tensor]:
@@ -107,12 +124,12 @@ def _refuse_others(layers):
         weight.path
         for layer in layers
         for weight in _matrices(layer)
-        if layer.quantization_mode or not _replacements(layer)
+        if layer.quantization_mode or not _rounds(layer)
     ]
     if others:
         raise ValueError(
-            "Fake quantisation supports only float matrices in Dense layers, "
-            "TokenEmbedding and this package's attentions. Received: "
+            "Fake quantisation supports only float matrices in this package's "
+            "FeedForward, TokenEmbedding and attentions. Received: "
             f"{some_of(others)}"
         )
 
@@ -138,60 +155,10 @@ def _matrices(layer) -> Iterator[keras.Variable]:
             yield weight
 
 
-def _replacements(layer):
-    """Functions that replace methods of a layer, by method name."""
-    if type(layer).call in (keras.layers.Dense.call, HeadProjection.call):
-        return {"call": _project}
-    if isinstance(layer, TokenEmbedding):
-        return {"lookup": _look_up, "_logits": _logits}
-    return {}
-
-
-def _replace(layer, largest):
-    for name, function in _replacements(layer).items():
-        setattr(layer, name, functools.partial(function, layer, largest))
-
-
-def _restore(layer):
-    for name, function in _replacements(layer).items():
-        current = vars(layer).get(name)
-        if isinstance(current, functools.partial) and current.func is function:
-            delattr(layer, name)  # the method of the class is used again
-
-
-def _project(layer, largest, inputs, training=None):
-    """Computes x W + b for `Dense` and `HeadProjection`."""
-    kernel = layer.kernel
-    units = layer.units if isinstance(layer.units, tuple) else (layer.units,)
-    outputs = math.prod(units)
-    width = math.prod(kernel.shape) // outputs
-    before = len(inputs.shape) + len(units) - len(kernel.shape)
-    shape = ops.shape(inputs)[:before]
-    x = ops.reshape(inputs, (*shape, width))
-    kernel = ops.reshape(kernel, (width, outputs))
-    x = _product(x, *rounded(kernel, 0, largest))
-    if layer.bias is not None:
-        x = x + ops.reshape(layer.bias, (-1,))
-    x = ops.reshape(x, (*shape, *units))
-    return x if layer.activation is None else layer.activation(x)
-
-
-def _look_up(layer, largest, table, ids):
-    """The rows of a `TokenEmbedding`."""
-    rows, scale = rounded(ops.take(table, ids, axis=0), -1, largest)
-    return rows * scale
-
-
-def _logits(layer, largest, hidden):
-    """The logits of a `TokenEmbedding`."""
-    table, scale = rounded(ops.convert_to_tensor(layer.embeddings), -1, largest)
-    return _product(hidden, ops.transpose(table), ops.transpose(scale))
-
-
-def _product(inputs, kernel, scale):
-    """Inputs (..., D) times integers (D, F) with scales (1, F)."""
-    x, input_scale = rounded_inputs(inputs)
-    return ops.matmul(x, kernel) * input_scale * ops.squeeze(scale, 0)
+def _rounds(layer):
+    """Whether a layer computes all its products by `matmul`."""
+    is_dense = type(layer).call in (Dense.call, HeadProjection.call)
+    return is_dense or isinstance(layer, TokenEmbedding)
 
 
 def _round(values):

@@ -16,7 +16,7 @@ from checks import (
 from tiers import in_full
 
 from keras_vanilla.layers import MultiHeadAttention
-from keras_vanilla.layers.head_projection import HeadProjection
+from keras_vanilla.layers.dense import HeadProjection
 
 B, T, S, N, H = 2, 7, 5, 3, 11  # batch, queries, keys, heads, size of each head
 D, DK, DV, HV = 13, 17, 19, 23  # widths of query, key and value; size of each value

@@ -73,13 +73,6 @@ def test_initial_table_is_not_in_the_config_and_not_kept_twice():
     assert np.abs(array(copy.embeddings) - TABLE).max() > 0.1
 
 
-def test_lookup_can_be_replaced_on_an_instance():
-    layer = TokenEmbedding(V, D, scale=False, embeddings=TABLE)
-    layer(IDS)
-    layer.lookup = lambda table, ids: -table.value.numpy()[ids]
-    np.testing.assert_array_equal(layer(IDS), -TABLE[IDS])
-
-
 @pytest.mark.parametrize("name", ["vocabulary_size", "d_model"])
 def test_size_below_one_is_refused(name):
     with pytest.raises(

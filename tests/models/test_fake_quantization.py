@@ -10,6 +10,7 @@ from models import inputs, make_model
 
 from keras_vanilla import Transformer, Translator
 from keras_vanilla.layers import MultiHeadAttention, TokenEmbedding
+from keras_vanilla.layers.dense import Dense
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.models.fake_quantization import rounded, rounded_inputs
 from keras_vanilla.training import compile_for_training
@@ -59,7 +60,7 @@ def in_a_model(layer, *shapes):
 
 @pytest.mark.parametrize("mode", LARGEST)
 def test_a_dense_layer_rounds_as_integers_do(mode):
-    dense, model = in_a_model(keras.layers.Dense(F, "relu"), (T, D))
+    dense, model = in_a_model(Dense(F, "relu"), (T, D))
     x = drawn(B, T, D)
     fake_quantize(model, mode)
     kernel, bias = dense.get_weights()
@@ -104,7 +105,7 @@ def test_a_table_is_rounded_by_rows_both_ways(mode):
 
 
 def test_gradients_pass_through_the_roundings():
-    dense, model = in_a_model(keras.layers.Dense(F), (D,))
+    dense, model = in_a_model(Dense(F), (D,))
     fake_quantize(model, "int4")
     x, weights = tf.Variable(drawn(T, D)), drawn(T, F)
     with tf.GradientTape() as tape:
@@ -132,7 +133,7 @@ def test_a_compiled_graph_has_the_same_scales(mode):
 
 
 def test_rows_of_one_sign_and_of_zeros_are_finite():
-    _, model = in_a_model(keras.layers.Dense(F), (D,))
+    _, model = in_a_model(Dense(F), (D,))
     fake_quantize(model, "int8")
     rows = np.stack([np.abs(drawn(D)), -np.abs(drawn(D)), np.zeros(D, "float32")])
     kernel, bias = model.get_weights()
@@ -180,9 +181,16 @@ def test_another_mode_is_refused():
         fake_quantize(make_model(**ONE_LAYER), "int2")
 
 
-def test_matrices_in_other_layers_are_refused():
+@pytest.mark.parametrize(
+    "layer",
+    [
+        keras.layers.EinsumDense("abc,cd->abd", (T, F), name="mine"),
+        keras.layers.Dense(F, name="mine"),
+    ],
+    ids=type,
+)
+def test_matrices_in_other_layers_are_refused(layer):
     places = keras.Input((T, D))
-    layer = keras.layers.EinsumDense("abc,cd->abd", (T, F), name="mine")
     model = keras.Model(places, layer(places))
     with pytest.raises(ValueError, match="Received: mine/kernel"):
         fake_quantize(model, "int8")
@@ -190,7 +198,7 @@ def test_matrices_in_other_layers_are_refused():
 
 @pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
 def test_a_quantised_model_is_refused():
-    model = keras.Sequential([keras.Input((D,)), keras.layers.Dense(F, name="mine")])
+    model = keras.Sequential([keras.Input((D,)), Dense(F, name="mine")])
     model.quantize("int8")
     with pytest.raises(ValueError, match="Received: .*mine/kernel"):
         fake_quantize(model, "int8")
@@ -237,7 +245,7 @@ def test_a_saved_translator_is_a_plain_one(trained_translator, tmp_path):
 @pytest.mark.full
 def test_litert_computes_the_same_numbers():
     """TensorFlow's own converter, and LiteRT with its kernels for phones."""
-    dense, model = in_a_model(keras.layers.Dense(F), (T, D))
+    dense, model = in_a_model(Dense(F), (T, D))
     x = drawn(1, T, D)
     x[0, 1], x[0, 2] = np.abs(x[0, 1]), 100 * x[0, 2]
     kernel, bias = (tf.constant(weight) for weight in dense.get_weights())

@@ -15,6 +15,7 @@ from keras_vanilla.layers.attention_masks import (
     joined,
     masked_softmax,
     padding_mask,
+    training_softmax,
 )
 from keras_vanilla.layers.dense import HeadProjection
 from keras_vanilla.layers.layer import (
@@ -271,10 +272,16 @@ class MultiHeadAttention(Layer):
         Returns:
             Outputs (B, T, D), and the weights (B, N, T, S) before dropout.
         """
-        scores = self.scores(query, key, index)
-        weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
+        scores, some = self.scores(query, key, index), None
+        if training and mask is not None:
+            weights, some = training_softmax(scores, mask)
+        else:
+            weights = masked_softmax(scores, mask)
+        weights = ops.cast(weights, self.compute_dtype)
         dropped = self._dropout_layer(weights, training=training)
         heads = ops.matmul(dropped, value)  # (B, N, T, S) -> (B, N, T, H)
+        if some is not None:
+            heads, weights = heads * some, weights * some
         return self.output_dense(_heads_first(heads)), weights
 
     @property

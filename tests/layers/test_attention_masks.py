@@ -1,10 +1,11 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from checks import array, assert_close, randomize, with_mask
 
 from keras_vanilla.layers import EncoderLayer, MultiHeadAttention
-from keras_vanilla.layers.attention_masks import masked_softmax
+from keras_vanilla.layers.attention_masks import masked_softmax, training_softmax
 
 B, T, N, H = 2, 4, 4, 2  # as many queries as heads, so that ranks can be confused
 D = N * H
@@ -120,24 +121,57 @@ def test_an_encoder_layer_joins_padding_and_the_mask_it_is_given():
         np.testing.assert_array_equal(weights, expected)
 
 
+def in_training(scores, mask):
+    weights, some = training_softmax(scores, mask)
+    return weights * keras.ops.cast(some, weights.dtype)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("offset", [0.0, -3e3, 3e3])
-def test_masked_softmax_is_the_softmax_of_what_is_left(dtype, offset):
+@pytest.mark.parametrize("softmax", [masked_softmax, in_training])
+def test_masked_softmax_is_the_softmax_of_what_is_left(softmax, dtype, offset):
     """To the last bit; also where every score that is left is far below the others."""
     random = np.random.default_rng(1)
     scores = (30 * random.normal(size=(B, N, T, 29))).astype(dtype)
     mask = random.random((B, 1, T, 29)) < 0.5
     scores = np.where(mask, scores + np.asarray(offset, dtype), scores)
     mask[0, :, 1] = False
-    weights = array(
-        masked_softmax(keras.ops.convert_to_tensor(scores), mask), "float64"
-    )
+    weights = array(softmax(keras.ops.convert_to_tensor(scores), mask), "float64")
     assert not weights[np.broadcast_to(~mask, weights.shape)].any()
     computed = "float64" if dtype == "float64" else "float32"
     infinite = np.where(mask, scores, -np.inf).astype(computed)
     expected = array(keras.ops.softmax(infinite), "float64")
     expected[0, :, 1] = 0  # NaN: nothing to attend to
     np.testing.assert_array_equal(weights, expected)
+
+
+def test_a_training_has_the_same_gradients():
+    scores = tf.constant(RANDOM.normal(size=(B, N, T, T)), "float32")
+    mask, factors = MASKS["(B, 1, T, S)"].copy(), RANDOM.normal(size=(B, N, T, T))
+    mask[0, :, 1] = False
+
+    def gradient(softmax):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            total = tf.reduce_sum(softmax(scores, mask) * factors.astype("float32"))
+        return array(tape.gradient(total, scores))
+
+    of_training = gradient(in_training)
+    np.testing.assert_array_equal(of_training, gradient(masked_softmax))
+    assert of_training.any() and not of_training[0, :, 1].any()
+
+
+def test_a_training_has_the_same_outputs_and_weights():
+    layer, _ = attention_and_kerass()
+    mask = MASKS["(B, 1, T, S)"].copy()
+    mask[0, :, 1] = False
+    settings = {"attention_mask": mask[:, 0], "return_attention_scores": True}
+    for ours, expected in zip(
+        layer(INPUTS, INPUTS, **settings, training=True),
+        layer(INPUTS, INPUTS, **settings),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(array(ours), array(expected))
 
 
 def test_masked_scores_stay_near_the_others(monkeypatch):

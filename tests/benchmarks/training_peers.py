@@ -115,13 +115,20 @@ def keras_model(peer, sizes, vocabulary, length, masks):
     import keras
 
     embedding = keras.layers.Embedding(vocabulary, sizes["d_model"])
-    places = keras.layers.Embedding(length, sizes["d_model"])
     source = keras.Input((length,), dtype="int32", name="source_ids")
     target = keras.Input((length,), dtype="int32", name="target_ids")
 
+    class Places(keras.layers.Layer):
+        def build(self, shape):
+            self.table = self.add_weight((length, sizes["d_model"]))
+
+        def call(self, x):
+            return x + keras.ops.cast(self.table, x.dtype)
+
+    places = Places()
+
     def embed(tokens):
-        x = embedding(tokens) + places(keras.ops.arange(length))
-        return keras.layers.Dropout(sizes["dropout"])(x)
+        return keras.layers.Dropout(sizes["dropout"])(places(embedding(tokens)))
 
     def mask(tokens):
         return keras.ops.not_equal(tokens, 0) if masks else None

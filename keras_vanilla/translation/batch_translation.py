@@ -2,8 +2,10 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import keras
 import numpy as np
 
 from keras_vanilla._checks import some_of
@@ -16,16 +18,16 @@ from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.translation.buckets import (
-    ROWS,
+    bucket_rows,
     bucket_width,
     length_buckets,
     pad_rows,
-    power_of_two,
 )
 from keras_vanilla.translation.loops import without_loops
 from keras_vanilla.translation.required_terms import RequiredTerms
 
-WINDOW = 32 * ROWS  # number of texts that are sorted by length together
+WINDOW = 4096  # number of texts that are sorted by length together
+IN_FLIGHT = 3  # batches, each with a cache of its own
 
 
 class Hypothesis(NamedTuple):
@@ -152,7 +154,7 @@ class BatchTranslator:
         return ids, scores
 
     def _padded(self, rows, longest):
-        """Pads rows to an array; row counts are powers of two, for few shapes."""
+        """Pads rows to an array of `bucket_rows` and `bucket_width`."""
         width = min(bucket_width(rows), longest)
         return pad_rows(_with_last(rows), width, self.model.pad_id)
 
@@ -166,10 +168,15 @@ class BatchTranslator:
             i: ids for i, ids in enumerate(sources) if len(ids) > blank or prefixes[i]
         }
         self._count(len(sources) - len(searched))
-        for indices in length_buckets(searched, self.config.beam_size):
-            for i, hypotheses in self._search(searched, prefixes, terms, indices):
+
+        def search(indices):
+            return list(self._search(searched, prefixes, terms, indices))
+
+        batches = [*length_buckets(searched, self.config.beam_size)]
+        for batch in _in_flight(search, batches[::-1]):  # the longest first
+            for i, hypotheses in batch:
                 results[i] = hypotheses
-            self._count(len(indices))
+            self._count(len(batch))
         return results
 
     def _search(self, sources, prefixes, terms, indices):
@@ -224,9 +231,24 @@ class BatchTranslator:
             yield hypotheses
 
 
+def _in_flight(search, batches):
+    """Yields the results of batches; on TensorFlow, several are searched at a time.
+
+    While one is at an operator for one core, another uses the others.
+    """
+    if keras.backend.backend() != "tensorflow" or len(batches) < 2:
+        yield from map(search, batches)
+        return
+    threads = ThreadPoolExecutor(IN_FLIGHT)
+    try:
+        yield from threads.map(search, batches)
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
 def _with_last(rows):
-    """Repeats the last row until the number of rows is a power of two."""
-    return [*rows, *[rows[-1]] * (power_of_two(len(rows)) - len(rows))]
+    """Repeats the last row until there are `bucket_rows`."""
+    return [*rows, *[rows[-1]] * (bucket_rows(len(rows)) - len(rows))]
 
 
 def warn_unfinished(ended: Sequence[bool]) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import keras
 import numpy as np
 
-ROWS = 128  # most rows per batch: enough for two cores, few enough for their caches
-POSITIONS = 32_768  # most per batch, over all beams: a cache of about a gigabyte
-WIDTH_STEP = 8  # widths are multiples of this, so that few shapes are compiled
+ROWS = 192  # most rows per batch: enough for two cores, few enough for their caches
+POSITIONS = 16_384  # most per batch, over all beams: a cache of about half a gigabyte
+WIDTH_STEP = 8  # where each shape is compiled, widths are multiples of this
 
 
 def length_buckets(
@@ -37,10 +38,18 @@ def pad_rows(rows: Collection[Sequence[int]], width: int, pad_id: int) -> np.nda
 
 
 def bucket_width(rows: Collection[Sequence[int]]) -> int:
-    """The length of the longest row, rounded up to a multiple of 8."""
-    return -(-max(map(len, rows)) // WIDTH_STEP) * WIDTH_STEP
+    """The length of the longest row; on JAX, rounded up to a multiple of 8."""
+    longest = max(map(len, rows))
+    return -(-longest // WIDTH_STEP) * WIDTH_STEP if _compiles_each_shape() else longest
 
 
-def power_of_two(number: int) -> int:
-    """The smallest power of two that is at least the number."""
-    return 1 << (number - 1).bit_length()
+def bucket_rows(number: int) -> int:
+    """The number itself; on JAX, rounded up to a power of two or to `ROWS`."""
+    if not _compiles_each_shape():
+        return number
+    power = 1 << (number - 1).bit_length()
+    return min(power, ROWS) if number <= ROWS else power
+
+
+def _compiles_each_shape():
+    return keras.backend.backend() == "jax"

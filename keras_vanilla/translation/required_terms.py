@@ -18,7 +18,7 @@ from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.translation.alignment import WORD_START
-from keras_vanilla.translation.buckets import bucket_width, power_of_two
+from keras_vanilla.translation.buckets import bucket_rows, bucket_width
 
 COPIED = {
     "url": re.compile(
@@ -170,7 +170,7 @@ class RequiredTerms:
         if not any(rows):
             return None
         all_forms = [self._forms(what) for what in itertools.chain(*rows)]
-        terms = power_of_two(max(map(len, rows)))
+        terms = bucket_rows(max(map(len, rows)))
         width = bucket_width([form for forms in all_forms for form in forms])
         shape = len(rows), terms, max(map(len, all_forms)), width
         ids, needed = np.full(shape, -1, "int32"), np.zeros(shape[:2], "int32")

@@ -1,6 +1,8 @@
 import io
 import subprocess
 import sys
+import threading
+import time
 import zipfile
 
 import keras
@@ -317,6 +319,38 @@ def test_the_first_results_come_before_the_last_texts_are_searched(
     ]
 
 
+def test_batches_that_are_searched_at_once_keep_their_order(
+    trained_translator, monkeypatch
+):
+    texts = ["one", "two three four five", "six seven", "", "eight", "nine ten"]
+    expected = trained_translator.translate(texts)
+    search_batch = BatchTranslator.search_batch
+    together = threading.Barrier(3)
+
+    def search_beside_others(self, sources, *others):
+        together.wait(timeout=60)
+        return search_batch(self, sources, *others)
+
+    monkeypatch.setattr(BatchTranslator, "search_batch", search_beside_others)
+    monkeypatch.setattr(buckets, "ROWS", 2)  # three batches
+    assert trained_translator.translate(texts) == expected
+
+
+def test_the_error_of_one_batch_ends_the_others(trained_translator, monkeypatch):
+    searched = []
+
+    def search_batch(self, sources, *others):
+        searched.append(len(sources))
+        time.sleep(0.01)
+        raise ValueError("broken")
+
+    monkeypatch.setattr(BatchTranslator, "search_batch", search_batch)
+    monkeypatch.setattr(buckets, "ROWS", 1)
+    with pytest.raises(ValueError, match="^broken$"):
+        trained_translator.translate(["one"] * 500)
+    assert len(searched) < 500
+
+
 @pytest.mark.full
 def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
     translator = trained_translator.copy()
@@ -357,12 +391,12 @@ def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
 
 
 def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
-    sources = [[4] * length for length in (3, 500, 2, 500, 1) + 200 * (20,)]
-    batches = list(buckets.length_buckets(sources, beam_size=8))
-    assert sorted(sum(batches, [])) == list(range(205))
+    sources = [[4] * length for length in (3, 500, 2, 500, 1) + 300 * (20,)]
+    batches = list(buckets.length_buckets(sources, beam_size=4))
+    assert sorted(sum(batches, [])) == list(range(305))
     lengths = [[len(sources[i]) for i in batch] for batch in batches]
     assert sum(lengths, []) == sorted(sum(lengths, []))
-    most = [max(batch) * len(batch) * 8 for batch in lengths]
+    most = [max(batch) * len(batch) * 4 for batch in lengths]
     assert max(most) <= buckets.POSITIONS and len(lengths[0]) == buckets.ROWS
     assert [len(batch) for batch in buckets.length_buckets([[4] * 10**6])] == [1]
 

@@ -53,6 +53,7 @@ IDEAS = {
     "sampling 0.2": {"sampling": 0.2},
     "dropout 0.2": {"dropout": 0.2},
     "3 + 3 layers": SHALLOW,
+    "3 + 3, cooldown": SHALLOW | COOLDOWN,
     "3 + 3, post-norm": SHALLOW | {"normalize_first": False},
     "3 + 3, 256 wide": {"preset": "small", "normalize_first": True},
     "preset small": {"preset": "small"},

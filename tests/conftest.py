@@ -9,6 +9,7 @@ import time
 import bare_machine
 
 bare_machine.hide_settings()  # before Keras is imported
+bare_machine.share_processors()
 bare_machine.hide_fonts()
 bare_machine.heed_ctrl_c()
 

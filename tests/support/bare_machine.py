@@ -26,10 +26,24 @@ def hide_settings():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["KERAS_HOME"] = folder
     os.environ["MPLCONFIGDIR"] = folder
-    if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the processors
-        os.environ["TF_NUM_INTRAOP_THREADS"] = "1"
     # The tests' models take longer to optimise than to run.
     os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
+
+
+def share_processors():
+    """Gives each of as many workers as processors one of them, for its children too.
+
+    Threads of one that wait for work would take time of the other.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None:
+        return
+    os.environ["TF_NUM_INTRAOP_THREADS"] = "1"
+    if hasattr(os, "sched_setaffinity"):
+        processors = sorted(os.sched_getaffinity(0))
+        if len(processors) == int(os.environ["PYTEST_XDIST_WORKER_COUNT"]):
+            number = int(worker.removeprefix("gw"))
+            os.sched_setaffinity(0, {processors[number]})
 
 
 def heed_ctrl_c():

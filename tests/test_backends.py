@@ -62,13 +62,11 @@ def test_the_backend_agrees_without_tensorflow(backend, tensorflow, tmp_path):
     """JAX in an environment that never had it, if there is one; else it is hidden."""
     if backend == "jax" and JAX_PYTHON:
         command = [JAX_PYTHON, "-c", "import tensorflow"]
-        assert (
-            b"ModuleNotFoundError"
-            in subprocess.run(command, capture_output=True).stderr
-        )
-        found = probe(tmp_path, backend, python=JAX_PYTHON)
+        done = subprocess.run(command, capture_output=True)
+        assert b"ModuleNotFoundError" in done.stderr
+        results = probe(tmp_path, backend, python=JAX_PYTHON)
     elif importlib.util.find_spec(backend) is None:
         pytest.skip(f"{backend} is not installed")
     else:
-        found = probe(tmp_path, backend, "--without-tensorflow")
-    assert_same(found, tensorflow)
+        results = probe(tmp_path, backend, "--without-tensorflow")
+    assert_same(results, tensorflow)

@@ -156,7 +156,7 @@ def _matrices(layer) -> Iterator[keras.Variable]:
 
 
 def _rounds(layer):
-    """Whether a layer computes all its products by `matmul`."""
+    """Returns True if a layer computes all its products by `matmul`."""
     is_dense = type(layer).call in (Dense.call, HeadProjection.call)
     return is_dense or isinstance(layer, TokenEmbedding)
 

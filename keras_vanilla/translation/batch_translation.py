@@ -1,5 +1,6 @@
 """Translates texts in batches of similar length, keeping their order."""
 
+import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -168,19 +169,16 @@ class BatchTranslator:
             i: ids for i, ids in enumerate(sources) if len(ids) > blank or prefixes[i]
         }
         self._count(len(sources) - len(searched))
-
-        def search(indices):
-            return list(self._search(searched, prefixes, terms, indices))
-
+        search = functools.partial(self._search, searched, prefixes, terms)
         batches = [*length_buckets(searched, self.config.beam_size)]
         for batch in _in_flight(search, batches[::-1]):  # the longest first
-            for i, hypotheses in batch:
+            for i, hypotheses in batch.items():
                 results[i] = hypotheses
             self._count(len(batch))
         return results
 
     def _search(self, sources, prefixes, terms, indices):
-        """Yields the index and hypotheses of each row of a batch.
+        """Returns the hypotheses of each row of a batch, by its index.
 
         A batch that does not fit into memory is halved.
         """
@@ -192,12 +190,16 @@ class BatchTranslator:
             if len(indices) == 1 or not is_out_of_memory(error):
                 raise
         else:
-            for i, hypotheses in zip(indices, self._read(ids, scores), strict=True):
-                yield i, [self._with_unmet(each, terms[i]) for each in hypotheses]
-            return
+            return {
+                i: [self._with_unmet(each, terms[i]) for each in hypotheses]
+                for i, hypotheses in zip(indices, self._read(ids, scores), strict=True)
+            }
         middle = len(indices) // 2
-        for half in (indices[:middle], indices[middle:]):
-            yield from self._search(sources, prefixes, terms, half)
+        halves = indices[:middle], indices[middle:]
+        first, second = (
+            self._search(sources, prefixes, terms, half) for half in halves
+        )
+        return first | second
 
     def _with_unmet(self, hypothesis, row):
         if not row:

@@ -1,6 +1,5 @@
 """Each recipe of notebooks/recipes.md runs as it is, and does what it says."""
 
-import os
 import re
 import subprocess
 import sys
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import keras
 import pytest
+from child_process import environment
 
 PAGE = Path(__file__).parents[1] / "notebooks" / "recipes.md"
 RECIPES = dict(
@@ -72,7 +72,7 @@ def test_the_recipe_of_jax_runs_in_a_process_of_its_own(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", seed + RECIPES[name]],
         cwd=tmp_path,
-        env={**os.environ, "KERAS_BACKEND": "jax"},
+        env=environment("jax"),
         capture_output=True,
         text=True,
     )

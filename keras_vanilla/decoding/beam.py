@@ -6,12 +6,11 @@ from keras import ops
 
 from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.beam_past import SinglePast, beam_past, of_parents
+from keras_vanilla.decoding.beam_past import CopiedPast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
 from keras_vanilla.decoding.loop import (
-    check_source_shape,
     noted,
     run_loop,
     start_notes,
@@ -71,7 +70,6 @@ def beam_search(
     config = DecodingConfig.of(config, **settings)
     n_best = config.n_best or config.beam_size
     constraints = Constraints(model, source_ids, config, target_prefix)
-    check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
     length, limits = constraints.row_limits(memory_mask)
 
@@ -91,7 +89,7 @@ def beam_search(
 
     past = beam_past(model, config.beam_size)
     if banks and config.beam_size == 1:
-        past = SinglePast(model, 1)  # the same steps as greedy search
+        past = CopiedPast(model, 1)  # the same steps as greedy search
     shape = ops.shape(memory)[0], config.beam_size
     state = run_loop(
         model,

@@ -75,25 +75,14 @@ class CopiedPast(_Past):
         Tensors that steps do not change, such as the memory's keys, are equal for all
         beams of a row and are not copied.
         """
+        if self._beam_size == 1:
+            return cache  # a single beam is its own parent
         rows = ops.reshape(_rows(parents, self._beam_size), (-1,))  # (B K,)
         return keras.tree.map_structure(
             lambda value, old: value if value is old else ops.take(value, rows, axis=0),
             cache,
             before,
         )
-
-
-class SinglePast(CopiedPast):
-    """The past of a single beam, which is always its own parent.
-
-    Args:
-        model: SearchedModel.
-        beam_size: int. Must be 1.
-    """
-
-    def of_parents(self, cache: Any, before: Any, parents: Tensor) -> Any:
-        """Returns the cache unchanged."""
-        return cache
 
 
 def of_parents(values: Tensor, parents: Tensor) -> Tensor:

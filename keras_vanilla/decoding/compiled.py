@@ -12,8 +12,7 @@ from keras_vanilla._checks import check_ids
 from keras_vanilla._traced_once import jitted_by_jax, trace_for_all_shapes
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.config import DecodingConfig
-from keras_vanilla.decoding.constraints import check_prefix_shape, checked_prefix
-from keras_vanilla.decoding.loop import check_source_shape
+from keras_vanilla.decoding.constraints import check_source_shape, checked_prefix
 from keras_vanilla.decoding.sampling import checked_seed
 from keras_vanilla.decoding.searched_model import ModelAround, SearchedModel
 from keras_vanilla.decoding.terms import Terms, check_terms
@@ -68,13 +67,13 @@ class CompiledSearch:
         seed = settings.pop("seed", None) if seeded else None
         rounding = self._model.fake_quantization
         source_ids = keras.ops.convert_to_numpy(source_ids)
-        check_source_shape(source_ids)  # impossible in a graph for all shapes
+        check_source_shape(source_ids)  # here and below: impossible in a graph
         inputs = {"source_ids": source_ids}
         if target_prefix is not None:
-            prefix = checked_prefix(self._model, target_prefix)
             longest = settings.get("max_length", config and config.max_length)
-            # impossible in a graph for all shapes
-            check_prefix_shape(self._model, prefix.shape, len(source_ids), longest)
+            prefix = checked_prefix(
+                self._model, target_prefix, len(source_ids), longest
+            )
             inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
         if terms is not None:
             check_terms(self._model, terms, len(source_ids))
@@ -94,7 +93,7 @@ class CompiledSearch:
                 )
             compiled = self._searches[key]
         size = self._model.source_vocabulary_size
-        if size is not None:  # impossible in a graph
+        if size is not None:
             check_ids("source id", source_ids, size)
         return compiled.search(inputs, seed)
 

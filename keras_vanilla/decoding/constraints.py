@@ -1,7 +1,6 @@
 """Target prefixes and repetition limits."""
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,9 +50,9 @@ class Constraints:
     Attributes:
         rows: dict of tensors, batch first, that the constraints have for each row.
     Raises:
-        ValueError: if `no_repeat_ngram_size` is above the model's `max_length`, or
-            `target_prefix` is not an integer array (B, P); if an id of an eager prefix
-            is outside the vocabulary, a start or an end, or follows a pad.
+        ValueError: if `source_ids` has no row or no column, `no_repeat_ngram_size` is
+            above the model's `max_length`, or `target_prefix` is invalid, see
+            `checked_prefix`.
     """
 
     def __init__(
@@ -63,6 +62,7 @@ class Constraints:
         config: DecodingConfig,
         target_prefix: Tensor | None = None,
     ):
+        check_source_shape(source_ids)
         self._model, self._config, self.rows = model, config, {}
         if config.no_loops:
             self.rows["may_loop"] = repeats(source_ids, model.pad_id)
@@ -74,7 +74,9 @@ class Constraints:
                 model.max_length,
             )
         if target_prefix is not None:
-            prefix = checked_prefix(model, target_prefix)
+            prefix = checked_prefix(
+                model, target_prefix, np.shape(source_ids)[0], config.max_length
+            )
             self.rows["prefix"] = ops.convert_to_tensor(prefix, dtype="int32")
 
     def __bool__(self) -> bool:
@@ -91,15 +93,12 @@ class Constraints:
         """Same as `hypothesis_end.row_limits`, but at least the length of the prefix.
 
         Raises:
-            ValueError: same as there, and if the prefix is longer than `max_length` or
-                has a different number of rows.
+            ValueError: same as there.
         """
-        max_length = self._config.max_length
-        length, limits = row_limits(self._model, memory_mask, max_length)
+        length, limits = row_limits(self._model, memory_mask, self._config.max_length)
         if "prefix" not in self.rows:
             return length, limits
-        prefix, rows = self.rows["prefix"], memory_mask.shape[0]
-        check_prefix_shape(self._model, prefix.shape, rows, max_length)
+        prefix = self.rows["prefix"]
         real = ops.cast(ops.not_equal(prefix, self._model.pad_id), "int32")
         width = ops.shape(prefix)[1]
         known = isinstance(length, int) and isinstance(width, int)
@@ -107,9 +106,8 @@ class Constraints:
         return length, ops.maximum(limits, ops.sum(real, axis=1))
 
     def __call__(self, scores: Tensor, ids: Tensor, index: Tensor) -> Tensor:
-        allowed = scores
-        if self._config.no_repeat_ngram_size is not None:
-            size = self._config.no_repeat_ngram_size
+        allowed, size = scores, self._config.no_repeat_ngram_size
+        if size is not None:
             allowed = _without_repeats(scores, ids, index, size)
         if "may_loop" in self.rows:
             allowed = _without_loops(allowed, ids, index, self.rows["may_loop"])
@@ -119,25 +117,50 @@ class Constraints:
         """`allowed` after a row's prefix; within it, only the score of its token."""
         if "prefix" not in self.rows:
             return allowed
-        forced = _token_at(self.rows["prefix"], index, self._model.pad_id)  # (B,)
+        pad_id = self._model.pad_id
+        padded = ops.pad(self.rows["prefix"], ((0, 0), (0, 1)), constant_values=pad_id)
+        last = ops.shape(padded)[1] - 1
+        forced = ops.take(padded, ops.minimum(index, last), axis=1)  # (B,)
         for _ in scores.shape[1:]:
             forced = ops.expand_dims(forced, -1)
         is_forced = ops.equal(ops.arange(ops.shape(scores)[-1]), forced)
         return ops.where(
-            ops.equal(forced, self._model.pad_id),
+            ops.equal(forced, pad_id),
             allowed,
             ops.where(is_forced, scores, FORBIDDEN),
         )
 
 
-def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
+def check_source_shape(source_ids: Tensor) -> None:
+    """Refuses sources without a row or a column.
+
+    Args:
+        source_ids: int tensor (B, S).
+    Raises:
+        ValueError: if a size is 0, or the rank is not 2.
+    """
+    shape = tuple(np.shape(source_ids))
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(
+            "`source_ids` must be integers (B, S), of at least one row and one "
+            f"column. Received: shape {shape}"
+        )
+
+
+def checked_prefix(
+    model: Any, target_prefix: Tensor, rows: int | None, max_length: int | None
+) -> Tensor:
     """Checks a prefix and returns it as an integer array or tensor (B, P).
 
     Args:
         model: as for `Constraints`.
         target_prefix: as for `Constraints`.
+        rows: int or None. Number of rows of `source_ids`; None if unknown.
+        max_length: int or None, as for `greedy_search`.
     Raises:
-        ValueError: same as `Constraints`.
+        ValueError: if the prefix is not an integer array (B, P), the number of rows
+            differs, or the prefix is longer than any output can be; if an id of an
+            eager prefix is outside the vocabulary, a start or an end, or follows a pad.
     """
     ids = target_prefix
     try:
@@ -153,24 +176,7 @@ def checked_prefix(model: Any, target_prefix: Tensor) -> Tensor:
     values = readable(ids)
     if values is not None:
         _check_prefix_ids(model, values)
-    return ids
-
-
-def check_prefix_shape(
-    model: Any, shape: Sequence[int | None], rows: int | None, max_length: int | None
-) -> None:
-    """Refuses a prefix whose size does not match the search.
-
-    Args:
-        model: as for `Constraints`.
-        shape: shape of the prefix, with None for unknown sizes.
-        rows: int or None. Number of rows of `source_ids`; None if unknown.
-        max_length: int or None, as for `greedy_search`.
-    Raises:
-        ValueError: if the number of rows differs, or the prefix is longer than any
-            output can be.
-    """
-    prefix_rows, width = shape
+    prefix_rows, width = ids.shape
     if None not in (prefix_rows, rows) and prefix_rows != rows:
         raise ValueError(
             f"`target_prefix` must have one row for each of the {rows} rows of "
@@ -182,6 +188,7 @@ def check_prefix_shape(
             f"`target_prefix` must have at most {longest} columns, the tokens of the "
             f"longest output. Received: {width}"
         )
+    return ids
 
 
 def _check_prefix_ids(model, ids):
@@ -198,13 +205,6 @@ def _check_prefix_ids(model, ids):
                 f"The ids of `target_prefix` {expected}. Received: row {row}, "
                 f"{ids[row].tolist()}"
             )
-
-
-def _token_at(prefix, index, pad_id):
-    """(B,): the prefix's token at a position, or `pad_id` after the prefix."""
-    padded = ops.pad(prefix, ((0, 0), (0, 1)), constant_values=pad_id)
-    last = ops.shape(padded)[1] - 1
-    return ops.take(padded, ops.minimum(index, last), axis=1)
 
 
 def _without_loops(scores, ids, index, may_loop):

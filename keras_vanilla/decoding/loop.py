@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_vanilla._operators import slice_update
@@ -48,12 +47,15 @@ def decode_token_by_token(
     Raises:
         ValueError: same as `greedy_search`.
     """
-    check_source_shape(source_ids)
     memory, memory_mask = model.encode(source_ids)
     batch = ops.shape(memory)[0]
     length, limits = constraints.row_limits(memory_mask)
     state = {
-        **_start(model, batch, length),
+        "index": ops.convert_to_tensor(0, dtype="int32"),
+        "last": ops.full((batch,), model.start_id, dtype="int32"),
+        "ids": ops.full((batch, length), model.pad_id, dtype="int32"),
+        "finished": ops.zeros((batch,), dtype="bool"),
+        "sums": ops.zeros((batch,), dtype="float32"),
         "cache": model.start_cache(memory, memory_mask, length),
         "notes": start_notes(model, (batch, length)) if return_notes else {},
     }
@@ -83,33 +85,6 @@ def decode_token_by_token(
     state = run_loop(model, state, step, live, length, rows, rows_may_leave)
     sums = None if log_prob is None else state["sums"]
     return state["ids"], sums, state["notes"]
-
-
-def check_source_shape(source_ids: Tensor) -> None:
-    """Refuses sources without a row or a column.
-
-    Args:
-        source_ids: int tensor (B, S).
-    Raises:
-        ValueError: if a size is 0, or the rank is not 2.
-    """
-    shape = tuple(np.shape(source_ids))
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(
-            "`source_ids` must be integers (B, S), of at least one row and one "
-            f"column. Received: shape {shape}"
-        )
-
-
-def _start(model, batch, length):
-    """The state before the first token."""
-    return {
-        "index": ops.convert_to_tensor(0, dtype="int32"),
-        "last": ops.full((batch,), model.start_id, dtype="int32"),
-        "ids": ops.full((batch, length), model.pad_id, dtype="int32"),
-        "finished": ops.zeros((batch,), dtype="bool"),
-        "sums": ops.zeros((batch,), dtype="float32"),
-    }
 
 
 def run_loop(
@@ -235,9 +210,8 @@ def with_notes(
         log_probs: float32 tensor of the same shape.
     """
     new = {**new, LOG_PROBS: log_probs}
-    return {name: _written(value, index, new[name]) for name, value in notes.items()}
-
-
-def _written(values, index, column):
-    start = (*(0 for _ in column.shape), index)
-    return slice_update(values, start, ops.expand_dims(column, -1))
+    start = (*(0 for _ in log_probs.shape), index)
+    return {
+        name: slice_update(values, start, ops.expand_dims(new[name], -1))
+        for name, values in notes.items()
+    }

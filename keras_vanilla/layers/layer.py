@@ -128,9 +128,13 @@ def policy_for(owner: keras.layers.Layer, name: str) -> keras.DTypePolicy:
         owner: the layer that is being built.
         name: str. The sub-layer's name.
     """
-    policy = owner.dtype_policy
+    return policy_at(owner.dtype_policy, f"{owner.path}/{name}")
+
+
+def policy_at(policy: keras.DTypePolicy, path: str) -> keras.DTypePolicy:
+    """The policy of the layer with a path, where a `DTypePolicyMap` has many."""
     is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
-    return policy[f"{owner.path}/{name}"] if is_map else policy
+    return policy[path] if is_map else policy
 
 
 def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePolicy:
@@ -142,7 +146,9 @@ def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePoli
     """
     prefix = f"{path}/" if path else ""
     quantised = {
-        f"(.*/)?{re.escape(layer.path.removeprefix(prefix))}": _own_policy(layer)
+        f"(.*/)?{re.escape(layer.path.removeprefix(prefix))}": policy_at(
+            layer.dtype_policy, layer.path
+        )
         for layer in owner._flatten_layers(include_self=False)
         if layer.quantization_mode
     }
@@ -150,13 +156,6 @@ def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePoli
     if not quantised:
         return policy
     return keras.dtype_policies.DTypePolicyMap(policy, quantised)
-
-
-def _own_policy(layer):
-    """The policy of one layer, even if it shares a `DTypePolicyMap` with others."""
-    policy = layer.dtype_policy
-    is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
-    return policy[layer.path] if is_map else policy
 
 
 def kernel_settings(initializer: str | Callable, regularizer: Any) -> dict[str, Any]:

@@ -97,7 +97,10 @@ class TokenEmbedding(MatrixProducts, Layer, keras.layers.Embedding):
     def call(self, inputs, reverse=False):
         if reverse:
             return self._logits(inputs)
-        ids = _checked_ids(inputs, self.vocabulary_size)
+        values = readable(inputs)
+        if values is not None:
+            check_ids("id", values, self.vocabulary_size)
+        ids = ops.cast(inputs, "int32")
         vectors = self.rows(ids)  # (B, T) -> (B, T, D)
         if self.scale:
             vectors = vectors * self.d_model**0.5
@@ -183,11 +186,3 @@ class TokenEmbedding(MatrixProducts, Layer, keras.layers.Embedding):
             "scale": self.scale,
             "zero_pad": self.zero_pad,
         }
-
-
-def _checked_ids(ids, size):
-    """Ids as int32; eager values must be in the vocabulary."""
-    values = readable(ids)
-    if values is not None:
-        check_ids("id", values, size)
-    return ops.cast(ids, "int32")

@@ -16,6 +16,7 @@ from keras_vanilla.layers import (
     PositionalEncoding,
     TokenEmbedding,
 )
+from keras_vanilla.layers.layer import policy_at
 from keras_vanilla.layers.positional_encoding import LAYOUTS
 from keras_vanilla.models.decoder import Decoder
 from keras_vanilla.models.encoder import Encoder
@@ -138,7 +139,6 @@ def encoder_and_decoder(
 
 def _tables(config, values, policy):
     """The tables of source, target and output projection, which may be shared."""
-    is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
 
     def table(side, value, name, zero_pad=config["zero_pad"]):
         return TokenEmbedding(
@@ -149,7 +149,7 @@ def _tables(config, values, policy):
             zero_pad=zero_pad,
             embeddings=value,
             name=name,
-            dtype=policy[name] if is_map else policy,
+            dtype=policy_at(policy, name),
         )
 
     if config["share_embeddings"]:

@@ -30,15 +30,11 @@ def copy_of(model: keras.Model, weights: list | None = None, dtype: Any = None) 
     config = model.get_config()
     copy = type(model).from_config({**config, "dtype": dtype or config["dtype"]})
     if weights is None and not is_plain(model):
-        _copy_by_file(model, copy)
+        # A file merges LoRA into the kernels.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.weights.h5"
+            model.save_weights(path)
+            copy.load_weights(path)
     else:
         copy.set_weights(model.get_weights() if weights is None else weights)
     return copy
-
-
-def _copy_by_file(model, copy):
-    """Copies the weights through a file, which merges LoRA into the kernels."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.weights.h5"
-        model.save_weights(path)
-        copy.load_weights(path)

@@ -56,9 +56,10 @@ def user_dataset():
 def test_endless_batches_end_an_epoch_and_a_validation(data, compiled):
     model = compiled()
     assert data.endless and data.steps_per_epoch == 2
-    model.fit(data, validation_data=data, verbose=0)
-    assert int(model.optimizer.iterations) == 2
-    assert np.isfinite(model.evaluate(data, verbose=0))
+    model.fit(data, epochs=2, validation_data=data, verbose=0)
+    assert int(model.optimizer.iterations) == 4
+    for steps in (None, 1):
+        assert np.isfinite(model.evaluate(data, steps=steps, verbose=0))
 
 
 @pytest.mark.parametrize(

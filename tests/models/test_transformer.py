@@ -1,12 +1,12 @@
+import functools
+import inspect
+
 import keras
 import numpy as np
 import pytest
 import reference
-import tensorflow as tf
 from checks import array, assert_close, weights_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from models import SIZES, ids, inputs, make_model
+from models import SIZES, inputs, make_model
 from tiers import in_full
 
 from keras_vanilla.decoding import beam_search, greedy_search, sample
@@ -61,13 +61,14 @@ def model():
     ["paper", *in_full(*(name for name in CONFIGS if name != "paper"))],
 )
 def test_whole_forward_pass_equals_the_formulas(name):
-    model = make_model(**CONFIGS[name])
+    layers = {} if name == "paper" else ONE_LAYER_EACH
+    model = make_model(**CONFIGS[name], **layers)
     feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
     expected = reference.transformer(
         weights_of(model),
         **feed,
-        num_encoder_layers=2,
-        num_decoder_layers=3,
+        num_encoder_layers=model.num_encoder_layers,
+        num_decoder_layers=model.num_decoder_layers,
         normalize_first=model.normalize_first,
         position_layout=model.position_layout,
         scale_embeddings=model.scale_embeddings,
@@ -77,13 +78,15 @@ def test_whole_forward_pass_equals_the_formulas(name):
     assert 0.5 < np.abs(expected).max() < 20  # numbers that 1e-5 means something for
     logits = array(model(feed), "float64")
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
-    predicted = model.predict(feed, verbose=0)
-    np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-5)
+    if name in ("paper", "all"):  # in a graph
+        predicted = model.predict(feed, verbose=0)
+        np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.full
 def test_epsilon_and_activation_reach_every_layer():
-    model = make_model(layer_norm_epsilon=0.1, activation="gelu", normalize_first=True)
+    settings = {"layer_norm_epsilon": 0.1, "activation": "gelu"}
+    model = make_model(**settings, normalize_first=True)
     for layer in model.encoder_layers + model.decoder_layers:
         assert layer.layer_norm_epsilon == 0.1
         assert layer.feed_forward.activation is keras.activations.gelu
@@ -92,12 +95,13 @@ def test_epsilon_and_activation_reach_every_layer():
 
 @pytest.mark.full
 def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
-    model = make_model(dropout=0.3, attention_dropout=0.2)
+    rates = {"dropout": 0.3, "attention_dropout": 0.2}
+    model = make_model(**rates, **ONE_LAYER_EACH)
     layers = [*model.encoder_layers, *model.decoder_layers]
     assert {layer.dropout for layer in layers} == {0.3}
     assert {layer.self_attention.dropout for layer in layers} == {0.2}
     assert model.positions.dropout == 0.3
-    expected = make_model()(INPUTS)
+    expected = make_model(**ONE_LAYER_EACH)(INPUTS)
     np.testing.assert_array_equal(model(INPUTS), expected)
     assert np.abs(model(INPUTS, training=True) - expected).max() > 0.01
 
@@ -138,56 +142,46 @@ def test_an_override_wins_over_the_preset():
     assert {**PRESETS["tiny"], **overrides}.items() <= model.get_config().items()
 
 
-# Properties, over random shapes: every dimension another prime
+# Properties, over shapes of which every dimension is another prime
 
-
-@st.composite
-def shapes(draw):
-    batch, source, target, heads, width = draw(
-        st.permutations([2, 3, 5, 7, 11]).map(lambda order: order[:5])
-    )
-    return {
-        "batch": batch,
-        "source": source,
-        "target": target,
-        "num_heads": heads,
-        "d_ff": width,
-        "d_model": 2 * heads,
-        "normalize_first": draw(st.booleans()),
-        "seed": draw(st.integers(0, 2**16)),
-    }
+SHAPES = [
+    {"batch": 3, "source": 5, "target": 7, "num_heads": 2, "d_ff": 11},
+    {"batch": 5, "source": 2, "target": 11, "num_heads": 3, "d_ff": 7},
+    {"batch": 2, "source": 11, "target": 3, "num_heads": 7, "d_ff": 5},
+]
+HALF = pytest.param("mixed_bfloat16", 8e-2, marks=pytest.mark.full)
 
 
 def properties(test):
     """Runs a test on a few shapes in float32 and in bfloat16."""
-    test = settings(
-        max_examples=3,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-    )(given(shape=shapes())(test))
-    half = pytest.param("mixed_bfloat16", 8e-2, marks=pytest.mark.full)
-    policies = [("float32", 2e-5), half]
+    test = pytest.mark.parametrize("case", range(len(SHAPES)))(test)
+    policies = [("float32", 2e-5), HALF]
     return pytest.mark.parametrize(("policy", "tolerance"), policies)(test)
 
 
-def small_model(shape, policy):
-    names = "num_heads", "d_ff", "d_model", "normalize_first", "seed"
+@functools.cache
+def small_model(case, policy):
     return make_model(
-        **{name: shape[name] for name in names},
+        case,
+        num_heads=SHAPES[case]["num_heads"],
+        d_ff=SHAPES[case]["d_ff"],
+        d_model=2 * SHAPES[case]["num_heads"],
+        normalize_first=case == 1,
         num_encoder_layers=1,
         num_decoder_layers=2,
         dtype=policy,
     )
 
 
-def padded_inputs(shape):
+def padded_inputs(case, full_target=False):
     """Rows of all lengths, at least one of them full on each side."""
-    random = np.random.default_rng(shape["seed"])
+    random, shape = np.random.default_rng(case), SHAPES[case]
     lengths = {}
     for side in ("source", "target"):
         lengths[side] = random.integers(1, shape[side] + 1, shape["batch"])
         lengths[side][random.integers(shape["batch"])] = shape[side]
+    if full_target:
+        lengths["target"][:] = shape["target"]
     return inputs(tuple(lengths["source"]), tuple(lengths["target"]))
 
 
@@ -200,10 +194,9 @@ def padding_difference(model, feed):
 
 
 @properties
-def test_padding_never_changes_real_positions(policy, tolerance, shape):
-    assert (
-        padding_difference(small_model(shape, policy), padded_inputs(shape)) < tolerance
-    )
+def test_padding_never_changes_real_positions(policy, tolerance, case):
+    difference = padding_difference(small_model(case, policy), padded_inputs(case))
+    assert difference < tolerance
 
 
 def test_a_masked_source_end_is_as_if_it_were_not_there():
@@ -237,17 +230,15 @@ def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
 
         monkeypatch.setattr(multi_head_attention, "joined", lambda *masks: None)
     for policy, tolerance in (("float32", 2e-5), ("mixed_bfloat16", 8e-2)):
-        assert padding_difference(make_model(dtype=policy), INPUTS) > tolerance
+        model = make_model(dtype=policy, **ONE_LAYER_EACH)
+        assert padding_difference(model, INPUTS) > tolerance
 
 
 @properties
-def test_a_future_token_never_changes_an_earlier_logit(policy, tolerance, shape):
-    model, feed = small_model(shape, policy), padded_inputs(shape)
-    feed["target_ids"][:, 1:] = ids(
-        [shape["target"] - 1] * shape["batch"], shape["target"] - 1
-    )
-    expected = array(model(feed))
-    for changed in {1, shape["target"] // 2, shape["target"] - 1} - {0}:
+def test_a_future_token_never_changes_an_earlier_logit(policy, tolerance, case):
+    model, feed = small_model(case, policy), padded_inputs(case, full_target=True)
+    expected, length = array(model(feed)), SHAPES[case]["target"]
+    for changed in {1, length // 2, length - 1}:
         other = {name: x.copy() for name, x in feed.items()}
         other["target_ids"][:, changed:] = 23 - feed["target_ids"][:, changed:]
         other["target_ids"] %= 19
@@ -258,28 +249,23 @@ def test_a_future_token_never_changes_an_earlier_logit(policy, tolerance, shape)
 
 
 @properties
-def test_steps_equal_the_whole_sequence(policy, tolerance, shape):
-    model, feed = small_model(shape, policy), padded_inputs(shape)
-    feed["target_ids"][:, 1:] = ids(
-        [shape["target"] - 1] * shape["batch"], shape["target"] - 1
-    )
-    whole = array(model(feed))
-    exact = small_model(shape, "float32")
-    exact.set_weights(model.get_weights())
-    # Both are rounded, each in its own way.
-    tolerance += 2 * np.abs(whole - array(exact(feed))).max()
-    cache = model.start_cache(*model.encode(feed["source_ids"]), shape["target"] + 1)
-    for index in range(shape["target"]):
+def test_steps_equal_the_whole_sequence(policy, tolerance, case):
+    model, feed = small_model(case, policy), padded_inputs(case, full_target=True)
+    whole, exact = array(model(feed)), array(small_model(case, "float32")(feed))
+    tolerance += 2 * np.abs(whole - exact).max()  # both are rounded, each in its way
+    batch, length = feed["target_ids"].shape
+    cache = model.start_cache(*model.encode(feed["source_ids"]), length + 1)
+    for index in range(length):
         logits, cache = model.decode_step(feed["target_ids"][:, index], index, cache)
-        assert tuple(logits.shape) == (shape["batch"], 19)
+        assert tuple(logits.shape) == (batch, 19)
         assert np.abs(array(logits) - whole[:, index]).max() < tolerance
 
 
 @pytest.mark.full
 @properties
-def test_order_of_the_batch_does_not_matter(policy, tolerance, shape):
-    model, feed = small_model(shape, policy), padded_inputs(shape)
-    order = np.random.default_rng(shape["seed"]).permutation(shape["batch"])
+def test_order_of_the_batch_does_not_matter(policy, tolerance, case):
+    model, feed = small_model(case, policy), padded_inputs(case)
+    order = np.roll(np.arange(SHAPES[case]["batch"]), 1)
     shuffled = {name: x[order] for name, x in feed.items()}
     difference = array(model(shuffled)) - array(model(feed))[order]
     assert np.abs(difference).max() < tolerance
@@ -330,8 +316,6 @@ def test_config_makes_an_equal_model(name):
 
 
 def test_config_is_the_constructor(model):
-    import inspect
-
     arguments = set(inspect.signature(Transformer).parameters)
     config = set(model.get_config())
     assert config == (arguments - {"embeddings", "kwargs"}) | {"name", "trainable"}
@@ -347,13 +331,16 @@ def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
     feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
     if compiled:
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(keras.optimizers.Adam(1e-3), loss, jit_compile=False)
+        model.compile(keras.optimizers.Adam(1e-3), loss, run_eagerly=True)
         model.fit(feed, feed["target_ids"], verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert type(loaded) is Transformer
     assert loaded.get_config() == model.get_config()
     np.testing.assert_array_equal(loaded(feed), model(feed))
+    assert len(loaded.weights) == len(model.weights)  # what is shared stays shared
+    is_shared = loaded.source_embedding is loaded.target_embedding
+    assert is_shared == model.share_embeddings
     if compiled:
         assert int(loaded.optimizer.iterations) == 1
     steps = [
@@ -372,20 +359,13 @@ def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["paper", "all"])
 def test_weight_file_gives_the_same_weights(name, tmp_path):
-    model, other = (make_model(seed, **CONFIGS[name]) for seed in (0, 1))
+    model, other = (
+        make_model(seed, **CONFIGS[name], **ONE_LAYER_EACH) for seed in (0, 1)
+    )
     model.save_weights(tmp_path / "model.weights.h5")
     other.load_weights(tmp_path / "model.weights.h5")
     for mine, theirs in zip(model.weights, other.weights, strict=True):
         np.testing.assert_array_equal(mine, theirs)
-
-
-@pytest.mark.full
-def test_tied_weights_stay_tied_after_loading(tmp_path):
-    make_model().save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.source_embedding is loaded.target_embedding
-    tables = [w for w in loaded.weights if w.path.endswith("embeddings")]
-    assert len(tables) == 1
 
 
 # Training
@@ -396,7 +376,7 @@ def test_fit_learns_with_every_weight_and_stays_plain_keras():
     model = make_model(output_bias=True, normalize_first=True, **ONE_LAYER_EACH)
     before = model.get_weights()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.Adam(1e-2), loss, jit_compile=False)
+    model.compile(keras.optimizers.Adam(1e-2), loss, run_eagerly=True)
     history = model.fit(INPUTS, INPUTS["target_ids"], epochs=5, verbose=0)
     assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
     for weight, old in zip(model.weights, before, strict=True):
@@ -490,79 +470,54 @@ def test_unknown_preset_lists_the_choices():
         Transformer.from_preset("huge", source_vocabulary_size=11)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+SIZES_BELOW_ONE = {
+    name: ({name: 0}, f"`{name}` must be an integer (of at least|from) 1.* Received: 0")
+    for name in (
         "source_vocabulary_size",
         "target_vocabulary_size",
         "d_model",
         "num_heads",
         "d_ff",
+        "decoder_d_ff",
         "num_encoder_layers",
         "num_decoder_layers",
         "max_length",
-    ],
-)
-def test_size_below_one_is_refused(name):
-    with pytest.raises(
-        ValueError,
-        match=f"`{name}` must be an integer (of at least|from) 1.* Received: 0",
-    ):
-        Transformer(**{**SIZES, name: 0})
+    )
+}
+WRONG = [
+    *SIZES_BELOW_ONE.values(),
+    ({"max_length": 2**31}, "`max_length` must be below 2..31. Received: 21474836"),
+    ({"num_decoder_layers": 1001}, "`num_decoder_layers` .* from 1 to 1000. Rec"),
+    ({"max_length": 2.5}, "`max_length` must be an integer .* Received: 2.5"),
+    ({"max_length": float("nan")}, "`max_length` must be .* Received: nan"),
+    ({"end_id": -1}, "`end_id` must be an integer of at least 0. Received: -1"),
+    ({"pad_id": 3}, "`pad_id` and `end_id` must be different.*pad_id=end_id=3"),
+    ({"num_heads": 3}, "divisible.*d_model=10, num_heads=3"),
+    ({"d_model": 7, "num_heads": 7}, "even width.*Received: d_model=7"),
+    (
+        {"target_vocabulary_size": 23},
+        "one size.*source_vocabulary_size=19, target_vocabulary_size=23",
+    ),
+    (
+        {"position_layout": "sideways"},
+        "'interleaved', 'concatenated'.*'sideways'",
+    ),
+    (
+        {"forbidden_ids": [19]},
+        "`forbidden_ids` must be an integer from 0 to 18. Received: 19",
+    ),
+    ({"forbidden_ids": 7}, "`forbidden_ids` must be a list of ids. Received: 7"),
+    (
+        {"forbidden_ids": [3]},
+        "`forbidden_ids` cannot have the id that ends .*end_id=3",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        (
-            {"max_length": 2**31},
-            "`max_length` must be below 2..31. Received: 21474836",
-        ),
-        ({"num_decoder_layers": 1001}, "`num_decoder_layers` .* from 1 to 1000. Rec"),
-        ({"max_length": 2.5}, "`max_length` must be an integer .* Received: 2.5"),
-        ({"max_length": float("nan")}, "`max_length` must be .* Received: nan"),
-        ({"end_id": -1}, "`end_id` must be an integer of at least 0. Received: -1"),
-        ({"pad_id": 3}, "`pad_id` and `end_id` must be different.*pad_id=end_id=3"),
-    ],
-    ids=str,
-)
-def test_lengths_and_ids_that_no_search_can_use_are_refused(wrong, message):
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=str)
+def test_what_is_no_setting_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         Transformer(**{**SIZES, **wrong})
-
-
-def test_width_that_the_heads_do_not_divide_is_refused():
-    with pytest.raises(ValueError, match="divisible.*d_model=10, num_heads=3"):
-        Transformer(**{**SIZES, "num_heads": 3})
-
-
-def test_odd_width_is_refused():
-    with pytest.raises(ValueError, match="even width.*Received: d_model=7"):
-        Transformer(**{**SIZES, "d_model": 7, "num_heads": 7})
-
-
-def test_shared_tables_of_different_size_are_refused():
-    message = "one size.*source_vocabulary_size=19, target_vocabulary_size=23"
-    with pytest.raises(ValueError, match=message):
-        Transformer(**SIZES, target_vocabulary_size=23)
-
-
-def test_unknown_layout_is_refused():
-    with pytest.raises(ValueError, match="'interleaved', 'concatenated'.*'sideways'"):
-        Transformer(**SIZES, position_layout="sideways")
-
-
-@pytest.mark.parametrize(
-    ("ids", "message"),
-    [
-        ([19], "`forbidden_ids` must be an integer from 0 to 18. Received: 19"),
-        (7, "`forbidden_ids` must be a list of ids. Received: 7"),
-        ([3], "`forbidden_ids` cannot have the id that ends .*end_id=3"),
-    ],
-)
-def test_forbidden_ids_are_ids_that_do_not_end_an_output(ids, message):
-    with pytest.raises(ValueError, match=message):
-        Transformer(**SIZES, forbidden_ids=ids)
 
 
 def test_searches_and_steps_never_choose_forbidden_ids():
@@ -607,8 +562,6 @@ def test_each_side_has_its_own_feed_forward_width():
     model = Transformer(**{**SIZES, **ONE_LAYER_EACH}, decoder_d_ff=3)
     assert {layer.d_ff for layer in model.encoder_layers} == {7}
     assert {layer.d_ff for layer in model.decoder_layers} == {3}
-    with pytest.raises(ValueError, match="`decoder_d_ff` must be .* Received: 0"):
-        Transformer(**SIZES, decoder_d_ff=0)
 
 
 @pytest.mark.parametrize("outside", [-1, 19])
@@ -634,14 +587,10 @@ def test_a_step_past_the_cache_is_refused(model, index):
         model.decode_step(np.array([4, 5]), index, cache)
 
 
-def test_unknown_arguments_are_refused_with_the_nearest_name():
-    with pytest.raises(TypeError, match="'droput'. Did you mean 'dropout'"):
-        Transformer.from_preset("tiny", source_vocabulary_size=11, droput=0.5)
-
-
 @pytest.mark.full
 def test_numpy_integers_are_sizes():
-    model = make_model(d_model=np.int64(10), num_heads=np.int32(5))
+    numbers = {"d_model": np.int64(10), "num_heads": np.int32(5)}
+    model = make_model(**numbers, **ONE_LAYER_EACH)
     assert type(model.d_model) is int
     assert Transformer.from_config(model.get_config()).d_model == 10
 
@@ -649,27 +598,12 @@ def test_numpy_integers_are_sizes():
 @pytest.mark.full
 def test_a_compiled_model_loads_with_its_micro_batches(tmp_path):
     model = make_model(**ONE_LAYER_EACH)
-    model.compile("sgd", SmoothedCrossentropy(), micro_batches=3)
+    loss = SmoothedCrossentropy()
+    model.compile("sgd", loss, micro_batches=3, run_eagerly=True)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.micro_batches == 3
     loaded.train_on_batch(INPUTS, INPUTS["target_ids"])
-
-
-@pytest.mark.full
-def test_fit_ends_an_epoch_of_endless_batches():
-    class Endless:
-        endless, steps_per_epoch = True, 2
-
-        def dataset(self):
-            labels = INPUTS["target_ids"]
-            return tf.data.Dataset.from_tensors((INPUTS, labels)).repeat()
-
-    model = make_model(**ONE_LAYER_EACH)
-    model.compile("sgd", SmoothedCrossentropy(), jit_compile=False)
-    model.fit(Endless(), epochs=3, validation_data=None, verbose=0)
-    assert int(model.optimizer.iterations) == 6
-    assert np.isfinite(model.evaluate(Endless(), steps=1, verbose=0))
 
 
 def test_attention_weights_are_carried_only_when_asked_for(monkeypatch):

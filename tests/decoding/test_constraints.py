@@ -1,7 +1,6 @@
 """Target prefixes and n-grams that may not repeat, in every search."""
 
 import beam_reference as reference
-import keras
 import numpy as np
 import pytest
 from automaton import END, PAD, START, Automaton
@@ -341,49 +340,6 @@ def test_cached_steps_after_a_prefix_equal_the_whole_model():
     free = np.arange(5) >= (prefix != PAD).sum(axis=1)[:, None]
     best = log_probs.max(axis=2)
     np.testing.assert_allclose(own[free], best[free], atol=1e-4)
-
-
-@pytest.mark.parametrize("search", [greedy_search, beam_search])
-def test_compiled_finds_the_same(search):
-    model, eager = (Automaton.random(6, seed=4, end_logit=-0.5) for _ in range(2))
-    compiled, source = CompiledSearch(model), np.array([[7], [50], [90]], "int32")
-    settings = {"max_length": 7, "no_repeat_ngram_size": 2}
-    counts = []
-    for prefix in (padded(PREFIXES[:3]), padded(PREFIXES[:3])[::-1]):
-        found = compiled(search, source, target_prefix=prefix, **settings)
-        counts.append(model.encoded)
-        expected = search(eager, source, target_prefix=prefix, **settings)
-        for ours, theirs in zip(
-            keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
-        ):
-            np.testing.assert_allclose(ours, array(theirs), rtol=1e-6)
-    if keras.backend.backend() != "torch":  # which traces nothing
-        assert len(set(counts)) == 1
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("jit_compile, max_length", [(False, None), (True, 7)])
-def test_a_graph_of_unknown_shapes_finds_the_same(jit_compile, max_length):
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("TensorFlow's graphs are tested")
-    import tensorflow as tf
-
-    model = Automaton.random(6, seed=6, end_logit=-0.5)
-    settings = {"max_length": max_length, "no_repeat_ngram_size": 2}
-    search = tf.function(
-        lambda source, prefix: beam_search(
-            model, source, target_prefix=prefix, **settings
-        ),
-        input_signature=[tf.TensorSpec([None, None], "int32")] * 2,
-        jit_compile=jit_compile,
-    )
-    for rows in (3, 5):
-        source = np.arange(1, rows + 1, dtype="int32")[:, None]
-        prefix = padded(PREFIXES[:rows])
-        ids, scores = beam_search(model, source, target_prefix=prefix, **settings)
-        found = search(source, prefix)
-        np.testing.assert_array_equal(found[0], ids)
-        np.testing.assert_allclose(found[1], scores, rtol=1e-6)
 
 
 def test_run_search_hands_prefix_and_size_to_both_searches():

@@ -49,17 +49,33 @@ class ScriptedModel(SearchedModel):
         return ops.one_hot(said, self.vocabulary_size), {"steps": cache["steps"] + 1}
 
 
-def test_rows_end_with_the_end_and_then_pads():
-    script = [[5, 6, END, 7, 7, 7], [END, 8, 8, 8, 8, 8], [4, 5, 6, 7, END, 9]]
+@pytest.mark.parametrize(
+    "script, expected, steps",
+    [
+        (
+            [[5, 6, END, 7, 7, 7], [END, 8, 8, 8, 8, 8], [4, 5, 6, 7, END, 9]],
+            [[5, 6, END] + 3 * [PAD], [END] + 5 * [PAD], [4, 5, 6, 7, END, PAD]],
+            5,
+        ),
+        (  # rows without an end are `max_length` long
+            [[5, 6, 7, 8], [5, END, 7, 8], [9, 9, 9, END]],
+            [[5, 6, 7], [5, END, PAD], [9, 9, 9]],
+            3,
+        ),
+        (  # the search stops when every row has ended
+            [[5, END] + 48 * [7], [END] + 49 * [7], [6, END] + 48 * [7]],
+            [[5, END] + 48 * [PAD], [END] + 49 * [PAD], [6, END] + 48 * [PAD]],
+            2,
+        ),
+    ],
+    ids=["ends", "no end", "early end"],
+)
+def test_rows_end_with_the_end_and_then_pads(script, expected, steps):
     model = ScriptedModel(script)
-    expected = [
-        [5, 6, END, PAD, PAD, PAD],
-        [END, PAD, PAD, PAD, PAD, PAD],
-        [4, 5, 6, 7, END, PAD],
-    ]
-    found = greedy_search(model, SOURCE, max_length=6)
+    found = greedy_search(model, SOURCE, max_length=len(expected[0]))
     np.testing.assert_array_equal(found, expected)
     assert keras.backend.standardize_dtype(found.dtype) == "int32"
+    assert len(model.asked) == steps
 
 
 def test_each_step_is_given_the_tokens_of_the_step_before():
@@ -72,21 +88,6 @@ def test_each_step_is_given_the_tokens_of_the_step_before():
     ]
 
 
-def test_a_row_without_an_end_is_max_length_long():
-    model = ScriptedModel([[5, 6, 7, 8], [5, END, 7, 8], [9, 9, 9, END]])
-    np.testing.assert_array_equal(
-        greedy_search(model, SOURCE, max_length=3),
-        [[5, 6, 7], [5, END, PAD], [9, 9, 9]],
-    )
-    assert len(model.asked) == 3
-
-
-def test_search_stops_when_every_row_has_ended():
-    model = ScriptedModel([[5, END] + 48 * [7], [END] + 49 * [7], [6, END] + 48 * [7]])
-    assert tuple(greedy_search(model, SOURCE, max_length=50).shape) == (3, 50)
-    assert len(model.asked) == 2
-
-
 def test_the_lowest_of_equal_logits_wins():
     model = ScriptedModel([[0] * 2] * 3)
     tie = np.eye(11)[[4]] + np.eye(11)[[6]] + np.eye(11)[[9]]
@@ -97,28 +98,16 @@ def test_the_lowest_of_equal_logits_wins():
     assert set(np.ravel(greedy_search(model, SOURCE, max_length=2))) == {4}
 
 
-def test_default_length_is_50_more_than_the_rows_own_source():
-    found = array(greedy_search(ScriptedModel([[5] * 99] * 3), SOURCE))
-    assert found.shape == (3, 57)
-    assert (found != PAD).sum(axis=1).tolist() == [55, 53, 57]
-    assert (found[:, 0] == 5).all() and not found[1, 53:].any()
-
-
-def test_default_length_is_at_most_the_models():
+@pytest.mark.parametrize("pads", [0, 11])
+@pytest.mark.parametrize("most, lengths", [(97, [55, 53, 57]), (54, [54, 53, 54])])
+def test_default_length_is_50_more_than_the_rows_own_source(most, lengths, pads):
+    """And at most the model's, whatever the batch is padded to."""
     model = ScriptedModel([[5] * 99] * 3)
-    model.max_length = 54
-    found = array(greedy_search(model, SOURCE))
-    assert (found != PAD).sum(axis=1).tolist() == [54, 53, 54]
-
-
-def test_padding_of_the_batch_does_not_change_the_default_length():
-    model = ScriptedModel([[5] * 99] * 3)
-    narrow, wide = (
-        array(greedy_search(model, np.pad(SOURCE, ((0, 0), (0, pads)))))
-        for pads in (0, 11)
-    )
-    np.testing.assert_array_equal(wide[:, :57], narrow)
-    assert not wide[:, 57:].any()
+    model.max_length = most
+    found = array(greedy_search(model, np.pad(SOURCE, ((0, 0), (0, pads)))))
+    assert found.shape == (3, min(57 + pads, most))
+    expected = np.arange(found.shape[1]) < np.array(lengths)[:, None]
+    np.testing.assert_array_equal(found, np.where(expected, 5, PAD))
 
 
 @pytest.mark.parametrize("max_length, limit", [(0, "1"), (98, "the model's, 97")])

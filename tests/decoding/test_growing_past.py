@@ -111,19 +111,23 @@ def test_a_layer_of_somebodys_own_keeps_its_full_cache(search, monkeypatch):
 
 
 class EndsByRow(ModelAround):
-    """A model whose row i ends after `ends[i]` tokens, with a past that grows.
+    """A model whose row i ends after `ENDS[i]` tokens.
 
+    Args:
+        model: Transformer.
+        grows: bool. Whether its past grows, so that rows may leave the batch.
     Attributes:
         sizes: list of int or None. The number of rows of each step.
     """
 
-    def __init__(self, model, ends):
+    def __init__(self, model, grows):
         super().__init__(model)
-        self._ends, self.sizes = np.array(ends, "int32"), []
+        self._grows, self.sizes = grows, []
 
     def start_cache(self, memory, memory_mask, max_length, beam_size=None):
-        cache = self._model.start_cache(memory, memory_mask, None, beam_size)
-        return cache._replace(extra={"ends": ops.convert_to_tensor(self._ends)})
+        length = None if self._grows else max_length
+        cache = self._model.start_cache(memory, memory_mask, length, beam_size)
+        return cache._replace(extra={"ends": ops.convert_to_tensor(ENDS, "int32")})
 
     def decode_step(self, ids, index, cache):
         self.sizes.append(ids.shape[0])
@@ -148,24 +152,21 @@ CONSTRAINTS = {
 @only_tensorflow
 @pytest.mark.parametrize("constraint", ["prefix", *in_full("none", "no loops")])
 def test_rows_leave_the_batch_when_half_of_them_have_ended(search, constraint):
+    """What is found is what is found where they stay."""
     model = make_decisive_model(0.4)
     sources = np.random.default_rng(0).integers(4, 10, (7, 5))
     function, arguments = search
     arguments = {**arguments, "return_notes": True, "max_length": 12}
     arguments |= CONSTRAINTS[constraint]
-    leaving = EndsByRow(model, ENDS)
+    staying, leaving = EndsByRow(model, grows=False), EndsByRow(model, grows=True)
+    expected = keras.tree.flatten(function(staying, sources, **arguments))
+    assert staying.sizes == 12 * [7]
     received = keras.tree.flatten(function(leaving, sources, **arguments))
     assert leaving.sizes == 5 * [7] + 4 * [3] + 3 * [1]
-    compiled = CompiledSearch(EndsByRow(model, ENDS))
-    in_graph = keras.tree.flatten(compiled(function, sources, **arguments))
-    for i, end in enumerate(ENDS):
-        alone = EndsByRow(model, [end])
-        if constraint == "prefix":
-            arguments["target_prefix"] = CONSTRAINTS["prefix"]["target_prefix"][[i]]
-        expected = function(alone, sources[i : i + 1], **arguments)
-        assert len(alone.sizes) == end
-        for a, b, c in zip(
-            keras.tree.flatten(expected), received, in_graph, strict=True
-        ):
-            np.testing.assert_allclose(b[i], a[0], rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(c[i], a[0], rtol=1e-4, atol=1e-5)
+    in_graph = CompiledSearch(EndsByRow(model, grows=True))
+    in_graph = keras.tree.flatten(in_graph(function, sources, **arguments))
+    lengths = (np.asarray(expected[0]) != model.pad_id).sum(axis=-1).reshape(7, -1)
+    assert lengths.max(axis=1).tolist() == ENDS
+    for a, b, c in zip(expected, received, in_graph, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(c, a, rtol=1e-4, atol=1e-5)

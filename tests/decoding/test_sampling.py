@@ -250,21 +250,6 @@ def test_padding_following_rows_and_a_longer_limit_change_nothing(model):
     assert (expected[:, 4:] != PAD).any()
 
 
-@pytest.mark.full
-def test_a_graph_of_unknown_shapes_says_the_same(model):
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("TensorFlow's graphs are tested")
-    import tensorflow as tf
-
-    settings = {"seed": 1, "top_k": 7, "top_p": 0.9}
-    search = tf.function(
-        lambda source_ids: sample(model, source_ids, **settings),
-        input_signature=[tf.TensorSpec([None, None], "int32")],
-    )
-    for given in (SOURCE, SOURCE[:2, :3]):
-        np.testing.assert_array_equal(search(given), drawn(model, given, **settings))
-
-
 # What is refused
 
 

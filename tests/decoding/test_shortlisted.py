@@ -10,6 +10,7 @@ from tiers import in_full
 
 from keras_vanilla.decoding import beam_search, greedy_search
 from keras_vanilla.decoding.attended_source import AttendedSource
+from keras_vanilla.decoding.searched_model import ModelAround
 from keras_vanilla.decoding.shortlisted import Shortlisted, id_dtype
 from keras_vanilla.layers import DecoderLayer
 
@@ -57,20 +58,19 @@ def test_every_id_of_a_vocabulary_has_room(size):
     assert kept.itemsize == (2 if size <= 32_768 else 4)
 
 
-class OthersForbidden:
-    """A model of one source that says only some ids."""
+class OthersForbidden(ModelAround):
+    """A model that says only some ids for each of its sources."""
 
     def __init__(self, model, ids):
-        self._model = model
-        self._refused = np.full(VOCABULARY, -np.inf, "float32")
-        self._refused[ids] = 0
-
-    def __getattr__(self, name):
-        return getattr(self._model, name)
+        super().__init__(model)
+        self._refused = np.full((len(ids), 1, VOCABULARY), -np.inf, "float32")
+        for row, allowed in enumerate(ids):
+            self._refused[row, :, allowed] = 0
 
     def decode_step(self, *args):
         logits, cache = self._model.decode_step(*args)
-        return logits + self._refused, cache
+        rows = keras.ops.reshape(logits, (len(SOURCES), -1, VOCABULARY))
+        return keras.ops.reshape(rows + self._refused, logits.shape), cache
 
 
 MODELS = [
@@ -94,12 +94,10 @@ def test_it_finds_what_a_search_finds_that_may_say_nothing_else(settings, beam_s
     function = greedy_search if beam_size == 1 else beam_search
     places, scores = function(shortlisted, SOURCES, **search)
     ids = np.asarray(shortlisted.ids_of(places))
-    for row, source in enumerate(SOURCES):
-        allowed = most_promising(shortlist, source, **settings)
-        alone = OthersForbidden(model, allowed)
-        expected = function(alone, source[None], **search)
-        np.testing.assert_array_equal(ids[row], np.asarray(expected[0])[0])
-        np.testing.assert_allclose(scores[row], expected[1][0], rtol=2e-4, atol=2e-5)
+    allowed = [most_promising(shortlist, source, **settings) for source in SOURCES]
+    expected = function(OthersForbidden(model, allowed), SOURCES, **search)
+    np.testing.assert_array_equal(ids, expected[0])
+    np.testing.assert_allclose(scores, expected[1], rtol=2e-4, atol=2e-5)
     assert (ids != PAD).sum() > 2 * len(SOURCES)
 
 

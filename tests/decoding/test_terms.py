@@ -1,7 +1,6 @@
 """Terms that outputs must contain: against enumeration, and kept by every beam size."""
 
 import beam_reference as reference
-import keras
 import numpy as np
 import pytest
 from automaton import END, Automaton
@@ -245,26 +244,6 @@ def test_a_real_model_and_its_cache():
     own = np.take_along_axis(log_probs, said[:, :, None], axis=2)[:, :, 0]
     own = (own * (said != model.pad_id)).sum(axis=1)
     np.testing.assert_allclose(array(scores)[:, 0], own, atol=1e-4)
-
-
-@pytest.mark.full
-def test_compiled_finds_the_same():
-    search = beam_search
-    model, eager = (Automaton.random(6, seed=4) for _ in range(2))
-    compiled, settings = CompiledSearch(model), {"max_length": 9, "beam_size": 3}
-    _, sources, rows, inside = random_case(6, length=9)
-    counts = []
-    for some in (slice(0, 6), slice(6, None, -1)):
-        given = as_terms(rows[some], inside)
-        found = compiled(search, sources[some], terms=given, **settings)
-        counts.append(model.encoded)
-        expected = search(eager, sources[some], terms=given, **settings)
-        for ours, theirs in zip(
-            keras.tree.flatten(found), keras.tree.flatten(expected), strict=True
-        ):
-            np.testing.assert_allclose(ours, array(theirs), rtol=1e-6)
-    if keras.backend.backend() != "torch":  # which traces nothing
-        assert len(set(counts)) == 1
 
 
 def test_traces_leave_out_what_is_known_of_terms():

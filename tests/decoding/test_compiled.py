@@ -1,0 +1,98 @@
+"""Compiled searches, and graphs of unknown shapes, find what the plain search finds."""
+
+import keras
+import numpy as np
+import pytest
+from automaton import Automaton
+from checks import array
+from tiers import in_full
+from word_reversal import padded
+
+from keras_vanilla.decoding import (
+    CompiledSearch,
+    Terms,
+    beam_search,
+    greedy_search,
+    sample,
+)
+
+PREFIXES = [(5, 3), (), (4,), (3, 5, 3, 5), (5, 5, 5)]
+
+
+def nothing(rows, call):
+    return {}
+
+
+def prefix(rows, call):
+    order = np.roll(np.arange(rows), call)
+    return {"target_prefix": padded([PREFIXES[i] for i in order])}
+
+
+def terms(rows, call):
+    ids = np.random.default_rng(call).integers(3, 6, (rows, 2, 1, 2))
+    inside = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 1]], bool)
+    return {"terms": Terms(ids, np.ones((rows, 2), int), inside)}
+
+
+NO_BIGRAM_TWICE = {"max_length": 7, "no_repeat_ngram_size": 2}
+BEAMS = {"beam_size": 3, "length_normalization": "power", "n_best": 2, "max_length": 7}
+
+
+@pytest.mark.parametrize(
+    ("search", "settings", "inputs"),
+    [
+        (greedy_search, NO_BIGRAM_TWICE, prefix),
+        (beam_search, NO_BIGRAM_TWICE, prefix),
+        (beam_search, BEAMS, nothing),
+        *in_full((beam_search, {"max_length": 9, "beam_size": 3}, terms)),
+    ],
+)
+def test_compiled_finds_the_same_and_is_traced_once_a_shape(search, settings, inputs):
+    model, eager = (Automaton.random(6, seed=4, end_logit=-0.5) for _ in range(2))
+    compiled, traced = CompiledSearch(model), []
+    for call in range(3):
+        source = np.random.default_rng(call).integers(3, 90, (4, 5)).astype("int32")
+        given = {**settings, **inputs(4, call)}
+        received = keras.tree.flatten(compiled(search, source, **given))
+        traced.append(model.encoded)
+        expected = keras.tree.flatten(search(eager, source, **given))
+        for ours, theirs in zip(received, expected, strict=True):
+            assert ours.dtype == keras.backend.standardize_dtype(theirs.dtype)
+            np.testing.assert_allclose(ours, array(theirs), rtol=1e-6)
+    if keras.backend.backend() != "torch":  # which traces nothing
+        assert len(set(traced)) == 1
+
+
+@pytest.mark.full
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs are tested"
+)
+@pytest.mark.parametrize(
+    ("search", "settings", "jit_compile"),
+    [
+        (beam_search, {"max_length": 7}, False),
+        (beam_search, {"max_length": 7}, True),
+        (beam_search, {"no_repeat_ngram_size": 2}, False),
+        (beam_search, NO_BIGRAM_TWICE, True),
+        (sample, {"seed": 1, "top_k": 4, "top_p": 0.9}, False),
+    ],
+)
+def test_a_graph_of_unknown_shapes_finds_the_same(search, settings, jit_compile):
+    import tensorflow as tf
+
+    model = Automaton.random(6, seed=6, end_logit=-0.5)
+    with_prefix = "no_repeat_ngram_size" in settings
+
+    def run(source, *prefixes):
+        given = {"target_prefix": prefixes[0]} if prefixes else {}
+        return search(model, source, **settings, **given)
+
+    signature = [tf.TensorSpec([None, None], "int32")] * (1 + with_prefix)
+    graph = tf.function(run, input_signature=signature, jit_compile=jit_compile)
+    for rows, width in ((5, 4), (2, 3)):
+        source = np.random.default_rng(0).integers(3, 90, (rows, width))
+        inputs = [source.astype("int32")]
+        inputs += [padded(PREFIXES[:rows])] if with_prefix else []
+        received, expected = map(keras.tree.flatten, (graph(*inputs), run(*inputs)))
+        for ours, theirs in zip(received, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)

@@ -159,6 +159,31 @@ def test_a_subclass_may_have_arguments_of_its_own():
         Named(color="red", num_heads=2, d_ff=3)
 
 
+SIZES = {
+    DecoderLayer: ("num_heads", "d_ff", "key_dim"),
+    EncoderLayer: ("num_heads", "d_ff", "key_dim"),
+    FeedForward: ("d_ff",),
+    MultiHeadAttention: ("num_heads", "key_dim", "value_dim"),
+    TokenEmbedding: ("vocabulary_size", "d_model"),
+}
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"), [(layer, name) for layer in SIZES for name in SIZES[layer]]
+)
+def test_a_size_below_one_is_refused(layer, name):
+    with pytest.raises(
+        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
+    ):
+        layer(**{**ARGUMENTS[layer], name: 0})
+
+
+@pytest.mark.parametrize("layer", [DecoderLayer, EncoderLayer])
+def test_a_width_that_the_heads_do_not_divide_is_refused(layer):
+    with pytest.raises(ValueError, match="divisible.*d_model=8, num_heads=3"):
+        built(layer, num_heads=3)
+
+
 @pytest.mark.parametrize("integer", [np.int64, np.int32, np.uint8])
 def test_sizes_may_be_numpys_integers(integer):
     ids = np.ones((2, 3), "int32")

@@ -209,22 +209,3 @@ def test_a_step_of_two_tokens_is_refused():
     cache = layer.start_cache(MEMORY, max_length=T)
     with pytest.raises(ValueError, match=rf"\(B, 1, D\). Received .* \({B}, 2, {D}\)"):
         layer.step(INPUTS[:, :2], cache, 0)
-
-
-def test_without_memory_it_names_the_layer_for_that():
-    for call in (lambda layer: layer(INPUTS), lambda layer: layer(keras.Input((T, D)))):
-        with pytest.raises(ValueError, match=r"EncoderLayer\(.*use_causal_mask=True"):
-            call(DecoderLayer(N, d_ff=F))
-
-
-@pytest.mark.parametrize("name", ["num_heads", "d_ff"])
-def test_size_below_one_is_refused(name):
-    with pytest.raises(
-        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
-    ):
-        DecoderLayer(**{"num_heads": N, "d_ff": F, name: 0})
-
-
-def test_width_that_the_heads_do_not_divide_is_refused():
-    with pytest.raises(ValueError, match="divisible.*d_model=10, num_heads=3"):
-        DecoderLayer(num_heads=3, d_ff=F)(INPUTS, MEMORY)

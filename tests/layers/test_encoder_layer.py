@@ -132,19 +132,6 @@ def test_epsilon_reaches_both_norms():
         assert_close(residual.norm(flat), expected, 1e-6)
 
 
-@pytest.mark.parametrize("name", ["num_heads", "d_ff"])
-def test_size_below_one_is_refused(name):
-    with pytest.raises(
-        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
-    ):
-        EncoderLayer(**{"num_heads": N, "d_ff": F, name: 0})
-
-
-def test_width_that_the_heads_do_not_divide_is_refused():
-    with pytest.raises(ValueError, match="divisible.*d_model=10, num_heads=3"):
-        EncoderLayer(num_heads=3, d_ff=F)(INPUTS)
-
-
 def test_seed_gives_each_dropout_numbers_of_its_own():
     layer = EncoderLayer(num_heads=2, d_ff=8, dropout=0.5, seed=5)
     inputs = np.ones((2, 3, 4), "float32")

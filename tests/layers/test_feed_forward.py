@@ -65,10 +65,3 @@ def test_dropout_is_active_in_training_alone(inputs):
     kept = np.asarray(layer(inputs, training=True))[..., 0] * 97 / 2
     np.testing.assert_allclose(kept, np.round(kept), atol=1e-4)  # whole units, twice
     assert 20 < kept.mean() < 77 and len(set(kept.round().ravel())) > 1
-
-
-def test_width_below_one_is_refused():
-    with pytest.raises(
-        ValueError, match="`d_ff` must be an integer of at least 1. Received: 0"
-    ):
-        FeedForward(0)

@@ -22,12 +22,6 @@ def traced(layer, *args, **kwargs):
     return keras.Operation.compute_output_spec(layer, *args, **kwargs)
 
 
-def built(layer_class, *shapes, **settings):
-    layer = layer_class(num_heads=2, d_ff=16, **settings)
-    layer.build(*shapes)
-    return layer
-
-
 WIDE, MEMORY = (None, None, 8), (None, None, 12)
 MASK = {"dtype": "bool"}
 USUAL = [
@@ -60,8 +54,9 @@ WRONG = [
 
 
 def make(layer_class, **settings):
-    shapes = (WIDE, MEMORY) if layer_class is DecoderLayer else (WIDE,)
-    return built(layer_class, *shapes, **settings)
+    layer = layer_class(num_heads=2, d_ff=16, **settings)
+    layer.build(*((WIDE, MEMORY) if layer_class is DecoderLayer else (WIDE,)))
+    return layer
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])

@@ -147,7 +147,8 @@ def test_a_decoder_layer_without_memory_says_what_to_do(is_built, symbolic):
     if is_built:
         layer(floats(B, T, D), floats(B, S, D))
     for call in (layer, layer.compute_output_spec):
-        with pytest.raises(ValueError, match="call it as layer.inputs, memory."):
+        message = r"call it as layer\(inputs, memory\).*EncoderLayer.*use_causal_mask"
+        with pytest.raises(ValueError, match=message):
             call((symbols if symbolic else floats)(B, T, D))
 
 

@@ -73,14 +73,6 @@ def test_initial_table_is_not_in_the_config_and_not_kept_twice():
     assert np.abs(array(copy.embeddings) - TABLE).max() > 0.1
 
 
-@pytest.mark.parametrize("name", ["vocabulary_size", "d_model"])
-def test_size_below_one_is_refused(name):
-    with pytest.raises(
-        ValueError, match=f"`{name}` must be an integer of at least 1. Received: 0"
-    ):
-        TokenEmbedding(**{"vocabulary_size": V, "d_model": D, name: 0})
-
-
 def test_table_of_another_shape_is_refused():
     with pytest.raises(ValueError, match=r"\(11, 5\). Received: \(5, 11\)"):
         TokenEmbedding(V, D, embeddings=TABLE.T)

@@ -33,22 +33,25 @@ def models(**settings):
     ]
 
 
+@pytest.fixture(scope="module")
+def ensemble():
+    return Ensemble(models())
+
+
 def probabilities(logits):
     exponentials = np.exp(array(logits, "float64"))
     return exponentials / exponentials.sum(-1, keepdims=True)
 
 
-def test_its_logits_are_of_the_mean_of_the_probabilities():
-    members = models()
-    expected = np.mean([probabilities(model(IDS)) for model in members], axis=0)
-    logits = Ensemble(members)(IDS)
-    assert_close(np.exp(array(logits)), expected, 1e-5)
-    assert not np.allclose(expected, probabilities(members[0](IDS)), atol=0.01)
+def test_its_logits_are_of_the_mean_of_the_probabilities(ensemble):
+    each = [probabilities(model(IDS)) for model in ensemble.models]
+    expected = np.mean(each, axis=0)
+    assert_close(np.exp(array(ensemble(IDS))), expected, 1e-5)
+    assert not np.allclose(expected, each[0], atol=0.01)
 
 
 @pytest.mark.parametrize("beam_size", [None, 3])
-def test_its_steps_are_its_call(beam_size):
-    ensemble = Ensemble(models())
+def test_its_steps_are_its_call(beam_size, ensemble):
     memory, mask = ensemble.encode(IDS["source_ids"])
     cache = ensemble.start_cache(memory, mask, 3, beam_size)
     expected = array(ensemble(IDS))
@@ -72,22 +75,23 @@ def best_of_all(ensemble, source, length):
     """The most probable hypothesis among all, by the models' calls alone."""
     hypotheses = {(): 0.0}
     for _ in range(length):
-        longer = {}
-        for ids, score in hypotheses.items():
-            if ids and ids[-1] == 3:
-                longer[ids] = score
-                continue
-            target = np.array([[2, *ids]])
-            inputs = {"source_ids": source, "target_ids": target}
-            each = [probabilities(model(inputs))[0, -1] for model in ensemble.models]
-            for token, p in enumerate(np.mean(each, axis=0)):
-                longer[(*ids, token)] = score + np.log(p)
-        hypotheses = longer
+        ended = {ids: s for ids, s in hypotheses.items() if ids and ids[-1] == 3}
+        others = [ids for ids in hypotheses if ids not in ended]
+        inputs = {
+            "source_ids": np.repeat(source, len(others), axis=0),
+            "target_ids": np.array([(2, *ids) for ids in others]),
+        }
+        each = [probabilities(model(inputs))[:, -1] for model in ensemble.models]
+        longer = {
+            (*ids, token): hypotheses[ids] + np.log(p)
+            for ids, row in zip(others, np.mean(each, axis=0), strict=True)
+            for token, p in enumerate(row)
+        }
+        hypotheses = {**ended, **longer}
     return max(hypotheses.items(), key=lambda item: item[1])
 
 
-def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_hypotheses():
-    ensemble = Ensemble(models())
+def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_hypotheses(ensemble):
     source = IDS["source_ids"][:1]
     expected, log_prob = best_of_all(ensemble, source, 2)
     ids, scores = beam_search(
@@ -99,8 +103,7 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_hypotheses():
 
 
 @pytest.mark.full
-def test_a_compiled_search_of_it_is_the_plain_one():
-    ensemble = Ensemble(models())
+def test_a_compiled_search_of_it_is_the_plain_one(ensemble):
     for search, settings in ((greedy_search, {}), (beam_search, {"beam_size": 3})):
         plain = search(ensemble, IDS["source_ids"], max_length=6, **settings)
         compiled = CompiledSearch(ensemble)(
@@ -110,12 +113,12 @@ def test_a_compiled_search_of_it_is_the_plain_one():
 
 
 @pytest.mark.full
-def test_one_model_twice_searches_as_it_does_alone():
-    model = models()[0]
-    ensemble = Ensemble([model, model])
+def test_one_model_twice_searches_as_it_does_alone(ensemble):
+    model = ensemble.models[0]
+    both = Ensemble([model, model])
     for search in (greedy_search, beam_search):
         alone = search(model, IDS["source_ids"], max_length=6)
-        twice = search(ensemble, IDS["source_ids"], max_length=6)
+        twice = search(both, IDS["source_ids"], max_length=6)
         np.testing.assert_array_equal(first_array(twice), first_array(alone))
 
 
@@ -128,8 +131,7 @@ def test_ids_that_are_forbidden_stay_so():
     assert np.all(np.isfinite(np.delete(logits, 5, axis=1)))
 
 
-def test_it_is_a_keras_model_that_is_saved_and_copied(tmp_path):
-    ensemble = Ensemble(models())
+def test_it_is_a_keras_model_that_is_saved_and_copied(tmp_path, ensemble):
     expected = array(ensemble(IDS))
     ensemble.save(tmp_path / "ensemble.keras")
     loaded = keras.saving.load_model(tmp_path / "ensemble.keras")
@@ -150,25 +152,24 @@ def test_it_is_a_keras_model_that_is_saved_and_copied(tmp_path):
         ({"source_end": False}, "`source_end`.*True and False"),
     ],
 )
-def test_models_that_differ_are_refused(change, words):
-    first = models()[0]
+def test_models_that_differ_are_refused(change, words, ensemble):
+    other = Transformer(**{**SIZES, "d_model": 8, **change})
     with pytest.raises(ValueError, match=words):
-        Ensemble([first, models(**change)[1]])
+        Ensemble([ensemble.models[0], other])
 
 
-def test_what_is_no_list_of_models_is_refused():
+def test_what_is_no_list_of_models_is_refused(ensemble):
     with pytest.raises(ValueError, match="at least one Transformer"):
         Ensemble([])
     with pytest.raises(TypeError, match="a Dense in it"):
         Ensemble([keras.layers.Dense(3)])
     with pytest.raises(NotImplementedError, match="one of its `models`"):
-        Ensemble(models()).attention_weights(IDS)
+        ensemble.attention_weights(IDS)
 
 
 @pytest.mark.parametrize("name", ["model.h5", "model.hdf5"])
-def test_files_that_keras_could_not_load_are_refused(name, tmp_path):
-    model, _ = models()
-    for each in (model, Ensemble([model])):
+def test_files_that_keras_could_not_load_are_refused(name, tmp_path, ensemble):
+    for each in (ensemble.models[0], ensemble):
         with pytest.raises(ValueError, match=r"an end of .keras.*Received: '.*\.h"):
             each.save(tmp_path / name)
     assert not list(tmp_path.iterdir())

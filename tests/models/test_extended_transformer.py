@@ -40,14 +40,10 @@ def gated_model(**settings):
 @pytest.mark.full
 def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
     model = gated_model(**ONE_LAYER)
-    assert all(
-        isinstance(x.feed_forward, GatedFeedForward) for x in model.encoder_layers
-    )
-    assert all(
-        isinstance(x.feed_forward, GatedFeedForward) for x in model.decoder_layers
-    )
+    for layer in (*model.encoder_layers, *model.decoder_layers):
+        assert isinstance(layer.feed_forward, GatedFeedForward)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(keras.optimizers.SGD(0.1), loss, jit_compile=False)
+    model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=True)
     losses = model.fit(IDS, LABELS, epochs=8, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     model.save(tmp_path / "model.keras")
@@ -58,7 +54,7 @@ def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
 
 
 def test_it_is_searched_by_the_steps_of_its_own_layers():
-    model = gated_model()
+    model = gated_model(**ONE_LAYER)
     ids = array(greedy_search(model, IDS["source_ids"], max_length=6), "int32")
     logits = array(model({**IDS, "target_ids": np.insert(ids, 0, 2, axis=1)[:, :-1]}))
     for row, chosen in zip(logits, ids, strict=True):
@@ -77,13 +73,8 @@ def test_its_exported_file_computes_what_its_layers_compute(
     from keras_vanilla import export
 
     tokenizer = trained_translator.tokenizer
-    sizes = {**SIZES, **ONE_LAYER, "d_model": 64, "d_ff": 128, "num_heads": 4}
-    sizes["source_vocabulary_size"] = tokenizer.vocabulary_size
-    makers = {
-        "encoder_layer": GatedEncoderLayer,
-        "decoder_layer": gated_decoder_layer,
-    }
-    model = randomize(Transformer(**sizes, **makers))
+    sizes = {"d_model": 64, "d_ff": 128, "num_heads": 4, **ONE_LAYER}
+    model = gated_model(source_vocabulary_size=tokenizer.vocabulary_size, **sizes)
     path, about = tmp_path / "model.tflite", {"form": "ids", "check": "structure"}
     export.tflite(Translator(tokenizer, model), path, max_source_length=5, **about)
     run = Interpreter(str(path)).get_signature_runner("translate_ids")
@@ -120,7 +111,7 @@ def test_lora_trains_queries_and_values_and_is_merged(tmp_path):
     }
     assert len(model.trainable_weights) == 2 * 2 * (1 + 2 * 1)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile("adam", loss, jit_compile=False)
+    model.compile("adam", loss, run_eagerly=True)
     model.fit(IDS, LABELS, epochs=3, verbose=0)
     trained = array(model(IDS))
     assert np.abs(trained - before).max() > 1e-3

@@ -28,20 +28,12 @@ def penalised():
     """A model, sources and what `beam_search` finds there."""
     model = Automaton.random(6, seed=8, end_logit=-0.5)
     sources = clear_sources(model, LENGTH, 4, RIGHT, 150)
-    given = np.array(sources)[:, None]
-    return (
-        model,
-        sources,
-        beam_search(
-            model,
-            given,
-            beam_size=4,
-            length_penalty=2.0,
-            length_normalization="gnmt",
-            max_length=LENGTH,
-            n_best=2,
-        ),
-    )
+    return model, sources, found_by_beam_search(model, sources)
+
+
+def found_by_beam_search(model, sources):
+    settings = {"beam_size": 4, "length_penalty": 2.0, "max_length": LENGTH}
+    return beam_search(model, np.array(sources)[:, None], **settings, n_best=2)
 
 
 def searched(model, sources, score=RIGHT, **mistake):
@@ -77,19 +69,7 @@ def test_a_row_alone_does_not_stop_too_soon(penalised):
     told_apart = [i for i in range(len(sources)) if right[i] != wrong[i]]
     assert len(told_apart) > 9
     for i in told_apart[:9]:
-        source = np.array([[sources[i]]])
-        assert_found(
-            beam_search(
-                model,
-                source,
-                beam_size=4,
-                length_penalty=2.0,
-                length_normalization="gnmt",
-                max_length=LENGTH,
-                n_best=2,
-            ),
-            [right[i]],
-        )
+        assert_found(found_by_beam_search(model, sources[i : i + 1]), [right[i]])
 
 
 @pytest.mark.skipif(

@@ -1,14 +1,14 @@
 """One past for all beams of a row, and one for each, are two ways to the same."""
 
-import keras
 import numpy as np
 import pytest
+from keras import ops
 from models import make_decisive_model
 from tiers import in_full
 
 from keras_vanilla.decoding import SearchedModel, beam_search
 from keras_vanilla.decoding.beam_past import CopiedPast, SharedPast, beam_past
-from keras_vanilla.layers import DecoderLayer, MultiHeadAttention
+from keras_vanilla.layers import MultiHeadAttention
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 
@@ -70,25 +70,18 @@ def test_beams_follow_their_parents():
         histories = np.take_along_axis(new, np.array(parents)[:, :, None], axis=1)
 
 
-@keras.saving.register_keras_serializable("test_beam_past")
-class ByPlace(MultiHeadAttention):
-    """Its scores depend on how far a place is from the query's."""
-
-    def scores(self, query, key, index=0):
-        places = keras.ops.arange(keras.ops.shape(key)[2], dtype="float32")
-        return super().scores(query, key, index) - keras.ops.abs(
-            places - keras.ops.cast(index, "float32")
-        )
-
-
-@keras.saving.register_keras_serializable("test_beam_past")
-class WithPlaces(DecoderLayer):
-    def make_attention(self, name, d_model):
-        return ByPlace(2, d_model // 2, name=name)
-
-
 def test_attention_of_another_kind_has_a_past_for_each_beam():
-    model = make_decisive_model(0.4, decoder_layer=WithPlaces)
+    class ByPlace(MultiHeadAttention):
+        """Its scores depend on how far a place is from the query's."""
+
+        def scores(self, query, key, index=0):
+            places = ops.arange(ops.shape(key)[2], dtype="float32")
+            return super().scores(query, key, index) - ops.abs(
+                places - ops.cast(index, "float32")
+            )
+
+    model = make_decisive_model(0.4)
+    model.decoder_layers[0].self_attention.__class__ = ByPlace
     assert isinstance(beam_past(model, 4), CopiedPast)
     ids, _ = beam_search(model, SOURCES, beam_size=4, max_length=6)
     assert ids.shape == (3, 4, 6)

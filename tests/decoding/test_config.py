@@ -124,21 +124,28 @@ def test_a_max_length_above_the_models_is_refused():
         DecodingConfig(max_length=98).check_model(model)
 
 
-def test_run_search_runs_the_search_of_its_config():
+@pytest.mark.parametrize("prefix", [None, np.array([[3, 4], [5, 0]])])
+def test_run_search_runs_the_search_of_its_config(prefix):
     model = Automaton.random(6, seed=0)
-    greedy = greedy_search(model, SOURCE, max_length=9, return_scores=True)
-    ids = run_search(model, SOURCE, DecodingConfig(max_length=9))
-    np.testing.assert_array_equal(ids, greedy[0])
-    scored = run_search(model, SOURCE, DecodingConfig(max_length=9), return_scores=True)
-    np.testing.assert_array_equal(scored[1], greedy[1])
+    settings = {"max_length": 9, "no_repeat_ngram_size": 1}
+    given = {"target_prefix": prefix, "return_scores": True}
 
-    beams = beam_search(model, SOURCE, beam_size=3, length_penalty=0.9, max_length=9)
-    settings = {"beam_size": 3, "length_penalty": 0.9, "max_length": 9}
-    best = run_search(model, SOURCE, DecodingConfig(**settings), return_scores=True)
-    np.testing.assert_array_equal(best[0], beams[0][:, 0])
-    np.testing.assert_array_equal(best[1], beams[1][:, 0])
-    all_three = run_search(model, SOURCE, DecodingConfig(**settings, n_best=3))
-    np.testing.assert_array_equal(all_three[0], beams[0])
+    def assert_same(received, expected):
+        for ours, theirs in zip(received, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+    greedy = greedy_search(model, SOURCE, **settings, **given)
+    config = DecodingConfig(**settings)
+    assert_same(run_search(model, SOURCE, config, **given), greedy)
+    assert_same([run_search(model, SOURCE, config, prefix)], greedy[:1])
+
+    settings |= {"beam_size": 3, "length_penalty": 0.9}
+    ids, scores = beam_search(model, SOURCE, **settings, target_prefix=prefix)
+    config = DecodingConfig(**settings)
+    best = run_search(model, SOURCE, config, **given)
+    assert_same(best, (ids[:, 0], scores[:, 0]))
+    all_three = run_search(model, SOURCE, DecodingConfig.of(config, n_best=3), prefix)
+    assert_same(all_three, (ids, scores))
 
 
 @pytest.mark.parametrize(

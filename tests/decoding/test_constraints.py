@@ -11,10 +11,8 @@ from word_reversal import padded
 
 from keras_vanilla.decoding import (
     CompiledSearch,
-    DecodingConfig,
     beam_search,
     greedy_search,
-    run_search,
     sample,
 )
 
@@ -84,13 +82,7 @@ def test_beam_search_finds_what_the_definition_does(one):
 
 def test_constraints_change_what_is_found(one):
     model, sources, _, _, found = one
-    free = beam_search(
-        model,
-        sources[:, None],
-        beam_size=BEAMS,
-        length_penalty=EXPONENT,
-        max_length=LENGTH,
-    )
+    free = found_by_beam_search(model, sources, [()], None)
     changed = (array(free[0]) != array(found[0])).any(axis=(1, 2))
     assert changed.sum() > 5
 
@@ -184,31 +176,18 @@ def without_the_first(count):
     return lambda log_prob, n: SCORE(log_prob, n - count)
 
 
-def mistaken_prefixes(mistake, prefixes):
-    width = max(map(len, prefixes))
-    return {
-        "pads of the prefix are forced": [told(p, width) if p else p for p in prefixes],
-        "the last token of the prefix is free": [p[:-1] for p in prefixes],
-        "the prefix is shifted by the start": [(START, *p) for p in prefixes],
-        "the first row's prefix for all": [prefixes[0]] * len(prefixes),
-    }[mistake]
-
-
-@pytest.mark.parametrize(
-    "mistake",
-    [
-        "pads of the prefix are forced",
-        "the last token of the prefix is free",
-        "the prefix is shifted by the start",
-        "the first row's prefix for all",
-    ],
-)
-def test_the_check_sees_a_wrong_prefix(mistake):
+def test_the_check_sees_wrong_prefixes():
     model, sources, prefixes = case(PREFIXES, None)
     found = found_by_beam_search(model, sources, prefixes, None)
-    wrong = mistaken_prefixes(mistake, prefixes)
-    with pytest.raises(AssertionError):
-        assert_found(found, searched(model, sources, wrong, None))
+    width = max(map(len, prefixes))
+    for wrong in (
+        [told(p, width) if p else p for p in prefixes],  # its pads are forced
+        [p[:-1] for p in prefixes],  # its last token is free
+        [(START, *p) for p in prefixes],  # it is shifted by the start
+        [prefixes[0]] * len(prefixes),  # the first row's for all
+    ):
+        with pytest.raises(AssertionError):
+            assert_found(found, searched(model, sources, wrong, None))
 
 
 def test_the_check_sees_a_prefix_that_is_not_scored_or_not_counted():
@@ -283,16 +262,6 @@ def test_what_may_follow_is_drawn_with_renormalised_probabilities():
 # Lengths
 
 
-def test_a_prefix_counts_in_the_longest_length():
-    model = Automaton.random(6, seed=3, end_logit=-99.0)
-    said = greedy_search(
-        model, np.array([[1], [2]]), max_length=4, target_prefix=[[3, 4, 5], [5, 0, 0]]
-    )
-    said = array(said, "int32")
-    assert said.shape == (2, 4)
-    assert said[0, :3].tolist() == [3, 4, 5] and said[1, 0] == 5
-
-
 def test_a_prefix_longer_than_the_default_length_is_the_whole_output():
     model = Automaton.random(6, seed=3, end_logit=-99.0)
     prefix = np.full((2, 60), PAD)
@@ -340,21 +309,6 @@ def test_cached_steps_after_a_prefix_equal_the_whole_model():
     free = np.arange(5) >= (prefix != PAD).sum(axis=1)[:, None]
     best = log_probs.max(axis=2)
     np.testing.assert_allclose(own[free], best[free], atol=1e-4)
-
-
-def test_run_search_hands_prefix_and_size_to_both_searches():
-    model, source = Automaton.random(6, seed=0), np.array([[5], [9]], "int32")
-    settings = {"max_length": 7, "no_repeat_ngram_size": 1}
-    prefix = np.array([[3, 4], [5, 0]])
-    np.testing.assert_array_equal(
-        run_search(model, source, DecodingConfig(**settings), target_prefix=prefix),
-        greedy_search(model, source, target_prefix=prefix, **settings),
-    )
-    config = DecodingConfig(beam_size=3, n_best=3, **settings)
-    np.testing.assert_array_equal(
-        run_search(model, source, config, target_prefix=prefix)[0],
-        beam_search(model, source, beam_size=3, target_prefix=prefix, **settings)[0],
-    )
 
 
 # What is refused

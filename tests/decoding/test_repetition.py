@@ -103,15 +103,8 @@ def test_greedy_search_takes_the_best_that_does_not_loop(loopy):
 def test_beam_search_finds_what_the_definition_does(loopy):
     model, sources = loopy
     batch = np.array(sources)[:, None]
-    settings = {"max_length": LENGTH}
-    found = beam_search(
-        model,
-        batch,
-        beam_size=BEAMS,
-        length_penalty=EXPONENT,
-        no_loops=True,
-        **settings,
-    )
+    config = DecodingConfig(beam_size=BEAMS, length_penalty=EXPONENT, max_length=LENGTH)
+    found = beam_search(model, batch, config, no_loops=True)
     expected = [
         reference.beam(
             constrained_by_loops(model.next_log_probs(source)), LENGTH, BEAMS, SCORE
@@ -119,11 +112,7 @@ def test_beam_search_finds_what_the_definition_does(loopy):
         for source in sources
     ]
     assert_found(found, expected)
-    free = array(
-        beam_search(model, batch, beam_size=BEAMS, length_penalty=EXPONENT, **settings)[
-            0
-        ]
-    )
+    free = array(beam_search(model, batch, config)[0])
     assert (free != array(found[0])).any(axis=(1, 2)).sum() > 5
 
 

@@ -145,25 +145,6 @@ def test_rows_without_terms_are_found_as_without_any(beam_size):
 
 
 @pytest.mark.full
-def test_scores_are_those_of_the_model():
-    model, sources, rows, inside = random_case(20, length=11)
-    ids, scores = beam_search(
-        model,
-        sources,
-        beam_size=3,
-        length_penalty=0,
-        terms=as_terms(rows, inside),
-    )
-    for source, said, score in zip(
-        sources, array(ids, "int32")[:, 0].tolist(), array(scores)[:, 0], strict=True
-    ):
-        said = said[: said.index(END) + 1] if END in said else said
-        log_probs = model.next_log_probs(source)
-        own = sum(log_probs(said[:i])[token] for i, token in enumerate(said))
-        assert score == pytest.approx(own, rel=1e-4)
-
-
-@pytest.mark.full
 def test_greedy_search_has_the_score_and_notes_of_its_output():
     model, sources, rows, inside = random_case(20, length=11)
     terms = as_terms(rows, inside)

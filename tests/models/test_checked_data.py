@@ -62,6 +62,11 @@ def weighted_mean(values, weights):
     return (values * weights).sum() / weights.sum()
 
 
+def assert_same_weights(model, before):
+    for weights, old in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(weights, old)
+
+
 def smoothed(log_p):
     q = 0.9 * np.eye(V)[LABELS] + 0.1 / V
     return -(q * log_p).sum(-1)
@@ -236,10 +241,8 @@ def test_losses_and_metrics_alone_have_the_same_rule(log_p):
 
 
 def test_the_label_mask_stays_where_weights_do_not_know_it(log_p):
-    metric, loss = (
-        TokenCrossentropy(),
-        -np.take_along_axis(log_p, LABELS[..., None], -1),
-    )
+    metric = TokenCrossentropy()
+    loss = -np.take_along_axis(log_p, LABELS[..., None], -1)
     metric.update_state(LABELS, log_p.astype("float32"), np.ones((B, T)))
     expected = weighted_mean(loss[..., 0], MASK)
     assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
@@ -299,8 +302,7 @@ def test_wrong_data_are_refused_in_one_sentence(name, way, model):
     with pytest.raises(ValueError, match=message) as error:
         WAYS[way](model, *data)
     assert "\n" not in str(error.value)
-    for weights, old in zip(model.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(weights, old)
+    assert_same_weights(model, before)
 
 
 @pytest.fixture
@@ -318,8 +320,7 @@ def test_what_is_refused_never_comes_to_the_weights(way, learning):
     before = learning.get_weights()
     with pytest.raises(ValueError, match="Labels must be ids"):
         WAYS[way](learning, INPUTS, changed(LABELS, -1, (0, 0)))  # in the first batch
-    for weights, old in zip(learning.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(weights, old)
+    assert_same_weights(learning, before)
 
 
 def test_padding_after_the_longest_row_is_no_token(model):

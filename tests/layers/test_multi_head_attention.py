@@ -86,7 +86,7 @@ MASKS = {
 
 @pytest.mark.parametrize("masks", MASKS)
 @pytest.mark.parametrize("with_key", [False, True])
-def test_equals_kerass_attention_with_its_weights(masks, with_key):
+def test_equals_the_formula_and_kerass_attention_with_its_weights(masks, with_key):
     """Theirs is given all masks as one: it overwrites an explicit `query_mask`."""
     inputs = random_inputs()
     if not with_key:
@@ -94,22 +94,14 @@ def test_equals_kerass_attention_with_its_weights(masks, with_key):
     theirs, ours = keras_and_ours(inputs, value_dim=HV)
     arguments, joined = MASKS[masks]
     joined = np.broadcast_to(joined, (B, T, S))
-    expected = theirs(**inputs, attention_mask=joined, return_attention_scores=True)
-    actual = ours(**inputs, **arguments, return_attention_scores=True)
-    for ours_, theirs_ in zip(actual, expected, strict=True):
-        assert_close(ours_, theirs_, 1e-6)
-
-
-@pytest.mark.parametrize("masks", MASKS)
-def test_formula(masks):
-    inputs = random_inputs()
-    ours = keras_and_ours(inputs, value_dim=HV)[1]
-    arguments, joined = MASKS[masks]
     actual = ours(**inputs, **arguments, return_attention_scores=True)
     wide = {name: x.astype("float64") for name, x in inputs.items()}
-    expected = reference.attention(weights_of(ours), **wide, mask=joined)
-    for value, target in zip(actual, expected, strict=True):
-        assert_close(value, target, 1e-6)
+    for expected in (
+        theirs(**inputs, attention_mask=joined, return_attention_scores=True),
+        reference.attention(weights_of(ours), **wide, mask=joined),
+    ):
+        for value, target in zip(actual, expected, strict=True):
+            assert_close(value, target, 1e-6)
 
 
 def test_equals_kerass_attention_without_biases():

@@ -115,23 +115,25 @@ def test_dropout_is_active_in_training_alone():
     np.testing.assert_allclose(dropped[dropped != 0], 2 * kept[dropped != 0])
 
 
+@pytest.mark.parametrize("shape", [(T, D), (B, 2, T, D)])
+def test_inputs_of_another_rank_are_refused(shape):
+    with pytest.raises(ValueError, match=r"shape \(batch, length, width\). Received"):
+        PositionalEncoding()(np.zeros(shape, "float32"))
+
+
 def test_odd_width_is_refused():
     with pytest.raises(ValueError, match="even width.*Received: d_model=7"):
         PositionalEncoding()(np.zeros((1, T, 7), "float32"))
 
 
-def test_unknown_layout_is_refused():
-    with pytest.raises(ValueError, match="'interleaved', 'concatenated'.*'sideways'"):
-        PositionalEncoding(layout="sideways")
-
-
-@pytest.mark.parametrize("wavelength", [0, -1, float("nan"), float("inf"), "10"])
-def test_wavelengths_that_are_not_positive_numbers_are_refused(wavelength):
-    with pytest.raises(ValueError, match="`max_wavelength` must be a finite number"):
-        PositionalEncoding(max_wavelength=wavelength)
-
-
-@pytest.mark.parametrize("shape", [(T, D), (B, 2, T, D)])
-def test_inputs_of_another_rank_are_refused(shape):
-    with pytest.raises(ValueError, match=r"shape \(batch, length, width\). Received"):
-        PositionalEncoding()(np.zeros(shape, "float32"))
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [("layout", "sideways", "'interleaved', 'concatenated'.*'sideways'")]
+    + [
+        ("max_wavelength", wrong, "`max_wavelength` must be a finite number")
+        for wrong in (0, -1, float("nan"), float("inf"), "10")
+    ],
+)
+def test_what_is_no_setting_is_refused(name, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        PositionalEncoding(**{name: wrong})

@@ -5,12 +5,12 @@ from typing import Any
 import tensorflow as tf
 from keras import ops
 
-from keras_vanilla.decoding import DecodingConfig, run_search
+from keras_vanilla.decoding import run_search
 from keras_vanilla.decoding.attended_source import AttendedSource
 from keras_vanilla.decoding.searched_model import ModelAround
 from keras_vanilla.decoding.shortlisted import Shortlisted
+from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.translation import Shortlist
 
 _SEGMENT = 12  # positions by which the caches grow
 
@@ -23,35 +23,32 @@ class SearchGraph(tf.Module):
 
     Args:
         model: Transformer that computes in float32.
-        config: DecodingConfig.
+        config: ExportConfig. Its `decoding` and `shortlist` are used, and notes on each
+            token are returned if it has `outputs`.
         max_length: int or None. Maximum output length, in addition to the model's.
-        return_notes: bool. Whether to return the notes of the search for each token.
         first_source: int or None. Note the source token that each token attends to
             most, counted from this one on; see `AttendedSource`.
-        shortlist: Shortlist or None. Search among few target pieces, see `Shortlisted`.
     Call arguments:
         source_ids: int32 tensor (B, S).
     Returns:
         Int32 tensor (B, L), L = min(S + 50, max_length), and float32 scores (B,), the
         log-probabilities, in beam search divided by the length normalization. With
-        `return_notes` also a dict of notes (B, L): "log_probs", and with
+        `outputs` also a dict of notes (B, L): "log_probs", and with
         `first_source` also "attended".
     """
 
     def __init__(
         self,
         model: Transformer,
-        config: DecodingConfig,
+        config: ExportConfig,
         max_length: int | None = None,
-        return_notes: bool = False,
         first_source: int | None = None,
-        shortlist: Shortlist | None = None,
     ):
         super().__init__()
         self.weights = [weight.value for weight in model.weights]
         self._ids_of = lambda ids: ids
-        if shortlist is not None:
-            model = Shortlisted(model, shortlist)
+        if config.shortlist is not None:
+            model = Shortlisted(model, config.shortlist)
             self._ids_of = model.ids_of
         if first_source is not None:
             model = AttendedSource(model, first=first_source)
@@ -59,9 +56,9 @@ class SearchGraph(tf.Module):
         self._search = lambda source_ids: run_search(
             searched,
             source_ids,
-            config,
+            config.decoding,
             return_scores=True,
-            return_notes=return_notes,
+            return_notes=bool(config.outputs),
         )
 
     def __call__(self, source_ids: tf.Tensor) -> Any:

@@ -1,5 +1,6 @@
 """The graphs of `.tflite` files, which run the search with static shapes."""
 
+import json
 import math
 
 import tensorflow as tf
@@ -9,8 +10,11 @@ from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.text_loops import without_loops
-from keras_vanilla.tokenizer.protocol import tokens_before_text
+from keras_vanilla.tokenizer.piece_names import target_names
+from keras_vanilla.tokenizer.protocol import TokenizerProtocol, tokens_before_text
 from keras_vanilla.translation import Translator
+
+VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
 
 class TextForm(tf.Module):
@@ -158,7 +162,7 @@ class StepsForm(tf.Module):
         start = self._start(tf.zeros(ids.shape, tf.int32))
         cache = {
             name: tf.TensorSpec(value.shape, value.dtype)
-            for name, value in (_of_memory(start) | _of_past(start)).items()
+            for name, value in (_of_memory(start) | _named_by_layer(start.past)).items()
         }
         step = tf.function(self._step, autograph=False).get_concrete_function(
             ids=tf.TensorSpec([1], tf.int32), index=tf.TensorSpec([], tf.int32), **cache
@@ -188,7 +192,72 @@ class StepsForm(tf.Module):
         ]
         cache = self._model.decoder.cache_of(layers, mask)
         logits, cache = self._model.decode_step(ids, index, cache, weights)
-        return {"logits": logits, **_of_past(cache)}
+        return {"logits": logits, **_named_by_layer(cache.past)}
+
+
+class InsideForm(StepsForm):
+    """`StepsForm` with a text as input, and with all attention weights as outputs.
+
+    Signature `encode`: text uint8 (max_bytes,), UTF-8 padded with zeros -> the outputs
+    of `StepsForm`; source_ids int32 (1, S), padded; count int32 (), the number of ids,
+    greater than S if the text is too long; source_spans int32 (S, 2), the first byte
+    and the end of each token; and encoder_i float32 (1, N, S, S) for each encoder
+    layer i.
+    Signature `decode_step`: as in `StepsForm`, plus decoder_i_self float32 (1, N, 1, L)
+    and decoder_i_cross (1, N, 1, S) for each decoder layer i.
+
+    Metadata `keras_vanilla_vocabulary`: JSON with "start_id", "pad_id" and "pieces",
+    the name of each target id.
+
+    Args:
+        translator: Translator that computes in float32.
+        limits: Limits.
+        config: ExportConfig. Not used, because the page searches.
+    Raises:
+        ValueError: as in `TokenizerGraph`.
+    """
+
+    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
+        super().__init__(translator, limits, config)
+        self.tokenizer = TokenizerGraph(
+            translator.tokenizer,
+            limits.max_bytes,
+            limits.max_source_length,
+            limits.output_length,
+        )
+        self._vocabulary = vocabulary_entry(translator.tokenizer)
+
+    @property
+    def metadata(self) -> dict[str, bytes]:
+        """Additional metadata entries of the file, by name."""
+        return {VOCABULARY: self._vocabulary}
+
+    def signatures(self) -> dict:
+        """Returns the functions of the file, by name."""
+        text = tf.TensorSpec([self._limits.max_bytes], tf.uint8, name="text")
+        encode = tf.function(self._encode_text, [text], autograph=False)
+        return {**super().signatures(), "encode": encode}
+
+    def _encode_text(self, text):
+        ids, count, spans = self.tokenizer.encode(text)
+        ids = tf.reshape(ids, [1, self._limits.max_source_length])
+        weights = {}
+        self._model.encoder(ids, weights)  # the converter merges both
+        about = {"source_ids": ids, "count": count, "source_spans": spans}
+        return {**self._encode(ids), **about, **_named(weights)}
+
+    def _step(self, ids, index, **cache):
+        weights = {}
+        outputs = self._stepped(ids, index, cache, weights)
+        return {**outputs, **_named(weights)}
+
+
+def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:
+    """Returns JSON with the names of all target ids, the start id and the pad id."""
+    name = target_names(tokenizer)
+    ids = {"start_id": tokenizer.start_id, "pad_id": tokenizer.pad_id}
+    pieces = [name(id_) for id_ in range(tokenizer.target_vocabulary_size)]
+    return json.dumps({**ids, "pieces": pieces}, ensure_ascii=False).encode()
 
 
 class _OneSentence(tf.Module):
@@ -206,14 +275,7 @@ class _OneSentence(tf.Module):
 
     def __init__(self, model, limits, config, first_source=None):
         super().__init__()
-        self._search = SearchGraph(
-            model,
-            config.decoding,
-            limits.max_length,
-            return_notes=bool(config.outputs),
-            first_source=first_source,
-            shortlist=config.shortlist,
-        )
+        self._search = SearchGraph(model, config, limits.max_length, first_source)
         self._pads = [model.pad_id] * limits.output_length
 
     def __call__(self, source_ids, count):
@@ -229,6 +291,11 @@ class _OneSentence(tf.Module):
         return slice_update(zeros, (0,), values[0])
 
 
+def _named(weights):
+    """Renames weights for a signature: decoder/0/self -> decoder_0_self."""
+    return {name.replace("/", "_"): value for name, value in weights.items()}
+
+
 _LAYER = "decoder_{}_"  # prefix of the names of a layer's tensors
 
 
@@ -238,12 +305,8 @@ def _of_memory(cache):
     return {"memory_mask": mask, **_named_by_layer(cache.fixed)}
 
 
-def _of_past(cache):
-    """Returns the tensors that each step extends, by their names in a file."""
-    return _named_by_layer(cache.past)
-
-
 def _named_by_layer(layers):
+    """Returns the tensors of a list of dicts, by their names in a file."""
     return {
         _LAYER.format(i) + name: value
         for i, layer in enumerate(layers)

@@ -16,10 +16,11 @@ def in_target_language(translator: Translator, tag: str | None) -> Translator:
         ValueError: if the vocabulary has language codes, but not this one.
     """
     tokenizer = translator.tokenizer
-    languages = getattr(tokenizer, "languages", ())
-    if tag is None or not languages or not isinstance(tokenizer, MarianTokenizer):
+    if tag is None or not isinstance(tokenizer, MarianTokenizer):
         return translator
-    tags = {language.replace("_", "-"): language for language in languages}
+    tags = {language.replace("_", "-"): language for language in tokenizer.languages}
+    if not tags:
+        return translator
     language = tags[check_choice("target_language", tag, tuple(tags))]
     if tokenizer.target_language == language:
         return translator

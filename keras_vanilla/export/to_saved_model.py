@@ -1,6 +1,5 @@
 """Exports a translator as a SavedModel, which maps batches of strings to strings."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,8 +8,12 @@ import tensorflow as tf
 from keras_vanilla._atomic_write import atomic_path
 from keras_vanilla._operators import Operators, use_operators
 from keras_vanilla._types import PathLike, Tensor
-from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.export.conversion import require_tensorflow, save_graph
+from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.export.conversion import (
+    check_target,
+    require_tensorflow,
+    save_graph,
+)
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer import Tokenizer
@@ -63,18 +66,12 @@ def saved_model(
             save_graph(graph, temporary)
 
 
-def check_target(path: Path) -> None:
-    """Refuses a path that exists."""
-    if os.path.lexists(path):  # also for broken links
-        raise FileExistsError(f"{path} exists already; nothing was written.")
-
-
 class _TranslatorGraph(tf.Module):
     def __init__(self, translator, core_operators):
         super().__init__()
         tokenizer, model = translator.tokenizer, translator.model
         require_sentencepiece("A SavedModel", tokenizer)
-        self.search = SearchGraph(model, DecodingConfig())
+        self.search = SearchGraph(model, ExportConfig())
         # One function, so that the signatures share one search.
         self._search = tf.function(
             self.search,

@@ -9,11 +9,11 @@ from typing import Any
 
 from keras_vanilla._atomic_write import atomic_path, atomic_write_text
 from keras_vanilla._types import PathLike
+from keras_vanilla.export.checks.runners import TfliteFile
 from keras_vanilla.export.checks.structure import structure_faults
-from keras_vanilla.export.checks.verification import compare, shortlist_bytes
+from keras_vanilla.export.checks.verification import compare
 from keras_vanilla.export.config import ExportConfig, Limits
-from keras_vanilla.export.conversion import convert, require_tensorflow
-from keras_vanilla.export.inside_signatures import InsideForm
+from keras_vanilla.export.conversion import check_target, convert, require_tensorflow
 from keras_vanilla.export.metadata.description import (
     TAKING_TEXTS,
     Description,
@@ -21,9 +21,8 @@ from keras_vanilla.export.metadata.description import (
 )
 from keras_vanilla.export.metadata.model_card import card_path, model_card_text
 from keras_vanilla.export.older_runtimes import oldest_runtime
-from keras_vanilla.export.signatures import IdsForm, StepsForm, TextForm
+from keras_vanilla.export.signatures import IdsForm, InsideForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
-from keras_vanilla.export.to_saved_model import check_target
 from keras_vanilla.translation import Translator
 from keras_vanilla.translation.ensembles import check_one_model
 
@@ -113,8 +112,9 @@ def tflite(
                 file.write(content)
             if config.check == "all":
                 say(f"Comparing {path.name} with Keras.")
+                exported = TfliteFile(temporary)
                 report = compare(
-                    translator, temporary, sample, shortlist=config.shortlist
+                    translator, exported, sample, shortlist=config.shortlist
                 )
                 _refuse(report.reasons, sample is None)
             if card is not None:
@@ -168,8 +168,11 @@ def _file_content(translator, limits, config, description):
     description = dataclasses.replace(description, oldest_runtime=oldest_runtime(file))
     content = with_description(file, description, graph.metadata)
     tables = graph.tokenizer.nbytes if graph.tokenizer else 0
-    tables += shortlist_bytes(translator.model, description)
-    _refuse(structure_faults(file, len(content), translator.model, tables))
+    model = translator.model
+    if config.shortlist is not None:
+        sizes = model.source_vocabulary_size, model.target_vocabulary_size
+        tables += config.shortlist.nbytes(*sizes)
+    _refuse(structure_faults(file, len(content), model, tables))
     return content, description
 
 

@@ -9,6 +9,7 @@ from models import make_decisive_model
 from keras_vanilla.decoding import DecodingConfig, beam_search
 from keras_vanilla.decoding.beam_past import SharedPast
 from keras_vanilla.export import search_graph
+from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.search_graph import SearchGraph
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0]])
@@ -63,8 +64,8 @@ def test_without_branches_every_position_is_kept():
 def test_a_search_of_many_segments_is_keras_s(segment, monkeypatch):
     monkeypatch.setattr(search_graph, "_SEGMENT", segment)
     model = make_decisive_model(0.4)
-    config = DecodingConfig(beam_size=BEAMS, no_repeat_ngram_size=2)
-    expected, scores = beam_search(model, SOURCES, config)
+    config = ExportConfig(decoding=DecodingConfig(beam_size=BEAMS))
+    expected, scores = beam_search(model, SOURCES, config.decoding)
     assert np.count_nonzero(expected[:, 0]) > 30
     any_shape = [tf.TensorSpec([None, None], tf.int32)]  # as in a SavedModel
     graph = tf.function(SearchGraph(model, config), any_shape, autograph=False)

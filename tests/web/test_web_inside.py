@@ -17,7 +17,7 @@ from keras_vanilla.decoding import beam_search
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.decoding.hypothesis_end import until_end
 from keras_vanilla.decoding.searched_model import SearchedModel
-from keras_vanilla.export.inside_signatures import vocabulary_entry
+from keras_vanilla.export.signatures import vocabulary_entry
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer

@@ -22,7 +22,12 @@ FORM_BY_SIGNATURE = {
     "translate_ids": "ids",
     "decode_step": "steps",
 }
-TEXT_SIGNATURES = {"text": "translate", "inside": "encode"}  # that takes the text
+LIMITED_INPUTS = {  # the signature of each form, and its input with a longest length
+    "text": ("translate", "text"),
+    "ids": ("translate_ids", "source_ids"),
+    "steps": ("encode", "source_ids"),
+    "inside": ("encode", "text"),
+}
 NO_LIMITS = Limits(max_bytes=math.inf, max_source_length=math.inf, max_length=math.inf)
 
 
@@ -77,7 +82,9 @@ class SavedModelFolder:
             self._loaded = tf.saved_model.load(str(path))
         except Exception as error:  # TensorFlow raises many kinds
             raise _damaged(path, error) from error
-        _require(path, self._loaded.signatures, "translate", "translate_ids")
+        names = "translate", "translate_ids"
+        if missing := [n for n in names if n not in self._loaded.signatures]:
+            raise _not_ours(path, ", ".join(missing))
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids, int32 array (B, L), and translations, list of str."""
@@ -119,17 +126,23 @@ class TfliteFile:
     decoding = DecodingConfig()
 
     def __init__(self, path: PathLike, threads: int = 1):
-        interpreter = _litert_interpreter()
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError as error:
+            raise ImportError(
+                "A .tflite file is run by ai-edge-litert, which is not installed: "
+                "pip install ai-edge-litert"
+            ) from error
         description = find_description(path)  # first, because it checks the checksum
         self.path = path
         self.size = path.stat().st_size
         self.milliseconds = []  # per sentence
         self._lock = threading.Lock()
         try:
-            self._interpreter = interpreter(model_path=str(path), num_threads=threads)
+            interpreter = Interpreter(model_path=str(path), num_threads=threads)
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
-        signatures = self._interpreter.get_signature_list()
+        signatures = interpreter.get_signature_list()
         forms = [form for name, form in FORM_BY_SIGNATURE.items() if name in signatures]
         if not forms or (forms[0] == "text" and description is None):
             raise _not_ours(path, "translate")
@@ -138,13 +151,17 @@ class TfliteFile:
             self.form = "inside"
         self.custom_operators, self.precision = _operators_and_precision(path)
         if not self.custom_operators:  # else LiteRT refuses to prepare it
-            self._run = {name: self._runner(name) for name in signatures}
+            self._run = {n: interpreter.get_signature_runner(n) for n in signatures}
             self.limits = self._limits(description)
         self.target_language = description and description.target_language
         self.end_id = description and description.end_id  # None in older files
         self.shortlist = description and description.shortlist
         if description is not None and self.form not in STEPPED:
-            self.decoding = _decoding(description)
+            beams = {}
+            if description.beam_size > 1:
+                beams["beam_size"] = description.beam_size
+                beams["length_penalty"] = description.length_penalty
+            self.decoding = DecodingConfig(no_loops=description.no_loops, **beams)
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids and translations.
@@ -152,43 +169,34 @@ class TfliteFile:
         The ids are an int32 array (B, L), the translations a list of str, or None if
         the file does not output text.
         """
-        translate = {
-            "text": self._by_text,
-            "ids": self._by_ids,
-            "steps": self._by_steps,
-            "inside": self._by_inside,
-        }[self.form]
         results = []
         for text, source in zip(texts, sources, strict=True):
             begin = time.perf_counter()
             try:
-                results.append(translate(text, source, model))
+                results.append(self._translate(text, source, model))
             except (RuntimeError, ValueError, KeyError) as error:
                 raise _cannot_run(self.path, error) from error
             self.milliseconds.append(1e3 * (time.perf_counter() - begin))
         ids, translations = zip(*results, strict=True)
         return np.stack(ids), list(translations) if self.form == "text" else None
 
-    def _runner(self, name):
-        return self._interpreter.get_signature_runner(name)
-
     def _limits(self, description):
         """The limits given by the file's shapes and its description."""
-        limits = {}
+        signature, name = LIMITED_INPUTS[self.form]
         try:
-            if self.form in TEXT_SIGNATURES:
-                signature = TEXT_SIGNATURES[self.form]
-                (limits["max_bytes"],) = self._shape(signature, "text")
-                limits["max_source_length"] = description.max_source_tokens
-            else:
-                name = "translate_ids" if self.form == "ids" else "encode"
-                _, limits["max_source_length"] = self._shape(name, "source_ids")
+            details = self._run[signature].get_input_details()
+            shape = details[name]["shape"].tolist()
+            if name == "source_ids":
+                _, length = shape
+                return dataclasses.replace(NO_LIMITS, max_source_length=length)
+            (max_bytes,) = shape
         except (KeyError, ValueError) as error:
             raise _not_ours(self.path, "with its inputs") from error
-        return dataclasses.replace(NO_LIMITS, **limits)
-
-    def _shape(self, signature, name):
-        return self._run[signature].get_input_details()[name]["shape"].tolist()
+        return dataclasses.replace(
+            NO_LIMITS,
+            max_bytes=max_bytes,
+            max_source_length=description.max_source_tokens,
+        )
 
     def _padded_bytes(self, text):
         text_bytes = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
@@ -205,22 +213,19 @@ class TfliteFile:
         translation = result["text"].tobytes().rstrip(b"\0").decode()
         return result["ids"], translation, float(result["score"])
 
-    def _by_text(self, text, source, model):
-        ids, translation, _ = self.translate_text(text)
-        return ids, translation
-
-    def _by_ids(self, text, source, model):
+    def _translate(self, text, source, model):
+        """Returns ids (L,), and the translation in the form "text", otherwise None."""
+        if self.form == "text":
+            ids, translation, _ = self.translate_text(text)
+            return ids, translation
+        if self.form == "inside":
+            encoded = self._run["encode"](text=self._padded_bytes(text))
+            return self._searched(encoded, int(encoded["count"]), model), None
         source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
-        return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
-
-    def _by_steps(self, text, source, model):
-        source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
+        if self.form == "ids":
+            return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
         encoded = self._run["encode"](source_ids=source_ids)
         return self._searched(encoded, len(source), model), None
-
-    def _by_inside(self, text, source, model):
-        encoded = self._run["encode"](text=self._padded_bytes(text))
-        return self._searched(encoded, int(encoded["count"]), model), None
 
     def _searched(self, encoded, count, model):
         """Runs a greedy search, as an app does it."""
@@ -242,28 +247,6 @@ class TfliteFile:
         return ids
 
 
-def _decoding(description):
-    """The search settings in a file's description."""
-    if description.beam_size == 1:
-        return DecodingConfig(no_loops=description.no_loops)
-    return DecodingConfig(
-        beam_size=description.beam_size,
-        length_penalty=description.length_penalty,
-        no_loops=description.no_loops,
-    )
-
-
-def _litert_interpreter():
-    try:
-        from ai_edge_litert.interpreter import Interpreter
-    except ImportError as error:
-        raise ImportError(
-            "A .tflite file is run by ai-edge-litert, which is not installed: "
-            "pip install ai-edge-litert"
-        ) from error
-    return Interpreter
-
-
 def _operators_and_precision(path):
     """Returns the operators that are not builtins, and the weights' precision."""
     from ai_edge_litert import schema_py_generated as schema
@@ -281,12 +264,6 @@ def _operators_and_precision(path):
     names = {schema.TensorType.INT4: "int4", schema.TensorType.INT8: "int8"}
     precision = next((name for kind, name in names.items() if kind in scaled), None)
     return tuple(sorted(custom)), precision or "float32"
-
-
-def _require(path, signatures, *names):
-    missing = [name for name in names if name not in signatures]
-    if missing:
-        raise _not_ours(path, ", ".join(missing))
 
 
 def _not_ours(path, missing):

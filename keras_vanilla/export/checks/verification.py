@@ -4,7 +4,6 @@ import dataclasses
 import math
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,15 +20,18 @@ from keras_vanilla.export.checks.report import (
     TextDifference,
     compare_quality,
 )
-from keras_vanilla.export.checks.runners import open_exported
+from keras_vanilla.export.checks.runners import (
+    SavedModelFolder,
+    TfliteFile,
+    open_exported,
+)
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.config import Limits
-from keras_vanilla.export.metadata.description import Description, find_description
+from keras_vanilla.export.metadata.description import TAKING_TEXTS
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
-from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.training import SPACE_MARK
 from keras_vanilla.translation import Shortlist, Translator
@@ -81,22 +83,23 @@ def verify(
         ImportError: if it is a `.tflite` file and ai-edge-litert is not installed.
     """
     translator = translator.in_float32()
-    report = compare(translator, path, sentences, references, shortlist)
-    if report.kind == "TFLite":
-        description = find_description(path)
-        takes_texts = description is not None and description.max_bytes is not None
+    exported = open_exported(path)
+    report = compare(translator, exported, sentences, references, shortlist)
+    if exported.kind == "TFLite":
+        model, content = translator.model, exported.path.read_bytes()
+        takes_texts = exported.form in TAKING_TEXTS
         tables = TokenizerGraph(translator.tokenizer).nbytes if takes_texts else 0
-        tables += shortlist_bytes(translator.model, description)
-        content = Path(path).read_bytes()
-        report.faults = tuple(
-            structure_faults(unpacked(content), len(content), translator.model, tables)
-        )
+        if exported.shortlist is not None:
+            sizes = model.source_vocabulary_size, model.target_vocabulary_size
+            tables += Shortlist.nbytes(*sizes)
+        faults = structure_faults(unpacked(content), len(content), model, tables)
+        report.faults = tuple(faults)
     return report
 
 
 def compare(
     translator: Translator,
-    path: PathLike,
+    exported: SavedModelFolder | TfliteFile,
     sentences: Sequence[str] | None = None,
     references: Sequence[str] | None = None,
     shortlist: Shortlist | None = None,
@@ -105,14 +108,13 @@ def compare(
 
     Args:
         translator: Translator that was exported; it computes in float32.
-        path: as in `verify`.
+        exported: the opened folder or file.
         sentences: as in `verify`; None uses made-up sentences.
         references: as in `verify`.
         shortlist: as in `verify`.
     Raises:
-        FileNotFoundError, TypeError, ValueError, ImportError: as in `verify`.
+        TypeError, ValueError: as in `verify`.
     """
-    exported = open_exported(path)
     translator = in_target_language(translator, exported.target_language)
     if exported.precision == "int4":
         translator = translator.copy()
@@ -139,10 +141,28 @@ def compare(
     if report.custom_operators:
         return report
     exported.limits.refuse_longer(sentences, sources)
-    search = _search(translator, shortlist)
+    search = translator.search
+    if shortlist is not None:
+        search = _search_among_candidates(translator.model, shortlist)
     pairs = sorted(_translate_both(translator, search, exported, sentences, sources))
-    _fill(report, pairs, translator, exported, references)
+    _fill(report, pairs, translator, exported)
+    if references is not None:
+        ids = [pair.keras_ids for pair in pairs], [pair.file_ids for pair in pairs]
+        texts = map(translator.tokenizer.decode, ids)
+        report.metrics = compare_quality(*texts, references)
     return report
+
+
+def _search_among_candidates(model, shortlist):
+    """Returns a function of source ids and a DecodingConfig that searches in Keras."""
+    compiled = CompiledSearch(model)
+
+    def search(sources, config):
+        ids = pad_rows(sources, max(map(len, sources)), model.pad_id)
+        settings = {"config": config, "shortlist": shortlist}
+        return compiled(shortlisted_search, ids, **settings)
+
+    return search
 
 
 class _Pair(NamedTuple):
@@ -163,46 +183,25 @@ class _Pair(NamedTuple):
     unfinished: bool
 
 
-def shortlist_bytes(model: Transformer, description: Description | None) -> int:
-    """Returns the size of a file's shortlist in bytes; 0 if it has none.
-
-    Args:
-        model: Transformer that was exported.
-        description: Description of the file, or None.
-    """
-    if description is None or description.shortlist is None:
-        return 0
-    return Shortlist.nbytes(model.source_vocabulary_size, model.target_vocabulary_size)
-
-
-def _search(translator, shortlist):
-    """Returns a function of source ids and a DecodingConfig that searches in Keras."""
-    if shortlist is None:
-        return translator.search
-    model = translator.model
-    compiled = CompiledSearch(model)
-
-    def search(sources, config):
-        ids = pad_rows(sources, max(map(len, sources)), model.pad_id)
-        settings = {"config": config, "shortlist": shortlist}
-        return compiled(shortlisted_search, ids, **settings)
-
-    return search
-
-
 def _translate_both(translator, search, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in a different order."""
-    model, decode = translator.model, translator.tokenizer.decode
+    model, decoding = translator.model, exported.decoding
     before_text = tokens_before_text(translator.tokenizer)
     for indices in length_buckets(sources):
         texts, batch = [sentences[i] for i in indices], [sources[i] for i in indices]
         file_ids, file_texts = exported.translate(texts, batch, model)
-        unlimited_ids = search(batch, exported.decoding)
-        keras_ids = _as_long(
-            unlimited_ids, search, exported.decoding, batch, file_ids, model
-        )
-        keras_texts = decode(keras_ids)
-        if exported.decoding.no_loops:
+        length = file_ids.shape[1]
+        unlimited_ids = search(batch, decoding)
+        keras_ids = unlimited_ids[:, :length].copy()
+        longest = [longest_output(len(source), model.max_length) for source in batch]
+        stopped = [row for row, most in enumerate(longest) if most > length]
+        if stopped and not decoding.is_greedy:
+            # Under the limit, a beam search may find other hypotheses.
+            limited = dataclasses.replace(decoding, max_length=length)
+            limited_ids = search([batch[row] for row in stopped], limited)
+            keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
+        keras_texts = translator.tokenizer.decode(keras_ids)
+        if decoding.no_loops:
             keras_texts = list(map(without_loops, keras_texts, texts))
         for row, index in enumerate(indices):
             # Otherwise the translation is empty.
@@ -222,27 +221,7 @@ def _translate_both(translator, search, exported, sentences, sources):
             )
 
 
-def _as_long(unlimited_ids, search, decoding, batch, file_ids, model):
-    """Returns Keras's ids from a search limited to the length of the file's outputs.
-
-    The result of a greedy search is simply cut off. A beam search may find other
-    hypotheses under the limit, and is repeated for the sources concerned.
-    """
-    length = file_ids.shape[1]
-    keras_ids = unlimited_ids[:, :length].copy()
-    stopped = [
-        row
-        for row, source in enumerate(batch)
-        if longest_output(len(source), model.max_length) > length
-    ]
-    if stopped and not decoding.is_greedy:
-        limited = dataclasses.replace(decoding, max_length=length)
-        limited_ids = search([batch[row] for row in stopped], limited)
-        keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
-    return keras_ids
-
-
-def _fill(report, pairs, translator, exported, references):
+def _fill(report, pairs, translator, exported):
     """Adds the results to the report; `pairs` are in order."""
     report.sentences = len(pairs)
     report.endless = sum(pair.unfinished for pair in pairs)
@@ -250,47 +229,26 @@ def _fill(report, pairs, translator, exported, references):
     report.outputs = len({pair.unlimited_ids for pair in pairs})
     report.milliseconds = list(exported.milliseconds)
     for pair in pairs:
-        if pair.keras_ids != pair.file_ids:
+        ours, theirs = pair.keras_ids, pair.file_ids
+        if ours != theirs:
+            differs = (
+                i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b
+            )
+            position = next(differs, min(len(ours), len(theirs)))
+            if exported.decoding.is_greedy:
+                gap = _logit_gap(translator.model, pair, position)
+            else:
+                gap = _score_gap(translator.model, pair, exported.decoding)
             report.differences.append(
-                _difference(translator.model, exported.decoding, pair)
+                Difference(pair.line, position, gap, pair.sentence)
             )
         if pair.file_text not in (None, pair.keras_text):
-            report.text_differences.append(_text_difference(translator, report, pair))
-    if references is not None:
-        decode = translator.tokenizer.decode
-        texts = (
-            decode([pair.keras_ids for pair in pairs]),
-            decode([pair.file_ids for pair in pairs]),
-        )
-        report.metrics = compare_quality(*texts, references)
-
-
-def _difference(model, decoding, pair):
-    position = _first_difference(pair.keras_ids, pair.file_ids)
-    if decoding.is_greedy:
-        gap = _logit_gap(model, pair, position)
-    else:
-        gap = _score_gap(model, pair, decoding)
-    return Difference(pair.line, position, gap, pair.sentence)
-
-
-def _text_difference(translator, report, pair):
-    """Returns a TextDifference; for a SavedModel it includes the segmentations."""
-    segmentations, tie = None, False
-    if report.kind == "SavedModel":
-        segmentations, tie = _segmentations(translator.tokenizer, pair.sentence)
-    return TextDifference(
-        pair.line, pair.keras_text, pair.file_text, segmentations, tie
-    )
-
-
-def _first_difference(keras_ids, file_ids):
-    for position, (keras_id, file_id) in enumerate(
-        zip(keras_ids, file_ids, strict=False)
-    ):
-        if keras_id != file_id:
-            return position
-    return min(len(keras_ids), len(file_ids))
+            why = None, False
+            if report.kind == "SavedModel":
+                why = _segmentations(translator.tokenizer, pair.sentence)
+            report.text_differences.append(
+                TextDifference(pair.line, pair.keras_text, pair.file_text, *why)
+            )
 
 
 def _logit_gap(model, pair, position):

@@ -12,6 +12,7 @@ from keras_vanilla.export.sentencepiece.utf8 import (
 )
 
 NOT_A_BYTE = 255  # marks bytes outside of characters
+WHITE_SPACE = (9, 13), (28, 32)  # ranges of bytes, as in `str.strip`
 PLAIN, MARKED, BYTE = range(3)  # kinds: MARKED begins with a space mark
 
 
@@ -117,6 +118,26 @@ class TextDecoder:
         length = ends[-1]
         text = tf.where(tf.range(self.max_bytes) < length, text, 0)
         return text, length, _whole_characters(text, ends)
+
+
+class MarianTextDecoder(TextDecoder):
+    """Maps ids to the bytes of the text, like a `MarianTokenizer`.
+
+    White space at both ends of SentencePiece's text is stripped. Arguments, call
+    arguments and results are those of `TextDecoder`.
+    """
+
+    def _decode(self, ids):
+        text, length, ends = super()._decode(ids)
+        positions = tf.range(self.max_bytes)
+        text_bytes, is_text = tf.cast(text, tf.int32), positions < length
+        for first, last in WHITE_SPACE:
+            is_text &= (text_bytes < first) | (text_bytes > last)
+        first = tf.reduce_min(tf.where(is_text, positions, length))
+        length = tf.reduce_max(tf.where(is_text, positions + 1, first)) - first
+        text = tf.gather(text, tf.minimum(positions + first, self.max_bytes - 1))
+        ends = tf.clip_by_value(ends - first, 0, length)
+        return tf.where(positions < length, text, 0), length, ends
 
 
 def _whole_characters(text, ends):

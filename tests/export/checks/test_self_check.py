@@ -8,7 +8,7 @@ from keras_vanilla.export import to_tflite
 from keras_vanilla.export.checks import verification
 from keras_vanilla.export.checks.verification import made_up_sentences
 from keras_vanilla.export.config import ExportConfig, Limits
-from keras_vanilla.export.sentencepiece import text_encoder, tokenizer_graph
+from keras_vanilla.export.sentencepiece import tokenizer_graph
 
 LIMITS = {"max_source_length": 9, "max_length": 9}
 SMALL = {**LIMITS, "check": "structure"}
@@ -182,7 +182,7 @@ def test_tables_are_built_once_and_the_structure_is_checked_once(
         )
 
     count(tokenizer_graph, "UnigramModel")
-    count(text_encoder, "Segmenter")
+    count(tokenizer_graph, "Segmenter")
     for module in (to_tflite, verification):
         count(module, "structure_faults")
     export.tflite(trained_translator, tmp_path / "x.tflite", sample=["one", "two"])

@@ -18,7 +18,7 @@ from tokenizer_files import convert_decoder, convert_encoder, runner
 
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
-from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
 from keras_vanilla.export.sentencepiece.trie import ByteTrie
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 from keras_vanilla.tokenizer import Tokenizer

@@ -8,7 +8,7 @@ import sentencepiece
 import tensorflow as tf
 
 from keras_vanilla.export.sentencepiece.detokenizer import TextDecoder
-from keras_vanilla.export.sentencepiece.text_encoder import TextEncoder
+from keras_vanilla.export.sentencepiece.tokenizer_graph import TextEncoder
 from keras_vanilla.export.sentencepiece.unigram_model import UnigramModel
 
 MAX_BYTES, MAX_TOKENS = 131, 40

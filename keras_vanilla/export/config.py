@@ -108,15 +108,17 @@ class ExportConfig:
         check_choice("check", self.check, CHECKS)
         max_bytes = check_integer("max_bytes", self.max_bytes, 1, LONGEST_TEXT)
         object.__setattr__(self, "max_bytes", max_bytes)  # NumPy's to Python's
-        for name, kind in (("decoding", DecodingConfig), ("about", About)):
-            if not isinstance(getattr(self, name), kind):
+        for name, value, kind in (
+            ("decoding", self.decoding, DecodingConfig),
+            ("about", self.about, About),
+        ):
+            if not isinstance(value, kind):
                 raise TypeError(
-                    f"`{name}` must be of the type {kind.__name__}. Received: "
-                    f"{getattr(self, name)!r}"
+                    f"`{name}` must be of the type {kind.__name__}. Received: {value!r}"
                 )
         self._check_decoding()
         self._check_outputs()
-        self._check_shortlist()
+        self._check_candidates(self.shortlist)
 
     def _check_decoding(self):
         in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
@@ -147,14 +149,10 @@ class ExportConfig:
         in_order = tuple(name for name in OUTPUTS if name in self.outputs)
         object.__setattr__(self, "outputs", in_order)
 
-    def _check_shortlist(self):
-        if self.shortlist is None:
-            return
-        if not isinstance(self.shortlist, Shortlist):
-            raise TypeError(
-                f"`shortlist` must be a Shortlist. Received: {self.shortlist!r}"
-            )
-        if self.form in STEPPED:
+    def _check_candidates(self, given):
+        if not isinstance(given, Shortlist | None):
+            raise TypeError(f"`shortlist` must be a Shortlist. Received: {given!r}")
+        if given is not None and self.form in STEPPED:
             raise ValueError(
                 "A `shortlist` is for files of the forms 'text' and 'ids'. Received: "
                 f"form={self.form!r}"

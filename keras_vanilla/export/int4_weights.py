@@ -46,7 +46,12 @@ def _matrices(file):
                 if tensor_index < 0:  # an optional input
                     continue
                 tensor = graph.tensors[tensor_index]
-                if code in VERSIONS and position == 1 and _is_large(tensor):
+                is_large = (
+                    tensor.type == schema.TensorType.FLOAT32
+                    and len(tensor.shape) == 2
+                    and np.prod(tensor.shape) >= SMALLEST_MATRIX
+                )
+                if code in VERSIONS and position == 1 and is_large:
                     tensors[tensor.buffer].append(tensor)
                 else:
                     others.add(tensor.buffer)
@@ -55,13 +60,6 @@ def _matrices(file):
         for index, readers in tensors.items()
         if index not in others and file.buffers[index].data is not None
     }
-
-
-def _is_large(tensor):
-    is_float = tensor.type == schema.TensorType.FLOAT32
-    return (
-        is_float and len(tensor.shape) == 2 and np.prod(tensor.shape) >= SMALLEST_MATRIX
-    )
 
 
 def _rounded(matrix):

@@ -68,8 +68,9 @@ class PageServer(ThreadingHTTPServer):
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
             raise ValueError(
-                f"Port {port} cannot be used ({getattr(error, 'strerror', error)}); "
+                f"Port {port} cannot be used ({reason}); "
                 "--port chooses another, 0 any free one."
             ) from None
 

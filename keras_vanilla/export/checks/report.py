@@ -248,7 +248,9 @@ class Report:
         for metric in lower:
             if metric.is_significantly_lower:
                 yield f"The translations are worse than Keras's: {metric}."
-        if self.far > _most_far(self.sentences):
+        most = FAR_SHARE * self.sentences
+        most += 2 * math.sqrt(FAR_SHARE * (1 - FAR_SHARE) * self.sentences)
+        if self.far > most:
             yield (
                 f"{self.far} of {self.sentences} sentences, more than one in twenty, "
                 f"differ by more than {self._tie}."
@@ -283,18 +285,9 @@ class Report:
         if self.text_differences:
             lines.append(f"{len(self.text_differences)} translations differ as text")
         lines += map(str, self.text_differences)
-        return "\n".join([*lines, *self._figures()])
-
-    def _figures(self):
-        yield from map(str, self.metrics)
+        lines += map(str, self.metrics)
         if self.milliseconds:
             percent = np.percentile(self.milliseconds, (50, 90, 99))
             times = "/".join(f"{value:.1f}" for value in percent)
-            yield f"{times} ms per sentence for 50/90/99 % of them, one thread"
-
-
-def _most_far(sentences):
-    """One sentence in twenty, plus two standard deviations of that number."""
-    return FAR_SHARE * sentences + 2 * math.sqrt(
-        FAR_SHARE * (1 - FAR_SHARE) * sentences
-    )
+            lines.append(f"{times} ms per sentence for 50/90/99 % of them, one thread")
+        return "\n".join(lines)

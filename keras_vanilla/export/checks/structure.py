@@ -37,18 +37,24 @@ def structure_faults(
     Returns:
         List of str, one sentence per fault.
     """
-    constants = _constants(file)
+    tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
+    constants = [
+        _Constant(tensors[index], len(buffer.data))
+        for index, buffer in enumerate(file.buffers)
+        if buffer.data is not None and index in tensors
+    ]
     faults = list(_duplicates(constants, model))
-    scales = sum(each.channels for each in constants)
-    used = sum(each.size for each in constants) + CHANNEL * scales
+    used = sum(each.size + CHANNEL * each.channels for each in constants)
     types = {each.type for each in constants if each.channels}
-    bytes_each = next((size for kind, size in BYTES.items() if kind in types), FLOAT)
-    allowed = sum(
-        (bytes_each if _is_quantized(weight) else FLOAT) * math.prod(weight.shape)
-        for weight in model.weights
-    )
-    outputs = sum(map(_outputs, model.weights)) if types else 0
-    allowed += CHANNEL * outputs + SHAPES
+    per_number = next((size for kind, size in BYTES.items() if kind in types), FLOAT)
+    allowed = SHAPES
+    for weight in model.weights:
+        count, is_matrix = math.prod(weight.shape), len(weight.shape) > 1
+        # Vectors and small matrices stay float32.
+        is_rounded = is_matrix and count >= SMALLEST_MATRIX
+        allowed += count * (per_number if is_rounded else FLOAT)
+        if is_matrix and types:
+            allowed += CHANNEL * _outputs(weight)
     if tokenizer_bytes:
         allowed += tokenizer_bytes + COUNTERS
     if used > allowed:
@@ -76,15 +82,6 @@ class _Constant:
         self.shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
         scale = tensor.quantization and tensor.quantization.scale
         self.channels = 0 if scale is None else len(scale)
-
-
-def _constants(file):
-    tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
-    return [
-        _Constant(tensors[index], len(buffer.data))
-        for index, buffer in enumerate(file.buffers)
-        if buffer.data is not None and index in tensors
-    ]
 
 
 def _outputs_of_loops(file):
@@ -120,15 +117,8 @@ def _duplicates(constants, model):
             )
 
 
-def _is_quantized(weight):
-    """True if the converter quantises it; vectors and small matrices stay float32."""
-    return len(weight.shape) > 1 and math.prod(weight.shape) >= SMALLEST_MATRIX
-
-
 def _outputs(weight):
     """Number of outputs of a matrix, or of rows of a table."""
-    if len(weight.shape) < 2:
-        return 0
     if weight.path.endswith("embeddings"):
         return weight.shape[0]
     joins_heads = weight.path.endswith("attention_output/kernel")  # (N, H, D)

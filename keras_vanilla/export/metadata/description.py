@@ -93,7 +93,14 @@ class Description:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            _check(field, getattr(self, field.name))
+            value = getattr(self, field.name)
+            if not isinstance(value, field.type):
+                expected = getattr(field.type, "__name__", field.type)
+                raise TypeError(
+                    f"`{field.name}` must be {expected}. Received: {value!r}"
+                )
+            if isinstance(value, str):
+                check_text(field.name, value)
         check_choice("form", self.form, tuple(FORMS))
         if not has_form(self.outputs, [str]):
             raise TypeError(f"`outputs` must be texts. Received: {self.outputs!r}")
@@ -241,14 +248,6 @@ def _parsed(path, text):
         f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "
         "version may read it."
     )
-
-
-def _check(field, value):
-    if not isinstance(value, field.type):
-        expected = getattr(field.type, "__name__", field.type)
-        raise TypeError(f"`{field.name}` must be {expected}. Received: {value!r}")
-    if isinstance(value, str):
-        check_text(field.name, value)
 
 
 def _printable(text):

@@ -112,6 +112,10 @@ def model_card_text(
     """
     table = {"file": f"`{name}`, {size:,} bytes", "SHA-256": f"`{sha256}`"}
     table |= description.rows(NOT_STATED) | {"tokenizer": "SentencePiece, unigram"}
+    measured = "Not stated."
+    if evaluation is not None:
+        scores = f"BLEU {evaluation.bleu:.2f}, chrF {evaluation.chrf:.2f}"
+        measured = f"{scores} (`{evaluation.signature}`)."
     return CARD.format(
         title=_cell(description.name),
         languages=description.languages,
@@ -122,15 +126,9 @@ def model_card_text(
         ),
         max_bytes=description.max_bytes,
         max_source_tokens=description.max_source_tokens,
-        evaluation=_evaluation(evaluation),
+        evaluation=measured,
         elsewhere=ELSEWHERE[description.quantize is None],
     )
-
-
-def _evaluation(score):
-    if score is None:
-        return "Not stated."
-    return f"BLEU {score.bleu:.2f}, chrF {score.chrf:.2f} (`{score.signature}`)."
 
 
 def _cell(text):

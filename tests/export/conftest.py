@@ -1,9 +1,11 @@
 """Exported files of the trained translator, each written once; and many texts."""
 
+import numpy as np
 import pytest
+from checks import randomize
 from once_per_run import made_once
 
-from keras_vanilla import export
+from keras_vanilla import Transformer, Translator, export
 
 LIMITS = {"form": "ids", "max_source_length": 29, "max_length": 59}
 
@@ -35,6 +37,18 @@ def short_file(trained_translator, tmp_path_factory):
         "short.tflite",
         lambda path: export.tflite(trained_translator, path, **settings),
     )
+
+
+@pytest.fixture(scope="session")
+def endless_translator(small_translator):
+    """Its outputs have neither an end nor pads."""
+    model = small_translator.model
+    config = {**model.get_config(), "output_bias": True}
+    endless = randomize(Transformer.from_config(config))
+    bias = np.zeros(model.target_vocabulary_size)
+    bias[[model.end_id, model.pad_id]] = -1e3
+    endless.decoder.bias.bias.assign(bias)
+    return Translator(small_translator.tokenizer, endless)
 
 
 @pytest.fixture(scope="session")

@@ -59,8 +59,9 @@ def rows(whole):
 @pytest.fixture(scope="module")
 def int4_file(trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("int4") / "int4.tflite"
-    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    export.tflite(trained_translator, path, quantize="int4", **limits)
+    settings = {"form": "ids", "max_source_length": 29, "max_length": 59}
+    settings |= {"quantize": "int4", "check": "structure"}
+    export.tflite(trained_translator, path, **settings)
     return path
 
 

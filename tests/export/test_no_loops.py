@@ -7,7 +7,6 @@ from text_form import TextForm
 
 from keras_vanilla import export, probing
 from keras_vanilla.cli import main
-from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.metadata.description import read_description
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
@@ -19,9 +18,11 @@ REPEATED = " ".join(["one"] * 10)
 @pytest.fixture(scope="module")
 def translator(trained_translator):
     """One with weights at random, which says the same again and again."""
-    size = trained_translator.tokenizer.vocabulary_size
-    model = Transformer.from_preset("tiny", source_vocabulary_size=size)
-    return Translator(trained_translator.tokenizer, randomize(model, seed=3))
+    tokenizer = trained_translator.tokenizer
+    sizes = {"d_model": 32, "num_heads": 2, "d_ff": 64, "max_length": 60}
+    layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    model = Transformer(tokenizer.vocabulary_size, **sizes, **layers)
+    return Translator(tokenizer, randomize(model, seed=3))
 
 
 @pytest.mark.full
@@ -40,16 +41,13 @@ def test_the_file_says_what_keras_says(
     texts = [*long[:12], REPEATED]
     config = {"beam_size": beam_size, "max_length": 59}
     found = [
-        translator.search(
-            translator.encode(texts), DecodingConfig(no_loops=no_loops, **config)
-        )
+        [best for best, *_ in translator.stream(texts, no_loops=no_loops, **config)]
         for no_loops in (False, True)
     ]
-    translations = translator.translate(texts, no_loops=True, **config)
     run, changed = TextForm(path), 0
-    for text, expected, *ids in zip(texts, translations, *found, strict=True):
-        free, guarded = ([token for token in row.tolist() if token] for row in ids)
-        outputs = run(text)
+    for text, *hypotheses in zip(texts, *found, strict=True):
+        free, guarded = ([id_ for id_ in h.ids if id_] for h in hypotheses)
+        expected, outputs = hypotheses[1].text, run(text)
         received = [token for token in outputs["ids"].tolist() if token]
         assert outputs["text"] == expected
         assert received == guarded

@@ -25,6 +25,9 @@ def translator(tmp_path_factory):
     tokenizer = tokenizer_from_marian(folder)
     model = make_model(
         source_vocabulary_size=tokenizer.vocabulary_size,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        max_length=67,
         pad_id=tokenizer.pad_id,
         start_id=tokenizer.start_id,
         end_id=tokenizer.end_id,

@@ -1,10 +1,12 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
 from keras_vanilla._about import About
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export import ExportConfig
+from keras_vanilla.translation import Shortlist
 
 
 def test_fields_of_the_search_and_of_what_it_is_are_given_by_name():
@@ -32,11 +34,23 @@ def test_fields_of_the_search_and_of_what_it_is_are_given_by_name():
         ({"decoding": DecodingConfig(max_length=9)}, ValueError, "file's `max_length`"),
         ({"decoding": DecodingConfig(n_best=1)}, ValueError, "`decoding` may have"),
         ({"form": "steps", "no_loops": True}, ValueError, "leaves the search to the"),
-        ({"form": "ids", "outputs": ["alignment"]}, ValueError, "form 'text'"),
+        ({"outputs": "alignment"}, TypeError, "a list of str. Received: 'alignment'"),
+        ({"outputs": ["scores"]}, ValueError, "Received: 'scores'"),
+        (
+            {"form": "ids", "outputs": ["confidence"]},
+            ValueError,
+            "form 'text'.*confidence.*form='ids'",
+        ),
+        ({"shortlist": 512}, TypeError, "must be a Shortlist. Received: 512"),
+        (
+            {"form": "steps", "shortlist": Shortlist(np.zeros((3, 2)), np.arange(3))},
+            ValueError,
+            "'text' and 'ids'. Received: form='steps'",
+        ),
         ({"quantize": "int5"}, ValueError, "'int8'"),
         ({"max_bytes": 0}, ValueError, "Received: 0"),
     ],
-    ids=str,
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else None,
 )
 def test_what_no_file_can_have_is_refused(settings, error, message):
     with pytest.raises(error, match=message):

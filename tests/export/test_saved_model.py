@@ -142,16 +142,6 @@ def test_an_id_outside_the_vocabulary_is_refused(trained_translator, translate_i
         assert f"[{wrong}]" in str(caught.value)
 
 
-def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "folder").mkdir()
-    for name in ("file", "folder"):
-        with pytest.raises(FileExistsError, match=f"{name} exists already"):
-            export.saved_model(trained_translator, tmp_path / name)
-    assert (tmp_path / "file").read_text() == "mine"
-    assert not list((tmp_path / "folder").iterdir())
-
-
 @pytest.mark.full
 def test_a_failure_leaves_nothing_behind(trained_translator, tmp_path, monkeypatch):
     def fail(*_):

@@ -124,27 +124,6 @@ def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
 
 
 @pytest.mark.full
-def test_beam_search_in_a_file_is_keras_s(
-    trained_translator, unseen_sentences, tmp_path
-):
-    path = tmp_path / "beam.tflite"
-    settings = {"beam_size": 3, "length_penalty": 0.8}
-    export.tflite(
-        trained_translator, path, quantize=None, check="structure", **SMALL, **settings
-    )
-    report = export.verify(trained_translator, path, unseen_sentences[:40])
-    assert report.passed, report
-    caller = TextForm(path)
-    for text in unseen_sentences[:5]:
-        (best,) = trained_translator.translate_n_best([text], n_best=1, **settings)[0]
-        result = caller(text)
-        assert (result["text"], result["score"]) == (
-            best[0],
-            pytest.approx(best[1], abs=1e-4),
-        )
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("quantize", [None, "int8"])
 def test_an_app_can_search_by_steps(
     trained_translator, unseen_sentences, tmp_path, quantize

@@ -5,17 +5,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import word_reversal
-from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from checks import randomize
 from near_ties import assert_same_but_for_near_ties
-from tiers import in_full
 
-from keras_vanilla import _atomic_write, export
+from keras_vanilla import export
+from keras_vanilla._operators import Operators, current_operators
 from keras_vanilla.decoding import greedy, greedy_search
-from keras_vanilla.export import to_tflite
+from keras_vanilla.export import conversion, to_tflite
 from keras_vanilla.export.config import ExportConfig, Limits
-from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import About, Translator
 
@@ -32,17 +30,6 @@ def run(path, sources):
         ids[0, : len(source)] = source
         rows.append(runner(source_ids=ids)["ids"][0])
     return np.array(rows)
-
-
-def custom_operators(content):
-    """The names of all that is not a builtin, from the file itself."""
-    return [
-        code.customCode
-        for code in unpacked(content).operatorCodes
-        if code.customCode is not None
-        or max(code.builtinCode, code.deprecatedBuiltinCode)
-        == schema.BuiltinOperator.CUSTOM
-    ]
 
 
 @pytest.fixture
@@ -95,19 +82,13 @@ def test_shapes_are_static_and_named(int8_file):
 
 
 @pytest.mark.full
-def test_output_is_limited_as_in_keras(trained_translator, tmp_path, monkeypatch):
+def test_output_is_limited_as_in_keras(endless_translator, tmp_path):
     """By 50 more than the source's own length, and by what was asked for."""
-    endless = trained_translator.copy()
-    weights = endless.model.target_embedding.get_weights()[0]
-    weights[endless.model.end_id] = -100 * weights[5:].mean(axis=0)
-    endless.model.target_embedding.set_weights([weights])
-    endless.model.end_id = 4  # a byte that never comes; no tokenizer agrees with it
-    monkeypatch.setattr(type(endless), "copy", lambda self: self)
-    sources = [[7, 3], [7, 8, 9, 10, 3]]
     path, limits = tmp_path / "x.tflite", {"max_source_length": 11, "max_length": 54}
-    export.tflite(endless, path, quantize=None, **UNTRAINED, **limits)
+    export.tflite(endless_translator, path, quantize=None, **UNTRAINED, **limits)
+    sources = [[7, 3], [7, 8, 9, 10, 3]]
     assert (run(path, sources) != 0).sum(axis=1).tolist() == [52, 54]
-    expected = np.asarray(greedy_search(endless.model, np.array([[7, 3] + [0] * 9])))
+    (expected,) = endless_translator.search(sources[:1])
     assert (expected != 0).sum() == 52
 
 
@@ -123,76 +104,16 @@ def test_int8_agrees_with_keras_on_19_of_20_sentences(
     assert equal >= 0.95 * len(texts)
 
 
-def test_int8_holds_the_tied_table_once_and_a_byte_a_parameter(
-    trained_translator, int8_file
-):
-    model = trained_translator.model
-    content = int8_file.read_bytes()
-    parsed = unpacked(content)
-    sizes = [0 if b.data is None else len(b.data) for b in parsed.buffers]
-    table = model.source_vocabulary_size * model.d_model
-    assert sizes.count(table) == 1
-    assert sizes.count(4 * table) == 0
-    channels = {
-        tensor.buffer: len(tensor.quantization.scale)
-        for graph in parsed.subgraphs
-        for tensor in graph.tensors
-        if tensor.type == schema.TensorType.INT8
-    }
-    matrices = [w for w in model.weights if len(w.shape) > 1 and "bias" not in w.path]
-    vectors = model.count_params() - sum(int(np.prod(w.shape)) for w in matrices)
-    # Positions of the source and an empty cache, in float32, are constants too.
-    rows = 29 * model.d_model + 59 * model.d_model
-    in_float32 = 4 * (vectors + rows)
-    allowed = 1.05 * model.count_params() + 12 * sum(channels.values()) + in_float32
-    # Queries, keys and values of a self-attention are one matrix.
-    layers = len(model.encoder_layers) + len(model.decoder_layers)
-    assert len(channels) == len(matrices) - 2 * layers
-    assert sum(sizes) + 12 * sum(channels.values()) <= allowed
-
-
-@pytest.mark.full
-def test_float32_holds_every_parameter_once(trained_translator, float32_file):
-    model = trained_translator.model
-    parsed = unpacked(float32_file.read_bytes())
-    constants = sum(0 if b.data is None else len(b.data) for b in parsed.buffers)
-    rows = 29 * model.d_model + 59 * model.d_model
-    assert constants <= 1.05 * 4 * (model.count_params() + rows)
-
-
-@pytest.mark.parametrize("form", ["int8_file", *in_full("float32_file")])
-def test_only_builtin_operators(form, request):
-    content = request.getfixturevalue(form).read_bytes()
-    operators = {
-        max(code.builtinCode, code.deprecatedBuiltinCode)
-        for code in unpacked(content).operatorCodes
-    }
-    assert schema.BuiltinOperator.WHILE in operators
-    assert schema.BuiltinOperator.EMBEDDING_LOOKUP in operators
-    assert custom_operators(content) == []
-
-
-def test_the_check_for_builtin_operators_sees_others():
-    shape = tf.TensorSpec([3], tf.int32)
-    function = tf.function(lambda x: tf.bitwise.bitwise_and(x, x + 1))
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [function.get_concrete_function(shape)]
-    )
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.SELECT_TF_OPS]
-    assert b"FlexBitwiseAnd" in custom_operators(converter.convert())
-
-
 @pytest.mark.full
 def test_other_operators_are_refused_by_name(
     small_translator, argmax_of_keras, tmp_path
 ):
     with pytest.raises(RuntimeError, match="builtin operators only.*: BitwiseAnd$"):
-        export.tflite(small_translator, tmp_path / "model.tflite")
+        export.tflite(small_translator, tmp_path / "model.tflite", **UNTRAINED)
     assert not list(tmp_path.iterdir())
-    assert "lookup" not in vars(small_translator.model.source_embedding)
+    assert type(current_operators()) is Operators  # not those of phones
 
 
-@pytest.mark.full
 def test_what_the_converter_cannot_do_otherwise_is_one_line(
     small_translator, tmp_path, monkeypatch
 ):
@@ -203,25 +124,9 @@ def test_what_the_converter_cannot_do_otherwise_is_one_line(
     monkeypatch.setattr(
         tf.lite.TFLiteConverter, "from_saved_model", lambda *_, **__: unlucky
     )
+    monkeypatch.setattr(conversion, "save_graph", lambda *_: ["translate"])
     with pytest.raises(RuntimeError, match="cannot convert the model: out of luck$"):
         export.tflite(small_translator, tmp_path / "model.tflite")
-
-
-@pytest.mark.full
-def test_export_leaves_the_model_as_it_was_and_standard_output_clean(
-    trained_translator, tmp_path, capfd
-):
-    model = trained_translator.model
-    inputs = {
-        "source_ids": np.array([[7, 8, 9, 3]]),
-        "target_ids": np.array([[2, 5, 0]]),
-    }
-    before = np.asarray(model(inputs))
-    export.tflite(trained_translator, tmp_path / "model.tflite", max_bytes=64)
-    assert capfd.readouterr().out == ""
-    for embedding in (model.source_embedding, model.target_embedding):
-        assert "lookup" not in vars(embedding)
-    np.testing.assert_array_equal(np.asarray(model(inputs)), before)
 
 
 @pytest.mark.full
@@ -270,25 +175,6 @@ def test_half_precision_is_exported_in_float32(
     assert_same_but_for_near_ties(model, sources, expected, run(path, sources))
 
 
-def test_what_is_there_is_never_written_over(trained_translator, tmp_path):
-    path = tmp_path / "model.tflite"
-    path.write_text("mine")
-    with pytest.raises(FileExistsError, match="model.tflite exists already"):
-        export.tflite(trained_translator, path)
-    assert path.read_text() == "mine"
-
-
-@pytest.mark.full
-def test_a_failure_leaves_nothing_behind(small_translator, tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(_atomic_write, "_sync", fail)
-    with pytest.raises(OSError, match="the disk is full"):
-        export.tflite(small_translator, tmp_path / "model.tflite", **UNTRAINED)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     "name, arguments, error, message",
     [
@@ -302,11 +188,29 @@ def test_a_failure_leaves_nothing_behind(small_translator, tmp_path, monkeypatch
         ("a.tflite", {"no_repeat_ngram_size": 2}, TypeError, "no argument 'no_rep"),
         ("a.keras", {}, ValueError, "ends with .tflite. Received: .*a.keras"),
         ("a.tflite", {"examples": ["two " * 200]}, ValueError, "Sentence 1 has 800 b"),
+        ("a.tflite", {"sample": ["one " * 200]}, ValueError, "takes at most"),
+        ("a.tflite", {"beam_size": 0}, ValueError, "Received"),
+        ("a.tflite", {"beam_size": 10**8}, ValueError, "Received"),
+        ("a.tflite", {"length_penalty": -1.0}, ValueError, "Received"),
+        ("a.tflite", {"max_bytes": 0}, ValueError, "Received"),
+        ("a.tflite", {"max_bytes": 2**31}, ValueError, "Received"),
+        ("a.tflite", {"max_length": 2**31}, ValueError, "Received"),
+        ("a.tflite", {"max_length": 2.5}, ValueError, "Received"),
+        ("a.tflite", {"form": "steps", "beam_size": 4}, ValueError, "Received"),
+        ("a.tflite", {"source_language": "german"}, ValueError, "BCP-47 .*: 'german'"),
+        (
+            "a.tflite",
+            {"model_licence": "MIT"},
+            TypeError,
+            "'model_licence'.*mean 'mod",
+        ),
+        ("a.tflite", {"config": None}, TypeError, "quantize=None. Received: None"),
     ],
 )
-def test_wrong_arguments_are_refused(
-    trained_translator, tmp_path, name, arguments, error, message
+def test_wrong_arguments_are_refused_before_the_conversion(
+    trained_translator, tmp_path, monkeypatch, name, arguments, error, message
 ):
+    monkeypatch.setattr(to_tflite, "convert", lambda *_: pytest.fail("it converts"))
     with pytest.raises(error, match=message):
         export.tflite(trained_translator, tmp_path / name, **arguments)
     assert not list(tmp_path.iterdir())

@@ -12,9 +12,12 @@ from text_form import TextForm
 
 from keras_vanilla import export
 from keras_vanilla.decoding.attended_source import alignment_layer
+from keras_vanilla.export import signatures
+from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.metadata.description import read_description
 
 SMALL = {"max_bytes": 160, "max_source_length": 40, "max_length": 59}
+BEAMS = {"beam_size": 3, "length_penalty": 0.8}
 ODD = [
     "one  two",
     " three  ",
@@ -26,11 +29,11 @@ ODD = [
 ]
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=[{}, BEAMS], ids=["greedy", "beams"])
 def path(request, trained_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("outputs") / "translator.tflite"
-    settings = {**SMALL, "beam_size": request.param, "quantize": None}
-    settings |= {"outputs": ["confidence", "alignment"], "check": "structure"}
+    settings = {**SMALL, "quantize": None, "check": "structure", **request.param}
+    settings |= {"outputs": ["confidence", "alignment"]}
     export.tflite(trained_translator, path, **settings)
     return path
 
@@ -48,6 +51,23 @@ def expected_of(translator, text, ids):
     ends = [p.end for p in decoded_pieces(peer, [int(i) for i in ids[:-1]])]
     spans = [[pieces[i].begin, pieces[i].end] for i in attended]
     return ends, spans, np.exp(log_probabilities(model, source, ids))
+
+
+@pytest.mark.full
+def test_translations_and_scores_are_keras_s(
+    path, trained_translator, unseen_sentences
+):
+    report = export.verify(trained_translator, path, unseen_sentences[:40])
+    assert report.passed, report
+    is_greedy, translate = read_description(path).beam_size == 1, TextForm(path)
+    settings = {"beam_size": 1} if is_greedy else BEAMS
+    texts = unseen_sentences[:5]
+    found = trained_translator.translate_n_best(texts, n_best=1, **settings)
+    for text, ((best, score),) in zip(texts, found, strict=True):
+        result = translate(text)
+        assert result["text"] == best
+        if not is_greedy:  # which adds up its log-probabilities
+            assert result["score"] == pytest.approx(score, abs=1e-4)
 
 
 @pytest.mark.full
@@ -108,29 +128,14 @@ def test_the_file_says_what_it_says(path):
 
 
 @pytest.mark.full
-def test_one_can_be_had_alone(trained_translator, tmp_path):
-    """The other one is in test_target_language.py."""
-    path = tmp_path / "one.tflite"
-    settings = {**SMALL, "outputs": ["confidence"], "check": "structure"}
-    export.tflite(trained_translator, path, **settings)
-    names = {"text", "ids", "score", "text_ends", "confidence"}
-    assert set(TextForm(path)("one two")) == names
-
-
 @pytest.mark.parametrize(
-    "outputs, form, error, words",
-    [
-        (
-            "alignment",
-            "text",
-            TypeError,
-            "must be a list of str. Received: 'alignment'",
-        ),
-        (["scores"], "text", ValueError, "Received: 'scores'"),
-        (["confidence"], "ids", ValueError, "form 'text'.*confidence.*form='ids'"),
-    ],
+    "output, names",
+    [("alignment", {"source_spans"}), ("confidence", {"confidence"})],
 )
-def test_others_are_refused(outputs, form, error, words, trained_translator, tmp_path):
-    with pytest.raises(error, match=words):
-        path = tmp_path / "x.tflite"
-        export.tflite(trained_translator, path, outputs=outputs, form=form)
+def test_one_can_be_had_alone(small_translator, output, names):
+    config = ExportConfig.of(outputs=[output], **SMALL)
+    limits = Limits.of_model(small_translator.model, config)
+    graph = signatures.TextForm(small_translator, limits, config)
+    function = graph.signatures()["translate"].get_concrete_function()
+    expected = {"text", "ids", "score", "text_ends"} | names
+    assert set(function.structured_outputs) == expected

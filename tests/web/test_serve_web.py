@@ -121,10 +121,6 @@ def test_no_path_leads_to_another_file(server, path):
     assert ask(server, path)[0].status == 404
 
 
-def test_only_reading_is_possible(server):
-    assert ask(server, "/translator.tflite", "POST")[0].status == 501
-
-
 def test_only_this_machine_is_served(server):
     assert server.server_address[0] == "127.0.0.1"
 

@@ -306,50 +306,29 @@ def test_verdicts():
     assert report(0, 0, False, outputs=50, endless=50).passed
 
 
-def test_a_missing_file_is_said_to_be_missing(trained_translator, tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file or folder .*a.tflite"):
-        export.verify(trained_translator, tmp_path / "a.tflite", ["one"])
-
-
-@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.9, 0.999])
-def test_a_file_cut_short_is_refused(trained_translator, int8_file, tmp_path, share):
-    content = int8_file.read_bytes()
-    path = tmp_path / "cut.tflite"
-    path.write_bytes(content[: int(share * len(content))])
-    expected = "cut.tflite is (not a .tflite file|(damaged or )?cut short)"
-    with pytest.raises(ValueError, match=expected):
-        export.verify(trained_translator, path, ["one"])
-
-
-def test_another_kind_of_file_is_refused(trained_translator, tmp_path):
-    path = tmp_path / "letter.tflite"
-    path.write_text("Dear reader, " * 100)
-    with pytest.raises(ValueError, match="letter.tflite is not a .tflite file"):
-        export.verify(trained_translator, path, ["one"])
-
-
-@pytest.mark.parametrize("name", ["saved_model.pb", "variables/variables.index"])
+@pytest.mark.parametrize("name", ["saved_model.pb", "*/*.index", "*/*.data*"])
 def test_a_damaged_folder_is_refused(trained_translator, saved_folder, tmp_path, name):
     folder = tmp_path / "damaged"
     shutil.copytree(saved_folder, folder)
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: len(content) // 2])
+    (path,) = folder.glob(name)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match="damaged cannot be read, or is cut short"):
         export.verify(trained_translator, folder, ["one"])
 
 
-def test_a_folder_cut_short_is_refused(trained_translator, saved_folder, tmp_path):
-    folder = tmp_path / "damaged"
-    shutil.copytree(saved_folder, folder)
-    (data,) = (folder / "variables").glob("*.data*")
-    data.write_bytes(data.read_bytes()[:100_000])
-    with pytest.raises(ValueError, match="damaged cannot be read, or is cut short"):
-        export.verify(trained_translator, folder, ["one"])
-
-
-def test_another_folder_is_refused(trained_translator, tmp_path):
-    with pytest.raises(ValueError, match="is not a SavedModel folder"):
-        export.verify(trained_translator, tmp_path, ["one"])
+@pytest.mark.parametrize(
+    "name, error, words",
+    [
+        ("a.tflite", FileNotFoundError, "no file or folder .*a.tflite"),
+        ("letter.tflite", ValueError, "letter.tflite is not a .tflite file"),
+        ("", ValueError, "is not a SavedModel folder"),
+    ],
+)
+def test_others_are_refused(trained_translator, tmp_path, name, error, words):
+    (tmp_path / "letter.tflite").write_text("Dear reader, " * 100)
+    with pytest.raises(error, match=words):
+        export.verify(trained_translator, tmp_path / name, ["one"])
 
 
 def test_files_of_something_else_are_refused(trained_translator, tmp_path):

@@ -7,7 +7,6 @@ import peer_models
 import pytest
 import sentencepiece
 import tensorflow as tf
-from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -395,15 +394,6 @@ def test_all_ids_of_the_longest_piece_fit(usual):
     assert len(text) <= usual.max_text
 
 
-def test_files_hold_builtin_operators_alone(converted):
-    for model in map(unpacked, converted.files):
-        builtins = [
-            max(c.builtinCode, c.deprecatedBuiltinCode) for c in model.operatorCodes
-        ]
-        assert schema.BuiltinOperator.CUSTOM not in builtins
-        assert not any(code.customCode for code in model.operatorCodes)
-
-
 def test_inputs_and_outputs_have_static_shapes(converted):
     for model in map(unpacked, converted.files):
         main = model.subgraphs[0]
@@ -442,34 +432,35 @@ def test_quantising_a_file_leaves_its_scores_alone():
 
 @pytest.mark.parametrize("bad", [b"", b"text", b"\x0a\xff\xff", MODELS["ties"]()[:-3]])
 def test_bytes_that_are_no_model_are_refused(bad):
-    for refuse in (
-        lambda: TextEncoder(UnigramModel(bad), 7, 7, 1, 0),
-        lambda: TextDecoder(UnigramModel(bad), 7, 1),
-    ):
-        with pytest.raises(ValueError, match=f"SentencePiece model.*{len(bad)} bytes"):
-            refuse()
+    with pytest.raises(ValueError, match=f"SentencePiece model.*{len(bad)} bytes"):
+        UnigramModel(bad)
 
 
-@pytest.mark.parametrize("type_", ["bpe", "char", "word"])
-def test_other_models_than_unigram_are_refused_by_their_type(type_):
-    model = learn(model_type=type_, pretokenization_delimiter="")
-    with pytest.raises(ValueError, match=f"Only a unigram .* type {type_.upper()}"):
-        TextEncoder(UnigramModel(model), 7, 7, 1, 0)
-    with pytest.raises(ValueError, match=f"Only a unigram .* type {type_.upper()}"):
-        TextDecoder(UnigramModel(model), 7, 1)
-
-
-def test_spaces_behind_words_are_refused():
-    with pytest.raises(ValueError, match="treat_whitespace_as_suffix=True"):
-        TextEncoder(UnigramModel(learn(treat_whitespace_as_suffix=True)), 7, 7, 1, 0)
-
-
-def test_rewriting_of_decoded_text_is_refused():
+def rewritten():
+    """A model that rewrites decoded text."""
     proto = ModelProto.FromString(learn(normalization_rule_name="nfkc"))
     charsmap = proto.normalizer_spec.precompiled_charsmap
     proto.denormalizer_spec.precompiled_charsmap = charsmap
-    with pytest.raises(ValueError, match="denormalizer_spec"):
-        TextDecoder(UnigramModel(proto.SerializeToString()), 7, 1)
+    return proto.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: learn(model_type="bpe"), "Only a unigram .* type BPE"),
+        (lambda: learn(model_type="char"), "Only a unigram .* type CHAR"),
+        (
+            lambda: learn(model_type="word", pretokenization_delimiter=""),
+            "Only a unigram .* type WORD",
+        ),
+        (lambda: learn(treat_whitespace_as_suffix=True), "whitespace_as_suffix=True"),
+        (rewritten, "denormalizer_spec"),
+    ],
+    ids=["bpe", "char", "word", "spaces behind words", "rewriting"],
+)
+def test_other_models_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        UnigramModel(make())
 
 
 @settings(max_examples=50, deadline=None)

@@ -63,8 +63,12 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, model: PathLike, runtime: PathLike | None = None, port: int = 0):
         check_model(model)
-        is_site = Path(model).is_dir()
-        self.files = _site_files(model) if is_site else _page_files(model, runtime)
+        if Path(model).is_dir():
+            self.files = _files(Path(model), (*TYPES, ".tflite"))
+        else:
+            code = _files(Path(runtime), (".js", ".wasm"))
+            self.files = _files(PAGE, TYPES) | {f"/{MODEL}": Path(model)}
+            self.files |= {f"/runtime{url}": path for url, path in code.items()}
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except (OSError, OverflowError) as error:
@@ -118,20 +122,8 @@ def check_model(path: PathLike) -> None:
         )
 
 
-def _page_files(model, runtime):
-    """Returns the file for each URL path, for the page and a model."""
-    files = _files(PAGE, TYPES) | {f"/{MODEL}": Path(model)}
-    code = _files(Path(runtime), (".js", ".wasm"))
-    return files | {f"/runtime{url}": path for url, path in code.items()}
-
-
-def _site_files(folder):
-    """Returns the file for each URL path of a site."""
-    return _files(Path(folder), (*TYPES, ".tflite"))
-
-
 def _files(folder, suffixes):
-    """Returns the files with these suffixes in a folder, by relative path."""
+    """Returns the files with these suffixes in a folder, by URL path."""
     paths = (path for path in folder.rglob("*") if path.suffix in suffixes)
     files = {f"/{path.relative_to(folder).as_posix()}": path for path in paths}
     indexes = [url for url in files if url.endswith("/index.html")]

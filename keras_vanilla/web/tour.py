@@ -47,6 +47,8 @@ def tour(translator: Translator, text: str) -> dict[str, Any]:
         "target_ids": np.array([[model.start_id, *target[:-1]]], "int32"),
     }
     weights = model.attention_weights(arrays)
+    layer = alignment_layer(model.num_decoder_layers)
+    cross = weights[f"decoder/{layer}/cross"][0].mean(axis=0)  # (T, S)
     source_name, target_name = source_names(tokenizer), target_names(tokenizer)
     pieces = [_shown(source_name(id_), model, id_) for id_ in source]
     return {
@@ -63,8 +65,8 @@ def tour(translator: Translator, text: str) -> dict[str, Any]:
         "vocabulary_size": model.target_vocabulary_size,
         **_head(model, arrays["source_ids"], weights["encoder/0"][0], pieces),
         "memory": _numbers(model.encode(arrays["source_ids"])[0][0, :, :MEMORY_SHOWN]),
-        "cross": _numbers(_cross(weights, model)),
-        "cross_layer": alignment_layer(model.num_decoder_layers) + 1,
+        "cross": _numbers(cross),
+        "cross_layer": layer + 1,
         "candidates": _candidates(model, arrays, target_name),
     }
 
@@ -114,11 +116,6 @@ def chosen_head(to_others: np.ndarray) -> tuple[int, int]:
     weights = preferred if preferred.any() else to_others
     head, position, _ = np.unravel_index(weights.argmax(), weights.shape)
     return int(head), int(position)
-
-
-def _cross(weights, model):
-    layer = alignment_layer(model.num_decoder_layers)
-    return weights[f"decoder/{layer}/cross"][0].mean(axis=0)  # (T, S)
 
 
 def _candidates(model, arrays, name):

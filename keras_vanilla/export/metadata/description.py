@@ -110,8 +110,10 @@ class Description:
 
     def __str__(self):
         rows = self.rows()
-        width = max(map(len, rows)) + 2
-        lines = (f"{name:{width}}{_printable(text)}" for name, text in rows.items())
+        width, lines = max(map(len, rows)) + 2, []
+        for name, text in rows.items():
+            letters = (each if each.isprintable() else "\ufffd" for each in text)
+            lines.append(f"{name:{width}}{''.join(letters)}")
         return "\n".join(lines)
 
     def rows(self, not_stated: str = "not stated") -> dict[str, str]:
@@ -248,7 +250,3 @@ def _parsed(path, text):
         f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "
         "version may read it."
     )
-
-
-def _printable(text):
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

@@ -1,12 +1,15 @@
 """Converts Hugging Face's Marian models, such as OPUS-MT, to our Translator."""
 
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from keras_vanilla._checks import has_form
 from keras_vanilla._types import PathLike
+from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.files.safetensors_file import read_safetensors
 from keras_vanilla.interop.files.stored_arrays import LazyArrays, index_of
 from keras_vanilla.interop.files.torch_file import read_torch
@@ -15,7 +18,6 @@ from keras_vanilla.interop.layer_weights import (
     assign_weights,
     model_variables,
 )
-from keras_vanilla.interop.marian_config import read_config, transformer_arguments
 from keras_vanilla.interop.marian_tokenizer import (
     tokenizer_files,
     tokenizer_of_tokens,
@@ -46,6 +48,36 @@ TARGET = "model.decoder.embed_tokens.weight"
 OUTPUT = "lm_head.weight"
 OUTPUT_BIAS = "final_logits_bias"  # (1, V)
 POSITIONS = ".embed_positions.weight"  # table of sinusoids in older files
+ACTIVATIONS = {"relu": "relu", "swish": "silu", "silu": "silu", "gelu": "gelu"}
+DEFAULTS = {  # of Hugging Face's MarianConfig; optional in a file
+    "vocab_size": 58_101,
+    "decoder_vocab_size": None,
+    "max_position_embeddings": 1024,
+    "encoder_layers": 12,
+    "encoder_ffn_dim": 4096,
+    "encoder_attention_heads": 16,
+    "decoder_layers": 12,
+    "decoder_ffn_dim": 4096,
+    "decoder_attention_heads": 16,
+    "activation_function": "gelu",
+    "d_model": 1024,
+    "dropout": 0.1,
+    "attention_dropout": 0.0,
+    "decoder_start_token_id": 58_100,
+    "scale_embedding": False,
+    "pad_token_id": 58_100,
+    "eos_token_id": 0,
+    "share_encoder_decoder_embeddings": True,
+    "tie_word_embeddings": True,
+    "bad_words_ids": None,
+}
+IDS = "pad_token_id", "eos_token_id", "decoder_start_token_id"
+UNSUPPORTED = {  # settings of other architectures -> the required values
+    "normalize_before": False,
+    "normalize_embedding": False,
+    "add_final_layer_norm": False,
+    "static_position_embeddings": True,
+}
 
 
 def from_marian(folder: PathLike) -> Translator:
@@ -69,8 +101,8 @@ def from_marian(folder: PathLike) -> Translator:
         C++"; Tiedemann and Thottingal 2020, "OPUS-MT".
     """
     folder = Path(folder)
-    config = read_config(folder)
-    arguments = transformer_arguments(config)
+    config = _read_config(folder)
+    arguments = _transformer_arguments(config)
     path, arrays = _open_weights(folder)
     readers = _readers(config, path, arrays)
     sizes = [arguments[f"{side}_vocabulary_size"] for side in ("source", "target")]
@@ -99,6 +131,108 @@ def their_name(name: str) -> str:
     """
     side, index, *part, kind = name.split("/")
     return f"model.{side}.layers.{index}.{PARTS['/'.join(part)]}.{KINDS[kind]}"
+
+
+def _read_config(folder):
+    """Reads the configuration in a folder, completed by Hugging Face's defaults.
+
+    `generation_config.json`, if there is one, has priority over `config.json`.
+    """
+    config = read_json_object(folder / "config.json")
+    model_type = config.get("model_type")
+    if model_type != "marian":
+        raise ValueError(
+            f"{folder / 'config.json'} must describe a model of the type 'marian'. "
+            f"Received: {model_type!r}"
+        )
+    generation = folder / "generation_config.json"
+    if generation.exists():
+        config |= read_json_object(generation)
+    config = DEFAULTS | UNSUPPORTED | config
+    _check(folder / "config.json", config)
+    return config | {name: _one_id(folder, name, config[name]) for name in IDS}
+
+
+def _bad_words(config):
+    """Returns the ids that must not occur in outputs."""
+    words = config["bad_words_ids"] or []
+    if not has_form(words, [(int,)]):
+        raise ValueError(
+            "`bad_words_ids` must be words of one id each: a search here forbids ids, "
+            f"not sequences. Received: {words!r:.80}"
+        )
+    return [word[0] for word in words]
+
+
+def _one_id(folder, name, value):
+    """Returns an id, which may be in a list of one; several end ids are refused."""
+    ids = value if isinstance(value, list) else [value]
+    if len(ids) != 1 or type(ids[0]) is not int or ids[0] < 0:
+        raise ValueError(
+            f"{folder} must have one id as {name}, as every search here has. Received: "
+            f"{value!r:.80}"
+        )
+    return ids[0]
+
+
+def _check(path, config):
+    for name, default in DEFAULTS.items():
+        kind = int if default is None else type(default)
+        value = config[name]
+        if name in (*IDS, "bad_words_ids") or (default is None and value is None):
+            continue
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise ValueError(
+                f"{path} must have {name} of the type {kind.__name__}. Received: "
+                f"{value!r:.80}"
+            )
+    for name, expected in UNSUPPORTED.items():
+        if config[name] != expected:
+            raise ValueError(
+                f"{path} must have {name}={expected}, as Marian models have. Received: "
+                f"{config[name]}"
+            )
+    heads = config["encoder_attention_heads"], config["decoder_attention_heads"]
+    if heads[0] != heads[1]:
+        raise ValueError(
+            f"{path} must have equal numbers of heads in encoder and decoder. "
+            f"Received: {heads[0]} and {heads[1]}"
+        )
+    if config["activation_function"] not in ACTIVATIONS:
+        raise ValueError(
+            f"{path} must have one of the activations {sorted(ACTIVATIONS)}. Received: "
+            f"{config['activation_function']!r}"
+        )
+    _bad_words(config)
+
+
+def _transformer_arguments(config):
+    """Returns the arguments of the Transformer that a configuration describes."""
+    shared = config["share_encoder_decoder_embeddings"]
+    target_size = None if shared else config["decoder_vocab_size"]
+    return {
+        "source_vocabulary_size": config["vocab_size"],
+        "target_vocabulary_size": target_size or config["vocab_size"],
+        "d_model": config["d_model"],
+        "num_heads": config["encoder_attention_heads"],
+        "d_ff": config["encoder_ffn_dim"],
+        "decoder_d_ff": config["decoder_ffn_dim"],
+        "num_encoder_layers": config["encoder_layers"],
+        "num_decoder_layers": config["decoder_layers"],
+        "dropout": config["dropout"],
+        "attention_dropout": config["attention_dropout"],
+        "activation": ACTIVATIONS[config["activation_function"]],
+        "position_layout": "concatenated",
+        "scale_embeddings": config["scale_embedding"],
+        "share_embeddings": shared,
+        "tie_output": config["tie_word_embeddings"],
+        "output_bias": True,
+        "forbidden_ids": sorted({config["pad_token_id"], *_bad_words(config)}),
+        "pad_id": config["pad_token_id"],
+        "start_id": config["decoder_start_token_id"],
+        "end_id": config["eos_token_id"],
+        "max_length": config["max_position_embeddings"],
+    }
 
 
 def _open_weights(folder):
@@ -131,23 +265,14 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
     readers = {ours: named.one_of(names) for ours, names in tables.items() if names}
     readers["output_bias"] = named.reader(OUTPUT_BIAS, np.ravel)
     for side in ("encoder", "decoder"):
-        for index in range(config[f"{side}_layers"]):
-            for name in _layer_names(side):
-                name = f"{side}/{index}/{name}"
-                of_kernel = np.transpose if name.endswith("kernel") else None
+        parts = [part for part in PARTS if side == "decoder" or "cross" not in part]
+        for index, part in itertools.product(range(config[f"{side}_layers"]), parts):
+            for kind in ("gamma", "beta") if "norm" in part else ("kernel", "bias"):
+                name = f"{side}/{index}/{part}/{kind}"
+                of_kernel = np.transpose if kind == "kernel" else None
                 readers[name] = named.reader(their_name(name), of_kernel)
     named.refuse_others(lambda name: name.endswith(POSITIONS))
     return readers
-
-
-def _layer_names(side):
-    """Returns the names of a layer's weights."""
-    parts = [part for part in PARTS if side == "decoder" or "cross" not in part]
-    return [
-        f"{part}/{kind}"
-        for part in parts
-        for kind in (("gamma", "beta") if part.endswith("norm") else ("kernel", "bias"))
-    ]
 
 
 def _pad_is_zero(arguments: Mapping[str, Any], readers) -> bool:

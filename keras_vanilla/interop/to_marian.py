@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +12,15 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.safetensors_file import write_safetensors
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.marian import (
+    ACTIVATIONS,
     OUTPUT,
     OUTPUT_BIAS,
     SHARED,
     SOURCE,
     TARGET,
+    UNSUPPORTED,
     their_name,
 )
-from keras_vanilla.interop.marian_config import generation_config, marian_config
 from keras_vanilla.interop.vocabularies import vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
@@ -53,19 +55,94 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
     folder, model = Path(folder), translator.in_float32().model
     if folder.exists():
         raise FileExistsError(f"{folder} exists already.")
-    config = marian_config(model)
+    _check_model(model)
+    config = _config(model)
     tokenizer_files = _tokenizer_files(translator.tokenizer, model.max_length)
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         _write_json(temporary / "config.json", config)
-        _write_json(temporary / "generation_config.json", generation_config(model))
+        _write_json(temporary / "generation_config.json", _generation_config(model))
         for name, content in tokenizer_files.items():
             if isinstance(content, bytes):
                 (temporary / name).write_bytes(content)
             else:
                 _write_json(temporary / name, content)
         arrays = _their_arrays(model)
-        write_safetensors(temporary / "model.safetensors", arrays, {"format": "pt"})
+        write_safetensors(temporary / "model.safetensors", arrays)
+
+
+def _check_model(model):
+    """Refuses a Transformer that Marian's models do not support."""
+    for name, expected in (
+        ("normalize_first", False),
+        ("encoder_norm", None),
+        ("layer_norm_epsilon", 1e-5),
+        ("source_end", True),
+        ("encoder_layer", None),
+        ("decoder_layer", None),
+    ):
+        if getattr(model, name) != expected:
+            raise ValueError(
+                f"A Marian model has {name}={expected}. Received: "
+                f"{name}={getattr(model, name)}"
+            )
+    if model.position_layout == "tensor2tensor":
+        raise ValueError(
+            "A Marian model of Hugging Face's has position_layout='concatenated', or "
+            "'interleaved' in another order. Received: 'tensor2tensor'"
+        )
+    activations = sorted(set(ACTIVATIONS.values()))
+    if model.activation not in activations:
+        raise ValueError(
+            f"A Marian model has one of the activations {activations}. Received: "
+            f"activation={model.activation!r}"
+        )
+
+
+def _config(model: Transformer) -> dict[str, Any]:
+    """Returns Hugging Face's MarianConfig, for positions made "concatenated"."""
+    return {
+        "architectures": ["MarianMTModel"],
+        "model_type": "marian",
+        "is_encoder_decoder": True,
+        "vocab_size": model.source_vocabulary_size,
+        "decoder_vocab_size": model.target_vocabulary_size,
+        "max_position_embeddings": model.max_length,
+        "d_model": model.d_model,
+        "encoder_attention_heads": model.num_heads,
+        "decoder_attention_heads": model.num_heads,
+        "encoder_ffn_dim": model.d_ff,
+        "decoder_ffn_dim": model.decoder_d_ff or model.d_ff,
+        "encoder_layers": model.num_encoder_layers,
+        "decoder_layers": model.num_decoder_layers,
+        "num_hidden_layers": model.num_encoder_layers,
+        "dropout": model.dropout,
+        "attention_dropout": model.encoder_layers[0].self_attention.dropout,
+        "activation_function": model.activation,
+        "scale_embedding": model.scale_embeddings,
+        "share_encoder_decoder_embeddings": model.share_embeddings,
+        "tie_word_embeddings": model.tie_output,
+        "pad_token_id": model.pad_id,
+        "bos_token_id": None,
+        "eos_token_id": model.end_id,
+        "forced_eos_token_id": None,
+        "decoder_start_token_id": model.start_id,
+        **UNSUPPORTED,
+    }
+
+
+def _generation_config(model: Transformer) -> dict[str, Any]:
+    """Returns settings that make Hugging Face's `generate` our greedy search."""
+    config = {
+        "decoder_start_token_id": model.start_id,
+        "pad_token_id": model.pad_id,
+        "eos_token_id": model.end_id,
+        "max_length": model.max_length + 1,  # includes the start
+        "renormalize_logits": True,
+    }
+    if model.forbidden_ids:
+        config["bad_words_ids"] = [[id_] for id_ in model.forbidden_ids]
+    return config
 
 
 def _their_arrays(model: Transformer) -> dict[str, np.ndarray]:

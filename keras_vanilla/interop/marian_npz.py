@@ -1,6 +1,7 @@
 """Converts models in Marian's own format, such as OPUS-MT's zips, to our Translator."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,11 +16,6 @@ from keras_vanilla.interop.layer_weights import (
     NamedArrays,
     assign_weights,
     model_variables,
-)
-from keras_vanilla.interop.marian_npz_config import (
-    OPTIONS,
-    read_options,
-    transformer_arguments,
 )
 from keras_vanilla.interop.marian_tokenizer import (
     PAD,
@@ -36,6 +32,82 @@ SIDES = "source", "target"
 LOGITS = "decoder_ff_logit_out"
 ATTENTIONS = {"self_attention": "self", "cross_attention": "context"}
 PROJECTIONS = {"query": "q", "key": "k", "value": "v", "output": "o"}
+OPTIONS = "special:model.yml"
+ACTIVATIONS = {"relu": "relu", "swish": "silu"}
+EPSILON = 1e-6  # of Marian since 1.9; earlier, it was 1e-9
+VANILLA = {  # options of other architectures -> the required values
+    "type": ("transformer",),
+    "input-types": ([], ["sequence", "sequence"]),
+    "lemma-dependency": ("",),
+    "lemma-dim-emb": ("0",),
+    "right-left": ("false",),
+    "special-vocab": ([],),
+    "transformer-attention-mask": ("default",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-decoder-ffn-depth": ("0", "2"),
+    "transformer-disable-position-embeddings": ("false",),
+    "transformer-ffn-activation": tuple(ACTIVATIONS),
+    "transformer-ffn-depth": ("2",),
+    "transformer-no-affine": ("false",),
+    "transformer-no-bias": ("false",),
+    "transformer-no-projection": ("false",),
+    "transformer-pool": ("false",),
+    "transformer-tied-layers": ([],),
+    "transformer-train-position-embeddings": ("false",),
+    "transformer-train-positions": ("false",),  # the same before Marian 1.9
+    "ulr": ("false",),
+}
+READ = {
+    "dec-depth",
+    "dim-emb",
+    "dim-vocabs",
+    "enc-depth",
+    "output-omit-bias",
+    "tied-embeddings",
+    "tied-embeddings-all",
+    "tied-embeddings-src",
+    "transformer-decoder-dim-ffn",
+    "transformer-dim-ffn",
+    "transformer-heads",
+    "transformer-postprocess",
+    "transformer-postprocess-emb",
+    "transformer-postprocess-top",
+    "transformer-preprocess",
+    "version",
+}
+IGNORED_OPTIONS = {  # options without effect, given the values above
+    "bert-train-type-embeddings",
+    "bert-type-vocab-size",
+    "dec-cell",
+    "dec-cell-base-depth",
+    "dec-cell-high-depth",
+    "dim-rnn",
+    "enc-cell",
+    "enc-cell-depth",
+    "enc-type",
+    "factors-combine",
+    "factors-dim-emb",
+    "layer-normalization",
+    "separator-symbol",
+    "skip",
+    "transformer-aan-activation",
+    "transformer-aan-depth",
+    "transformer-aan-nogate",
+    "transformer-alibi-shift",
+    "transformer-alibi-trainable",
+    "transformer-depth-scaling",
+    "transformer-dim-aan",
+    "transformer-guided-alignment-layer",
+    "transformer-rnn-projection",
+    "ulr-dim-emb",
+    "ulr-trainable-transformation",
+}
+NORMS = {  # preprocess, postprocess, postprocess-top without dropout: our arguments
+    ("", "an", ""): {"normalize_first": False, "final_norm": False},
+    ("", "an", "n"): {"normalize_first": False, "final_norm": True},
+    ("n", "a", ""): {"normalize_first": True, "final_norm": False},
+    ("n", "a", "n"): {"normalize_first": True, "final_norm": True},
+}
 
 
 def from_marian_npz(
@@ -70,15 +142,16 @@ def from_marian_npz(
     Source: Junczys-Dowmunt et al. 2018, "Marian: Fast Neural Machine Translation in
         C++"; its source code, versions 1.9 to 1.12.
     """
-    path, named = _model_and_vocabularies(Path(path))
-    paths = _pair(named if vocabularies is None else vocabularies)
+    path, listed = _model_and_vocabularies(Path(path))
+    paths = _pair(listed if vocabularies is None else vocabularies)
     arrays = NpzArrays(path)
-    arguments = transformer_arguments(read_options(arrays, path), path)
-    tokenizer = tokenizer_of_tokens(
-        _spm_paths(path.parent, paths, (source_spm, target_spm)),
-        paths,
-        _tokens(path, paths, arguments),
-    )
+    arguments = _transformer_arguments(read_options(arrays, path), path)
+    models = [
+        Path(spm or (named if named.suffix == ".spm" else path.parent / f"{side}.spm"))
+        for side, named, spm in zip(SIDES, paths, (source_spm, target_spm), strict=True)
+    ]
+    tokens = _tokens(path, paths, arguments)
+    tokenizer = tokenizer_of_tokens(models, paths, tokens)
     sizes = {
         "source_vocabulary_size": tokenizer.vocabulary_size,
         "target_vocabulary_size": tokenizer.target_vocabulary_size,
@@ -132,14 +205,6 @@ def _pair(vocabularies):
     return [paths[0], paths[-1]]
 
 
-def _spm_paths(folder, vocabularies, paths):
-    """Returns the paths of the SentencePiece models of source and target."""
-    return [
-        Path(path or (named if named.suffix == ".spm" else folder / f"{side}.spm"))
-        for side, named, path in zip(SIDES, vocabularies, paths, strict=True)
-    ]
-
-
 def _tokens(path, vocabularies, arguments):
     """Returns the tokens of source and target that the model has, and the pad."""
     tokens = [read_vocabulary(each) for each in vocabularies]
@@ -151,6 +216,119 @@ def _tokens(path, vocabularies, arguments):
                 f"{len(words)} tokens."
             )
     return with_pad(tokens)
+
+
+def read_options(arrays: NpzArrays, path: object) -> dict[str, str | list[str]]:
+    """Reads the options in a model file.
+
+    Args:
+        arrays: NpzArrays of the file.
+        path: the file's name in errors.
+    Raises:
+        ValueError: if there are none, or they describe another architecture.
+    """
+    if len(arrays.shapes.get(OPTIONS, ())) != 1:
+        raise ValueError(
+            f"{path} must have the options of a Marian model as {OPTIONS!r}. Received: "
+            f"the arrays {', '.join(map(repr, sorted(arrays)[:5])) or 'none'}"
+        )
+    content = arrays[OPTIONS].tobytes().partition(b"\0")[0]
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{OPTIONS!r} in {path} is not UTF-8: {error}.") from None
+    options = parse_flat_yaml(text, f"{OPTIONS!r} in {path}")
+    _check(options, path)
+    return options
+
+
+def _check(options, path):
+    for name, value in options.items():
+        allowed = VANILLA.get(name)
+        if allowed is not None and value not in allowed:
+            choices = " or ".join(map(repr, allowed))
+            raise ValueError(
+                f"{path} must be a vanilla Transformer, with {name}: {choices}. "
+                f"Received: {value!r:.80}"
+            )
+        if allowed is None and name not in READ | IGNORED_OPTIONS:
+            raise ValueError(f"{path} has the unknown option {name}: {value!r:.80}.")
+    for name in ("type", "transformer-ffn-activation"):
+        if name not in options:
+            raise ValueError(f"{path} has no option {name}.")
+
+
+def _transformer_arguments(options, path):
+    """Returns the arguments that options determine, with Marian's vocabulary sizes."""
+
+    def number(name, default=None):
+        return _number(path, name, options.get(name, default))
+
+    def flag(name):
+        value = options.get(name, "false")
+        if value not in ("true", "false"):
+            raise ValueError(
+                f"{path} must have {name}: true or false. Received: {value!r}"
+            )
+        return value == "true"
+
+    tied_all = flag("tied-embeddings-all")
+    sizes = options.get("dim-vocabs")
+    if not isinstance(sizes, list) or len(sizes) != 2:
+        raise ValueError(f"{path} must have two dim-vocabs. Received: {sizes}")
+    d_ff = number("transformer-dim-ffn")
+    return {
+        "source_vocabulary_size": _number(path, "dim-vocabs", sizes[0]),
+        "target_vocabulary_size": _number(path, "dim-vocabs", sizes[1]),
+        "d_model": number("dim-emb"),
+        "num_heads": number("transformer-heads"),
+        "d_ff": d_ff,
+        "decoder_d_ff": number("transformer-decoder-dim-ffn", "0") or d_ff,
+        "num_encoder_layers": number("enc-depth"),
+        "num_decoder_layers": number("dec-depth"),
+        "dropout": 0.1,  # for training; not stored in Marian's files
+        "attention_dropout": 0.0,
+        "activation": ACTIVATIONS[options["transformer-ffn-activation"]],
+        "layer_norm_epsilon": EPSILON,
+        "position_layout": "tensor2tensor",
+        "scale_embeddings": True,
+        "share_embeddings": tied_all or flag("tied-embeddings-src"),
+        "tie_output": tied_all or flag("tied-embeddings"),
+        "output_bias": not flag("output-omit-bias"),
+        **_norms(options, path),
+    }
+
+
+def _number(path, name, value):
+    """Returns an option that must be an integer."""
+    if value is None:
+        raise ValueError(f"{path} has no option {name}.")
+    if not isinstance(value, str) or not re.fullmatch("[0-9]{1,9}", value):
+        raise ValueError(f"{path} must have a number as {name}. Received: {value!r}")
+    return int(value)
+
+
+def _norms(options, path):
+    """Returns the arguments for the positions of normalisations."""
+    names = "preprocess", "postprocess", "postprocess-top", "postprocess-emb"
+    values = tuple(str(options.get(f"transformer-{name}", "")) for name in names)
+    *operations, of_embeddings = (text.replace("d", "") for text in values)
+    arguments = NORMS.get(tuple(operations))
+    if arguments is None or of_embeddings:
+        raise ValueError(
+            f"{path} must have the operations of post-norm or pre-norm layers, such as "
+            "transformer-preprocess: '' and transformer-postprocess: 'dan'. Received: "
+            + ", ".join(f"{n}: {v!r:.20}" for n, v in zip(names, values, strict=True))
+        )
+    version = re.match(r"v?(\d+)\.(\d+)", str(options.get("version", "")))
+    if arguments["normalize_first"] and version:
+        if (int(version[1]), int(version[2])) < (1, 11):
+            raise ValueError(
+                f"{path} must be of Marian 1.11 or later: before, keys and values of a "
+                "pre-norm model's self-attention were not normalised. Received: "
+                f"{options['version']!r:.40}"
+            )
+    return arguments
 
 
 def _readers(arguments, sizes, arrays, path) -> dict[str, Callable[[], np.ndarray]]:
@@ -250,7 +428,11 @@ def read_vocabulary(path: Path) -> list[str]:
         return tokens_by_id(path, read_json_object(path))
     text = read_text(path)
     if path.suffix in (".yml", ".yaml"):
-        return tokens_by_id(path, _whole_numbers(parse_flat_yaml(text, path)))
+        ids = parse_flat_yaml(text, path)
+        for token, id_ in ids.items():
+            if isinstance(id_, str) and id_.isdecimal():  # tokens_by_id refuses others
+                ids[token] = int(id_)
+        return tokens_by_id(path, ids)
     lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     if len(set(lines)) < len(lines):
         raise ValueError(f"{path} must have each token once.")
@@ -270,11 +452,3 @@ def with_pad(vocabularies: Sequence[Sequence[str]]) -> list[list[str]]:
         list(tokens) if PAD in tokens else [*filled_up(tokens, size), PAD]
         for tokens in vocabularies
     ]
-
-
-def _whole_numbers(ids):
-    """Converts digits to ints; keeps other values for the error message."""
-    return {
-        token: int(id_) if isinstance(id_, str) and id_.isdecimal() else id_
-        for token, id_ in ids.items()
-    }

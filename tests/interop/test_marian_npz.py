@@ -19,8 +19,7 @@ from keras_vanilla.interop import (
     tokenizer_from_marian,
 )
 from keras_vanilla.interop.files.npz_file import NpzArrays
-from keras_vanilla.interop.marian_npz import read_vocabulary, with_pad
-from keras_vanilla.interop.marian_npz_config import read_options
+from keras_vanilla.interop.marian_npz import read_options, read_vocabulary, with_pad
 from keras_vanilla.interop.marian_tokenizer import tokenizer_of_tokens
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator

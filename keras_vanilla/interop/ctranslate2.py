@@ -1,5 +1,6 @@
 """CTranslate2 models, also in Argos packages, to our Translator and its tokens."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,19 +12,15 @@ import numpy as np
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.argos_package import opened_package
 from keras_vanilla.interop.ctranslate2_names import (
+    ACTIVATIONS,
     EMBEDDINGS,
+    NO_NAMES,
     OUTPUT,
     OUTPUT_BIAS,
     POSITIONS,
     STACKS,
     fused_weights,
     last_norm,
-)
-from keras_vanilla.interop.ctranslate2_settings import (
-    SETTINGS,
-    check_architecture,
-    starts_from_zeros,
-    transformer_settings,
 )
 from keras_vanilla.interop.ctranslate2_tokenizer import tokenizer_from_ctranslate2
 from keras_vanilla.interop.files.ctranslate2_file import (
@@ -41,6 +38,35 @@ from keras_vanilla.models import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation import Translator
 from keras_vanilla.translation.encoded_texts import EncodedTexts
+
+READ = ("num_heads", "pre_norm", "activation", "scale_embeddings")
+READ += ("start_from_zero_embedding",)
+WITHOUT_EFFECT = (  # on the translations of one model with one vocabulary for words
+    "alignment_layer",
+    "alignment_heads",
+    "embeddings_merge",
+    "alibi_use_positive_positions",
+    "scale_alibi",
+)
+MUST_BE_FALSE = {"alibi": "ALiBi", "multi_query_attention": "multi-query attention"}
+SETTINGS = {
+    f"{side}/{name}"
+    for side in STACKS
+    for name in (*READ, *WITHOUT_EFFECT, *MUST_BE_FALSE)
+}
+FOREIGN = {  # part of a variable's name -> the feature that uses it
+    "relative_": "relative positions",
+    "rotary_": "rotary positions",
+    "linear_0_noact": "gated feed-forward networks",
+    "num_heads_kv": "multi-query attention",
+    "layernorm_embedding": "a normalisation of the embeddings",
+    "shared_layer_norm": "parallel residuals",
+    "input_layer_norm": "parallel residuals or two normalisations a sub-layer",
+    "sliding_window": "attention in a window",
+    "project_": "a projection of the embeddings",
+    "q_norm": "normalised queries",
+    "encoder/embeddings_1": "several features of each word",
+}
 
 
 def from_ctranslate2(path: PathLike) -> Translator:
@@ -64,8 +90,8 @@ def from_ctranslate2(path: PathLike) -> Translator:
     """
     with opened_package(path) as folder:
         content = read_ctranslate2(folder)
-        check_architecture(folder, content)
-        settings = transformer_settings(folder, content)
+        _check_architecture(folder, content)
+        settings = _transformer_settings(folder, content)
         tokenizer = tokenizer_from_ctranslate2(folder, content, settings["zero_pad"])
         tables = _tables(content)
         readers = _readers(folder, content, tokenizer, tables)
@@ -90,6 +116,89 @@ def is_ctranslate2(path: Path) -> bool:
     return path.suffix == ".argosmodel"
 
 
+def _check_architecture(folder, content):
+    """Refuses architectures other than the vanilla Transformer by variable names."""
+    for part, what in FOREIGN.items():
+        for name in content.variables:
+            if part in name:
+                raise _other(folder, what, name)
+    for side in STACKS:
+        for name, what in MUST_BE_FALSE.items():
+            if content.attribute(f"{side}/{name}", 0):
+                raise _other(folder, what, f"{side}/{name}")
+    if content.config.get("multi_query_attention"):
+        raise _other(folder, "multi-query attention", "multi_query_attention")
+    if len(content.source_vocabularies) != 1:
+        raise _other(folder, FOREIGN["encoder/embeddings_1"], "source_2_vocabulary")
+    if content.config.get("add_source_bos"):
+        raise _other(folder, "a start before each source", "add_source_bos")
+    if content.config.get("decoder_start_token") is None:
+        raise ValueError(
+            f"{folder} has no decoder_start_token: its translations begin with a token "
+            "that the user gives, such as a language. That cannot be converted."
+        )
+
+
+def _transformer_settings(folder, content):
+    """Returns the arguments of the Transformer that a model's settings determine."""
+    config = content.config
+    number = _of_both(folder, content, "activation", 0)
+    activations = {theirs: ours for ours, theirs in ACTIVATIONS.items()}
+    if number not in activations:
+        raise _other(folder, f"the activation {NO_NAMES.get(number)}", number)
+    from_zeros = _starts_from_zeros(content)
+    # Marian's sources have an end; without the flag, the tokenizer must add it.
+    is_marian = from_zeros and config.get("decoder_start_token") == config["eos_token"]
+    epsilon = config.get("layer_norm_epsilon")
+    return {
+        "num_heads": _of_both(folder, content, "num_heads", 8),
+        "normalize_first": bool(_of_both(folder, content, "pre_norm", True)),
+        "activation": activations[number],
+        "scale_embeddings": _of_both(folder, content, "scale_embeddings", 1, _scales),
+        "layer_norm_epsilon": 1e-5 if epsilon is None else epsilon,
+        "zero_pad": from_zeros,
+        "source_end": is_marian or bool(config.get("add_source_eos")),
+    }
+
+
+def _starts_from_zeros(content):
+    """Returns True if the decoder starts with a vector of zeros, as in Marian."""
+    return bool(content.attribute("decoder/start_from_zero_embedding", False))
+
+
+def _of_both(folder, content, name, default, read=None):
+    """Returns a setting that must be equal in encoder and decoder."""
+    values = [content.attribute(f"{side}/{name}", default) for side in STACKS]
+    if read is not None:
+        values = [read(folder, content, value) for value in values]
+    if values[0] != values[1]:
+        raise ValueError(
+            f"{folder} must have one {name} in encoder and decoder. Received: "
+            f"{values[0]} and {values[1]}"
+        )
+    return values[0]
+
+
+def _scales(folder, content, value):
+    """Returns True if a flag or a number scales the embeddings by sqrt(d)."""
+    if isinstance(value, int):
+        return bool(value)
+    d_model = content.weights(EMBEDDINGS["target_embedding"]).shape[1]
+    for scales, factor in ((True, math.sqrt(d_model)), (False, 1.0)):
+        if math.isclose(value, factor, rel_tol=1e-3):  # float16 too
+            return scales
+    raise ValueError(
+        f"{folder} must multiply embeddings by {math.sqrt(d_model):.4g} or 1. "
+        f"Received: {value}"
+    )
+
+
+def _other(folder, what, name):
+    return ValueError(
+        f"{folder} is not a vanilla Transformer: it has {what}. Received: {name!r}"
+    )
+
+
 def _readers(
     folder: Path,
     content: CTranslate2Model,
@@ -109,7 +218,9 @@ def _readers(
         if ours == "source_embedding":
             tokens, size = content.source_vocabularies[0], tokenizer.vocabulary_size
         readers[ours] = reader(theirs, partial(_with_rows, theirs, len(tokens), size))
-    for theirs, ours in _parts(folder, content).items():
+    depths = {side: _depth(content, side) for side in STACKS}
+    parts = fused_weights(depths, _has_last_norm(folder, content))
+    for theirs, ours in parts.items():
         for index, name in enumerate(ours):
             readers[name] = reader(theirs, partial(_part, theirs, index, len(ours)))
     known = {content.aliases.get(x, x) for x in (*SETTINGS, *POSITIONS.values())}
@@ -136,17 +247,6 @@ def _are_one(content, name, other):
     if name == other or not {name, other} <= set(content.variables):
         return name == other
     return np.array_equal(content.weights(name), content.weights(other))
-
-
-def _parts(folder, content) -> dict[str, list[str]]:
-    """Their name of each weight in both stacks -> our names of its parts."""
-    parts = {}
-    for side in STACKS:
-        for index in range(_depth(content, side)):
-            parts |= fused_weights(side, index)
-        if _has_last_norm(folder, content):
-            parts |= last_norm(side)
-    return parts
 
 
 def _depth(content, side):
@@ -267,7 +367,7 @@ class CTranslate2Text:
         folder = Path(folder)
         content = read_ctranslate2(folder)
         self._tokenizer = tokenizer_from_ctranslate2(
-            folder, content, starts_from_zeros(content)
+            folder, content, _starts_from_zeros(content)
         )
         (self._source_tokens,) = content.source_vocabularies
         target = content.target_vocabulary

@@ -1,5 +1,8 @@
 """CTranslate2's names of the weights and settings of a Transformer, and ours."""
 
+import itertools
+from collections.abc import Mapping
+
 import keras
 
 EMBEDDINGS = {
@@ -31,32 +34,36 @@ ACTIVATIONS = {"relu": 0, "silu": 2, "gelu": 3, "tanh": 5, "sigmoid": 6}
 NO_NAMES = {1: "GELU by tanh", 4: "GELU by sigmoid"}  # activations that Keras lacks
 
 
-def fused_weights(side: str, index: int) -> dict[str, list[str]]:
-    """Returns our names of the weights that form each of theirs in a layer.
+def fused_weights(depths: Mapping[str, int], final_norm: bool) -> dict[str, list[str]]:
+    """Returns our names of the weights that form each of theirs in both stacks.
 
     Args:
-        side: "encoder" or "decoder".
-        index: int. Position of the layer in its stack.
+        depths: dict with the number of layers of "encoder" and "decoder".
+        final_norm: bool. Whether the stacks end with a normalisation.
     Returns:
         Dict of their name -> list of ours. Their kernels are transposed.
     """
-    together = {
+    of_layer = {
         **{f"{name}/weight": ours for name, ours in LINEARS.items()},
         **{f"{name}/bias": ours for name, ours in LINEARS.items()},
         **{f"{name}/gamma": [ours] for name, ours in NORMS.items()},
         **{f"{name}/beta": [ours] for name, ours in NORMS.items()},
     }
-    return {
-        f"{side}/layer_{index}/{theirs}": [
-            f"{side}/{index}/{name}/{KINDS[theirs.rpartition('/')[2]]}" for name in ours
-        ]
-        for theirs, ours in together.items()
-        if side == "decoder" or not theirs.startswith("attention/")
-    }
+    parts = {}
+    for side, depth in depths.items():
+        for index, theirs in itertools.product(range(depth), of_layer):
+            if side == "decoder" or not theirs.startswith("attention/"):
+                kind = KINDS[theirs.rpartition("/")[2]]
+                parts[f"{side}/layer_{index}/{theirs}"] = [
+                    f"{side}/{index}/{name}/{kind}" for name in of_layer[theirs]
+                ]
+        if final_norm:
+            parts |= last_norm(side)
+    return parts
 
 
 def last_norm(side: str) -> dict[str, list[str]]:
-    """Returns the same for the last normalisation of a stack."""
+    """Returns their names of the last normalisation of a stack -> ours."""
     kinds = "gamma", "beta"
     return {f"{side}/layer_norm/{kind}": [f"{side}_norm/{kind}"] for kind in kinds}
 

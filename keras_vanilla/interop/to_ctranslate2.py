@@ -16,7 +16,6 @@ from keras_vanilla.interop.ctranslate2_names import (
     STACKS,
     activation_number,
     fused_weights,
-    last_norm,
 )
 from keras_vanilla.interop.ctranslate2_tokenizer import sentencepiece_files
 from keras_vanilla.interop.files.ctranslate2_file import (
@@ -120,7 +119,9 @@ def _weights(
     for theirs, ours in tables.items():
         size = source_size if theirs == source else target_size
         readers[theirs] = functools.partial(_table, variables[ours], size)
-    for theirs, ours in _parts(model).items():
+    depths = {side: getattr(model, f"num_{side}_layers") for side in STACKS}
+    parts = fused_weights(depths, model.encoder_norm is not None)
+    for theirs, ours in parts.items():
         together = {name: variables[name] for name in ours}
         readers[theirs] = functools.partial(_one_below_the_other, together)
     readers[POSITIONS["decoder"]] = functools.partial(
@@ -130,17 +131,6 @@ def _weights(
     if forbids or model.logits_bias is not None:
         readers[OUTPUT_BIAS] = functools.partial(_output_bias, model, target_size)
     return readers, aliases
-
-
-def _parts(model):
-    """Returns their name of each weight in both stacks -> our names of its parts."""
-    parts = {}
-    for side in STACKS:
-        for index in range(getattr(model, f"num_{side}_layers")):
-            parts |= fused_weights(side, index)
-        if getattr(model, f"{side}_norm") is not None:
-            parts |= last_norm(side)
-    return parts
 
 
 def _table(variable, size):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from checks import array
 from local_hub import TOKEN, LocalHub
-from marian_folder import learn_models, write_folder, write_model
+from marian_folder import learn_models, write_model, write_tokenizer
 from near_ties import assert_same_but_for_near_ties
 from word_reversal import dutch, english_sentences
 
@@ -25,6 +25,8 @@ from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.interop import from_marian, read_translator
 from keras_vanilla.interop.files.json_file import read_json
 from keras_vanilla.training.run import TrainingRun
+
+from .same_translators import assert_same_translator, assert_same_weights
 
 pytestmark = pytest.mark.full
 huggingface_hub = pytest.importorskip("huggingface_hub", reason="it is not installed")
@@ -57,14 +59,15 @@ READ = {
     "tokenizer_config.json",
     "vocab.json",
 }
+ONE_LAYER = {"encoder_layers": 1, "decoder_layers": 1}
 OTHERS = "pytorch_model.bin", "tf_model.h5", "rust_model.ot", "metadata.json"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model as `transformers` saves it, among files that nothing here reads."""
-    folder = tmp_path_factory.mktemp("hub") / "model"
-    write_folder(folder, "opus-mt", learn_models())
+    folder = tmp_path_factory.mktemp("hub")
+    write_model(folder, write_tokenizer(folder, learn_models()), **ONE_LAYER)
     (folder / "README.md").write_text(CARD)
     for name in OTHERS:
         (folder / name).write_bytes(b"not to be read")
@@ -112,8 +115,24 @@ def disconnect(monkeypatch):
         use(monkeypatch, f"http://127.0.0.1:{free.getsockname()[1]}")
 
 
-def assert_same_as_transformers(ours, folder, texts):
-    """Ids, logits, and texts of greedy search."""
+def test_a_model_is_that_of_transformers(hub, tmp_path):
+    """With the tokenizer of a published one: ids, logits, texts of greedy search."""
+    if not PUBLISHED.exists():
+        pytest.skip("the files of the published model are not here")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in PUBLISHED.iterdir():
+        shutil.copy(file, folder)
+    vocabulary = read_json(folder / "vocab.json")
+    write_model(folder, [vocabulary, vocabulary], **ONE_LAYER)
+    commit = hub.add("Helsinki-NLP/opus-mt-en-mg", folder)
+    ours = Translator.from_hub("Helsinki-NLP/opus-mt-en-mg")
+    texts = ["How are you?", "Tom bought 3 red cars in 2019.", "Café, naïve — “so”!"]
+    about = ours.about
+    assert (about.source_language, about.target_language) == ("en", "mg")
+    assert about.model_license == "apache-2.0"
+    assert about.converted_from == f"hub:Helsinki-NLP/opus-mt-en-mg@{commit}"
+
     model = transformers.MarianMTModel.from_pretrained(folder).eval()
     tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
     batch = tokenizer(texts, return_tensors="pt", padding=True)
@@ -138,29 +157,6 @@ def assert_same_as_transformers(ours, folder, texts):
     assert len(same) > 1 and all(same)
 
 
-def test_a_model_is_that_of_transformers(folder, commit):
-    assert_same_as_transformers(Translator.from_hub(NAME), folder, LINES)
-
-
-def test_with_the_tokenizer_of_a_published_model(hub, tmp_path):
-    if not PUBLISHED.exists():
-        pytest.skip("the files of the published model are not here")
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for file in PUBLISHED.iterdir():
-        shutil.copy(file, folder)
-    vocabulary = read_json(folder / "vocab.json")
-    write_model(folder, [vocabulary, vocabulary], encoder_layers=1, decoder_layers=1)
-    commit = hub.add("Helsinki-NLP/opus-mt-en-mg", folder)
-    translator = Translator.from_hub("Helsinki-NLP/opus-mt-en-mg")
-    texts = ["How are you?", "Tom bought 3 red cars in 2019.", "Café, naïve — “so”!"]
-    assert_same_as_transformers(translator, folder, texts)
-    about = translator.about
-    assert (about.source_language, about.target_language) == ("en", "mg")
-    assert about.model_license == "apache-2.0"
-    assert about.converted_from == f"hub:Helsinki-NLP/opus-mt-en-mg@{commit}"
-
-
 def test_each_file_that_is_read_is_fetched_once(hub, commit):
     Translator.from_hub(NAME)
     assert sorted(hub.fetched()) == sorted(READ)
@@ -169,27 +165,21 @@ def test_each_file_that_is_read_is_fetched_once(hub, commit):
     assert sorted(hub.fetched()) == sorted(READ)
 
 
-def assert_same_weights(ours, folder):
-    expected = from_marian(folder).model.get_weights()
-    for mine, theirs in zip(ours.model.get_weights(), expected, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-
-
 def test_pickles_are_fetched_where_there_is_nothing_else(hub, copy, folder):
     model = transformers.MarianMTModel.from_pretrained(folder)
     torch.save(model.state_dict(), copy / "pytorch_model.bin")
     (copy / "model.safetensors").unlink()
     hub.add(NAME, copy)
-    assert_same_weights(Translator.from_hub(NAME), folder)
+    assert_same_translator(Translator.from_hub(NAME), from_marian(folder))
     assert "pytorch_model.bin" in hub.fetched()
 
 
 def test_weights_in_several_files(hub, copy, folder):
     (copy / "model.safetensors").unlink()
     model = transformers.MarianMTModel.from_pretrained(folder)
-    model.save_pretrained(copy, max_shard_size="20KB")
+    model.save_pretrained(copy, max_shard_size="5KB")
     hub.add(NAME, copy)
-    assert_same_weights(Translator.from_hub(NAME), folder)
+    assert_same_translator(Translator.from_hub(NAME), from_marian(folder))
     assert sum(name.endswith(".safetensors") for name in hub.fetched()) > 1
 
 
@@ -345,8 +335,7 @@ def test_without_a_network_the_cached_model_is_used(
     arrange(hub, copy, monkeypatch)
     cached = Translator.from_hub(f"{NAME}@{commit}" if names_commit else NAME)
     assert cached.about == online.about
-    for mine, theirs in zip(cached.model.weights, online.model.weights, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    assert_same_weights(cached.model, online.model)
 
 
 @pytest.fixture
@@ -357,7 +346,7 @@ def impatient(monkeypatch):
 
 def test_a_cut_connection_is_resumed(hub, commit, folder, impatient):
     hub.cuts["model.safetensors"] = [1000, 2500]
-    assert_same_weights(Translator.from_hub(NAME), folder)
+    assert_same_translator(Translator.from_hub(NAME), from_marian(folder))
     assert hub.fetched().count("model.safetensors") == 3
 
 
@@ -374,7 +363,7 @@ def test_after_an_interruption_complete_files_are_kept(
             Translator.from_hub(NAME)
     hub.cuts.clear()
     hub.requests.clear()
-    assert_same_weights(Translator.from_hub(NAME), folder)
+    assert_same_translator(Translator.from_hub(NAME), from_marian(folder))
     assert hub.fetched() == ["model.safetensors"]
 
 
@@ -391,8 +380,8 @@ def test_commands_take_a_model_of_the_hub(commit, folder, tmp_path, monkeypatch,
     assert f"Fetching {NAME}: " in output.err
     assert main(["convert", reference, "translator.keras"]) == 0
     assert main(["convert", reference, "folder", "--format", "marian"]) == 0
-    assert_same_weights(read_translator("translator.keras"), folder)
-    assert_same_weights(read_translator("folder"), folder)
+    assert_same_translator(read_translator("translator.keras"), from_marian(folder))
+    assert_same_translator(read_translator("folder"), from_marian(folder))
     Path("source").write_text(LINES[0])
     Path("target").write_text(dutch(LINES[0]))
     files = ["--source", "source", "--reference", "target"]
@@ -446,18 +435,16 @@ def test_an_exported_file_states_its_source_and_is_verified(
 
 
 def test_a_process_heeds_the_variables_of_the_hub(hub, commit, folder, tmp_path):
-    command = ["-m", "keras_vanilla", "translate", f"hub:{NAME}", LINES[0]]
-    command += ["--max-length", str(LENGTH)]
     variables = {"HF_HUB_CACHE": f"{tmp_path}/own", "HF_ENDPOINT": hub.url}
-    translation = child_process.run(*command, **variables)
+    convert = "-m", "keras_vanilla", "convert", f"hub:{NAME}"
+    child_process.run(*convert, tmp_path / "online.keras", **variables)
     assert sorted(hub.fetched()) == sorted(READ)
-    with pytest.warns(UserWarning, match="longest length"):
-        expected = from_marian(folder).translate(LINES[:1], max_length=LENGTH)
-    assert translation == f"{expected[0]}\n"
     hub.requests.clear()
     variables["HF_HUB_OFFLINE"] = "1"
-    assert child_process.run(*command, **variables) == translation
+    child_process.run(*convert, tmp_path / "offline.keras", **variables)
     assert hub.requests == []
+    for name in ("online.keras", "offline.keras"):
+        assert_same_translator(read_translator(tmp_path / name), from_marian(folder))
 
 
 def test_files_are_translated_by_one_commit(hub, commit, copy, tmp_path):

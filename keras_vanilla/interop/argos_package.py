@@ -79,10 +79,19 @@ def _unpack(path, folder):
         with zipfile.ZipFile(path) as archive:
             parts = {_destination(part): part for part in archive.infolist()}
             parts.pop(None, None)
-            _check_sizes(path, parts.values())
+            size = sum(part.file_size for part in parts.values())
+            if size > min(LARGEST, MOST_TIMES * path.stat().st_size + SLACK):
+                raise ValueError(
+                    f"{path} is not an Argos package: it would unpack to {size:,} "
+                    "bytes."
+                )
             (folder / MODEL).mkdir()
             for inner, part in parts.items():
-                _write_part(archive, part, folder.joinpath(*inner))
+                with (
+                    archive.open(part) as source,
+                    open(folder.joinpath(*inner), "xb") as target,
+                ):
+                    shutil.copyfileobj(source, target)
     except DAMAGED as error:
         raise ValueError(
             f"{path} is not an Argos package, or is damaged: {error}."
@@ -99,19 +108,6 @@ def _destination(part):
     if len(inner) == 2 and inner[0] == MODEL and FILE_NAME.fullmatch(inner[1]):
         return tuple(inner)
     return None
-
-
-def _check_sizes(path, parts):
-    size = sum(part.file_size for part in parts)
-    if size > min(LARGEST, MOST_TIMES * path.stat().st_size + SLACK):
-        raise ValueError(
-            f"{path} is not an Argos package: it would unpack to {size:,} bytes."
-        )
-
-
-def _write_part(archive, part, path):
-    with archive.open(part) as source, open(path, "xb") as target:
-        shutil.copyfileobj(source, target)
 
 
 @contextlib.contextmanager

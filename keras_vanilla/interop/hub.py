@@ -88,12 +88,15 @@ def _fetch(model: HubReference) -> tuple[HubReference, Path]:
     hub = _hub()
     with _explained(hub.errors, model):
         try:
-            sizes = _sizes(hub, model)
+            info = hub.HfApi(**LIBRARY).model_info(
+                model.name, revision=model.revision, files_metadata=True
+            )
         except (OSError, hub.errors.HTTPError) as error:
             if isinstance(error, _refusals(hub.errors)):
                 raise
             folder = _cached(hub, model, error)
         else:
+            sizes = {file.rfilename: file.size for file in info.siblings or ()}
             folder = _downloaded(hub, model, sizes)
     return HubReference(model.name, folder.name), folder
 
@@ -135,14 +138,6 @@ def _explained(errors, model: HubReference) -> Iterator[None]:
         ) from error
 
 
-def _sizes(hub, model: HubReference) -> dict[str, int | None]:
-    """Returns the files of the repository with their sizes in bytes."""
-    info = hub.HfApi(**LIBRARY).model_info(
-        model.name, revision=model.revision, files_metadata=True
-    )
-    return {file.rfilename: file.size for file in info.siblings or ()}
-
-
 def _cached(hub, model: HubReference, reason: Exception) -> Path:
     """Returns the folder of a model in the cache.
 
@@ -173,7 +168,13 @@ def _cached(hub, model: HubReference, reason: Exception) -> Path:
 
 
 def _downloaded(hub, model: HubReference, sizes: Mapping[str, int | None]) -> Path:
-    """Downloads the files of a model to the cache; returns its folder."""
+    """Downloads the files of a model to the cache; returns its folder.
+
+    Args:
+        hub: the package.
+        model: HubReference.
+        sizes: the files of the repository with their sizes in bytes.
+    """
     if CONFIG not in sizes:
         raise ValueError(
             f"{model} has no {CONFIG}: it is not a Marian model of transformers."

@@ -88,10 +88,16 @@ def from_pytorch(
     weights |= _table_weights(state, names)
     _refuse_others(state, prefix, {*names.values(), _bias_of(output), positions})
     if positions is not None and positions in state:
-        settings = _position_settings(as_array(state[positions])) | settings
+        table = as_array(state[positions])
+        table = table.reshape(-1, table.shape[-1])
+        inferred = {"position_layout": layout_of(table), "max_length": len(table)}
+        settings = inferred | settings
     model = Transformer(
         **_sizes(weights),
-        **_choices(names, weights, norms),
+        share_embeddings=source_embedding == target_embedding,
+        tie_output="output" not in weights,
+        output_bias="output_bias" in weights,
+        final_norm=bool(norms),
         num_heads=num_heads,
         pad_id=pad_id,
         start_id=start_id,
@@ -225,21 +231,6 @@ def _sizes(weights):
         "decoder_d_ff": weights["decoder/0/feed_forward/inner/kernel"].shape[1],
         **depths,
     }
-
-
-def _choices(names, weights, norms):
-    return {
-        "share_embeddings": names["source_embedding"] == names["target_embedding"],
-        "tie_output": "output" not in weights,
-        "output_bias": "output_bias" in weights,
-        "final_norm": bool(norms),
-    }
-
-
-def _position_settings(table):
-    """Returns the layout and the length of a table of positions."""
-    table = table.reshape(-1, table.shape[-1])
-    return {"position_layout": layout_of(table), "max_length": len(table)}
 
 
 def _below(weights, prefix):

@@ -160,6 +160,7 @@ def _settings(model: Transformer) -> dict[str, Reader]:
         "scale_embeddings": np.int8(model.scale_embeddings),
     }
     no = np.int8(False)
+    from_zeros = model.zero_pad and model.start_id == model.pad_id
     encoder = both | {"embeddings_merge": no, "multi_query_attention": no}
     decoder = both | {
         "alignment_layer": np.int16(-1),
@@ -167,15 +168,11 @@ def _settings(model: Transformer) -> dict[str, Reader]:
         "alibi": no,
         "alibi_use_positive_positions": no,
         "scale_alibi": no,
-        "start_from_zero_embedding": np.int8(_starts_from_zeros(model)),
+        "start_from_zero_embedding": np.int8(from_zeros),
     }
     named = {f"encoder/{name}": value for name, value in encoder.items()}
     named |= {f"decoder/{name}": value for name, value in decoder.items()}
     return {name: functools.partial(np.array, value) for name, value in named.items()}
-
-
-def _starts_from_zeros(model):
-    return model.zero_pad and model.start_id == model.pad_id
 
 
 def _config(model, start):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from keras_vanilla.tokenizer import Tokenizer
+from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
 from keras_vanilla.tokenizer.special_ids import load_model
 from keras_vanilla.tokenizer.tokenizer import require_sentencepiece
 
@@ -21,7 +21,7 @@ def vocabularies(tokenizer: Tokenizer, what: str) -> list[list[str]]:
             SentencePiece's or adds a language code to each text.
     """
     require_sentencepiece(what, tokenizer)
-    if getattr(tokenizer, "target_language", None) is not None:
+    if isinstance(tokenizer, MarianTokenizer) and tokenizer.target_language is not None:
         raise ValueError(
             f"{what} takes the code of a language from each text; use the tokenizer "
             "`with_target_language(None)`. Received: a tokenizer with "

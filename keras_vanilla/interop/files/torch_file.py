@@ -120,10 +120,6 @@ def _tensor(storage, offset, shape, strides, *_gradient):
     return PickledTensor(storage, offset, shape, strides)
 
 
-def _parameter(tensor, *_gradient):
-    return expect(tensor, PickledTensor)
-
-
 def _ordered_dict(pairs=()):
     pairs = [expect(pair, list, tuple) for pair in expect(pairs, list, tuple)]
     if any(len(pair) != 2 for pair in pairs):
@@ -134,7 +130,7 @@ def _ordered_dict(pairs=()):
 _BUILDERS = {
     **dict.fromkeys(_STORAGES),
     "collections.OrderedDict": _ordered_dict,
-    "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_parameter": lambda tensor, *_: expect(tensor, PickledTensor),
     "torch._utils._rebuild_tensor": _tensor,
     "torch._utils._rebuild_tensor_v2": _tensor,
 }

@@ -82,6 +82,15 @@ def make(tokenizers, name, **changes):
     return Translator(tokenizer, model)
 
 
+@pytest.fixture(scope="module", params=CONFIGS)
+def written(request, tokenizers, tmp_path_factory):
+    """The name of a configuration, a Translator of it, and its CTranslate2 folder."""
+    translator = make(tokenizers, request.param)
+    folder = tmp_path_factory.mktemp("written") / "model"
+    to_ctranslate2(translator, folder)
+    return request.param, translator, folder
+
+
 def drawn(translator, count=7):
     """Ids of sources and of targets, each with its end."""
     sources = translator.encode(ENGLISH[:count])
@@ -89,15 +98,12 @@ def drawn(translator, count=7):
     return sources, targets
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_scores_of_ctranslate2_are_those_of_keras(name, tokenizers, tmp_path):
-    translator = make(tokenizers, name)
-    to_ctranslate2(translator, tmp_path / "model")
-    runtime = open_runtime(tmp_path / "model")
+def test_scores_of_ctranslate2_are_those_of_keras(written):
+    _, translator, folder = written
     sources, targets = drawn(translator)
     forbidden = set(translator.model.forbidden_ids)
     targets = [[id_ for id_ in row if id_ not in forbidden] for row in targets]
-    assert_scores_are_equal(runtime, translator, sources, targets)
+    assert_scores_are_equal(open_runtime(folder), translator, sources, targets)
 
 
 @pytest.mark.parametrize("name", ["forbidden", "without an end", "Marian"])
@@ -110,11 +116,9 @@ def test_greedy_search_is_that_of_ctranslate2(name, tokenizers, tmp_path):
     assert len({id_ for row in received for id_ in row}) > 2
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_out_and_in_again_is_exact(name, tokenizers, tmp_path):
-    translator = make(tokenizers, name)
-    to_ctranslate2(translator, tmp_path / "first")
-    again = from_ctranslate2(tmp_path / "first")
+def test_out_and_in_again_is_exact(written, tmp_path):
+    name, translator, folder = written
+    again = from_ctranslate2(folder)
     config = translator.model.get_config() | {"name": again.model.name}
     config["final_norm"] = translator.model.encoder_norm is not None
     config["output_bias"] |= bool(config["forbidden_ids"])
@@ -134,7 +138,7 @@ def test_out_and_in_again_is_exact(name, tokenizers, tmp_path):
     assert again.tokenizer.source_model == translator.tokenizer.source_model
     assert again.tokenizer.target_model == translator.tokenizer.target_model
     to_ctranslate2(again, tmp_path / "second")
-    for file in (tmp_path / "first").iterdir():
+    for file in folder.iterdir():
         assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes()
 
 

@@ -27,6 +27,7 @@ from ctranslate2_runtime import (  # noqa: E402
 )
 
 from . import opennmt_folder as peer  # noqa: E402  after the skip
+from .same_translators import assert_same_translator  # noqa: E402
 
 LINES = [*english_sentences(9, seed=5), ">>two<< red \u00e9 \u6c34 trees", "extra"]
 
@@ -48,8 +49,20 @@ def translator(package):
     return from_ctranslate2(package)
 
 
+@pytest.fixture
+def copy(package, tmp_path):
+    return shutil.copytree(package, tmp_path / "x")
+
+
+def assert_same_scores(folder, translator, lines=LINES[:4]):
+    """Those of CTranslate2 with the model of a package, in float32."""
+    sources = translator.encode(lines)
+    targets = translator.tokenizer.encode_target(list(map(dutch, lines)))
+    runtime = open_runtime(folder / "model")
+    assert_scores_are_equal(runtime, translator, sources, targets)
+
+
 def test_tokens_and_scores_are_those_of_ctranslate2(package, translator, model):
-    runtime = open_runtime(package / "model")
     splitter = sentencepiece.SentencePieceProcessor(model_proto=model)
     vocabulary = peer.tokens_of(model)
     sources = translator.encode(LINES)
@@ -57,8 +70,7 @@ def test_tokens_and_scores_are_those_of_ctranslate2(package, translator, model):
         pieces = splitter.encode(line, out_type=str)
         known = [piece if piece in vocabulary else "<unk>" for piece in pieces]
         assert row == [*map(vocabulary.index, known), vocabulary.index("</s>")]
-    targets = translator.tokenizer.encode_target(list(map(dutch, LINES[:9])))
-    assert_scores_are_equal(runtime, translator, sources[:9], targets)
+    assert_same_scores(package, translator, LINES[:9])
     config = translator.model.get_config()
     assert not config["source_end"] and config["normalize_first"]
     assert config["position_layout"] == "interleaved" and config["output_bias"]
@@ -88,43 +100,24 @@ def test_the_end_of_a_source_is_read_if_ctranslate2_adds_it(
     peer.write_package(tmp_path / "x", spec, model)
     translator = from_ctranslate2(tmp_path / "x")
     assert translator.model.source_end is source_end
-    sources = translator.encode(LINES[:4])
-    targets = translator.tokenizer.encode_target(list(map(dutch, LINES[:4])))
-    runtime = open_runtime(tmp_path / "x" / "model")
-    assert_scores_are_equal(runtime, translator, sources, targets)
+    assert_same_scores(tmp_path / "x", translator)
 
 
 def test_a_zip_and_its_folder_are_the_same(package, translator, tmp_path):
     path = peer.zipped(package, tmp_path / "en_nl.argosmodel")
-    again = read_translator(path)
-    for received, expected in zip(
-        again.model.weights, translator.model.weights, strict=True
-    ):
-        np.testing.assert_array_equal(received, expected)
-    assert again.tokenizer.digest == translator.tokenizer.digest
+    assert_same_translator(read_translator(path), translator)
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_int8_weights_are_those_that_ctranslate2_dequantises(model, tmp_path):
     spec = peer.make_spec(peer.tokens_of(model))
     peer.write_package(tmp_path / "x", spec, model, "int8")
-    translator = from_ctranslate2(tmp_path / "x")
-    sources = translator.encode(LINES[:4])
-    targets = translator.tokenizer.encode_target(list(map(dutch, LINES[:4])))
-    runtime = open_runtime(tmp_path / "x" / "model", "float32")
-    assert_scores_are_equal(runtime, translator, sources, targets)
+    assert_same_scores(tmp_path / "x", from_ctranslate2(tmp_path / "x"))
 
 
 def test_out_and_in_again_is_exact(translator, tmp_path):
-    to_ctranslate2(translator, tmp_path / "first")
-    again = from_ctranslate2(tmp_path / "first")
-    for received, expected in zip(
-        again.model.weights, translator.model.weights, strict=True
-    ):
-        np.testing.assert_array_equal(received, expected)
-    assert again.tokenizer.digest == translator.tokenizer.digest
-    config = translator.model.get_config() | {"name": again.model.name}
-    assert again.model.get_config() == config
+    to_ctranslate2(translator, tmp_path / "again")
+    assert_same_translator(from_ctranslate2(tmp_path / "again"), translator)
 
 
 def test_a_pad_is_added_where_there_is_none(model, tmp_path):
@@ -133,10 +126,7 @@ def test_a_pad_is_added_where_there_is_none(model, tmp_path):
     translator = from_ctranslate2(tmp_path / "x")
     pad = len(tokens)
     assert translator.model.pad_id == pad and translator.model.forbidden_ids == [pad]
-    sources = translator.encode(LINES[:4])
-    targets = translator.tokenizer.encode_target(list(map(dutch, LINES[:4])))
-    runtime = open_runtime(tmp_path / "x" / "model")
-    assert_scores_are_equal(runtime, translator, sources, targets)
+    assert_same_scores(tmp_path / "x", translator)
     to_ctranslate2(translator, tmp_path / "again")
     first, second = (read_ctranslate2(tmp_path / name) for name in ("x/model", "again"))
     assert first.target_vocabulary == second.target_vocabulary
@@ -271,17 +261,16 @@ def test_a_folder_without_sentencepiece_is_refused(package, tmp_path):
         from_ctranslate2(tmp_path / "none")
 
 
-def test_a_sentencepiece_model_of_another_vocabulary_is_refused(package, tmp_path):
-    folder = shutil.copytree(package, tmp_path / "x")
-    tokens = json.loads((folder / "model/shared_vocabulary.json").read_text())
+def test_a_sentencepiece_model_of_another_vocabulary_is_refused(copy):
+    tokens = json.loads((copy / "model/shared_vocabulary.json").read_text())
     others = [*tokens[:4], *(f"other{i}" for i in range(len(tokens) - 4))]
-    (folder / "model/shared_vocabulary.json").write_text(json.dumps(others))
+    (copy / "model/shared_vocabulary.json").write_text(json.dumps(others))
     with pytest.raises(ValueError, match="are of different models"):
-        from_ctranslate2(folder)
+        from_ctranslate2(copy)
     others[5] = others[6]
-    (folder / "model/shared_vocabulary.json").write_text(json.dumps(others))
+    (copy / "model/shared_vocabulary.json").write_text(json.dumps(others))
     with pytest.raises(ValueError, match="each token once, .* Received: 'other2'"):
-        from_ctranslate2(folder)
+        from_ctranslate2(copy)
 
 
 @pytest.mark.parametrize(
@@ -291,18 +280,16 @@ def test_a_sentencepiece_model_of_another_vocabulary_is_refused(package, tmp_pat
         ({"target_prefix": "__nl__"}, "the target_prefix '__nl__'"),
     ],
 )
-def test_other_packages_are_refused(metadata, message, package, tmp_path):
-    folder = shutil.copytree(package, tmp_path / "x")
-    (folder / "metadata.json").write_text(json.dumps(metadata))
+def test_other_packages_are_refused(metadata, message, copy):
+    (copy / "metadata.json").write_text(json.dumps(metadata))
     with pytest.raises(ValueError, match=message):
-        from_ctranslate2(folder)
+        from_ctranslate2(copy)
 
 
-def test_a_package_with_another_tokenizer_is_refused(package, tmp_path):
-    folder = shutil.copytree(package, tmp_path / "x")
-    (folder / "sentencepiece.model").rename(folder / "bpe.model")
+def test_a_package_with_another_tokenizer_is_refused(copy):
+    (copy / "sentencepiece.model").rename(copy / "bpe.model")
     with pytest.raises(FileNotFoundError, match="no sentencepiece.model"):
-        from_ctranslate2(folder)
+        from_ctranslate2(copy)
 
 
 def test_a_zip_writes_nothing_outside(tmp_path):

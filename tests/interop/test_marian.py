@@ -71,6 +71,11 @@ def shallow(models, tmp_path_factory):
     return from_marian(folder)
 
 
+@pytest.fixture
+def copy(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "model")
+
+
 def their_logits(model, batch, targets):
     with torch.no_grad():
         logits = model(**batch, decoder_input_ids=torch.tensor(targets)).logits
@@ -181,19 +186,8 @@ def test_it_is_trained_further(shallow, tmp_path):
     assert pad == start and not array(tuned.model.target_embedding(start)).any()
 
 
-def test_weights_of_pytorch_are_those_of_safetensors(folder, tmp_path):
-    other = tmp_path / "model"
-    shutil.copytree(folder, other)
-    model = transformers.MarianMTModel.from_pretrained(folder)
-    torch.save(model.state_dict(), other / "pytorch_model.bin")
-    (other / "model.safetensors").unlink()
-    assert_same_translator(from_marian(other), from_marian(folder))
-
-
-def test_weights_in_several_files_are_those_of_one(folder, tmp_path):
-    other = tmp_path / "model"
-    shutil.copytree(folder, other)
-    (other / "model.safetensors").unlink()
+def test_weights_in_several_files_are_those_of_one(folder, copy):
+    (copy / "model.safetensors").unlink()
     state = transformers.MarianMTModel.from_pretrained(folder).state_dict()
     files = {
         name: f"pytorch_model-{1 + number % 2:05}-of-00002.bin"
@@ -201,33 +195,31 @@ def test_weights_in_several_files_are_those_of_one(folder, tmp_path):
     }
     for file in set(files.values()):
         part = {name: x.clone() for name, x in state.items() if files[name] == file}
-        torch.save(part, other / file)
+        torch.save(part, copy / file)
     index = {"metadata": {}, "weight_map": files}
-    (other / "pytorch_model.bin.index.json").write_text(json.dumps(index))
-    transformers.MarianMTModel.from_pretrained(other)  # it takes them
-    assert_same_translator(from_marian(other), from_marian(folder))
+    (copy / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    transformers.MarianMTModel.from_pretrained(copy)  # it takes them
+    assert_same_translator(from_marian(copy), from_marian(folder))
 
 
-def test_tables_that_were_enlarged_and_codes_that_were_added(folder, tmp_path):
+def test_tables_that_were_enlarged_and_codes_that_were_added(folder, copy, tmp_path):
     """For `tokenizer.add_tokens`, or only to be wider."""
-    other = tmp_path / "model"
-    shutil.copytree(folder, other)
     tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
     tokens = len(tokenizer)
     assert tokenizer.add_tokens([">>fra<<"]) == 1
-    tokenizer.save_pretrained(other)
+    tokenizer.save_pretrained(copy)
     model = transformers.MarianMTModel.from_pretrained(folder)
     model.resize_token_embeddings(tokens + 6)
     with torch.no_grad():  # what a search would choose if it could
         model.final_logits_bias[:, tokens + 1 :] = 1.0
-    model.save_pretrained(other)
-    config = json.loads((other / "generation_config.json").read_text())
+    model.save_pretrained(copy)
+    config = json.loads((copy / "generation_config.json").read_text())
     config["eos_token_id"] = [config["eos_token_id"]]
-    (other / "generation_config.json").write_text(json.dumps(config))
-    model = transformers.MarianMTModel.from_pretrained(other).eval()
+    (copy / "generation_config.json").write_text(json.dumps(config))
+    model = transformers.MarianMTModel.from_pretrained(copy).eval()
     assert model.generation_config.eos_token_id == [0]
 
-    ours = from_marian(other)
+    ours = from_marian(copy)
     texts = [f">>fra<< {line}" for line in LINES[:6]] + LINES[6:]
     batch = tokenizer(texts, return_tensors="pt", padding=True)
     pad, sources = ours.model.pad_id, batch.input_ids.numpy()
@@ -298,23 +290,19 @@ def test_transformers_computes_what_we_do(layout, trained_translator, tmp_path):
         ({"decoder_start_token_id": None}, "id as decoder_start_token_id.* None"),
     ],
 )
-def test_configurations_of_other_models_are_refused(changes, message, folder, tmp_path):
-    other = tmp_path / "model"
-    shutil.copytree(folder, other)
-    config = json.loads((other / "config.json").read_text())
-    (other / "config.json").write_text(json.dumps(config | changes))
-    (other / "generation_config.json").unlink()
+def test_configurations_of_other_models_are_refused(changes, message, copy):
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | changes))
+    (copy / "generation_config.json").unlink()
     with pytest.raises(ValueError, match=message):
-        from_marian(other)
+        from_marian(copy)
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "vocab.json"])
-def test_a_missing_file_is_named(name, folder, tmp_path):
-    other = tmp_path / "model"
-    shutil.copytree(folder, other)
-    (other / name).unlink()
+def test_a_missing_file_is_named(name, copy):
+    (copy / name).unlink()
     with pytest.raises(FileNotFoundError, match=name):
-        from_marian(other)
+        from_marian(copy)
 
 
 def test_what_marian_cannot_compute_is_refused_and_nothing_written(

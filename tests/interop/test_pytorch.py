@@ -9,6 +9,8 @@ from keras_vanilla.decoding import greedy_search
 from keras_vanilla.interop import from_pytorch, to_pytorch
 from keras_vanilla.models import Transformer
 
+from .same_translators import assert_same_weights
+
 pytestmark = pytest.mark.full
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -118,8 +120,7 @@ def test_out_and_in_again(settings, ours):
     other = tutorial_model(**settings)
     other.load_state_dict(state)
     again = from_pytorch(state, num_heads=3, **IDS, **ours)
-    for mine, theirs in zip(again.get_weights(), model.get_weights(), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    assert_same_weights(again, model)
 
 
 def test_our_own_model_computes_the_same_in_pytorch():

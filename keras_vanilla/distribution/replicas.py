@@ -1,6 +1,5 @@
 """The replicas of the current strategy, which share each batch."""
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,19 +36,29 @@ def replicas_in_force() -> Replicas:
     Raises:
         ValueError: if replicas cannot be split evenly over processes.
     """
-    import keras  # not needed by a process that makes a token cache
-
-    if keras.backend.backend() == "tensorflow":
-        return _of_tensorflow()
-    return _of_keras()
-
-
-def _of_tensorflow():
-    if "tensorflow" not in sys.modules:  # then there is no scope
-        return Replicas()
+    if keras.backend.backend() != "tensorflow":
+        return _of_keras()
     import tensorflow as tf
 
-    strategy = tf.distribute.get_strategy()
+    return _of_tensorflow(tf.distribute.get_strategy())
+
+
+def replicas_of(model: keras.Model) -> Replicas:
+    """Returns the replicas that train a model, even outside the scope of its strategy.
+
+    Args:
+        model: keras.Model.
+    Raises:
+        ValueError: if replicas cannot be split evenly over processes.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return _of_keras()
+    return _of_tensorflow(model.distribute_strategy)
+
+
+def _of_tensorflow(strategy):
+    import tensorflow as tf
+
     count = strategy.num_replicas_in_sync
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return Replicas(count, 0, count)
@@ -70,8 +79,6 @@ def workers_of(cluster: dict) -> list[tuple[str, int]]:
 
 
 def _of_keras():
-    import keras
-
     distribution = keras.distribution.distribution()
     if distribution is None:
         return Replicas()
@@ -110,8 +117,6 @@ def distributed_dataset(
     Returns:
         A dataset of the same cardinality.
     """
-    import keras
-
     if keras.backend.backend() != "tensorflow" or not replicas.in_other_processes:
         return dataset
     import tensorflow as tf
@@ -151,7 +156,6 @@ def mean_over_processes(model: keras.Model, number: int) -> float:
         Float, equal in all processes.
     """
     if keras.backend.backend() == "jax":
-        import numpy as np
         from jax.experimental import multihost_utils
 
         return float(multihost_utils.process_allgather(np.int32(number)).mean())

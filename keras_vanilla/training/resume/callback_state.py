@@ -4,6 +4,7 @@ import copy
 import os
 import warnings
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import keras
 
@@ -34,54 +35,59 @@ _STATELESS = (
     keras.callbacks.TerminateOnNaN,
 )
 
-# Callbacks that cannot be resumed exactly, and what to do instead; by name, because not
-# every version of Keras has all of them.
+# Callbacks that cannot be resumed exactly, and what to do instead.
 _REFUSED = {
-    "BackupAndRestore": "`ExactResume` does its work",
-    "OrbaxCheckpoint": "use `ModelCheckpoint`",
-    "SwapEMAWeights": "use `AverageCheckpoints`",
-    "CallbackList": "give the callbacks in it",
+    keras.callbacks.BackupAndRestore: "`ExactResume` does its work",
+    keras.callbacks.OrbaxCheckpoint: "use `ModelCheckpoint`",
+    keras.callbacks.SwapEMAWeights: "use `AverageCheckpoints`",
+    keras.callbacks.CallbackList: "give the callbacks in it",
+}
+# Settings with which they count batches in private, unless they are "epoch".
+_FREQUENCIES = {
+    keras.callbacks.ModelCheckpoint: "save_freq",
+    keras.callbacks.TensorBoard: "update_freq",
 }
 
 
-def refuse_unsupported(callbacks: list[keras.callbacks.Callback]) -> None:
-    """Refuses Keras callbacks that cannot be resumed.
+@runtime_checkable
+class Stateful(Protocol):
+    """A callback that brings its own state."""
+
+    def get_state(self) -> dict:
+        """Returns the state, which is saved in snapshots."""
+
+    def set_state(self, state: dict) -> None:
+        """Restores what `get_state` returned."""
+
+
+def check_callbacks(callbacks: list[keras.callbacks.Callback]) -> None:
+    """Refuses callbacks that cannot be resumed, and warns about unreadable state.
 
     Raises:
-        ValueError: if there is such a callback.
+        ValueError: if Keras has such a callback.
     """
+    plain, unreadable = vars(keras.callbacks.Callback()).keys(), []
     for each in callbacks:
-        for name, remedy in _REFUSED.items():
-            if isinstance(each, getattr(keras.callbacks, name, ())):
+        kind = type(each)
+        for refused, remedy in _REFUSED.items():
+            if isinstance(each, refused):
                 raise ValueError(
-                    f"`ExactResume` cannot resume a {type(each).__name__}: {remedy}."
+                    f"`ExactResume` cannot resume a {kind.__name__}: {remedy}."
                 )
-        for name in ("save_freq", "update_freq"):  # these use private batch counters
-            if getattr(each, name, "epoch") != "epoch" and type(each) in _COUNTING:
-                raise ValueError(
-                    f"`ExactResume` cannot resume a {type(each).__name__} unless "
-                    f"`{name}` is 'epoch'. Received: {name}={getattr(each, name)!r}"
-                )
-
-
-_COUNTING = (keras.callbacks.ModelCheckpoint, keras.callbacks.TensorBoard)
-
-
-def warn_of_unreadable(callbacks: list[keras.callbacks.Callback]) -> None:
-    """Warns about custom callbacks with state that `get_state` cannot read."""
-    plain = set(vars(keras.callbacks.Callback()))
-    names = [
-        type(each).__name__
-        for each in callbacks
-        if not hasattr(each, "get_state")
-        and not isinstance(each, (*_STATE, *_STATELESS))
-        and set(vars(each)) - plain
-    ]
-    if names:
+        name = _FREQUENCIES.get(kind)
+        if name and (value := getattr(each, name)) != "epoch":
+            raise ValueError(
+                f"`ExactResume` cannot resume a {kind.__name__} unless `{name}` is "
+                f"'epoch'. Received: {name}={value!r}"
+            )
+        is_known = isinstance(each, (Stateful, *_STATE, *_STATELESS))
+        if not is_known and vars(each).keys() - plain:
+            unreadable.append(kind.__name__)
+    if unreadable:
         warnings.warn(
-            f"What {', '.join(names)} remembers is not in the snapshots: give it the "
-            "methods `get_state()` and `set_state(state)` if a resumed training needs "
-            "it; if there is nothing to remember, let `get_state` return {}.",
+            f"What {', '.join(unreadable)} remembers is not in the snapshots: give it "
+            "the methods `get_state()` and `set_state(state)` if a resumed training "
+            "needs it; if there is nothing to remember, let `get_state` return {}.",
             stacklevel=3,
         )
 
@@ -92,10 +98,19 @@ def get_state(callback: keras.callbacks.Callback) -> dict:
     This is the result of its method `get_state`, the known attributes of a Keras
     callback, or the file size of a `CSVLogger`; for other callbacks it is empty.
     """
-    if hasattr(callback, "get_state"):
+    if isinstance(callback, Stateful):
         return copy.deepcopy(callback.get_state())
     if isinstance(callback, keras.callbacks.CSVLogger):
-        return {"size": _size_on_disk(callback)}
+        try:
+            sync_file(callback.filename)
+            return {"size": os.path.getsize(callback.filename)}
+        except OSError as error:
+            warnings.warn(
+                f"{callback.filename} is not part of the snapshot: {error}. The "
+                "training continues.",
+                stacklevel=2,
+            )
+            return {"size": None}
     return {
         name: copy.deepcopy(getattr(callback, name))
         for kind, names in _STATE.items()
@@ -104,23 +119,9 @@ def get_state(callback: keras.callbacks.Callback) -> dict:
     }
 
 
-def _size_on_disk(logger):
-    """The size of a log after writing it to disk; None if it is unknown."""
-    try:
-        sync_file(logger.filename)
-        return os.path.getsize(logger.filename)
-    except OSError as error:
-        warnings.warn(
-            f"{logger.filename} is not part of the snapshot: {error}. The training "
-            "continues.",
-            stacklevel=2,
-        )
-        return None
-
-
 def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
     """Restores the state of a callback, after its `on_train_begin`."""
-    if hasattr(callback, "set_state"):
+    if isinstance(callback, Stateful):
         callback.set_state(state)
     elif not isinstance(callback, keras.callbacks.CSVLogger):
         vars(callback).update(state)

@@ -17,7 +17,7 @@ from keras_vanilla._checks import check_integer, has_form, some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data.batching import Batches
 from keras_vanilla.distribution import keras_internals
-from keras_vanilla.distribution.replicas import mean_over_processes, replicas_in_force
+from keras_vanilla.distribution.replicas import mean_over_processes, replicas_of
 from keras_vanilla.models.fit_arguments import refuse_fixed_learning_rate
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.training.resume import callback_state
@@ -106,8 +106,7 @@ class ExactResume:
         self.folder, self.callbacks = Path(folder), list(callbacks)
         self.every = None if every is None else check_integer("every", every, 1)
         self.allow_changed = check_changeable(allow_changed)
-        callback_state.refuse_unsupported(self.callbacks)
-        callback_state.warn_of_unreadable(self.callbacks)
+        callback_state.check_callbacks(self.callbacks)
 
     def fit(
         self,
@@ -145,33 +144,25 @@ class ExactResume:
         """
         _check_data(data, model.steps_per_execution)
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
-        snapshots = Snapshots(self.folder)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(keras_internals.deterministic_operations())
-            replicas = _replicas_of(model)
-            if replicas.first == 0:
-                stack.enter_context(snapshots.writing())
-            training = _Training(
-                self, snapshots, replicas, model, data, epochs, validation_data, verbose
-            )
+        training = _Training(self, model, data, epochs, validation_data, verbose)
+        with keras_internals.deterministic_operations(), training.lock():
             return training.run()
 
 
 class _Training(keras.callbacks.Callback):
     """One training run; the only callback that Keras calls, which calls the others."""
 
-    def __init__(
-        self, resume, snapshots, replicas, model, data, epochs, validation_data, verbose
-    ):
+    def __init__(self, resume, model, data, epochs, validation_data, verbose):
         super().__init__()
         self.set_model(model)
-        self._snapshots, self._replicas, self._data = snapshots, replicas, data
-        self._epochs, self._steps = epochs, data.steps_per_epoch
-        self._validation_data, self._verbose = validation_data, verbose
-        self._every = resume.every
-        if self._every is None and replicas.in_other_processes:
+        self._snapshots, self._replicas = Snapshots(resume.folder), replicas_of(model)
+        self._is_one_of_several = self._replicas.in_other_processes
+        self._allow_changed, self._every = resume.allow_changed, resume.every
+        if self._every is None and self._is_one_of_several:
             self._every = STEPS_BETWEEN
-        self._allow_changed = resume.allow_changed
+        self._data, self._steps = data, data.steps_per_epoch
+        self._epochs, self._verbose = epochs, verbose
+        self._validation_data = validation_data
         self._callbacks = keras.callbacks.CallbackList(
             resume.callbacks,
             model=model,
@@ -190,15 +181,17 @@ class _Training(keras.callbacks.Callback):
         self._random = None  # random state of the next step, if not the current one
         self._saved_step = self._saved_at = self._kept = None
 
+    def lock(self):
+        """Locks the folder if this process writes to it."""
+        if self._replicas.first == 0:
+            return self._snapshots.writing()
+        return contextlib.nullcontext()
+
     def run(self):
         """Calls Keras's `fit` for the rest of an epoch, then for all others."""
         _build(self.model, self._data, self._replicas)
         self._identity = identity_of(
-            self.model,
-            self._data.digest,
-            self._callbacks.callbacks,
-            self._steps,
-            self._epochs,
+            self.model, self._data, self._callbacks.callbacks, self._epochs
         )
         self._state = state = self._snapshot_to_resume()
         epoch, ended = (state["epoch"], state["stopped"]) if state else (0, False)
@@ -237,9 +230,7 @@ class _Training(keras.callbacks.Callback):
 
     def _end_epoch(self, epoch):
         """Ends an epoch as Keras does, for a snapshot taken after its last step."""
-        state = self._state
         self._fit(epoch, epoch)  # creates the variables
-        self._state = state
         self._restore()
         self.on_epoch_begin(epoch)
         results = self.model.get_metrics_result()
@@ -255,11 +246,11 @@ class _Training(keras.callbacks.Callback):
         if self._state:
             self._restore()
         if not self._begun:
-            callbacks = self._callbacks.callbacks
-            for callback, state in zip(callbacks, states, strict=False):
+            pairs = list(zip(self._callbacks.callbacks, states, strict=False))
+            for callback, state in pairs:
                 callback_state.rewind(callback, state)
             self._callbacks.on_train_begin(logs)
-            for callback, state in zip(callbacks, states, strict=False):
+            for callback, state in pairs:
                 callback_state.set_state(callback, state)
             self._begun = True
 
@@ -273,7 +264,7 @@ class _Training(keras.callbacks.Callback):
                 _assign(self.model.metrics_variables, self._state["metrics"])
             self._state = None
         elif self._saved_step is None:
-            self._save(epoch, 0)
+            self._write(self._state_of(epoch, 0))
         self._callbacks.on_epoch_begin(epoch, logs)
         self._signals.let_through()
 
@@ -293,13 +284,14 @@ class _Training(keras.callbacks.Callback):
         is_last = batch + 1 == self._steps
         if is_last:  # validation and callbacks may draw random numbers
             self._random = _random_state()
-        if not self.model.stop_training:  # otherwise the epoch ends here
-            if self._is_time() or self._signals.arrived:
-                self._save(self._epoch, batch + 1)
-            elif is_last and not self._is_one_of_several:
-                # For a stop during validation, which changes metrics and callbacks.
-                self._kept = self._state_of(self._epoch, batch + 1)
-        if self._kept or self._saved_step == self._step:
+        if self.model.stop_training:
+            return  # the epoch ends here
+        if self._is_time() or self._signals.arrived:
+            self._write(self._state_of(self._epoch, batch + 1))
+            self._signals.let_through()
+        elif is_last and not self._is_one_of_several:
+            # For a stop during validation, which changes metrics and callbacks.
+            self._kept = self._state_of(self._epoch, batch + 1)
             self._signals.let_through()
 
     def on_epoch_end(self, epoch, logs=None):
@@ -308,7 +300,8 @@ class _Training(keras.callbacks.Callback):
         self._signals.delayed = True
         self._history.on_epoch_end(epoch, logs)
         self._logs = logs
-        state = self._save(epoch + 1, 0)
+        state = self._state_of(epoch + 1, 0)
+        self._write(state)
         # Keras ends each `fit` with `finalize_variable_values`, which may change them.
         self._state = state if self._trained_before else None
         self._signals.let_through()
@@ -325,16 +318,15 @@ class _Training(keras.callbacks.Callback):
     def on_test_end(self, logs=None):
         self._callbacks.on_test_end(logs)
 
-    @property
-    def _is_one_of_several(self):
-        """True if other processes train the same model."""
-        return self._replicas.in_other_processes
-
     def _snapshot_to_resume(self):
         """The newest snapshot, the same in every process; None if there is none."""
         state = self._snapshots.newest()
-        if state is not None:
-            _refuse_other_parts(state, self._snapshots.folder)
+        if state is not None and not has_form(state, _PARTS):
+            raise ValueError(
+                f"The last snapshot in {self._snapshots.folder} was taken by an "
+                "earlier version of keras_vanilla, or by another program: delete the "
+                "folder to start again."
+            )
         step = state["step"] if state else -1
         if self._is_one_of_several and mean_over_processes(self.model, step) != step:
             raise ValueError(
@@ -370,28 +362,19 @@ class _Training(keras.callbacks.Callback):
                 f"its {len(values)} variables have other shapes than the "
                 f"{len(variables)} of this one."
             )
-        rate = self.model.optimizer.learning_rate
-        rate = float(rate) if self._identity["learning_rate"] else None
         _assign(variables, values)
-        before = self._state["identity"]["learning_rate"]
-        if self._identity["learning_rate"] != before:  # a new rate is allowed
-            self.model.optimizer.learning_rate = rate
+        rates = self._identity["learning_rate"]
+        if rates != self._state["identity"]["learning_rate"]:  # a new rate is allowed
+            self.model.optimizer.learning_rate = rates[0]
         self._random = self._state["random"]
-
-    def _save(self, epoch, batch):
-        """Takes a snapshot after `batch` batches of `epoch`; returns its state."""
-        state = self._state_of(epoch, batch)
-        self._write(state)
-        return state
 
     def _write(self, state):
         """Writes the first snapshot; later ones are written in the background."""
         self._wait()
         if self._replicas.first == 0:
-            if self._saved_step is None:
-                self._snapshots.save(state["step"], state)
-            else:
-                self._snapshots.save_in_background(state["step"], state)
+            later = self._saved_step is not None
+            save = self._snapshots.save_in_background if later else self._snapshots.save
+            save(state["step"], state)
         self._kept = None
         self._saved_step, self._saved_at = state["step"], time.monotonic()
 
@@ -408,7 +391,6 @@ class _Training(keras.callbacks.Callback):
                 "killed, it resumes from the last snapshot.",
                 stacklevel=2,
             )
-            self._saved_step = -1  # that snapshot was not saved
 
     def _is_time(self):
         if self._every is None:
@@ -483,14 +465,6 @@ def _check_data(data, steps_per_execution):
             "way each time, so that a training cannot be resumed exactly. Random "
             "numbers must depend on the batch: see `tf.random.stateless_uniform`."
         )
-
-
-def _replicas_of(model):
-    """The replicas that train a model, even outside the scope of its strategy."""
-    if keras.backend.backend() != "tensorflow":
-        return replicas_in_force()
-    with model.distribute_strategy.scope():
-        return replicas_in_force()
 
 
 def _build(model, data, replicas):
@@ -573,11 +547,3 @@ _PARTS = {
     "history": dict,
     "callbacks": list,
 }
-
-
-def _refuse_other_parts(state, folder):
-    if not has_form(state, _PARTS):
-        raise ValueError(
-            f"The last snapshot in {folder} was taken by an earlier version of "
-            "keras_vanilla, or by another program: delete the folder to start again."
-        )

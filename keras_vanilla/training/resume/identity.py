@@ -1,14 +1,16 @@
 """Settings that must match those of a snapshot."""
 
+import itertools
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import keras
 
 from keras_vanilla._checks import check_choice
 from keras_vanilla._version import __version__
+from keras_vanilla.data.batching import Batches
 
 # The names that `allow_changed` accepts, each with the parts of a snapshot's identity
 # and the settings of `TrainingConfig` that may then differ.
@@ -47,27 +49,29 @@ def check_changeable(names: str | Collection[str]) -> frozenset[str]:
 
 def identity_of(
     model: keras.Model,
-    data: str,
+    data: Batches,
     callbacks: list[keras.callbacks.Callback],
-    steps: int,
     epochs: int,
 ) -> dict[str, Any]:
     """Everything that determines the result of a run, as values that JSON supports.
 
     Args:
         model: compiled keras.Model.
-        data: str. `Batches.digest`.
+        data: Batches.
         callbacks: the callbacks of the run.
-        steps: int. Number of batches per epoch.
         epochs: int.
     """
-    optimizer, compiled = optimizer_settings(model.optimizer), _compiled(model)
+    optimizer, backend = optimizer_settings(model.optimizer), keras.backend.backend()
+    # If custom code fails, the metrics are compared by the shapes of their variables.
+    shapes = [list(variable.shape) for variable in model.metrics_variables]
+    of_classes = {"loss": _text(model.loss), "metrics": shapes}
+    compiled = settings_of(model.get_compile_config, of_classes)
     return {
         "callbacks": [type(each).__name__ for each in callbacks],
-        "steps": steps,
+        "steps": data.steps_per_epoch,
         "epochs": epochs,
-        "data": data,
-        "model": _settings_of(model),
+        "data": data.digest,
+        "model": settings_of(model.get_config),
         "loss": {name: compiled.get(name) for name in ("loss", "loss_weights")},
         "metrics": {n: compiled.get(n) for n in ("metrics", "weighted_metrics")},
         "trainable": [weight.trainable for weight in model.weights],
@@ -77,8 +81,20 @@ def identity_of(
         "jit_compile": bool(model.jit_compile),
         "learning_rate": _take_learning_rates(optimizer),
         "optimizer": optimizer,
-        "versions": _versions(),
+        "versions": {
+            "keras_vanilla": __version__,
+            "keras": keras.__version__,
+            "backend": f"{backend} {__import__(backend).__version__}",
+        },
     }
+
+
+def settings_of(get_config: Callable[[], dict], otherwise: Any = None) -> Any:
+    """Settings as values that JSON supports; `otherwise` if custom code fails."""
+    try:
+        return _plain(get_config())
+    except Exception:
+        return otherwise
 
 
 def learning_rates(optimizer: keras.optimizers.Optimizer) -> list[float]:
@@ -94,7 +110,7 @@ def optimizer_settings(optimizer: keras.optimizers.Optimizer) -> dict:
     return _plain(keras.optimizers.serialize(optimizer))
 
 
-def differences(before: Any, now: Any, name: str = "") -> list[str]:
+def differences(before: Any, now: Any, name: str = "") -> Iterator[str]:
     """Describes each value that has changed, such as "epochs was 3 and is 5".
 
     Args:
@@ -103,18 +119,14 @@ def differences(before: Any, now: Any, name: str = "") -> list[str]:
         name: str. Name of the compared values.
     """
     if isinstance(before, dict) and isinstance(now, dict):
-        pairs = [
-            (f"{name}.{key}".lstrip("."), before.get(key), now.get(key))
-            for key in sorted({*before, *now})
-        ]
-    elif _are_lists(before, now):
-        both = enumerate(zip(before, now, strict=True))
-        pairs = [(f"{name}[{i}]", one, other) for i, (one, other) in both]
-    elif before == now:
-        return []
-    else:
-        return [f"{name} was {_short(before)} and is {_short(now)}"]
-    return [text for key, *values in pairs for text in differences(*values, key)]
+        for key in sorted({*before, *now}):
+            inner = f"{name}.{key}".lstrip(".")
+            yield from differences(before.get(key), now.get(key), inner)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for i, pair in enumerate(zip(before, now, strict=True)):
+            yield from differences(*pair, f"{name}[{i}]")
+    elif before != now:
+        yield f"{name} was {_short(before)} and is {_short(now)}"
 
 
 def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None:
@@ -132,7 +144,7 @@ def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None
     if not changed:
         return None
     before, now = ({name: each.get(name) for name in changed} for each in (before, now))
-    texts = "; ".join(differences(before, now)[:MOST_NAMED])
+    texts = "; ".join(itertools.islice(differences(before, now), MOST_NAMED))
     remedies = {name for name, parts in CHANGEABLE.items() if changed & parts}
     if changed <= set().union(*(CHANGEABLE[name] for name in remedies)):
         together = sorted({*remedies, *allowed})
@@ -140,30 +152,6 @@ def unlike(before: dict, now: dict, allowed: Collection[str] = ()) -> str | None
     else:
         other = "another folder to start anew"
     return f"{texts}. Use what it was begun with, or {other}."
-
-
-def _settings_of(model):
-    """The configuration of a model; None if it cannot be read."""
-    try:
-        return _plain(model.get_config())
-    except Exception:  # `get_config` may be custom code
-        return None
-
-
-def _compiled(model):
-    try:
-        return _plain(model.get_compile_config())
-    except Exception:  # a custom loss or metric
-        shapes = [list(variable.shape) for variable in model.metrics_variables]
-        return {"loss": _text(model.loss), "metrics": shapes}
-
-
-def _versions():
-    backend = keras.backend.backend()
-    versions = {"keras_vanilla": __version__, "keras": keras.__version__}
-    module = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}.get(backend)
-    backend_version = __import__(module).__version__ if module else "unknown"
-    return {**versions, "backend": f"{backend} {backend_version}"}
 
 
 def _take_learning_rates(settings):
@@ -207,10 +195,6 @@ def _without_names(settings):
         for key, value in settings.items()
         if key not in (*_NAMES, *_PASSING)
     }
-
-
-def _are_lists(*values):
-    return all(isinstance(v, list) for v in values) and len({*map(len, values)}) == 1
 
 
 def _short(value):

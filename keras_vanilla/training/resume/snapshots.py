@@ -10,14 +10,13 @@ import functools
 import hashlib
 import json
 import re
-import threading
 import warnings
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401 (NumPy then knows the names of its types)
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_write, remove_unfinished
@@ -90,7 +89,8 @@ class Snapshots:
 
     def __init__(self, folder: PathLike):
         self.folder = Path(folder)
-        self._thread, self._error = None, None
+        self._writer = ThreadPoolExecutor(1, "snapshot")
+        self._in_background = None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -129,15 +129,7 @@ class Snapshots:
             step: int. Number of updates so far.
             state: as for `save`; it must not change until it is written.
         """
-
-        def save():
-            try:
-                self.save(step, state)
-            except Exception as error:
-                self._error = error
-
-        self._thread = threading.Thread(target=save, name="snapshot")
-        self._thread.start()
+        self._in_background = self._writer.submit(self.save, step, state)
 
     def wait(self) -> OSError | None:
         """Waits for the write in the background; returns its OSError, if any.
@@ -146,9 +138,8 @@ class Snapshots:
             FileNotFoundError: if the folder no longer exists.
             Exception: if the write failed with another error.
         """
-        if self._thread is not None:
-            self._thread.join()
-        error, self._thread, self._error = self._error, None, None
+        error = self._in_background and self._in_background.exception()
+        self._in_background = None
         if error is not None and not self.folder.is_dir():
             raise folder_is_gone(self.folder) from error
         if error is not None and not isinstance(error, OSError):
@@ -164,8 +155,8 @@ class Snapshots:
             ValueError: if there are snapshots and all of them are damaged.
             OSError: if a snapshot cannot be read, which does not mean it is damaged.
         """
-        paths, damaged = self.paths(), []
-        for path in reversed(paths):
+        damaged = []
+        for path in reversed(self.paths()):
             try:
                 state = _read(path)
             except Damaged as error:
@@ -176,7 +167,7 @@ class Snapshots:
                 with contextlib.suppress(OSError):
                     each.rename(f"{each}.damaged")
             return state
-        if paths:
+        if damaged:
             raise ValueError(
                 f"No snapshot in {self.folder} can be read: delete the folder to start "
                 "again from the beginning."
@@ -217,8 +208,28 @@ class Snapshots:
 def _write(path, value):
     """Writes a file and syncs it to disk before it gets its final name."""
     arrays, files = {}, []
-    packed = _packed(value, arrays, files, path.parent)
-    state = json.dumps({"value": packed, "files": files}).encode()
+
+    def packed(value):
+        """Moves arrays, and values that JSON would change, to `arrays`."""
+        if isinstance(value, dict):
+            return {"dict": {name: packed(each) for name, each in value.items()}}
+        if isinstance(value, SeparateArrays):
+            file = path.with_name(f"weights-{value.digest[:16]}.npz")
+            if not file.exists():
+                _write(file, list(value))
+            files.append(file.name)
+            return {"file": file.name, "digest": value.digest}
+        if isinstance(value, (list, tuple)):
+            return [packed(each) for each in value]
+        if isinstance(value, (np.ndarray, np.generic)):
+            name, kept = f"array-{len(arrays)}", value.dtype.kind in "biufc"
+            # NumPy cannot write bfloat16: its bytes and the type's name are stored.
+            bytes_type = value.dtype if kept else np.dtype(f"u{value.dtype.itemsize}")
+            arrays[name] = np.ascontiguousarray(value).view(bytes_type)
+            return {"array": name, "dtype": value.dtype.name, "shape": value.shape}
+        return value
+
+    state = json.dumps({"value": packed(value), "files": files}).encode()
     with atomic_write(path) as file:
         np.savez(file, state=np.frombuffer(state, np.uint8), **arrays)
 
@@ -233,8 +244,20 @@ def _read(path):
         if damaged := file.zip.testzip():
             raise Damaged(f"{damaged} does not match its checksum")
         arrays = {name: file[name] for name in file.files}
-        value = json.loads(arrays["state"].tobytes())["value"]
-        return _unpacked(value, arrays, path.parent)
+
+        def unpacked(value):
+            if isinstance(value, list):
+                return [unpacked(each) for each in value]
+            if not isinstance(value, dict):
+                return value
+            if "dict" in value:
+                return {name: unpacked(each) for name, each in value["dict"].items()}
+            if "file" in value:
+                return _separate_arrays(path.with_name(value["file"]), value["digest"])
+            array = arrays[value["array"]].view(value["dtype"])
+            return array.reshape(value["shape"])[()]  # scalars remain scalars
+
+        return unpacked(json.loads(arrays["state"].tobytes())["value"])
 
 
 @contextlib.contextmanager
@@ -243,61 +266,14 @@ def _opened(path):
     try:
         with np.load(path, allow_pickle=False) as file:
             yield file
+    except MemoryError:
+        raise
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
         raise Damaged("its index points to before the file") from error
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        RuntimeError,  # "encrypted"
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except Exception as error:  # damaged bytes can cause any
         raise Damaged(first_line(error)) from error
-
-
-def _packed(value, arrays, files, folder):
-    """Moves arrays, and values that JSON would change, from the value to `arrays`."""
-    if isinstance(value, dict):
-        items = value.items()
-        return {"dict": {k: _packed(v, arrays, files, folder) for k, v in items}}
-    if isinstance(value, SeparateArrays):
-        path = folder / f"weights-{value.digest[:16]}.npz"
-        if not path.exists():
-            _write(path, list(value))
-        files.append(path.name)
-        return {"file": path.name, "digest": value.digest}
-    if isinstance(value, (list, tuple)):
-        return [_packed(each, arrays, files, folder) for each in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        name = f"array-{len(arrays)}"
-        kept = value.dtype.kind in "biufc"
-        # NumPy cannot write bfloat16, so its bytes and the name of the type are stored.
-        bytes_type = value.dtype if kept else np.dtype(f"u{value.dtype.itemsize}")
-        arrays[name] = np.ascontiguousarray(value).view(bytes_type)
-        return {"array": name, "dtype": value.dtype.name, "shape": value.shape}
-    return value
-
-
-def _unpacked(value, arrays, folder):
-    if isinstance(value, list):
-        return [_unpacked(each, arrays, folder) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "dict" in value:
-        items = value["dict"].items()
-        return {name: _unpacked(each, arrays, folder) for name, each in items}
-    if "file" in value:
-        return _separate_arrays(folder / value["file"], value["digest"])
-    import ml_dtypes  # installed with Keras; adds bfloat16 to NumPy
-
-    dtype = np.dtype(getattr(ml_dtypes, value["dtype"], value["dtype"]))
-    array = arrays[value["array"]].view(dtype)
-    return array.reshape(value["shape"])[()]  # scalars remain scalars
 
 
 def _separate_arrays(path, digest):

@@ -237,7 +237,7 @@ def test_a_stop_in_the_middle_of_an_epoch_lasts(tmp_path):
 def test_differences_name_each_value():
     before = {"a": {"b": [1, 2.5], "c": "x"}, "d": None}
     now = {"a": {"b": [1, 3.5], "c": "x"}, "d": [1, 2], "e": "y" * 80}
-    assert identity.differences(before, now) == [
+    assert list(identity.differences(before, now)) == [
         "a.b[1] was 2.5 and is 3.5",
         "d was None and is [1, 2]",
         f"e was None and is 'yyyy{'y' * 52}...",
@@ -250,7 +250,7 @@ def test_a_precision_is_part_of_a_model():
         model = keras.Sequential(
             [keras.Input((3,)), keras.layers.Dense(2, dtype=dtype)]
         )
-        names.append(identity._settings_of(model))
-    assert identity.differences(*names) == [
+        names.append(identity.settings_of(model.get_config))
+    assert list(identity.differences(*names)) == [
         "layers[1].config.dtype.config.name was 'float32' and is 'mixed_bfloat16'"
     ]

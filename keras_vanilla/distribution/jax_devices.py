@@ -124,7 +124,12 @@ class _DataParallel(keras.distribution.DataParallel):
 def _best():
     import jax
 
-    if _are_several_processes():
+    if jax.distributed.is_initialized():
+        several = jax.process_count() > 1
+    else:
+        named = any(os.environ.get(name) for name in NAMES)
+        several = named and os.environ.get(COUNT) != "1"
+    if several:
         return "multi-worker"
     if jax.default_backend() == "tpu":
         return "tpu"
@@ -158,35 +163,18 @@ def _tpu():
 def _multi_worker():
     import jax
 
-    _join_other_processes()
+    if not jax.distributed.is_initialized():
+        _check_environment()
+        try:
+            keras.distribution.initialize()
+        except RuntimeError as error:
+            if "before any JAX calls" not in str(error):
+                raise
+            raise ValueError(
+                "The strategy 'multi-worker' must be entered before JAX computes "
+                "anything: before models and tensors."
+            ) from error
     return _DataParallel(jax.devices())
-
-
-def _are_several_processes():
-    """Returns True if several processes train, or environment variables name them."""
-    import jax
-
-    if jax.distributed.is_initialized():
-        return jax.process_count() > 1
-    return any(os.environ.get(name) for name in NAMES) and os.environ.get(COUNT) != "1"
-
-
-def _join_other_processes():
-    """Connects to the other processes, unless already connected."""
-    import jax
-
-    if jax.distributed.is_initialized():
-        return
-    _check_environment()
-    try:
-        keras.distribution.initialize()
-    except RuntimeError as error:
-        if "before any JAX calls" not in str(error):
-            raise
-        raise ValueError(
-            "The strategy 'multi-worker' must be entered before JAX computes anything: "
-            "before models and tensors."
-        ) from error
 
 
 def _check_environment():

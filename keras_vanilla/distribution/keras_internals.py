@@ -99,6 +99,11 @@ def layout_of(variable: keras.Variable) -> Any:
     return getattr(variable, "_layout", None)
 
 
+def unscaled(optimizer: keras.Optimizer) -> keras.Optimizer:
+    """Returns the optimizer that loss scaling wraps, or else the optimizer itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
 @contextlib.contextmanager
 def gradients_already_summed(optimizer: keras.Optimizer) -> Iterator[None]:
     """Lets an optimizer take gradients that are already sums over the replicas.
@@ -108,7 +113,7 @@ def gradients_already_summed(optimizer: keras.Optimizer) -> Iterator[None]:
     this block at once; the optimizer's method is restored when the last one leaves.
     """
     require_known_keras()
-    applying = getattr(optimizer, "inner_optimizer", optimizer)  # of loss scaling
+    applying = unscaled(optimizer)
     applying._all_reduce_sum_gradients = list
     _already_summed.append(applying)
     try:

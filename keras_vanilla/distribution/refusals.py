@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_vanilla.distribution.keras_internals import unscaled
+
 
 def refuse_what_cannot_work(model: keras.Model) -> None:
     """Refuses a model that was created or compiled in a way that cannot work.
@@ -35,27 +37,23 @@ def refuse_what_cannot_work(model: keras.Model) -> None:
             f"Received: steps_per_execution={model.steps_per_execution}"
         )
     _refuse_accumulation(model.optimizer)
-    _refuse_made_elsewhere(model, strategy)
-
-
-def _refuse_made_elsewhere(model, strategy):
     inside = strategy.extended.variable_created_in_scope
     if not all(inside(weight.value) for weight in model.trainable_weights):
         raise ValueError(
             "The model was made outside the strategy's scope, so all replicas would "
             "train the same weights. Make it inside the scope."
         )
-    optimizer = _innermost(model.optimizer)
+    optimizer = unscaled(model.optimizer)
     if not inside(optimizer.iterations.value):
         raise ValueError(
             "The optimizer was made outside the strategy's scope, so its schedule "
-            f"would run {strategy.num_replicas_in_sync} times too fast. Make it, and "
+            f"would run {replicas} times too fast. Make it, and "
             "compile the model, inside the scope."
         )
 
 
 def _refuse_accumulation(optimizer):
-    steps = _innermost(optimizer).gradient_accumulation_steps
+    steps = unscaled(optimizer).gradient_accumulation_steps
     if steps:
         raise ValueError(
             "Keras cannot accumulate gradients on several replicas, and where it can, "
@@ -105,8 +103,3 @@ def refuse_unknown_shapes_on_tpu(model: keras.Model, data: Any) -> None:
                 "the strategy's scope, which then have one. "
                 f"Received: shape={tensor.shape}"
             )
-
-
-def _innermost(optimizer):
-    """Returns the optimizer that Keras's loss scaling wraps."""
-    return getattr(optimizer, "inner_optimizer", optimizer)

@@ -232,17 +232,14 @@ def default_shapes(
         Tuple of a bool, whether shapes are static, and the widths. None means several
         buckets.
     """
-    on_tpu = _under_tpu_strategy()
+    on_tpu, backend = False, keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        strategy = tf.distribute.get_strategy()
+        on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
     if static_shapes is None:
-        static_shapes = on_tpu or keras.backend.backend() == "jax"
+        static_shapes = on_tpu or backend == "jax"
     if widths is None and on_tpu:
         widths = (max_tokens,)
     return bool(static_shapes), widths
-
-
-def _under_tpu_strategy():
-    if keras.backend.backend() != "tensorflow":
-        return False
-    import tensorflow as tf
-
-    return isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy)

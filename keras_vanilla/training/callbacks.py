@@ -227,7 +227,7 @@ class TrainingProgress(_Stateless):
     def __init__(self, tokens_per_epoch: int, stream: TextIO | None = None):
         super().__init__()
         self.tokens_per_epoch = tokens_per_epoch
-        self._stream = stream
+        self._stream, self._display = stream, None
 
     def on_train_begin(self, logs=None):
         self._display = None
@@ -242,7 +242,7 @@ class TrainingProgress(_Stateless):
         self._open(batch)
 
     def on_train_batch_end(self, batch, logs=None):
-        steps = getattr(self.model, "steps_per_execution", 1)
+        steps = self.model.steps_per_execution
         self._steps_done += steps
         self._display.update(steps, loss=float(logs["token_crossentropy"]))
 
@@ -274,7 +274,7 @@ class TrainingProgress(_Stateless):
 
     def close(self) -> None:
         """Closes the display; also called after an error."""
-        if getattr(self, "_display", None):
+        if self._display is not None:
             self._display.close()
 
     def _open(self, batch):

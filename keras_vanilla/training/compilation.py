@@ -55,7 +55,13 @@ def compile_for_training(
     refuse_both(
         optimizer, learning_rate, clip_norm=clip_norm, weight_decay=weight_decay
     )
-    loss = _loss(label_smoothing, model.pad_id, r_drop, teacher, word_level)
+    check_teaching(teacher, word_level, r_drop)
+    if teacher is not None:
+        loss = WordLevelCrossentropy(teacher, word_level, label_smoothing, model.pad_id)
+    elif r_drop:
+        loss = RDropCrossentropy(r_drop, label_smoothing, model.pad_id)
+    else:
+        loss = SmoothedCrossentropy(label_smoothing, model.pad_id)
     fake_quantize(model, quantize)
     if optimizer is None:
         optimizer = transformer_optimizer(
@@ -74,15 +80,6 @@ def compile_for_training(
     )
     # TensorFlow traces a step again if variables are created inside it.
     model.optimizer.build(model.trainable_variables)
-
-
-def _loss(label_smoothing, pad_id, r_drop, teacher, word_level):
-    check_teaching(teacher, word_level, r_drop)
-    if teacher is not None:
-        return WordLevelCrossentropy(teacher, word_level, label_smoothing, pad_id)
-    if r_drop:
-        return RDropCrossentropy(r_drop, label_smoothing, pad_id)
-    return SmoothedCrossentropy(label_smoothing, pad_id)
 
 
 def check_teaching(teacher: object, word_level: float, r_drop: float) -> None:

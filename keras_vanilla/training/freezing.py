@@ -36,7 +36,13 @@ def frozen(model: Transformer, parts: Collection[str]) -> Iterator[None]:
         parts: names among `PARTS`. "encoder" and "decoder" are the layers and the final
             normalisation; a tied output projection is part of "embeddings".
     """
-    layers = [layer for part in parts for layer in _layers(model, part)]
+    output = [model.decoder_norm, model.output_projection, model.logits_bias]
+    layers_of = {
+        "embeddings": [model.source_embedding, model.target_embedding],
+        "encoder": [*model.encoder_layers, model.encoder_norm],
+        "decoder": [*model.decoder_layers, *output],
+    }
+    layers = [layer for part in parts for layer in layers_of[part]]
     weights = [w for layer in layers if layer is not None for w in layer.weights]
     weights = [weight for weight in weights if weight.trainable]
     for weight in weights:
@@ -46,12 +52,3 @@ def frozen(model: Transformer, parts: Collection[str]) -> Iterator[None]:
     finally:
         for weight in weights:
             weight.trainable = True
-
-
-def _layers(model, part):
-    if part == "embeddings":
-        return [model.source_embedding, model.target_embedding]
-    if part == "encoder":
-        return [*model.encoder_layers, model.encoder_norm]
-    last = [model.decoder_norm, model.output_projection, model.logits_bias]
-    return [*model.decoder_layers, *last]

@@ -100,7 +100,12 @@ def train_translator(
     known = [*TrainingConfig.names(), *_optional_arguments()]
     refuse_unknown("train_translator", settings, known)
     config = TrainingConfig(**settings)
-    _check_corpora(corpus, validation)
+    check_corpus("corpus", corpus)
+    if validation is not None and not isinstance(validation, ParallelCorpus):
+        raise TypeError(
+            "`validation` must be a ParallelCorpus, because its text is translated. "
+            f"Received: a {type(validation).__name__}"
+        )
     _check_classes(translator, tokenizer, about)
     tokenizer = tokenizer_of_teacher(config, teacher, translator, tokenizer)
     config.check_start(translator, tokenizer)
@@ -163,15 +168,6 @@ def tokenizer_of_teacher(
             "Received: two tokenizers that give other ids"
         )
     return teacher.tokenizer if translator is None else tokenizer
-
-
-def _check_corpora(corpus, validation):
-    check_corpus("corpus", corpus)
-    if validation is not None and not isinstance(validation, ParallelCorpus):
-        raise TypeError(
-            "`validation` must be a ParallelCorpus, because its text is translated. "
-            f"Received: a {type(validation).__name__}"
-        )
 
 
 def _check_classes(translator, tokenizer, about):

@@ -62,7 +62,7 @@ def untrained(
         ValueError: if a tokenizer is needed and the corpus has no text to train it on.
     """
     if tokenizer is None:
-        if not hasattr(corpus, "sources"):
+        if isinstance(corpus, TokenCache):
             raise ValueError(f"{corpus.origin}: a TokenCache needs its tokenizer.")
         tokenizer = train_tokenizer(config, corpus.sources, corpus.targets)
     keras.utils.set_random_seed(config.seed)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import keras
 from keras import ops
@@ -10,6 +10,14 @@ from keras import ops
 from keras_vanilla._types import Tensor
 
 SUMMED = ("sum", "none", None)  # reductions without a division
+
+
+@runtime_checkable
+class TokenWeighted(Protocol):
+    """A loss that is a mean over tokens, such as `SmoothedCrossentropy`."""
+
+    def token_weights(self, labels: Tensor, sample_weight: Tensor | None) -> Tensor:
+        """The weight of each token, float32 (B, T), for labels (B, T)."""
 
 
 def token_weights(labels: Tensor, sample_weight: Tensor | None, pad_id: int) -> Tensor:
@@ -101,7 +109,7 @@ def divisor(
         Float32 scalar, or None for a loss that is a sum.
     """
     loss = keras.losses.get(model.loss)
-    if hasattr(loss, "token_weights"):
+    if isinstance(loss, TokenWeighted):
         return ops.sum(loss.token_weights(labels, weights))
     reduction = getattr(loss, "reduction", "sum_over_batch_size")
     if reduction in SUMMED:
@@ -125,7 +133,7 @@ def loss_weights(
         for other losses.
     """
     loss = keras.losses.get(model.loss)
-    if hasattr(loss, "token_weights"):
+    if isinstance(loss, TokenWeighted):
         return loss.token_weights(labels, weights)
     return weights
 

@@ -53,7 +53,12 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
         loss, gradients = _over_micro_batches(
             model, variables, batch, batch_divisor, micro_batches
         )
-    gradients = _as_clipping_takes(gradients, model.optimizer)
+    if _clips(model.optimizer):
+        # Keras computes the norm of an embedding's gradient before it sums the rows of
+        # each token, so that the norm would depend on how a batch is split.
+        gradients = [
+            each if each is None else tf.convert_to_tensor(each) for each in gradients
+        ]
     loss, *gradients = _summed([loss, *gradients])
     update_loss_mean(model, loss, _real_rows(model, *batch[1:]))
     if _replicas() == 1:
@@ -143,19 +148,8 @@ def _summed(values):
 
 
 def _clips(optimizer):
-    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    optimizer = keras_internals.unscaled(optimizer)
     return optimizer.clipnorm or optimizer.global_clipnorm or optimizer.clipvalue
-
-
-def _as_clipping_takes(gradients, optimizer):
-    """Makes gradients dense if they are clipped.
-
-    Keras computes the norm of an embedding's gradient before it sums the rows of each
-    token, so that the norm would depend on how a batch is split.
-    """
-    if not _clips(optimizer):
-        return gradients
-    return [None if one is None else tf.convert_to_tensor(one) for one in gradients]
 
 
 def _real_rows(model, labels, weights):

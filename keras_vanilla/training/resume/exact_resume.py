@@ -142,11 +142,11 @@ class ExactResume:
                 `steps_per_execution` does not divide an epoch, the snapshots are of
                 another run, all are damaged, or processes see different ones.
         """
-        _check_data(data, model.steps_per_execution)
+        batch = _checked_batch(data, model.steps_per_execution)
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
         training = _Training(self, model, data, epochs, validation_data, verbose)
         with keras_internals.deterministic_operations(), training.lock():
-            return training.run()
+            return training.run(batch)
 
 
 class _Training(keras.callbacks.Callback):
@@ -187,9 +187,9 @@ class _Training(keras.callbacks.Callback):
             return self._snapshots.writing()
         return contextlib.nullcontext()
 
-    def run(self):
+    def run(self, batch):
         """Calls Keras's `fit` for the rest of an epoch, then for all others."""
-        _build(self.model, self._data, self._replicas)
+        _build(self.model, batch, self._replicas)
         self._identity = identity_of(
             self.model, self._data, self._callbacks.callbacks, self._epochs
         )
@@ -436,8 +436,8 @@ class _Training(keras.callbacks.Callback):
         return Diverged(what, self._step, lines, paths[-1] if paths else None)
 
 
-def _check_data(data, steps_per_execution):
-    """Refuses data that cannot repeat their batches from any step."""
+def _checked_batch(data, steps_per_execution):
+    """The first batch of data that can repeat their batches from any step."""
     if not isinstance(data, Batches):
         raise TypeError(
             "`ExactResume` needs `Batches`, which can be read again from any step on: "
@@ -454,7 +454,7 @@ def _check_data(data, steps_per_execution):
             f"batches of an epoch. Received: steps_per_execution={steps_per_execution},"
             f" {data.steps_per_epoch} batches"
         )
-    _, in_order = itertools.islice(data, 2)
+    first, in_order = itertools.islice(data, 2)
     second = copy.copy(data)
     second.start_at(data.first_step() + 1)
     alone = next(iter(second))
@@ -465,9 +465,10 @@ def _check_data(data, steps_per_execution):
             "way each time, so that a training cannot be resumed exactly. Random "
             "numbers must depend on the batch: see `tf.random.stateless_uniform`."
         )
+    return first
 
 
-def _build(model, data, replicas):
+def _build(model, batch, replicas):
     """Creates the variables that TensorFlow creates in the first step on one device.
 
     These are the variables of the optimizer, the metrics and the losses per output.
@@ -478,7 +479,7 @@ def _build(model, data, replicas):
     built = [getattr(metric, "built", True) for metric in model.metrics]
     if model.optimizer.built and all(built):
         return
-    batch = next(iter(data.dataset()))
+    batch = keras.tree.map_structure(ops.convert_to_tensor, batch)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(batch)
     outputs = model(inputs, training=False)
     model.compute_loss(inputs, labels, outputs, weights, training=False)

@@ -11,10 +11,6 @@ from keras_vanilla.training import ExactResume
 from keras_vanilla.training.resume import callback_state
 
 
-def weights_of(model):
-    return [value.tobytes() for value in model.get_weights()]
-
-
 def test_every_callback_of_keras_is_known():
     known = {
         keras.callbacks.Callback,
@@ -71,7 +67,9 @@ def test_a_log_that_is_removed_does_not_stop_the_training(tmp_path):
 
 
 @pytest.mark.parametrize("steps", [2, 3])
-def test_calls_of_several_steps_resume_exactly_or_are_refused(tmp_path, steps):
+def test_calls_of_several_steps_resume_exactly_or_are_refused(
+    tmp_path, weights_of, steps
+):
     if steps == 3:
         with pytest.raises(ValueError, match="steps_per_execution=3, 4 batches"):
             fit(compiled(steps=steps), tmp_path / "run")

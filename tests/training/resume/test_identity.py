@@ -5,10 +5,10 @@ import shutil
 import keras
 import numpy as np
 import pytest
-from small_fit import compiled, data, fit, validation
+from small_fit import compiled, data, features, fit, validation
 from stopping import Crash
 
-from keras_vanilla.training import ExactResume
+from keras_vanilla.training import AverageCheckpoints, ExactResume
 from keras_vanilla.training.resume import identity
 from keras_vanilla.training.resume.snapshots import Snapshots
 
@@ -35,60 +35,73 @@ def finished(tmp_path_factory):
     return folder
 
 
-def weights_of(model):
-    return [value.tobytes() for value in model.get_weights()]
-
-
-OTHERS = {
-    "loss": (lambda: compiled(loss="mae"), "loss.loss was 'mse' and is 'mae'"),
-    "optimizer": (
-        lambda: compiled(beta_1=0.5),
-        "optimizer.config.beta_1 was 0.9 and is 0.5",
-    ),
-    "jit_compile": (
-        lambda: compiled(jit=True),
-        "jit_compile was False and is True. .*or another folder to start anew",
-    ),
-    "learning_rate": (
-        lambda: compiled(rate=0.01),
-        r"learning_rate\[0\] was 0.05 and is 0.01. .*allow_changed=\['optimizer'\]",
-    ),
-    "model": (
-        lambda: compiled(dropout=0.3),
-        r"model.layers\[1\].config.rate was 0.4 and is 0.3",
-    ),
-    "metrics": (
-        lambda: compiled(metrics=["mae", "mse"]),
-        r"metrics.metrics was \['mae'\] and is \['mae', 'mse'\]. .*\['metrics'\]",
-    ),
-    "frozen": (
-        lambda: with_frozen_bias(),
-        r"trainable\[1\] was True and is False. .*or another folder",
-    ),
-}
-
-
 def with_frozen_bias():
     model = compiled()
     model.weights[1].trainable = False
     return model
 
 
+def other_features(*batch):
+    return features(*batch)
+
+
+# Models and settings of `fit` that differ, and what their refusal says.
+OTHERS = {
+    "loss": ({"loss": "mae"}, {}, "loss.loss was 'mse' and is 'mae'"),
+    "optimizer": (
+        {"beta_1": 0.5},
+        {},
+        "optimizer.config.beta_1 was 0.9 and is 0.5",
+    ),
+    "jit_compile": (
+        {"jit": True},
+        {},
+        "jit_compile was False and is True. .*or another folder to start anew",
+    ),
+    "learning_rate": (
+        {"rate": 0.01},
+        {},
+        r"learning_rate\[0\] was 0.05 and is 0.01. .*allow_changed=\['optimizer'\]",
+    ),
+    "model": (
+        {"dropout": 0.3},
+        {},
+        r"model.layers\[1\].config.rate was 0.4 and is 0.3",
+    ),
+    "metrics": (
+        {"metrics": ["mae", "mse"]},
+        {},
+        r"metrics.metrics was \['mae'\] and is \['mae', 'mse'\]. .*\['metrics'\]",
+    ),
+    "frozen": (None, {}, r"trainable\[1\] was True and is False. .*or another folder"),
+    "epochs": ({}, {"epochs": 5}, r"epochs was 4 and is 5. .*\['epochs'\]"),
+    "data": ({}, {"batches": {"seed": 3}}, "data was '.*or another folder"),
+    "map": (
+        {},
+        {"batches": {"change": other_features}},
+        "belongs to another training: data was ",
+    ),
+    "length": (
+        {},
+        {"batches": {"steps": 3}},
+        "data was .*; steps was 4 and is 3. .* anew",
+    ),
+    "callbacks": (
+        {},
+        {"callbacks": [AverageCheckpoints()]},
+        r"callbacks was \['Stop'\] and is \['Av.* anew",
+    ),
+}
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_differs_is_refused_by_name(stopped, name):
-    make, message = OTHERS[name]
+    model, settings, message = OTHERS[name]
+    model = with_frozen_bias() if model is None else compiled(**model)
+    if "batches" in settings:
+        settings = {**settings, "batches": data(**settings["batches"])}
     with pytest.raises(ValueError, match=message):
-        fit(make(), stopped)
-
-
-def test_more_epochs_are_refused_by_name(stopped):
-    with pytest.raises(ValueError, match=r"epochs was 4 and is 5. .*\['epochs'\]"):
-        fit(compiled(), stopped, epochs=5)
-
-
-def test_other_data_are_refused_by_name(stopped):
-    with pytest.raises(ValueError, match="data was '.*or another folder"):
-        fit(compiled(), stopped, batches=data(seed=3))
+        fit(model, stopped, **settings)
 
 
 def test_another_version_is_refused_by_name(stopped, monkeypatch):
@@ -100,23 +113,23 @@ def test_another_version_is_refused_by_name(stopped, monkeypatch):
 
 @pytest.mark.parametrize("changed", ["epochs", "learning_rate", "loss"])
 def test_a_finished_training_refuses_what_differs(finished, changed):
-    make = {name: make for name, (make, _) in OTHERS.items()}
+    model, settings, _ = OTHERS[changed]
     with pytest.raises(ValueError, match=f"{changed}.* was "):
-        fit(make.get(changed, compiled)(), finished, epochs=1 + (changed == "epochs"))
+        fit(compiled(**model), finished, **{"epochs": 1, **settings})
 
 
 @pytest.mark.parametrize("crash", [None, pytest.param(3, marks=pytest.mark.full)])
-def test_more_epochs_continue_when_they_are_allowed(tmp_path, crash):
+def test_more_epochs_continue_when_they_are_allowed(tmp_path, whole, weights_of, crash):
+    validated = {"validation_data": validation()}
     if crash:
         with pytest.raises(Crash):
-            fit(compiled(), tmp_path / "run", crash=crash, epochs=2)
+            fit(compiled(), tmp_path, crash=crash, epochs=2, **validated)
     else:
-        fit(compiled(), tmp_path / "run", epochs=2)
-    whole, again = compiled(), compiled(seed=2)
-    history = fit(again, tmp_path / "run", epochs=4, allow_changed="epochs")
-    assert history.history == fit(whole, tmp_path / "whole").history
-    assert weights_of(again) == weights_of(whole)
-    fit(compiled(), tmp_path / "run", epochs=4)  # now that of the snapshots
+        fit(compiled(), tmp_path, epochs=2, **validated)
+    again, allowed = compiled(seed=2), {"allow_changed": "epochs"}
+    history = fit(again, tmp_path, epochs=4, **allowed, **validated).history
+    assert (history, weights_of(again)) == whole
+    fit(compiled(), tmp_path, epochs=4)  # now that of the snapshots
 
 
 def test_fewer_epochs_than_were_trained_are_refused(stopped):
@@ -136,13 +149,15 @@ def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path
 
 
 @pytest.mark.full
-def test_allowed_metrics_begin_in_the_epoch_that_was_stopped(stopped, tmp_path):
-    whole, again = compiled(), compiled(seed=2, metrics=["mae", "mse"])
-    expected = fit(whole, tmp_path / "whole").history
+def test_allowed_metrics_begin_in_the_epoch_that_was_stopped(
+    stopped, whole, weights_of
+):
+    again = compiled(seed=2, metrics=["mae", "mse"])
     history = fit(again, stopped, allow_changed=["metrics"]).history
-    assert weights_of(again) == weights_of(whole)
+    assert weights_of(again) == whole[1]
     assert len(history["mse"]) == 3
-    for name, values in expected.items():
+    for name in ("loss", "mae"):
+        values = whole[0][name]
         assert history[name][2:] == values[2:]
         assert history[name][0] == values[0] and history[name][1] != values[1]
 
@@ -157,7 +172,7 @@ def test_an_allowed_learning_rate_is_the_new_one(stopped):
 
 
 @pytest.mark.full
-def test_a_learning_rate_that_callbacks_have_changed_resumes(tmp_path):
+def test_a_learning_rate_that_callbacks_have_changed_resumes(tmp_path, weights_of):
     def reducing():
         return [keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)]
 
@@ -179,7 +194,9 @@ def test_what_may_not_differ_cannot_be_allowed(tmp_path):
 
 
 @pytest.mark.parametrize("early", [pytest.param(False, marks=pytest.mark.full), True])
-def test_a_finished_training_is_restored_and_the_next_fit_trains(tmp_path, early):
+def test_a_finished_training_is_restored_and_the_next_fit_trains(
+    tmp_path, weights_of, early
+):
     def stopping():
         if not early:
             return []
@@ -219,7 +236,7 @@ def test_a_training_that_was_stopped_early_says_so(tmp_path, capsys):
 
 
 @pytest.mark.full
-def test_a_stop_in_the_middle_of_an_epoch_lasts(tmp_path):
+def test_a_stop_in_the_middle_of_an_epoch_lasts(tmp_path, weights_of):
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             self.model.stop_training = int(self.model.optimizer.iterations) == 6

@@ -131,7 +131,7 @@ def test_each_device_is_taught_by_its_own_rows(two_devices, one_device):
 def test_every_device_count_takes_the_same_number_of_steps(two_devices, one_device):
     for name in ("mirrored", "clipped"):
         assert two_devices[name]["iterations"] == one_device["iterations"]
-    assert one_device["iterations"] == STEPS * EPOCHS == 50
+    assert one_device["iterations"] == STEPS * EPOCHS == 26
 
 
 @pytest.mark.full

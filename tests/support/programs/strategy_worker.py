@@ -24,7 +24,7 @@ from keras_vanilla import Transformer, distribution, training
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.tokenizer import Tokenizer
 
-STEPS, EPOCHS = 25, 2
+STEPS, EPOCHS = 13, 2
 VOCABULARY_SIZE = 318
 DEFAULTS = {
     "strategy": None,

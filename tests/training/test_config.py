@@ -189,14 +189,16 @@ def test_something_is_left_to_train():
         TrainingConfig(freeze=["encoder", "decoder", "embeddings"])
 
 
-def test_parts_of_a_new_translator_are_not_frozen():
-    with pytest.raises(ValueError, match=r"nothing yet. .*freeze=\('encoder',\)"):
-        TrainingConfig(freeze="encoder").check_start()
-
-
-def test_a_new_translator_is_not_trained_for_8_bits():
-    with pytest.raises(ValueError, match="learned nothing yet. .*quantize='int8'"):
-        TrainingConfig(quantize="int8").check_start()
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"freeze": "encoder"}, r"freeze=\('encoder',\)"),
+        ({"quantize": "int8"}, "quantize='int8'"),
+    ],
+)
+def test_a_new_translator_is_neither_frozen_nor_quantised(settings, message):
+    with pytest.raises(ValueError, match=f"learned nothing yet. .*{message}"):
+        TrainingConfig(**settings).check_start()
 
 
 def test_a_training_for_8_bits_is_a_short_one():

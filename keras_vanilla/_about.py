@@ -120,11 +120,9 @@ def short_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     different.pop("", None)
     short = [sentence for sentence in different if len(sentence) in SHORT_EXAMPLE]
     if len(short) < MOST_EXAMPLES:
-        nearest = set(sorted(different, key=_characters_off)[:MOST_EXAMPLES])
+        least, most = SHORT_EXAMPLE.start, SHORT_EXAMPLE.stop
+        # By the number of characters that a sentence has too few or too many.
+        by_length = sorted(different, key=lambda s: max(least - len(s), len(s) - most))
+        nearest = set(by_length[:MOST_EXAMPLES])
         return tuple(sentence for sentence in different if sentence in nearest)
     return tuple(short[i * len(short) // MOST_EXAMPLES] for i in range(MOST_EXAMPLES))
-
-
-def _characters_off(sentence):
-    """Returns the number of characters that a sentence has too few or too many."""
-    return max(SHORT_EXAMPLE.start - len(sentence), len(sentence) - SHORT_EXAMPLE.stop)

@@ -48,7 +48,10 @@ def atomic_path(
             _sync_names(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
-            _remove(temporary)
+            if temporary.is_dir():
+                shutil.rmtree(temporary)
+            else:
+                temporary.unlink(missing_ok=True)
         raise
 
 
@@ -168,10 +171,3 @@ def _sync_names(folder):
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _remove(path):
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

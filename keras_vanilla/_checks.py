@@ -400,24 +400,19 @@ def _did_you_mean(names):
 
 
 def _spelled_alike(name, choices):
-    """Returns choices that a name misspells, with the same words except for a typo."""
+    """Returns the first choice that a name misspells, as a list of at most one."""
     words = _words(name)
-    return [
-        choice
-        for choice in choices
-        if isinstance(choice, str)
-        and ("".join(words) == "".join(_words(choice)) or _are_slips(words, choice))
-    ][:1]
+    for choice in choices:
+        if isinstance(choice, str):
+            others = _words(choice)
+            slips = len(words) == len(others) and all(map(_is_slip, words, others))
+            if slips or "".join(words) == "".join(others):
+                return [choice]
+    return []
 
 
 def _words(name):
     return re.findall(r"[^\W_]+", name.lower())
-
-
-def _are_slips(words, choice):
-    others = _words(choice)
-    pairs = zip(words, others, strict=False)
-    return len(words) == len(others) and all(_is_slip(*pair) for pair in pairs)
 
 
 def _is_slip(word, other):

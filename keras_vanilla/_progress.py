@@ -86,7 +86,9 @@ class Progress:
         speed = self.count / seconds
         speed = f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}"
         texts = [f"{self.count:,}{total} {self.unit}", f"{speed} {self.unit}/s"]
-        texts += [f"{name} {_short(value)}" for name, value in self._values.items()]
+        for name, value in self._values.items():
+            value = f"{value:.4g}" if isinstance(value, float) else value
+            texts.append(f"{name} {value}")
         return ", ".join(texts)
 
     def __enter__(self) -> "Progress":
@@ -141,7 +143,3 @@ class _Bar:
 
     def stop(self):
         self._rich.stop()
-
-
-def _short(value):
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -61,32 +61,20 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _copy(platform, folder):
-    callers = _callers()
-    if platform == "web":
-        _copy_web_module(folder)
-        _copy_folder(callers / "web" / "example", folder / "example")
-        shutil.copyfile(callers / "web" / "README.md", folder / "README.md")
-    else:
-        _copy_folder(callers / platform, folder)
-        shutil.copyfile(callers / "README.md", folder / "README.md")
-
-
-def _callers():
-    """Returns the folder of the callers: `export`, or its copy in a wheel."""
+    """Copies the caller of a platform, and its guide, to a new folder."""
     package = Path(__file__).parents[1]
-    installed = package / "callers"  # setup.cfg, `package_dir`
-    return installed if installed.is_dir() else package.parent / "export"
+    callers = package / "callers"  # in a wheel: setup.cfg, `package_dir`
+    if not callers.is_dir():
+        callers = package.parent / "export"
+    source, copy, guide = callers / platform, folder, callers / "README.md"
+    if platform == "web":  # the files in the npm package, and the pinned LiteRT.js
+        from keras_vanilla.web.runtime import PAGE, PINS
 
-
-def _copy_folder(source, folder):
-    shutil.copytree(source, folder, ignore=NOT_COPIED, copy_function=shutil.copyfile)
-
-
-def _copy_web_module(folder):
-    """Copies the files in the npm package, and the pinned versions of LiteRT.js."""
-    from keras_vanilla.web.runtime import PAGE, PINS
-
-    files = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))["files"]
-    folder.mkdir()
-    for name in (*PINS, *files):
-        shutil.copyfile(PAGE / name, folder / name)
+        files = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))["files"]
+        folder.mkdir()
+        for name in (*PINS, *files):
+            shutil.copyfile(PAGE / name, folder / name)
+        source, copy = callers / "web" / "example", folder / "example"
+        guide = callers / "web" / "README.md"
+    shutil.copytree(source, copy, ignore=NOT_COPIED, copy_function=shutil.copyfile)
+    shutil.copyfile(guide, folder / "README.md")

@@ -21,7 +21,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     command = add_command(
         commands,
         "convert",
-        _convert,
+        run,
         "turn a trained model of another format into a .keras file, or back",
     )
     command.add_argument(
@@ -47,7 +47,8 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add_about_options(command)
 
 
-def _convert(options):
+def run(options: argparse.Namespace) -> None:
+    """Runs the command."""
     from keras_vanilla._about import About
     from keras_vanilla.interop import read_translator, write_translator
 

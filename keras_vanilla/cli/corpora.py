@@ -125,7 +125,8 @@ class TrainingInput:
         self._has_files = names_files(options, options.target)
         if options.cache and options.source is None:
             raise ValueError("--cache is for --source and --target.")
-        if options.cache and _same_path(options.cache, options.output):
+        output = os.path.realpath(options.output)
+        if options.cache and os.path.realpath(options.cache) == output:
             raise ValueError(
                 "--cache and --output must be two folders. Received: "
                 f"{options.cache} for both"
@@ -222,10 +223,6 @@ class TrainingInput:
         if "validation" not in split_names(options.corpus):
             return None
         return _read_public(options.corpus, "validation", options.reverse)
-
-
-def _same_path(one, other):
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _read_files(source, target, pairs, columns):

@@ -128,29 +128,23 @@ def _about_teacher(options):
 
 
 def _translate(options, folder):
-    from keras_vanilla.bulk import translate_shards
+    """Translates the files of --source into a folder with the teacher."""
+    from keras_vanilla.bulk import LineCommand, translate_shards
 
-    beam_size = options.beam_size
-    if beam_size is None and _takes_a_beam_size(options):
-        beam_size = BEAM_SIZE
+    teachers, beam_size = options.teachers, options.beam_size
+    if options.program is not None:
+        teacher = LineCommand(options.program)
+    else:
+        teacher = teachers if len(teachers) > 1 else teachers[0]
+        has_a_beam_size = any(
+            path.suffix == ".tflite" or (path / "saved_model.pb").exists()
+            for path in map(Path, teachers)
+        )
+        if beam_size is None and not has_a_beam_size:
+            beam_size = BEAM_SIZE
     settings = {} if beam_size is None else {"beam_size": beam_size}
     with Progress("Translating", None, "lines") as progress:
         lines, problems = translate_shards(
-            _teacher(options), options.source, folder, progress=progress, **settings
+            teacher, options.source, folder, progress=progress, **settings
         )
     say(f"{lines:,} lines of the teacher are in {folder}, {problems:,} with a problem.")
-
-
-def _takes_a_beam_size(options):
-    return options.program is None and not any(
-        path.suffix == ".tflite" or (path / "saved_model.pb").exists()
-        for path in map(Path, options.teachers)
-    )
-
-
-def _teacher(options):
-    from keras_vanilla.bulk import LineCommand
-
-    if options.program is not None:
-        return LineCommand(options.program)
-    return options.teachers if len(options.teachers) > 1 else options.teachers[0]

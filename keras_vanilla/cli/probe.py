@@ -56,7 +56,9 @@ def run(options: argparse.Namespace) -> None:
         return
     print(result.table())
     if options.failures:
-        _show_failures(result)
+        for kind in result.kinds:
+            for text, translation in kind.failures[:MOST_FAILURES]:
+                print(f"{kind.kind}: {text[:200]!r} -> {translation[:200]!r}")
 
 
 def _sentences(options):
@@ -90,9 +92,3 @@ def _translator(options):
         model = LineCommand(options.program)
     lines = open_line_translator(model, **settings)
     return lambda texts: [translation.text for translation in lines(texts)]
-
-
-def _show_failures(result):
-    for kind in result.kinds:
-        for text, translation in kind.failures[:MOST_FAILURES]:
-            print(f"{kind.kind}: {text[:200]!r} -> {translation[:200]!r}")

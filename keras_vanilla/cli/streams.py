@@ -1,6 +1,7 @@
 """Prepares standard input, output and error for the program."""
 
 import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -121,7 +122,7 @@ def _start_filter(original):
 def _text_streams():
     """Returns the standard streams that are text files, unlike those of a notebook."""
     streams = sys.stdout, sys.stderr
-    return [stream for stream in streams if hasattr(stream, "reconfigure")]
+    return [stream for stream in streams if isinstance(stream, io.TextIOWrapper)]
 
 
 def _open_closed():

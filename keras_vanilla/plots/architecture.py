@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from keras_vanilla._checks import check_choice
+from keras_vanilla.layers import DecoderLayer
 from keras_vanilla.plots.drawing import PLAIN, Drawing, height_of
 from keras_vanilla.plots.palette import PARTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from keras_vanilla.layers import DecoderLayer, EncoderLayer
+    from keras_vanilla.layers import EncoderLayer
     from keras_vanilla.models.transformer import Transformer
 
 ENCODER, DECODER, MEMORY = (PARTS[part] for part in ("encoder", "decoder", "memory"))
@@ -222,7 +223,7 @@ def _draw_column(drawing, x, y, named):
 
 def _draw_layer(drawing, x, y, layer, name):
     """Draws a layer in a named frame."""
-    side = 1 if hasattr(layer, "cross_attention") else -1  # away from the memory
+    side = 1 if isinstance(layer, DecoderLayer) else -1  # away from the memory
     boxes, readers = [], []
     for text, fill in _sublayers(layer):
         order = [(text, fill), ("add, LayerNorm", PLAIN)]
@@ -298,7 +299,7 @@ def _sublayers(layer):
     heads = f"{attention.num_heads} heads of {attention.key_dim}"
     width = network.outer.units
     last = f"feed-forward\n{width} → {network.d_ff} → {width}"
-    if not hasattr(layer, "cross_attention"):
+    if not isinstance(layer, DecoderLayer):
         color = ENCODER.light
         return [(f"self-attention\n{heads}", color), (last, color)]
     color = DECODER.light

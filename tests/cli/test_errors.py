@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_vanilla._out_of_memory import is_out_of_memory
-from keras_vanilla.cli.errors import is_expected, sentence
+from keras_vanilla.cli import is_expected, sentence
 
 
 class OutOfMemoryError(RuntimeError):

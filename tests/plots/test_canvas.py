@@ -25,19 +25,30 @@ def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
         canvas()
 
 
+PROGRAM = """
+import sys
+from keras_vanilla.plots import canvas, heat_map
+
+heat_map([[1]], title="t", x_axis="x", y_axis="y").savefig(sys.argv[1])
+print(*canvas._fonts(), sep="\\n")
+"""
+
+
 @pytest.mark.full
-def test_no_display_is_needed(tmp_path):
-    code = (
-        "import sys; from keras_vanilla import plots;"
-        "plots.heat_map([[1]], title='t', x_axis='x', y_axis='y')"
-        ".savefig(sys.argv[1])"
-    )
+def test_a_program_needs_no_display_and_sees_no_font_of_this_machine(tmp_path):
     # A backend with a window, and no screen to open it on.
     environment = {**os.environ, "MPLBACKEND": "tkagg"}
     environment.pop("DISPLAY", None)
     picture = tmp_path / "picture.png"
-    subprocess.run([sys.executable, "-c", code, picture], env=environment, check=True)
+    child = subprocess.run(
+        [sys.executable, "-c", PROGRAM, picture],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
+    assert child.stdout.splitlines() == list(map(str, canvas_module._fonts()))
 
 
 def test_few_names_are_all_written():
@@ -110,19 +121,11 @@ def test_a_picture_takes_the_fonts_that_its_texts_need_unless_one_was_chosen():
     assert chosen.get_fontfamily() == ["serif"]
 
 
-@pytest.mark.full
 def test_the_tests_see_no_font_of_this_machine():
     import matplotlib
 
     own = matplotlib.get_data_path()
     assert all(path.startswith(own) for _, path in canvas_module._fonts())
-    listed = (
-        "from keras_vanilla.plots import canvas; print(*canvas._fonts(), sep='\\n')"
-    )
-    child = subprocess.run(
-        [sys.executable, "-c", listed], capture_output=True, text=True, check=True
-    )
-    assert child.stdout.splitlines() == list(map(str, canvas_module._fonts()))
 
 
 def test_the_font_of_boxes_is_never_taken():

@@ -36,7 +36,10 @@ class Run:
 
 FAULTS = """
 import resource
+import keras_vanilla_cli
 import numpy as np
+
+keras_vanilla_cli._prepare_package("keras_vanilla")  # it is not executed: no Keras
 from keras_vanilla.cli.train import reuse_freed_memory
 
 reuse_freed_memory()

@@ -8,6 +8,7 @@ from keras_vanilla._about import About
 from keras_vanilla.cli import main, parser
 from keras_vanilla.cli.console import example_of, model_name, model_path
 from keras_vanilla.pretrained import NAMES, pretrained_file
+from keras_vanilla.translation import Translator
 
 PATH = str(pretrained_file("en-fr"))
 COMMANDS = {
@@ -100,6 +101,9 @@ def test_an_unknown_name_lists_what_there_is(command, capsys, tmp_path, monkeypa
     assert message in capsys.readouterr().err
 
 
-def test_translate_en_fr(capfd):
-    assert main(["translate", "en-fr", "Where did you buy this old book?"]) == 0
-    assert capfd.readouterr().out == "Où as-tu acheté ce vieux livre ?\n"
+def test_translate_en_fr_loads_its_file(trained_translator, monkeypatch, capfd):
+    """`translation/test_pretrained.py` has the translations of the file itself."""
+    files = {PATH: trained_translator}
+    monkeypatch.setattr(Translator, "load", files.__getitem__)
+    assert main(["translate", "en-fr", "one two"]) == 0
+    assert capfd.readouterr().out == "twee een\n"

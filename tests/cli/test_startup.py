@@ -105,18 +105,10 @@ def test_version(capsys):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("program", [["-c", START], ["-m", "keras_vanilla"]])
-def test_a_command_translates_and_hides_messages_from_the_import_of_tensorflow_on(
-    program, monkeypatch
-):
-    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)  # Keras sets it
-    result = run(*program, "translate", str(SAVED), "one two")
-    translator = keras_vanilla.Translator.load(SAVED)
-    assert result.stdout.splitlines()[0] == translator.translate(["one two"])[0]
-    if program[0] == "-m":
-        return  # `python -m` imports the package, and with it TensorFlow, before us
-    said = result.stderr.splitlines()
-    assert all(line.startswith("keras-vanilla: ") for line in said)
+def test_the_package_runs_as_a_program():
+    result = run("-m", "keras_vanilla", "describe", "missing.tflite")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "keras-vanilla: missing.tflite: No such file" in result.stderr
 
 
 def test_the_entry_point_works_where_the_package_is_imported_already(

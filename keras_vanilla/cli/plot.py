@@ -29,7 +29,6 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         metavar="K",
         help="number of beams (default: 4)",
     )
-    search.add_argument("--translation", metavar="TEXT", help="draw its path as well")
     training = add_command(
         pictures,
         "training",
@@ -62,7 +61,6 @@ def _add_attention(pictures):
         metavar="N",
         help="number of the head, from 1 (default: the mean)",
     )
-    add("--translation", metavar="TEXT", help="use this translation, not the model's")
 
 
 def _add_picture(pictures, name, draw, description):
@@ -92,7 +90,6 @@ def _attention(options):
         kind=options.kind,
         layer=options.layer,
         head=options.head,
-        translation=options.translation,
     )
 
 
@@ -105,12 +102,7 @@ def _positions(options):
 def _search(options):
     from keras_vanilla.plots.search import search_tree
 
-    _draw_text(
-        options,
-        search_tree,
-        beam_size=options.beam_size,
-        translation=options.translation,
-    )
+    _draw_text(options, search_tree, beam_size=options.beam_size)
 
 
 def _training(options):

@@ -1,22 +1,16 @@
-"""Drawings of the tree of hypotheses of a beam search, and of other paths."""
+"""Drawings of the tree of hypotheses of a beam search, and of the greedy path."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from keras import ops
 
-from keras_vanilla.decoding import (
-    DecodingConfig,
-    beam_search,
-    greedy_search,
-    trace_search,
-)
+from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.plots.canvas import cut, shown, title_inches
 from keras_vanilla.plots.drawing import Box, draw_box, plane, write
 from keras_vanilla.plots.palette import PARTS
-from keras_vanilla.plots.translation import source_of, target_of
+from keras_vanilla.plots.translation import source_of
 from keras_vanilla.tokenizer.piece_names import START, target_names
 
 if TYPE_CHECKING:
@@ -25,7 +19,7 @@ if TYPE_CHECKING:
     from keras_vanilla.translation.translator import Translator
 
 BEST, KEPT, DROPPED, FINISHED = "best", "kept", "dropped", "finished"
-GREEDY, GIVEN = "greedy", "given"
+GREEDY = "greedy"
 MOST_BEAMS = 16
 COLUMN, ROW = 1.12, 0.5  # distance between boxes in inches
 WIDTH, HEIGHT = 0.92, 0.38  # of a box
@@ -57,19 +51,17 @@ STYLES = {
     ),
     FINISHED: _Style("ended", width=2.6),
     GREEDY: _Style("greedy search", PARTS["decoder"].light),
-    GIVEN: _Style("the given translation", width=1.6, dashes=(0, (1, 1))),
 }
 
 
 @dataclass(eq=False)
 class Node:
-    """A hypothesis of the tree, or a step of another path.
+    """A hypothesis of the tree, or a step of the greedy path.
 
     Args:
         tokens: tuple of int, one per step.
         log_prob: float. Sum over the tokens.
-        kind: KEPT, DROPPED (no kept hypothesis continues it), FINISHED, GREEDY or
-            GIVEN.
+        kind: KEPT, DROPPED (no kept hypothesis continues it), FINISHED or GREEDY.
         best: bool. Whether it is part of the result.
         score: float or None. `log_prob` divided by the length normalization.
     """
@@ -87,30 +79,6 @@ class Node:
         return len(self.tokens)
 
 
-def given_path(
-    model: Any,
-    source_ids: np.ndarray,
-    target: Sequence[int],
-    length_penalty: float = 0.6,
-) -> list[Node]:
-    """Returns the steps of a given translation, with its score as in beam search.
-
-    Args:
-        model: Transformer.
-        source_ids: int array (1, S).
-        target: list of int, including the end.
-        length_penalty: float, see `beam_search`.
-    """
-    shifted = np.array([[model.start_id, *target[:-1]]])
-    logits = model({"source_ids": source_ids, "target_ids": shifted})
-    log_probs = ops.convert_to_numpy(ops.log_softmax(logits))[0]  # (T, V)
-    sums = np.cumsum(log_probs[np.arange(len(target)), target])
-    config = DecodingConfig(length_penalty=length_penalty)
-    path = _path(GIVEN, target, sums.tolist())
-    path[-1].score = config.apply_length_penalty(float(sums[-1]), len(target))
-    return path
-
-
 def search_tree(
     translator: "Translator",
     text: str,
@@ -118,13 +86,8 @@ def search_tree(
     length_penalty: float = 0.6,
     max_length: int | None = None,
     steps: int = 12,
-    translation: str | None = None,
 ) -> "Figure":
     """Draws a beam search for one text as a tree, and the greedy path below it.
-
-    A given translation is drawn as a separate path with its log-probabilities and its
-    score. If this score is higher than that of the result, the search missed the
-    translation; if it is lower, the model prefers the result.
 
     Args:
         translator: Translator.
@@ -133,16 +96,14 @@ def search_tree(
         length_penalty: float, see `beam_search`.
         max_length: int or None, see `beam_search`.
         steps: int. Later steps are not drawn, which the title mentions.
-        translation: str or None.
     Returns:
         A matplotlib Figure, see `beam_tree`.
     Raises:
-        ValueError: if text or translation has no piece or more pieces than the model
-            takes, an argument is out of its range, or there are more than 16 beams.
+        ValueError: if the text has no piece or more pieces than the model takes, an
+            argument is out of its range, or there are more than 16 beams.
     """
     _check_beams(beam_size)
     model, source_ids = translator.model, np.array([source_of(translator, text)])
-    target = None if translation is None else target_of(translator, translation)
     result, states = trace_search(
         beam_search,
         model,
@@ -159,7 +120,6 @@ def search_tree(
         states,
         target_names(translator.tokenizer),
         greedy=greedy,
-        given=target and given_path(model, source_ids, target, length_penalty),
         steps=steps,
         title=f"Beam search with {beam_size} beams: {cut(text, 60)}",
     )
@@ -171,7 +131,6 @@ def beam_tree(
     names: Callable[[int], str],
     *,
     greedy: list[dict] | None = None,
-    given: list[Node] | None = None,
     steps: int = 12,
     title: str = "Beam search",
 ) -> "Figure":
@@ -187,7 +146,6 @@ def beam_tree(
         names: function from an id to its name.
         greedy: list of dicts or None, the states of `trace_search(greedy_search, ...,
             return_scores=True)`, for the path of the most likely tokens.
-        given: list of Node or None. Another translation, from `given_path`.
         steps: int. Later steps are not drawn, which the title mentions.
         title: str.
     Returns:
@@ -199,20 +157,20 @@ def beam_tree(
     if steps < 1:
         raise ValueError(f"`steps` must be at least 1. Received: {steps}")
     nodes = _tree(states, result, steps)
-    paths = [] if greedy is None else [_greedy_path(greedy)]
-    paths += [] if given is None else [given]
-    longest = max(len(states) - 1, *map(len, paths), 0)
+    path = [] if greedy is None else _greedy_path(greedy)
+    longest = max(len(states) - 1, len(path))
     if longest > steps:
         title += f" (the first {steps} of {longest} steps)"
     lowest = 1 + max(node.row for node in nodes)
-    for row, path in enumerate(paths, start=lowest):
-        for node in path:
-            node.row = row + 0.3
-        nodes += path[:steps]
-    axes = _plane(title, nodes, lowest + len(paths))
+    for node in path:
+        node.row = lowest + 0.3
+    path = path[:steps]
+    axes = _plane(title, [*nodes, *path], lowest + bool(path))
     for node in nodes:
-        if node.step == 1 and node.kind in (GREEDY, GIVEN):
-            write(axes, 0, -node.row * ROW, f"{node.kind}:", 10)
+        _draw_node(axes, node, names)
+    if path:
+        write(axes, 0, -path[0].row * ROW, "greedy:", 10)
+    for node in path:
         _draw_node(axes, node, names)
     return axes.figure
 
@@ -278,13 +236,10 @@ def _greedy_path(states):
     ended = [bool(state["finished"][0]) for state in states[1:]]
     count = 1 + (ended.index(True) if True in ended else len(ended) - 1)
     sums = [float(state["sums"][0]) for state in states[1 : count + 1]]
-    return _path(GREEDY, states[count]["ids"][0, :count].tolist(), sums)
-
-
-def _path(kind, tokens, log_probs):
+    tokens = states[count]["ids"][0, :count].tolist()
     return [
-        Node(tuple(tokens[:step]), log_prob, kind)
-        for step, log_prob in enumerate(log_probs, start=1)
+        Node(tuple(tokens[:step]), log_prob, GREEDY)
+        for step, log_prob in enumerate(sums, start=1)
     ]
 
 
@@ -293,8 +248,7 @@ def _plane(title, nodes, rows):
     from matplotlib.patches import Patch
 
     kinds = {BEST, *(node.kind for node in nodes)}
-    # Beside a given translation there is its score.
-    columns = 1 + max(node.step + (node.kind == GIVEN) for node in nodes)
+    columns = 1 + max(node.step for node in nodes)
     width = max(6.0, (columns + 0.6) * COLUMN, title_inches(title))
     lines = -(-len(kinds) // max(1, int(width / ENTRY)))
     height = (rows + 0.6) * ROW + 0.65 + LINE * lines

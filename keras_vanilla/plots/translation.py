@@ -9,7 +9,6 @@ from keras_vanilla._checks import check_choice
 from keras_vanilla.plots.attention import attention_map
 from keras_vanilla.plots.positions import position_map
 from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
-from keras_vanilla.translation.encoded_texts import check_length
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,14 +28,11 @@ def translation_attention(
     kind: str = "cross",
     layer: int | None = None,
     head: int | None = None,
-    translation: str | None = None,
 ) -> "Figure":
-    """Draws the attention weights during the translation of a text.
+    """Draws the attention weights during the translation of a text by greedy search.
 
-    The translation is found by greedy search, or it is given, and the model then reads
-    its pieces instead of its predictions. The rows of the decoder's attention are
-    labelled with the predicted (or given) pieces, and the columns of its self-attention
-    with the pieces that it reads.
+    The rows of the decoder's attention are labelled with the predicted pieces, and the
+    columns of its self-attention with the pieces that it reads.
 
     Args:
         translator: Translator.
@@ -45,26 +41,16 @@ def translation_attention(
             (translation to translation).
         layer: int or None. 1 is the first; None means the last.
         head: int or None. 1 is the first; None means the mean of all.
-        translation: str, or None for that of the model.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if text or translation has no piece or more pieces than the model
-            takes, the kind, layer or head does not exist, or a translation is given for
-            the encoder, which does not read it.
+        ValueError: if the text has no piece or more pieces than the model takes, or the
+            kind, layer or head does not exist.
     """
     check_choice("kind", kind, tuple(KINDS))
-    if kind == "encoder" and translation is not None:
-        raise ValueError(
-            "The encoder does not read the translation: `translation` cannot be "
-            f"combined with kind='encoder'. Received: {translation!r:.60}"
-        )
     model = translator.model
     source = source_of(translator, text)
-    if translation is None:
-        target, piece = next(translator.stream([text]))[0].ids, "piece predicted"
-    else:
-        target, piece = target_of(translator, translation), "piece given"
+    target = next(translator.stream([text]))[0].ids
     shifted = [model.start_id, *target[:-1]]
     inputs = {"source_ids": np.array([source]), "target_ids": np.array([shifted])}
     pieces = list(map(source_names(translator.tokenizer), source))
@@ -85,7 +71,7 @@ def translation_attention(
         columns,
         title=f"{KINDS[kind]}, layer {layer} of {depth}, {of_heads}",
         x_axis="piece read" if kind == "decoder" else "source piece",
-        y_axis="source piece" if kind == "encoder" else piece,
+        y_axis="source piece" if kind == "encoder" else "piece predicted",
         part="memory" if kind == "cross" else kind,
     )
 
@@ -114,24 +100,9 @@ def source_of(translator: "Translator", text: str) -> list[int]:
     Raises:
         ValueError: if it has no piece or more pieces than the model takes.
     """
-    return _with_a_piece(translator.encode([text])[0], "text", text)
-
-
-def target_of(translator: "Translator", translation: str) -> list[int]:
-    """Returns the target ids of a given translation, a list of int with the end.
-
-    Raises:
-        ValueError: if it has no piece or more pieces than the model takes.
-    """
-    ids = translator.tokenizer.encode_target([translation])[0]
-    longest = translator.model.max_length
-    check_length("Translation", 1, len(ids), longest, translation)
-    return _with_a_piece(ids, "translation", translation)
-
-
-def _with_a_piece(ids, what, text):
+    ids = translator.encode([text])[0]
     if len(ids) == 1:  # the end
-        raise ValueError(f"The {what} must have at least one piece. Received: {text!r}")
+        raise ValueError(f"The text must have at least one piece. Received: {text!r}")
     return ids
 
 

@@ -55,8 +55,6 @@ def test_pictures_of_a_text(model, tmp_path, picture, ending, start):
         ("attention", [], "Cross-attention, layer 1 of 1, mean of the heads"),
         ("search", ["--beam-size", "2"], f"Beam search with 2 beams: {TEXT}"),
         ("search", [], f"Beam search with 4 beams: {TEXT}"),
-        ("attention", ["--translation", "drie huis groen"], "piece given"),
-        ("search", ["--translation", "drie huis groen"], "the given translation"),
     ],
 )
 def test_the_options_choose_what_is_drawn(model, tmp_path, picture, choice, title):

@@ -6,12 +6,7 @@ from automaton import END, Automaton
 from PIL import Image
 from tiers import in_full
 
-from keras_vanilla.decoding import (
-    DecodingConfig,
-    beam_search,
-    greedy_search,
-    trace_search,
-)
+from keras_vanilla.decoding import beam_search, greedy_search, trace_search
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.plots import (
     beam_tree,
@@ -22,7 +17,6 @@ from keras_vanilla.plots import (
 )
 from keras_vanilla.plots.canvas import shown
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.translation.translator import Translator
 
 NAMES = "<pad> <s> </s> I a am student pupil".split()
@@ -131,59 +125,13 @@ def test_the_greedy_path_lies_below_the_tree():
     assert "greedy:" in texts(figure)
 
 
-def test_a_given_translation_has_a_path_with_the_models_score(translator):
-    text, given = "Ein Hund rennt.", "A dog runs."
-    figure = search_tree(translator, text, 2, max_length=3, steps=20, translation=given)
-    target = translator.tokenizer.encode_target([given])[0]
-    path = sorted(boxes(figure, "given"), key=middle)
-    assert len(path) == len(target) and "given:" in texts(figure)
-    _, states = trace_search(
-        greedy_search,
-        translator.model,
-        translator.encode([text]),
-        max_length=len(target),
-        return_scores=True,
-        target_prefix=[target[:-1]],
-    )
-    names = target_names(translator.tokenizer)
-    written = texts(figure)
-    for step, state in enumerate(states[1:-1]):
-        log_prob = state["sums"][0]
-        assert f"{shown(names(target[step]), longest=11)}\n{log_prob:.2f}" in written
-    total = float(written[-2].split("\n")[1])
-    score = DecodingConfig().apply_length_penalty(total, len(target))
-    name, last = written[-1].split("\n")
-    assert name == "score" and float(last) == pytest.approx(score, abs=0.01)
-
-
-def test_a_given_path_is_cut_where_the_drawing_ends(translator):
-    given = "A dog runs across the meadow."
-    count = len(translator.tokenizer.encode_target([given])[0])
-    figure = search_tree(
-        translator, "Ein Hund.", 2, max_length=2, steps=2, translation=given
-    )
-    assert len(boxes(figure, "given")) == 2
-    assert f"the first 2 of {count} steps" in figure.axes[0].get_title()
-    assert not [text for text in texts(figure)[-4:] if "score" in text]
-
-
 @pytest.mark.parametrize("steps", [1, 9])
 def test_the_legend_fits_into_the_picture(translator, steps):
-    figure = search_tree(
-        translator, "Ein Hund.", 3, max_length=4, steps=steps, translation="A dog."
-    )
+    figure = search_tree(translator, "Ein Hund.", 3, max_length=4, steps=steps)
     figure.draw_without_rendering()
     place = figure.legends[0].get_window_extent()
     assert 0 <= place.x0 and place.x1 <= figure.bbox.width
     assert 0 <= place.y0 < place.y1 < figure.axes[0].get_window_extent().y0 + 2
-
-
-@pytest.mark.parametrize(
-    "given, message", [(" ", "at least one piece"), ("dog " * 600, "at most 512")]
-)
-def test_a_translation_that_cannot_be_drawn_is_refused(translator, given, message):
-    with pytest.raises(ValueError, match=message):
-        search_tree(translator, "Ein Hund.", 2, max_length=2, translation=given)
 
 
 def test_later_steps_are_left_out_and_the_title_says_so():

@@ -206,6 +206,7 @@ def test_distributions_side_by_side_share_their_tokens():
         ({"x": np.ones(3), "y": np.ones(4)}, 3, "one shape"),
         (np.ones((2, 2)), 3, "one shape"),
         (np.ones(3), 0, "`top`"),
+        (np.array([0.5, np.nan]), 8, "must be finite"),
     ],
 )
 def test_what_is_no_distribution_is_refused(probabilities, top, message):
@@ -275,11 +276,6 @@ def test_tokens_of_one_name_are_told_apart_by_their_ids():
     names = [label.get_text() for label in axes.get_xticklabels()]
     assert names == ["a", "⁇ (1)", "⁇ (2)"]
     assert [bar.get_height() for bar in axes.patches] == [0.5, 0.3, 0.2]
-
-
-def test_probabilities_that_are_no_numbers_are_refused():
-    with pytest.raises(ValueError, match="must be finite"):
-        next_token([0.5, np.nan], str)
 
 
 def test_the_title_of_a_long_text_is_not_cut():

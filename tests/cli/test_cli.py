@@ -350,18 +350,20 @@ def test_a_tab_or_a_newline_in_a_translation_breaks_no_line(
 
 
 @pytest.mark.full
-def test_a_file_has_its_name_only_when_it_is_whole(model, tmp_path, monkeypatch, capfd):
+def test_a_file_has_its_name_only_when_it_is_whole(
+    loaded_model, tmp_path, monkeypatch, capfd
+):
     def stopped(*_, **__):
         yield [Hypothesis("a", None, [], True)]
         raise ValueError("stopped")
 
-    monkeypatch.setattr(Translator, "stream", stopped)
-    monkeypatch.setattr(batch_translation, "WINDOW", 1)
     output = tmp_path / "out.txt"
-    command = ["translate", model, "x", "y", "--output", output]
-    assert fails(capfd, *command) == "keras-vanilla: stopped"
+    command = ["translate", loaded_model, "x", "y", "--output", output]
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "stream", stopped)
+        patch.setattr(batch_translation, "WINDOW", 1)
+        assert fails(capfd, *command) == "keras-vanilla: stopped"
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.undo()
     assert main([str(word) for word in command]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 

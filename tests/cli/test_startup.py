@@ -9,7 +9,8 @@ import keras_vanilla_cli
 import pytest
 
 import keras_vanilla
-from keras_vanilla.cli import main
+from keras_vanilla.cli import main, parser
+from keras_vanilla.cli.console import refuse_missing_models
 
 SAVED = Path(__file__).resolve().parents[1] / "saved_files" / "translator-0.1.0.keras"
 COMMANDS = (
@@ -67,10 +68,9 @@ def test_a_model_that_is_missing_is_named_before_keras_is_imported(command, tmp_
     assert result.stderr == f"keras-vanilla: There is no file or folder {model}.\n"
 
 
-def test_a_model_of_the_hub_is_not_looked_for_here():
-    result = run("-c", START, "export", "hub:one", "a.tflite")
-    assert result.stdout.endswith("True 1\n")
-    assert "must be written OWNER/NAME" in result.stderr
+@pytest.mark.parametrize("command", ["export hub:one a.tflite", "translate hub:a/b x"])
+def test_a_model_of_the_hub_is_not_looked_for_here(command):
+    refuse_missing_models(parser().parse_args(command.split()))  # raises nothing
 
 
 def test_help_names_every_command(capsys):

@@ -9,6 +9,8 @@ from keras_vanilla.plots.translation import (
     translation_attention,
     translation_positions,
 )
+from keras_vanilla.translation import Translator
+from keras_vanilla.translation.batch_translation import Hypothesis
 
 TEXT = "green house two river"
 PARTS = {"cross": "cross", "decoder": "self"}  # of a decoder layer
@@ -40,11 +42,13 @@ def test_each_word_attends_most_to_the_one_it_translates(trained_translator):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_head_and_their_mean_are_what_the_model_attends_with(
-    two_layer_translator, kind
+    two_layer_translator, kind, monkeypatch
 ):
     translator = two_layer_translator
     source = translator.encode([TEXT])[0]
-    target = next(translator.stream([TEXT]))[0].ids
+    target = translator.tokenizer.encode_target([dutch(TEXT)])[0]
+    found = [Hypothesis(dutch(TEXT), -1.0, target, True)]
+    monkeypatch.setattr(Translator, "stream", lambda *_: iter([found]))
     weights = translator.model.attention_weights(
         {"source_ids": [source], "target_ids": [[2, *target[:-1]]]}
     )

@@ -50,6 +50,9 @@ def translation_attention(
     check_choice("kind", kind, tuple(KINDS))
     model = translator.model
     source = source_of(translator, text)
+    depth = model.num_encoder_layers if kind == "encoder" else model.num_decoder_layers
+    layer = _chosen(layer, depth, "layer") or depth
+    head = _chosen(head, model.num_heads, "head")
     target = next(translator.stream([text]))[0].ids
     shifted = [model.start_id, *target[:-1]]
     inputs = {"source_ids": np.array([source]), "target_ids": np.array([shifted])}
@@ -60,10 +63,7 @@ def translation_attention(
         "encoder": (pieces, pieces, "encoder/{}"),
         "decoder": (written, [START, *written[:-1]], "decoder/{}/self"),
     }[kind]
-    depth = model.num_encoder_layers if kind == "encoder" else model.num_decoder_layers
-    layer = _chosen(layer, depth, "layer") or depth
     weights = model.attention_weights(inputs)[key.format(layer - 1)][0]  # (N, T, S)
-    head = _chosen(head, len(weights), "head")
     of_heads = f"head {head}" if head else "mean of the heads"
     return attention_map(
         weights[head - 1] if head else weights.mean(axis=0),

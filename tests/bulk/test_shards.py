@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiers import in_full
 
 from keras_vanilla._progress import Progress
 from keras_vanilla.bulk import LineCommand, translate_shards
@@ -79,10 +78,10 @@ def test_more_files_may_come_later(sources, out, trained_file):
     assert translate_shards(trained_file, sources, out) == (74, 2)
 
 
-@pytest.mark.parametrize("windows", [1, *in_full(4)])
 def test_a_killed_run_goes_on_where_it_was(
-    windows, sources, out, tmp_path, trained_file, monkeypatch
+    sources, out, tmp_path, trained_file, monkeypatch
 ):
+    windows = 4
     monkeypatch.setattr(shard_module, "WINDOW", 8)
     translate_shards(trained_file, sources, tmp_path / "whole")
     result = killed(trained_file, sources, out, windows)
@@ -107,11 +106,21 @@ def test_a_killed_run_goes_on_where_it_was(
         assert text_of(out / path.name) == text_of(tmp_path / "whole" / path.name)
 
 
-@pytest.mark.full
 def test_a_source_that_changed_below_a_half_done_shard_is_refused(
-    sources, out, trained_file
+    sources, out, trained_file, monkeypatch
 ):
-    killed(trained_file, sources, out, windows=1)
+    monkeypatch.setattr(shard_module, "WINDOW", 8)
+    original = shard_module.ShardTranslator._window
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        windows = iter([original])  # the second is interrupted
+
+        def window(*arguments):
+            for translate in windows:
+                return translate(*arguments)
+            raise KeyboardInterrupt
+
+        patch.setattr(shard_module.ShardTranslator, "_window", window)
+        translate_shards(trained_file, sources, out)
     sources[0].write_bytes(b"another\n" + sources[0].read_bytes())
     with pytest.raises(ValueError, match="part-1.txt has changed: .*8 lines"):
         translate_shards(trained_file, sources, out)

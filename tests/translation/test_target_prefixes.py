@@ -24,21 +24,20 @@ def test_translations_begin_with_their_prefixes(
 
 
 def test_the_translations_own_beginning_changes_nothing(trained_translator):
-    free = trained_translator.translate(TEXTS)
+    free = trained_translator.translate(TEXTS, max_length=14)
     own = [" ".join(text.split()[:2]) for text in free]
-    assert trained_translator.translate(TEXTS, target_prefix=own) == free
+    bound = trained_translator.translate(TEXTS, max_length=14, target_prefix=own)
+    assert bound == free
 
 
 def test_scores_are_those_of_the_model(trained_translator):
     """What the free search finds has the same score when its beginning is given."""
-    text = ["one two three"]
-    settings = {"beam_size": 3, "n_best": 3}
-    free = dict(trained_translator.translate_n_best(text, **settings)[0])
-    best = max(free, key=free.get)
-    [bound] = trained_translator.translate_n_best(
-        text, target_prefix=[best.split()[0]], **settings
-    )
-    assert bound[0] == (best, pytest.approx(free[best], abs=1e-4))
+    text, settings = ["one two three"], {"beam_size": 3, "max_length": 14}
+    [[free]] = trained_translator.stream(text, **settings)
+    own = [free.text.split()[0]]
+    [[bound]] = trained_translator.stream(text, target_prefix=own, **settings)
+    assert bound.text == free.text
+    assert bound.score == pytest.approx(free.score, abs=1e-4)
 
 
 def test_no_piece_is_said_twice(trained_translator):

@@ -300,7 +300,8 @@ def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
 
 
 def test_a_text_without_a_piece_has_one_translation(trained_translator):
-    assert trained_translator.translate_n_best(["", "one"])[0] == [("", 0.0)]
+    texts = ["", "one"]
+    assert trained_translator.translate_n_best(texts, beam_size=3)[0] == [("", 0.0)]
 
 
 def test_the_first_results_come_before_the_last_texts_are_searched(

@@ -24,7 +24,7 @@ import re
 import shutil
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -88,10 +88,8 @@ class TokenCache:
             raise FileNotFoundError(
                 f"{folder} has no complete token cache: make one with TokenCache.make."
             ) from None
-        self.max_tokens, self._tokenizer = (
-            self._store.max_tokens,
-            description["tokenizer"],
-        )
+        self.max_tokens = description["max_tokens"]
+        self._tokenizer = description["tokenizer"]
         self._files = description["files"]
         self.report = {k: lines for k, lines in description["report"].items() if lines}
 
@@ -254,37 +252,60 @@ def _compared(folder, paths, tokenizer, max_tokens, known=()):
 
 
 def _make(folder, paths, tokenizer, max_tokens, files, stream):
-    """Writes the file of a cache; the caller must hold the folder's lock."""
+    """Writes the file of a cache; the caller must hold the folder's lock.
+
+    Memory does not grow with the number of pairs.
+    """
     remove_unfinished(folder, re.compile(re.escape(NAME)))
     total = sum(file["lines"] for file in files[::2])
-    description = {
-        "tokenizer": tokenizer.digest,
-        "max_tokens": max_tokens,
-        "files": files,
-        "report": {"empty": [], "too long": []},
-    }
     show = Progress("Tokenising", total, "lines", stream) if stream else None
-
-    def chunks(progress):
-        kept = 0
+    report = {"empty": [], "too long": []}
+    count = pairs = longest = 0
+    with (
+        show or contextlib.nullcontext() as progress,
+        atomic_path(folder / NAME) as temporary,
+        open(temporary, "x+b") as cache,
+        TemporaryFile(dir=folder) as offsets,
+        TemporaryFile(dir=folder) as line_numbers,
+    ):
+        offsets.write(bytes(8))
         for lines in _numbered_lines(paths):
-            chunk = _encoded(lines, tokenizer, max_tokens, description["report"])
-            kept += len(chunk[-1])
-            yield chunk
+            ids, lengths, numbers = _encoded(lines, tokenizer, max_tokens, report)
+            cache.write(ids.tobytes())
+            offsets.write((count + np.cumsum(lengths)).astype("<i8").tobytes())
+            line_numbers.write(numbers.astype("<i8").tobytes())
+            count, pairs = count + len(ids), pairs + len(numbers)
+            longest = max(longest, int(lengths.max(initial=0)))
             if progress:
                 progress.update(len(lines))
         now = _text_files([file["path"] for file in files], files)
         changed = [a["path"] for a, b in zip(files, now, strict=True) if a != b]
         if changed:
             raise ValueError(f"{changed[0]} has changed while it was read.")
-        if not kept:
+        if not pairs:
             raise ValueError(
                 f"{names_of(paths)}: none of {total} pairs has text on both sides and "
                 f"at most {max_tokens} tokens."
             )
-
-    with show or contextlib.nullcontext() as progress:
-        _write_file(folder / NAME, description, chunks(progress))
+        cache.write(bytes(-cache.tell() % 8))
+        for array in (offsets, line_numbers):
+            array.seek(0)
+            shutil.copyfileobj(array, cache)
+        description = {
+            "version": VERSION,
+            "dtype": ids.dtype.str,
+            "ids": count,
+            "pairs": pairs,
+            "longest": longest,
+            "tokenizer": tokenizer.digest,
+            "max_tokens": max_tokens,
+            "files": files,
+            "report": report,
+        }
+        content = json.dumps(description).encode()
+        cache.write(content + len(content).to_bytes(8, "little"))
+        cache.seek(0)
+        cache.write(hashlib.file_digest(cache, "sha256").digest())
 
 
 def _numbered_lines(paths) -> Iterator[list[tuple[int, str, str]]]:
@@ -336,46 +357,6 @@ def _text_files(paths, known):
         return list(threads.map(described, paths))
 
 
-def _write_file(
-    path: Path,
-    description: dict,
-    chunks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
-) -> None:
-    """Writes pairs in chunks, so that memory does not grow with their number.
-
-    Args:
-        path: path of the file. An existing file is replaced when this one is complete.
-        description: dict for JSON. It is read last, so `chunks` may change it.
-        chunks: iterator over ids, the length of each sequence, and the line numbers of
-            some pairs; at least one chunk.
-    """
-    count = pairs = longest = 0
-    with (
-        atomic_path(path) as temporary,
-        open(temporary, "x+b") as file,
-        TemporaryFile(dir=path.parent) as offsets,
-        TemporaryFile(dir=path.parent) as line_numbers,
-    ):
-        offsets.write(bytes(8))
-        for ids, lengths, numbers in chunks:
-            file.write(ids.tobytes())
-            offsets.write((count + np.cumsum(lengths)).astype("<i8").tobytes())
-            line_numbers.write(numbers.astype("<i8").tobytes())
-            count, pairs = count + len(ids), pairs + len(numbers)
-            longest = max(longest, int(lengths.max(initial=0)))
-        file.write(bytes(-file.tell() % 8))
-        for array in (offsets, line_numbers):
-            array.seek(0)
-            shutil.copyfileobj(array, file)
-        shape = {"dtype": ids.dtype.str, "ids": count, "pairs": pairs}
-        metadata = {"version": VERSION, **shape, "longest": longest, **description}
-        content = json.dumps(metadata).encode()
-        file.write(content + len(content).to_bytes(8, "little"))
-        file.seek(0)
-        checksum = hashlib.file_digest(file, "sha256").digest()
-        file.write(checksum)
-
-
 def _read_file(path: Path) -> tuple[dict, IdStore]:
     """Reads the description of a cache file, and memory-maps its ids.
 
@@ -384,15 +365,18 @@ def _read_file(path: Path) -> tuple[dict, IdStore]:
 
     Raises:
         FileNotFoundError: if the file does not exist.
-        ValueError: if it was not written by `_write_file`, or is damaged.
+        ValueError: if it was not written by `_make`, or is damaged.
     """
     with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size <= CHECKSUM_BYTES:
-            raise _damaged(path)
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        content = b""  # which cannot be mapped
+        if os.fstat(file.fileno()).st_size:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     body = memoryview(content)[:-CHECKSUM_BYTES]
-    if hashlib.sha256(body).digest() != content[-CHECKSUM_BYTES:]:
-        raise _damaged(path)
+    if not body or hashlib.sha256(body).digest() != content[-CHECKSUM_BYTES:]:
+        raise ValueError(
+            f"{path} is damaged or incomplete: its SHA-256 is another. TokenCache.make "
+            "makes it again."
+        )
     size = int.from_bytes(body[-8:], "little")
     description = json.loads(bytes(body[-8 - size : -8]))
     if description["version"] != VERSION:
@@ -407,10 +391,3 @@ def _read_file(path: Path) -> tuple[dict, IdStore]:
     offsets, line_numbers = np.split(integers, [2 * pairs + 1])
     longest, most = description["longest"], description["max_tokens"]
     return description, IdStore(ids, offsets, line_numbers, longest, most)
-
-
-def _damaged(path):
-    return ValueError(
-        f"{path} is damaged or incomplete: its SHA-256 is another. TokenCache.make "
-        "makes it again."
-    )

@@ -1,7 +1,11 @@
 """Translates corpora, in this process or on many machines with Ray."""
 
-from keras_vanilla.bulk.line_translation import LineCommand, LineTranslation
-from keras_vanilla.bulk.line_translators import BulkTranslator, open_line_translator
+from keras_vanilla.bulk.line_translators import (
+    BulkTranslator,
+    LineCommand,
+    LineTranslation,
+    open_line_translator,
+)
 from keras_vanilla.bulk.shards import translate_shards
 
 __all__ = [

@@ -1,8 +1,10 @@
 """Translates lines with models of four kinds, ensembles, and programs."""
 
+import shlex
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -10,7 +12,6 @@ import numpy as np
 from keras_vanilla._checks import check_integer, extra_missing
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._types import PathLike
-from keras_vanilla.bulk.line_translation import NO_END, LineCommand, LineTranslation
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop.ctranslate2 import CTranslate2Text
@@ -19,7 +20,80 @@ from keras_vanilla.translation import Translator, ensemble
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
+NO_END = "the translation reached its longest length without an end"
 CTRANSLATE2_TOKENS = 2048  # per batch, enough for two cores
+
+
+class LineTranslation(NamedTuple):
+    """The translation of a line.
+
+    Fields:
+        text: str; empty if the line cannot be translated.
+        problem: str or None. The reason, or that the translation has no end.
+    """
+
+    text: str
+    problem: str | None = None
+
+    @property
+    def is_left_out(self) -> bool:
+        """True if there is no translation, not even one without an end."""
+        return self.problem not in (None, NO_END)
+
+
+class LineCommand:
+    """Translates lines with a program that writes one line per input line.
+
+    The program is started for each call, and must exit at the end of its input.
+
+    Args:
+        command: str. It is split as in a shell, but not run by a shell.
+    Raises:
+        ValueError: if the command is empty or has an unclosed quotation mark.
+    Example:
+        LineCommand("marian-decoder --config decoder.yml")(["Guten Morgen."])
+    """
+
+    def __init__(self, command: str):
+        self.command = command
+        self._arguments = shlex.split(command)
+        if not self._arguments:
+            raise ValueError(f"A command must name a program. Received: {command!r}")
+
+    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
+        """Returns the translations.
+
+        Raises:
+            FileNotFoundError: if there is no such program.
+            RuntimeError: if the program fails.
+            ValueError: if the number of lines differs, or the output is not UTF-8.
+        """
+        if not texts:
+            return []
+        program = self._arguments[0]
+        lines = "".join(text + "\n" for text in texts)
+        done = subprocess.run(
+            self._arguments, input=lines.encode(), capture_output=True
+        )
+        if done.returncode:
+            last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            raise RuntimeError(
+                f"{program} failed with status {done.returncode}: {last}"
+            )
+        try:
+            results = done.stdout.decode("utf-8").removesuffix("\n").split("\n")
+        except UnicodeDecodeError as error:
+            line = done.stdout[: error.start].count(b"\n") + 1
+            raise ValueError(
+                f"{program} must write UTF-8. Received: byte "
+                f"0x{done.stdout[error.start]:02x} in line {line:,}"
+            ) from error
+        if len(results) != len(texts):
+            raise ValueError(
+                f"{program} must write a line for each of {len(texts):,}. "
+                f"Received: {len(results):,} lines"
+            )
+        return [LineTranslation(result) for result in results]
 
 
 LineTranslator = Callable[[Sequence[str]], list[LineTranslation]]
@@ -52,7 +126,14 @@ def open_line_translator(
     if threads is not None:
         check_integer("threads", threads, 1)
     if isinstance(model, LineCommand):
-        return _without_settings(model, threads=threads, **search)
+        settings = {"threads": threads, **search}
+        names = [name for name, value in settings.items() if value is not None]
+        if names:
+            raise ValueError(
+                "The command of a program sets its threads and its search. Received: "
+                f"{', '.join(names)} and the command {model.command!r}"
+            )
+        return model
     if not isinstance(model, PathLike):
         return KerasLines(model, threads, **search)
     if is_hub_reference(model):
@@ -223,16 +304,6 @@ def _refuse_search(model: Path, search: dict) -> None:
             f"{model} contains its search. Received: {', '.join(sorted(search))}; "
             "export a file with that instead"
         )
-
-
-def _without_settings(command: LineCommand, **settings: Any) -> LineCommand:
-    names = [name for name, value in settings.items() if value is not None]
-    if names:
-        raise ValueError(
-            "The command of a program sets its threads and its search. Received: "
-            f"{', '.join(names)} and the command {command.command!r}"
-        )
-    return command
 
 
 def _limit_threads(threads: int) -> None:

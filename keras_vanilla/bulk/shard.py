@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 from keras_vanilla._atomic_write import atomic_path, atomic_write_text
 from keras_vanilla._checks import has_form, json_of_form
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla.bulk.line_translation import LineTranslation
-from keras_vanilla.bulk.line_translators import LineModel, open_line_translator
+from keras_vanilla.bulk.line_translators import (
+    LineModel,
+    LineTranslation,
+    open_line_translator,
+)
 from keras_vanilla.data.compression import compressed
 from keras_vanilla.data.lines import one_line, raw_lines
 from keras_vanilla.translation.batch_translation import WINDOW

@@ -13,8 +13,7 @@ from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
-from keras_vanilla.bulk.line_translation import LineCommand
-from keras_vanilla.bulk.line_translators import LineModel
+from keras_vanilla.bulk.line_translators import LineCommand, LineModel
 from keras_vanilla.bulk.ray_workers import with_ray
 from keras_vanilla.bulk.shard import JOURNAL, Journal, Shard, ShardTranslator, identity
 from keras_vanilla.data.lines import raw_lines

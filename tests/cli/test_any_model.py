@@ -6,7 +6,7 @@ import pytest
 
 from keras_vanilla import bulk
 from keras_vanilla.bulk import LineTranslation
-from keras_vanilla.bulk.line_translation import NO_END
+from keras_vanilla.bulk.line_translators import NO_END
 from keras_vanilla.cli import main
 
 

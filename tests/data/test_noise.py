@@ -13,12 +13,13 @@ import sentencepiece
 from keras_vanilla._graphemes import words_of_letters
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.data.noise import (
+    THINGS,
     as_people_write,
     in_upper_case,
     lines_with_noise,
+    random_thing,
     with_thing_to_copy,
 )
-from keras_vanilla.data.things_to_copy import THINGS, random_thing
 from keras_vanilla.tokenizer import Tokenizer, WordTokenizer
 
 NOUNS = "Hund Katze Vogel Mann Frau Kind Baum Haus".split()

@@ -41,7 +41,10 @@ def batch_dataset(
         pad_id: int. Labels with this id get weight 0, others weight 1.
         functions: functions of the inputs, labels and weights, applied in order.
     """
-    _leave_gpus_to_backend()
+    if keras.backend.backend() != "tensorflow":
+        # TensorFlow would allocate all memory of the GPUs for batches only.
+        with contextlib.suppress(RuntimeError):  # too late if TensorFlow has started
+            tf.config.set_visible_devices([], "GPU")
 
     def read(step):
         # One step at a time, because Python would not be faster with two at once.
@@ -57,13 +60,6 @@ def batch_dataset(
     for function in functions:
         dataset = dataset.map(function)
     return dataset.prefetch(tf.data.AUTOTUNE)
-
-
-def _leave_gpus_to_backend():
-    """Hides GPUs from TensorFlow, which would allocate all memory for batches only."""
-    if keras.backend.backend() != "tensorflow":
-        with contextlib.suppress(RuntimeError):  # too late if TensorFlow has started
-            tf.config.set_visible_devices([], "GPU")
 
 
 def _steps(first_step, stop_step):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from keras_vanilla.models import Ensemble
-from keras_vanilla.translation.saved_classes import tokenizer_config
 from keras_vanilla.translation.translator import Translator
 
 
@@ -28,7 +27,7 @@ def ensemble(translators: Sequence[Translator]) -> Translator:
         raise ValueError("An ensemble must have at least one translator. Received: []")
     first = translators[0]
     for number, other in enumerate(translators, start=1):
-        if _identity(other.tokenizer) != _identity(first.tokenizer):
+        if other.tokenizer.digest != first.tokenizer.digest:
             raise ValueError(
                 "The translators of an ensemble must have one tokenizer. Received: "
                 f"translator {number} with another tokenizer than translator 1"
@@ -51,8 +50,3 @@ def check_one_model(translator: Translator, what: str) -> None:
             "`keras-vanilla distil` does. Received: an ensemble of "
             f"{len(translator.model.models)}"
         )
-
-
-def _identity(tokenizer):
-    """A value that is equal for two tokenizers if they give the same ids."""
-    return getattr(tokenizer, "digest", None) or tokenizer_config(tokenizer)

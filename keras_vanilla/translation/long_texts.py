@@ -44,7 +44,7 @@ def stream_sentences(
     pieces, sources = _cut_and_encode(codes, text_sentences, translator)
     _warn_cut(text_sentences, pieces, translator.model.max_length, first_number)
     stream = translator.stream(list(itertools.chain(*pieces)), sources)
-    return _join_streamed(pieces, stream)
+    return ([_join(text, [next(stream)[0] for _ in text])] for text in pieces)
 
 
 def _split(splitter, text):
@@ -96,11 +96,6 @@ def _warn_cut(text_sentences, pieces, longest, first_number):
             f"{longest} tokens, which is cut: texts {some_of(cut)}",
             stacklevel=5,
         )
-
-
-def _join_streamed(pieces, stream):
-    for text in pieces:
-        yield [_join(text, [next(stream)[0] for _ in text])]
 
 
 def _join(pieces, hypotheses):

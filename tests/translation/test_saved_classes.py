@@ -3,6 +3,7 @@
 import zipfile
 
 import keras
+import numpy as np
 import pytest
 
 from keras_vanilla import Transformer, Translator
@@ -49,13 +50,12 @@ def test_subclass_of_transformer_comes_back_from_its_file(
     half_loud, trained_translator, tmp_path
 ):
     half_loud.save(tmp_path / "t.keras")
+    expected = trained_translator.model.get_weights()
     for load in (Translator.load, keras.saving.load_model):
         model = load(tmp_path / "t.keras").model
         assert type(model) is HalfLoud and model.loudness == 0.5
-    texts = ["one two", "red tree"]
-    assert Translator.load(tmp_path / "t.keras").translate(texts) == (
-        trained_translator.translate(texts)
-    )
+        for received, saved in zip(model.get_weights(), expected, strict=True):
+            np.testing.assert_array_equal(received, saved)
 
 
 @pytest.mark.full

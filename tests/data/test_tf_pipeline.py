@@ -89,11 +89,11 @@ def test_a_process_ends_while_batches_are_prefetched_on_a_busy_machine():
 
 @pytest.mark.full
 def test_a_failed_batch_does_not_delay_the_end():
+    """A call that is missed would be waited for as long as it may take."""
     failing = """
-import time, atexit
 import tensorflow as tf
-started = []
-atexit.register(lambda: print(time.monotonic() - started[0]))
+from keras_vanilla.data import tf_pipeline
+tf_pipeline.MOST_SECONDS = float("inf")
 iterator = iter(data.dataset())
 next(iterator)
 data._padder.arrays = None
@@ -101,13 +101,7 @@ try:
     while True:
         next(iterator)
 except tf.errors.OpError:
-    started.append(time.monotonic())
+    pass
 """
-    done = subprocess.run(
-        [sys.executable, "-c", CORPUS + failing],
-        check=True,
-        timeout=600,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert float(done.stdout) < 2
+    command = [sys.executable, "-c", CORPUS + failing]
+    subprocess.run(command, check=True, timeout=300)

@@ -3,7 +3,8 @@
 from keras import ops
 
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.searched_model import Cache, ModelAround, SearchedModel
+from keras_vanilla.decoding.cache import Cache
+from keras_vanilla.decoding.searched_model import ModelAround, SearchedModel
 
 ATTENDED, COUNTED = "attended", "counted"
 DEEP = 6  # with at least this many decoder layers, the last but one aligns best

@@ -8,9 +8,10 @@ from keras import ops
 
 from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.cache import GrowingCache
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
-from keras_vanilla.decoding.searched_model import GrowingCache, SearchedModel
+from keras_vanilla.decoding.searched_model import SearchedModel
 
 LOG_PROBS = "log_probs"
 

@@ -6,9 +6,10 @@ import numpy as np
 from keras import ops
 
 from keras_vanilla._types import Tensor
+from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.search import run_search
-from keras_vanilla.decoding.searched_model import Cache, ModelAround
+from keras_vanilla.decoding.searched_model import ModelAround
 
 CANDIDATES = "candidates"
 ROWS, BIAS = "candidate_rows", "candidate_bias"

@@ -98,7 +98,7 @@ def _convert(folder, signatures, quantize):
     converter._experimental_disable_fuse_mul_and_fc = True
     # The file has a description; adding TensorFlow's would rewrite the whole file.
     converter.exclude_conversion_metadata = True
-    if quantize == "int8":
+    if quantize == "int8":  # TensorFlow rounds each row w by its scale max|w| / 127
         converter.optimizations = [tf.lite.Optimize.DEFAULT]
     try:
         return converter.convert()

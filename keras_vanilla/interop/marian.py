@@ -1,6 +1,5 @@
 """Converts Hugging Face's Marian models, such as OPUS-MT, to our Translator."""
 
-import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -266,11 +265,12 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
     readers["output_bias"] = named.reader(OUTPUT_BIAS, np.ravel)
     for side in ("encoder", "decoder"):
         parts = [part for part in PARTS if side == "decoder" or "cross" not in part]
-        for index, part in itertools.product(range(config[f"{side}_layers"]), parts):
-            for kind in ("gamma", "beta") if "norm" in part else ("kernel", "bias"):
-                name = f"{side}/{index}/{part}/{kind}"
-                of_kernel = np.transpose if kind == "kernel" else None
-                readers[name] = named.reader(their_name(name), of_kernel)
+        for index in range(config[f"{side}_layers"]):  # ends at the first missing one
+            for part in parts:
+                for kind in ("gamma", "beta") if "norm" in part else ("kernel", "bias"):
+                    name = f"{side}/{index}/{part}/{kind}"
+                    of_kernel = np.transpose if kind == "kernel" else None
+                    readers[name] = named.reader(their_name(name), of_kernel)
     named.refuse_others(lambda name: name.endswith(POSITIONS))
     return readers
 

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_vanilla._operators import slice_update
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.searched_model import Cache, GrowingCache
+from keras_vanilla.decoding.cache import Cache, GrowingCache
 from keras_vanilla.layers import (
     DecoderLayer,
     MultiHeadAttention,

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_vanilla._checks import SavedAsKeras
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.searched_model import Cache
+from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.models.copies import is_plain
 from keras_vanilla.models.transformer import Transformer
 

@@ -18,7 +18,7 @@ from keras_vanilla._checks import (
 )
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
-from keras_vanilla.decoding.searched_model import Cache
+from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.distribution import steps
 from keras_vanilla.distribution.steps.loss_share import token_weights
 from keras_vanilla.layers import (

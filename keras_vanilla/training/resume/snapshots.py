@@ -1,7 +1,7 @@
 """Snapshot files, written atomically.
 
 A snapshot is an `.npz` file whose parts have checksums: arrays, and "state", JSON in
-UTF-8 that refers to them.
+UTF-8 that refers to them. What it holds is in `exact_resume.py`, `_Training._state_of`.
 """
 
 import contextlib

@@ -118,7 +118,7 @@ class ExportConfig:
                 )
         self._check_decoding()
         self._check_outputs()
-        self._check_candidates(self.shortlist)
+        self._check_shortlist()
 
     def _check_decoding(self):
         in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
@@ -149,10 +149,14 @@ class ExportConfig:
         in_order = tuple(name for name in OUTPUTS if name in self.outputs)
         object.__setattr__(self, "outputs", in_order)
 
-    def _check_candidates(self, given):
-        if not isinstance(given, Shortlist | None):
-            raise TypeError(f"`shortlist` must be a Shortlist. Received: {given!r}")
-        if given is not None and self.form in STEPPED:
+    def _check_shortlist(self):
+        if self.shortlist is None:
+            return
+        if not isinstance(self.shortlist, Shortlist):
+            raise TypeError(
+                f"`shortlist` must be a Shortlist. Received: {self.shortlist!r}"
+            )
+        if self.form in STEPPED:
             raise ValueError(
                 "A `shortlist` is for files of the forms 'text' and 'ids'. Received: "
                 f"form={self.form!r}"

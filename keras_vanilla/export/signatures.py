@@ -58,12 +58,7 @@ class TextForm(tf.Module):
         self._outputs, self._end_id = outputs, model.end_id
         self._no_loops = config.decoding.no_loops
         self.limits, self._pad_id = limits, model.pad_id
-        self.tokenizer = TokenizerGraph(
-            translator.tokenizer,
-            limits.max_bytes,
-            limits.max_source_length,
-            limits.output_length,
-        )
+        self.tokenizer = _tokenizer_graph(translator, limits)
         self._before_text = tokens_before_text(translator.tokenizer)
         first_source = self._before_text if "alignment" in outputs else None
         self._search = _OneSentence(model, limits, config, first_source)
@@ -219,12 +214,7 @@ class InsideForm(StepsForm):
 
     def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
         super().__init__(translator, limits, config)
-        self.tokenizer = TokenizerGraph(
-            translator.tokenizer,
-            limits.max_bytes,
-            limits.max_source_length,
-            limits.output_length,
-        )
+        self.tokenizer = _tokenizer_graph(translator, limits)
         self._vocabulary = vocabulary_entry(translator.tokenizer)
 
     @property
@@ -250,6 +240,16 @@ class InsideForm(StepsForm):
         weights = {}
         outputs = self._stepped(ids, index, cache, weights)
         return {**outputs, **_named(weights)}
+
+
+def _tokenizer_graph(translator, limits):
+    """The tokenizer, for texts and translations of the longest lengths."""
+    return TokenizerGraph(
+        translator.tokenizer,
+        limits.max_bytes,
+        limits.max_source_length,
+        limits.output_length,
+    )
 
 
 def vocabulary_entry(tokenizer: TokenizerProtocol) -> bytes:

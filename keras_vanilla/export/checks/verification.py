@@ -229,12 +229,8 @@ def _fill(report, pairs, translator, exported):
     report.outputs = len({pair.unlimited_ids for pair in pairs})
     report.milliseconds = list(exported.milliseconds)
     for pair in pairs:
-        ours, theirs = pair.keras_ids, pair.file_ids
-        if ours != theirs:
-            differs = (
-                i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b
-            )
-            position = next(differs, min(len(ours), len(theirs)))
+        if pair.keras_ids != pair.file_ids:
+            position = _first_difference(pair.keras_ids, pair.file_ids)
             if exported.decoding.is_greedy:
                 gap = _logit_gap(translator.model, pair, position)
             else:
@@ -249,6 +245,14 @@ def _fill(report, pairs, translator, exported):
             report.text_differences.append(
                 TextDifference(pair.line, pair.keras_text, pair.file_text, *why)
             )
+
+
+def _first_difference(keras_ids, file_ids):
+    """The first position at which ids differ, or at which one of them ends."""
+    for position, (a, b) in enumerate(zip(keras_ids, file_ids, strict=False)):
+        if a != b:
+            return position
+    return min(len(keras_ids), len(file_ids))
 
 
 def _logit_gap(model, pair, position):

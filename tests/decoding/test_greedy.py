@@ -72,9 +72,9 @@ class ScriptedModel(SearchedModel):
 )
 def test_rows_end_with_the_end_and_then_pads(script, expected, steps):
     model = ScriptedModel(script)
-    found = greedy_search(model, SOURCE, max_length=len(expected[0]))
-    np.testing.assert_array_equal(found, expected)
-    assert keras.backend.standardize_dtype(found.dtype) == "int32"
+    ids = greedy_search(model, SOURCE, max_length=len(expected[0]))
+    np.testing.assert_array_equal(ids, expected)
+    assert keras.backend.standardize_dtype(ids.dtype) == "int32"
     assert len(model.asked) == steps
 
 
@@ -104,10 +104,10 @@ def test_default_length_is_50_more_than_the_rows_own_source(most, lengths, pads)
     """And at most the model's, whatever the batch is padded to."""
     model = ScriptedModel([[5] * 99] * 3)
     model.max_length = most
-    found = array(greedy_search(model, np.pad(SOURCE, ((0, 0), (0, pads)))))
-    assert found.shape == (3, min(57 + pads, most))
-    expected = np.arange(found.shape[1]) < np.array(lengths)[:, None]
-    np.testing.assert_array_equal(found, np.where(expected, 5, PAD))
+    ids = array(greedy_search(model, np.pad(SOURCE, ((0, 0), (0, pads)))))
+    assert ids.shape == (3, min(57 + pads, most))
+    expected = np.arange(ids.shape[1]) < np.array(lengths)[:, None]
+    np.testing.assert_array_equal(ids, np.where(expected, 5, PAD))
 
 
 @pytest.mark.parametrize("max_length, limit", [(0, "1"), (98, "the model's, 97")])

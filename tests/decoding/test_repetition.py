@@ -104,16 +104,16 @@ def test_beam_search_finds_what_the_definition_does(loopy):
     model, sources = loopy
     batch = np.array(sources)[:, None]
     config = DecodingConfig(beam_size=BEAMS, length_penalty=EXPONENT, max_length=LENGTH)
-    found = beam_search(model, batch, config, no_loops=True)
+    results = beam_search(model, batch, config, no_loops=True)
     expected = [
         reference.beam(
             constrained_by_loops(model.next_log_probs(source)), LENGTH, BEAMS, SCORE
         )
         for source in sources
     ]
-    assert_found(found, expected)
+    assert_found(results, expected)
     free = array(beam_search(model, batch, config)[0])
-    assert (free != array(found[0])).any(axis=(1, 2)).sum() > 5
+    assert (free != array(results[0])).any(axis=(1, 2)).sum() > 5
 
 
 def test_where_the_source_repeats_the_output_may_loop(loopy):

@@ -62,8 +62,8 @@ def test_translations_and_scores_are_keras_s(
     is_greedy, translate = read_description(path).beam_size == 1, TextForm(path)
     settings = {"beam_size": 1} if is_greedy else BEAMS
     texts = unseen_sentences[:5]
-    found = trained_translator.translate_n_best(texts, n_best=1, **settings)
-    for text, ((best, score),) in zip(texts, found, strict=True):
+    expected = trained_translator.translate_n_best(texts, n_best=1, **settings)
+    for text, ((best, score),) in zip(texts, expected, strict=True):
         result = translate(text)
         assert result["text"] == best
         if not is_greedy:  # which adds up its log-probabilities

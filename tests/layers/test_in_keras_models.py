@@ -15,7 +15,7 @@ from keras_vanilla.layers import (
     multi_head_attention,
 )
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.usefixtures("quantises_fast")]
 B, T, S, D, V = 2, 3, 5, 8, 11
 RANDOM = np.random.default_rng(0)
 INPUTS = RANDOM.normal(size=(B, T, S, D)).astype("float32")

@@ -14,7 +14,10 @@ from keras_vanilla.layers import (
     TokenEmbedding,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Layer .* `quantize` method"),
+    pytest.mark.usefixtures("quantises_fast"),
+]
 B, T, N, D, V = 2, 5, 4, 128, 97
 IDS = np.random.default_rng(0).integers(1, V, (B, T)).astype("int32")
 

@@ -122,12 +122,9 @@ def test_lora_trains_queries_and_values_and_is_merged(tmp_path):
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("quantises_fast")
 @pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
-def test_a_quantised_transformer_is_saved_and_searched_but_not_exported(
-    tmp_path, monkeypatch
-):
-    # Keras collects the garbage of the whole process for each weight that it replaces.
-    monkeypatch.setattr("gc.collect", lambda: 0)
+def test_a_quantised_transformer_is_saved_and_searched_but_not_exported(tmp_path):
     sizes = {**SIZES, **ONE_LAYER, "d_model": 64, "d_ff": 128}
     model = randomize(Transformer(**sizes))
     model.save(tmp_path / "float.keras")

@@ -47,8 +47,8 @@ def test_each_head_and_their_mean_are_what_the_model_attends_with(
     translator = two_layer_translator
     source = translator.encode([TEXT])[0]
     target = translator.tokenizer.encode_target([dutch(TEXT)])[0]
-    found = [Hypothesis(dutch(TEXT), -1.0, target, True)]
-    monkeypatch.setattr(Translator, "stream", lambda *_: iter([found]))
+    hypotheses = [Hypothesis(dutch(TEXT), -1.0, target, True)]
+    monkeypatch.setattr(Translator, "stream", lambda *_: iter([hypotheses]))
     weights = translator.model.attention_weights(
         {"source_ids": [source], "target_ids": [[2, *target[:-1]]]}
     )

@@ -131,9 +131,9 @@ def test_the_teacher_stays_as_it_is_and_is_not_part_of_the_student(tmp_path):
         loaded = keras.saving.load_model(tmp_path / "student.keras")
     assert len(loaded.weights) == len(names)
     with loaded.loss.seeing(INPUTS):  # as in a training step
-        found = loaded.loss(LABELS, loaded(INPUTS), WEIGHTS)
+        received = loaded.loss(LABELS, loaded(INPUTS), WEIGHTS)
     expected = SmoothedCrossentropy()(LABELS, loaded(INPUTS), WEIGHTS)
-    assert float(found) == pytest.approx(float(expected), rel=1e-5)
+    assert float(received) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_another_vocabulary_is_refused():

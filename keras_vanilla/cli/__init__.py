@@ -15,7 +15,6 @@ from keras_vanilla.cli import (
     evaluate,
     export,
     plot,
-    probe,
     quickstart,
     serve_web,
     train,
@@ -128,7 +127,6 @@ def parser() -> argparse.ArgumentParser:
         serve_web,
         caller,
         plot,
-        probe,
     ):
         module.add_to(commands)
     return every

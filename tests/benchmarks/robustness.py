@@ -2,15 +2,16 @@
 
     python tests/benchmarks/robustness.py test.de test.en MODEL.keras OTHER.keras
 
-The noise is that of `keras-vanilla probe`, the same for every model.
+The noise is that of `probe.py`, the same for every model.
 """
 
 import argparse
 import random
 from pathlib import Path
 
+from probe import NOISE
+
 from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.probing.inputs import NOISE
 from keras_vanilla.translation import Translator, score
 
 

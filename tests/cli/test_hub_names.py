@@ -13,7 +13,6 @@ COMMANDS = [
     f"translate {NAME} hello",
     f"translate {NAME} --input a --output-dir out",
     f"evaluate {NAME} --source a --reference b",
-    f"probe {NAME} --count 1",
     f"convert {NAME} out --format ctranslate2",
     f"export {NAME} out.tflite",
     f"verify {NAME} out.tflite --source a",

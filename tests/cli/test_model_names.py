@@ -14,7 +14,6 @@ PATH = str(pretrained_file("en-fr"))
 COMMANDS = {
     "translate en-fr hello": "model",
     "evaluate en-fr --source a --reference b": "model",
-    "probe en-fr": "model",
     "export en-fr en-fr.tflite": "model",
     "verify en-fr file.tflite --source a": "model",
     "convert en-fr folder --format ctranslate2": "model",
@@ -88,7 +87,6 @@ def test_a_path_is_not_a_name(path):
     [
         "translate en-de hello",
         "translate en-de --input lines.txt --output-dir out",
-        "probe en-de",
         "convert en-de x.keras",
         "serve-web en-de",
     ],

@@ -2,10 +2,10 @@
 
 import pytest
 from checks import randomize
-from repeated_tokens import loops
+from repeated_tokens import loops, text_loops
 from text_form import TextForm
 
-from keras_vanilla import export, probing
+from keras_vanilla import export
 from keras_vanilla.cli import main
 from keras_vanilla.export.metadata.description import read_description
 from keras_vanilla.models import Transformer
@@ -55,7 +55,7 @@ def test_the_file_says_what_keras_says(
             assert guarded == free
         else:
             assert not loops(received)
-            assert not probing.loops(text, expected)
+            assert not text_loops(text, expected)
             changed += guarded != free
     assert changed > 6
 

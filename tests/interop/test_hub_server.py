@@ -386,7 +386,6 @@ def test_commands_take_a_model_of_the_hub(commit, folder, tmp_path, monkeypatch,
     Path("target").write_text(dutch(LINES[0]))
     files = ["--source", "source", "--reference", "target"]
     assert main(["evaluate", reference, *files]) == 0
-    assert main(["probe", reference, "--count", "1"]) == 0
     assert "Fetching" not in capfd.readouterr().err
 
 

@@ -4,8 +4,8 @@ import random
 
 import numpy as np
 import pytest
+from repeated_tokens import text_loops
 
-from keras_vanilla.probing import loops
 from keras_vanilla.translation.batch_translation import BatchTranslator
 from keras_vanilla.translation.loops import without_loops
 
@@ -70,7 +70,7 @@ def test_three_are_left(text, expected):
     received = without_loops(text, "......... 111111111 ------------")
     assert received == expected
     if expected != text:
-        assert loops("source", text) and not loops("source", received)
+        assert text_loops("source", text) and not text_loops("source", received)
 
 
 @pytest.mark.parametrize("source", ["nein nein nein nein", "lalalala", 4 * "字母"])

@@ -1,4 +1,4 @@
-"""Options for parallel text, which is in files or a public corpus."""
+"""Options for parallel text in files."""
 
 import argparse
 import os
@@ -32,12 +32,6 @@ def add_corpus_options(
     add(f"--{target}", **files, help="the translations, line by line")
     add("--pairs", **files, help="both in one table, .csv or tab-separated")
     add_columns_option(command)
-    add("--corpus", metavar="tfds:NAME", help="a public corpus instead of files")
-    add(
-        "--reverse",
-        action="store_true",
-        help="translate from the second language to the first",
-    )
 
 
 def add_columns_option(command: argparse.ArgumentParser) -> None:
@@ -70,38 +64,29 @@ def add_validation_options(command: argparse.ArgumentParser) -> None:
 
 
 def read_corpus(
-    options: argparse.Namespace, target: str | list[str] | None, split: str
+    options: argparse.Namespace, target: str | list[str] | None
 ) -> "ParallelCorpus":
     """Reads the corpus given by the options, and reports lines that are left out.
 
     Args:
         options: with the attributes of `add_corpus_options`.
         target: path of the target file, several paths, or None.
-        split: str. Split of a public corpus.
     """
-    if names_files(options, target):
-        return _read_files(options.source, target, options.pairs, options.columns)
-    return _read_public(options.corpus, split, options.reverse)
+    _check_files(options, target)
+    return _read_files(options.source, target, options.pairs, options.columns)
 
 
-def names_files(options: argparse.Namespace, target: str | list[str] | None) -> bool:
-    """Returns True for files and False for a public corpus; one must be given."""
-    inputs = [options.source, options.pairs, options.corpus]
-    if sum(each is not None for each in inputs) != 1:
-        raise ValueError(
-            "Give either --source with its translation, --pairs or --corpus."
-        )
+def _check_files(options, target):
+    """Checks that either text files or tables are given."""
+    if (options.source is None) == (options.pairs is None):
+        raise ValueError("Give either --source with its translation, or --pairs.")
     if options.source is not None and target is None:
         raise ValueError("--source needs the file of its translation.")
     if options.source is None and target is not None:
-        name = "--pairs" if options.pairs else "--corpus"
-        raise ValueError(f"{name} contains the translations: give no file of them.")
-    if options.corpus is None and options.reverse:
-        raise ValueError("--reverse is for --corpus; swap the two files or columns.")
+        raise ValueError("--pairs contains the translations: give no file of them.")
     validation = getattr(options, "validation_pairs", None)  # of commands that train
     if options.columns and not (options.pairs or validation):
         raise ValueError("--columns is for tables, such as --pairs.")
-    return options.corpus is None
 
 
 class TrainingInput:
@@ -122,7 +107,7 @@ class TrainingInput:
 
         self._options = options
         self.about = About(**about_settings(options))
-        self._has_files = names_files(options, options.target)
+        _check_files(options, options.target)
         if options.cache and options.source is None:
             raise ValueError("--cache is for --source and --target.")
         output = os.path.realpath(options.output)
@@ -169,7 +154,7 @@ class TrainingInput:
         if self._options.cache:
             self.corpus = self._read_cache(config, folder)
         else:
-            self.corpus = read_corpus(self._options, self._options.target, "train")
+            self.corpus = read_corpus(self._options, self._options.target)
         self.validation = self._read_validation()
 
     def _read_start(self, folder):
@@ -213,16 +198,9 @@ class TrainingInput:
     def _read_validation(self):
         options = self._options
         source, pairs = options.validation_source, options.validation_pairs
-        if source or pairs:
-            target = options.validation_target
-            return _read_files(source, target, pairs, options.columns)
-        if self._has_files:
+        if not (source or pairs):
             return None
-        from keras_vanilla.data.tfds import split_names
-
-        if "validation" not in split_names(options.corpus):
-            return None
-        return _read_public(options.corpus, "validation", options.reverse)
+        return _read_files(source, options.validation_target, pairs, options.columns)
 
 
 def _read_files(source, target, pairs, columns):
@@ -233,19 +211,6 @@ def _read_files(source, target, pairs, columns):
     else:
         corpus = ParallelCorpus.from_files(source, target)
     _report(corpus, corpus.origin)
-    return corpus
-
-
-def _read_public(name, split, reverse=False):
-    from keras_vanilla.data import ParallelCorpus
-
-    if not name.startswith("tfds:"):
-        raise ValueError(
-            "--corpus expects tfds: and a name of tensorflow-datasets, such as "
-            f"tfds:ted_hrlr_translate/pt_to_en. Received: {name}"
-        )
-    corpus = ParallelCorpus.from_tfds(name, split, reverse=reverse)
-    _report(corpus, f"{name} {split}")
     return corpus
 
 

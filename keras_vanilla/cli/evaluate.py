@@ -23,7 +23,6 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add = command.add_argument
     add("model", type=model_path, metavar="MODEL", help=ANY_MODEL)
     add_corpus_options(command, target="reference")
-    add("--split", help="split of a public corpus (default: test)")
     add_search_options(command)
     add("--lowercase", action="store_true", help="ignore case")
     add("--tokenized", action="store_true", help="BLEU of text split by Moses's rules")
@@ -66,7 +65,7 @@ def _of_keras(options):
     translator = Translator.load(options.model)
     return score(
         translator,
-        read_corpus(options, options.reference, options.split or "test"),
+        read_corpus(options, options.reference),
         **settings,
         lowercase=options.lowercase,
         tokenized=options.language,
@@ -87,7 +86,7 @@ def _of_lines(options):
             f"--on-too-long split is for .keras files. Received: {options.model}"
         )
     translate = open_line_translator(options.model, **line_search_settings(options))
-    corpus = read_corpus(options, options.reference, options.split or "test")
+    corpus = read_corpus(options, options.reference)
     results = translate(list(corpus.sources))
     left_out = [result.is_left_out for result in results]
     if options.on_too_long == "refuse" and any(left_out):
@@ -117,8 +116,6 @@ def _check(options):
             "--tokenized needs the target language, whose rules differ, such as "
             "--language en."
         )
-    if options.split and options.corpus is None:
-        raise ValueError("--split is for --corpus.")
 
 
 def _to_json(result, worst, best):

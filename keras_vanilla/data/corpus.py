@@ -11,7 +11,6 @@ from typing import BinaryIO
 import numpy as np
 
 from keras_vanilla._checks import extra_missing, some_of
-from keras_vanilla.data import tfds
 from keras_vanilla.data.id_store import IdStore, encode_corpus
 from keras_vanilla.data.lines import (
     Lines,
@@ -168,36 +167,6 @@ class ParallelCorpus:
                 packing.add(text.encode())
         sides = (packing.lines() for packing in packings)
         return cls(*sides, numbers, origin=some_of(paths, 3))
-
-    @classmethod
-    def from_tfds(
-        cls,
-        name: str,
-        split: str = "train",
-        reverse: bool = False,
-        data_dir: str | os.PathLike | None = None,
-    ) -> "ParallelCorpus":
-        """Reads a public corpus by its name in `tensorflow-datasets`.
-
-        The whole corpus is downloaded on first use. Line numbers are the numbers of its
-        examples.
-
-        Args:
-            name: str, such as "ted_hrlr_translate/pt_to_en" or
-                "wmt14_translate/de-en"; a prefix "tfds:" is ignored.
-            split: str, such as "train", "validation" or "train[:1000]".
-            reverse: bool. Swap source and target; the paper translates en to de.
-            data_dir: path of the folder for downloads; None means
-                `~/tensorflow_datasets`.
-        Raises:
-            ImportError: if tensorflow-datasets is missing.
-            ConnectionError: if the corpus cannot be downloaded.
-            ValueError: if the corpus, pair of languages or split does not exist, the
-                corpus is not a translation between two languages, a downloaded file is
-                unexpected, a text is not UTF-8, or no pairs remain.
-        """
-        sides = tfds.read_pairs(name, split, reverse, data_dir)
-        return cls(*sides, origin=f"{name} {split}")
 
     @classmethod
     def numbers(cls, source: str = "en", target: str = "fr") -> "ParallelCorpus":

@@ -7,7 +7,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from keras_vanilla._checks import check_number, check_probability
+from keras_vanilla._checks import check_number
 
 SPACE_MARK = "▁"
 WORDS_KEPT = 2**14  # their lattices take about 20 MB
@@ -16,19 +16,19 @@ WORDS_KEPT = 2**14  # their lattices take about 20 MB
 class SegmentationSampler:
     """Maps ids to the ids of a random segmentation of the same text.
 
-        P(x_1 ... x_n) ~ exp(alpha * (score(x_1) + ... + score(x_n)))    unigram
-        each merge left out with probability alpha at each step          BPE
+        P(x_1 ... x_n) ~ exp(alpha * (score(x_1) + ... + score(x_n)))
 
-    Words are segmented one by one. User-defined symbols, bytes and unknown text are not
-    changed.
+    Words are segmented one by one: the weights of all segmentations of a word are
+    summed forwards, then a path is sampled backwards. User-defined symbols, bytes and
+    unknown text are not changed.
 
     SentencePiece can also sample segmentations, but its random numbers differ between
     processes (0.2.3), so that training could not be resumed exactly.
 
     Args:
-        model: bytes of a unigram or BPE SentencePiece model.
-        alpha: float. For unigram models, 0.1 gives segmentations twice as long as the
-            best, 0.5 nearly the best; for BPE, the probability, such as 0.1.
+        model: bytes of a unigram SentencePiece model.
+        alpha: float. 0.1 gives segmentations twice as long as the best, 0.5 nearly the
+            best.
     Call arguments:
         ids: list of int, without special ids.
         random: `random.Random`, which determines the result.
@@ -36,36 +36,36 @@ class SegmentationSampler:
         List of int.
     Raises:
         ValueError: if the model has another type, or `alpha` is out of range.
-    Source: Kudo 2018, "Subword Regularization"; Provilkov et al. 2020, "BPE-Dropout".
+    Source: Kudo 2018, "Subword Regularization".
     """
 
     def __init__(self, model: bytes, alpha: float):
         from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
+        self._alpha = check_number("sampling", alpha, 0.0)
         proto = ModelProto.FromString(model)
-        types = {proto.trainer_spec.UNIGRAM: _Unigram, proto.trainer_spec.BPE: _BPE}
-        model_type = proto.trainer_spec.model_type
-        if model_type not in types:
-            name = proto.trainer_spec.ModelType.Name(model_type)
+        spec = proto.trainer_spec
+        if spec.model_type != spec.UNIGRAM:
             raise ValueError(
-                "`sampling` needs a SentencePiece model of type UNIGRAM or BPE. "
-                f"Received: {name}"
+                "`sampling` needs a SentencePiece model of type UNIGRAM. Received: "
+                f"{spec.ModelType.Name(spec.model_type)}"
             )
-        pieces = [
+        self._pieces = [
             piece.piece if piece.type == piece.NORMAL else None
             for piece in proto.pieces
         ]
-        table = {
+        self._table = {
             piece: (id_, proto.pieces[id_].score)
-            for id_, piece in enumerate(pieces)
+            for id_, piece in enumerate(self._pieces)
             if piece is not None
         }
-        self._pieces, self._segment = pieces, types[model_type](table, alpha)
+        self._longest = max(map(len, self._table))
+        self._lattice = functools.lru_cache(WORDS_KEPT)(self._make_lattice)
 
     def __call__(self, ids: Sequence[int], random: Random) -> list[int]:
         sampled = []
         for word, word_ids in self._words(ids):
-            sampled += (self._segment(word, random) if word else None) or word_ids
+            sampled += self._sampled(word, random) if word else word_ids
         return sampled
 
     def _words(self, ids) -> Iterator[tuple[str, list[int]]]:
@@ -83,16 +83,7 @@ class SegmentationSampler:
         if word:
             yield word, word_ids
 
-
-class _Unigram:
-    """Sums forwards over all segmentations of a word, then samples a path backwards."""
-
-    def __init__(self, table, alpha):
-        self._alpha = check_number("sampling", alpha, 0.0)
-        self._table, self._longest = table, max(map(len, table))
-        self._lattice = functools.lru_cache(WORDS_KEPT)(self._make_lattice)
-
-    def __call__(self, word, random):
+    def _sampled(self, word, random):
         lattice, end, ids = self._lattice(word), len(word), []
         while end:
             ends, arcs = lattice[end]
@@ -115,31 +106,3 @@ class _Unigram:
             totals.append(most + math.log(sum(weights)) if weights else most)
             lattice.append((list(itertools.accumulate(weights)), arcs))
         return lattice
-
-
-class _BPE:
-    """BPE merges, some of which are skipped at each step."""
-
-    def __init__(self, table, alpha):
-        self._alpha, self._table = check_probability("sampling", alpha), table
-        self._merges = functools.lru_cache(4 * WORDS_KEPT)(self._find_merges)
-
-    def __call__(self, word, random):
-        symbols, after = None, tuple(word)
-        while after is not None:
-            symbols = after
-            kept = (m for m in self._merges(symbols) if random.random() >= self._alpha)
-            after = next(kept, None)
-        if all(symbol in self._table for symbol in symbols):
-            return [self._table[symbol][0] for symbol in symbols]
-        return None  # a letter is not a piece
-
-    def _find_merges(self, symbols):
-        """The symbols after each possible merge, best merge first."""
-        merges = []
-        for position, pair in enumerate(itertools.pairwise(symbols)):
-            id_, score = self._table.get(piece := "".join(pair), (None, 0.0))
-            if id_ is not None:
-                after = (*symbols[:position], piece, *symbols[position + 2 :])
-                merges.append((-score, position, after))
-        return [after for _, _, after in sorted(merges)]

@@ -255,8 +255,7 @@ class Tokenizer:
         Args:
             alpha: float, as for `SegmentationSampler`.
         Raises:
-            ValueError: if a model is neither unigram nor BPE, or `alpha` is out of
-                range.
+            ValueError: if a model is not unigram, or `alpha` is out of range.
         Example:
             source_sampler, _ = tokenizer.samplers(0.2)
             source_sampler(ids, random.Random(7))

@@ -20,7 +20,6 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Transformer, Translator
 from keras_vanilla.cli import main
-from keras_vanilla.data import ParallelCorpus, tfds
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.training.untrained import untrained as untrained_translator
@@ -785,11 +784,9 @@ def test_a_reference_file_of_another_length(loaded_model, files, tmp_path, capfd
 @pytest.mark.parametrize(
     "options, message",
     [
-        ((), "either --source with its translation, --pairs or --corpus"),
+        ((), "either --source with its translation, or --pairs"),
         (("--source", "x"), "--source needs the file of its translation"),
-        (("--corpus", "ted"), "--corpus expects tfds: and a name"),
-        (("--corpus", "tfds:x", "--target", "y"), "give no file"),
-        (("--source", "x", "--target", "y", "--reverse"), "--reverse is for --corpus"),
+        (("--pairs", "x", "--target", "y"), "give no file"),
     ],
     ids=" ".join,
 )
@@ -802,7 +799,6 @@ def test_a_corpus_that_is_not_one(options, message, tmp_path, capfd):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--split", "test"), "--split is for --corpus"),
         (("--language", "nl"), "--language is for --tokenized"),
         (("--tokenized",), "--tokenized needs the target language"),
         (("--length-penalty", "1"), "--length-penalty is for --beam-size above 1"),
@@ -826,41 +822,6 @@ def runs(monkeypatch):
 
     monkeypatch.setattr(TrainingRun, "train", train)
     return started
-
-
-def test_a_public_corpus_has_its_own_splits(
-    loaded_model, runs, tmp_path, monkeypatch, capfd
-):
-    read = []
-
-    def from_tfds(name, split="train", reverse=False):
-        read.append((name, split, reverse))
-        sources = english_sentences(20, seed=len(split))
-        return ParallelCorpus(sources, map(dutch, sources))
-
-    monkeypatch.setattr(ParallelCorpus, "from_tfds", from_tfds)
-    monkeypatch.setattr(tfds, "split_names", lambda name: ("train", "validation"))
-    corpus = ["--corpus", "tfds:toy/en-nl", "--reverse"]
-    train = ["train", *corpus, "--output", tmp_path / "out", "--from", loaded_model]
-    assert "This is enough." in fails(capfd, *train, "--epochs", 1, "--max-tokens", 60)
-    (run,) = runs
-    assert list(run.validation.sources) == english_sentences(20, len("validation"))
-    assert main(["evaluate", loaded_model, *corpus]) == 0
-    names = [
-        ("tfds:toy/en-nl", split, True) for split in ("train", "validation", "test")
-    ]
-    assert read == names
-
-
-def test_a_public_corpus_without_its_package_or_of_no_name(tmp_path, capfd):
-    try:
-        import tensorflow_datasets  # noqa: F401
-    except ImportError:
-        expected = 'pip install ".[corpora]"'
-    else:
-        expected = "ted_hrlr_translate"  # one of those that are known
-    command = ["train", "--corpus", "tfds:nonsense", "--output", tmp_path / "out"]
-    assert expected in fails(capfd, *command)
 
 
 def test_a_tokenizer_of_your_own(files, runs, tmp_path, capfd):

@@ -143,7 +143,6 @@ def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_pa
 @pytest.mark.parametrize(
     ("words", "options", "message"),
     [
-        (["--corpus", "tfds:any", "--cache", "x"], {}, "--cache is for --source and"),
         (
             ["--source", "x", "--target", "y", "--cache", "./run/"],
             {},
@@ -151,11 +150,11 @@ def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_pa
         ),
         (["--cache", "x"], {}, "either --source with its translation"),
         (
-            ["--corpus", "tfds:any", "--validation-source", "x"],
+            ["--pairs", "x", "--validation-source", "x"],
             {},
             "--validation-source and --validation-target must be given together",
         ),
-        (["--corpus", "tfds:any"], {"tokenizer": ["a"] * 3}, "one file or two"),
+        (["--pairs", "x"], {"tokenizer": ["a"] * 3}, "one file or two"),
         (["--pairs", "x", "--cache", "x"], {}, "--cache is for --source and"),
         (["--pairs", "x", "--source", "x"], {}, "Give either --source with its"),
         (
@@ -163,8 +162,11 @@ def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_pa
             {},
             "^--pairs contains the translations: give no",
         ),
-        (["--pairs", "x", "--reverse"], {}, "swap the two files or columns"),
-        (["--corpus", "tfds:any", "--columns", "1", "2"], {}, "is for tables, such as"),
+        (
+            ["--source", "x", "--target", "y", "--columns", "1", "2"],
+            {},
+            "is for tables, such as",
+        ),
         (
             ["--pairs", "x", "--validation-pairs", "x", "--validation-source", "x"]
             + ["--validation-target", "x"],

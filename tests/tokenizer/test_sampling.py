@@ -1,5 +1,4 @@
 import collections
-import io
 import itertools
 import math
 import random
@@ -16,18 +15,9 @@ WORDS = ["".join(CHANCE.choices(SYLLABLES, k=CHANCE.randint(1, 4))) for _ in ran
 LINES = [" ".join(CHANCE.choices(WORDS, k=7)) for _ in range(307)]
 
 
-def trained(model_type, **settings):
-    return Tokenizer.train(LINES, 320, model_type, **settings)
-
-
-@pytest.fixture(scope="module", params=["unigram", "bpe"])
-def tokenizer(request):
-    return trained(request.param, user_defined_symbols=["<2fr>"])
-
-
 @pytest.fixture(scope="module")
-def unigram():
-    return trained("unigram")
+def tokenizer():
+    return Tokenizer.train(LINES, 320, user_defined_symbols=["<2fr>"])
 
 
 def processor(tokenizer):
@@ -65,10 +55,8 @@ def test_the_random_numbers_decide(tokenizer):
     assert one == other and len(set(map(tuple, one))) > 1
 
 
-@pytest.mark.parametrize("model_type, alpha", [("unigram", 500.0), ("bpe", 0.0)])
-def test_without_chance_it_is_the_best_segmentation(model_type, alpha):
-    tokenizer, chance = trained(model_type), random.Random(1)
-    sampler, _ = tokenizer.samplers(alpha)
+def test_high_alpha_gives_the_best_segmentation(tokenizer):
+    sampler, chance = tokenizer.samplers(500.0)[0], random.Random(1)
     for ids in best(tokenizer, LINES):
         assert sampler(ids, chance) == ids
 
@@ -83,16 +71,16 @@ def segmentations(peer, word):
             yield ids
 
 
-def test_probabilities_are_those_of_the_formula(unigram):
-    peer, alpha, count = processor(unigram), 0.2, 6_000
-    word = max(WORDS, key=lambda word: len(best(unigram, [word])[0]) == 2)
-    (ids,) = best(unigram, [word])
+def test_probabilities_are_those_of_the_formula(tokenizer):
+    peer, alpha, count = processor(tokenizer), 0.2, 6_000
+    word = max(WORDS, key=lambda word: len(best(tokenizer, [word])[0]) == 2)
+    (ids,) = best(tokenizer, [word])
     weights = {
         each: math.exp(alpha * sum(map(peer.get_score, each)))
         for each in segmentations(peer, f"▁{word}")
     }
     assert len(weights) > 5
-    sampler, chance = unigram.samplers(alpha)[0], random.Random(3)
+    sampler, chance = tokenizer.samplers(alpha)[0], random.Random(3)
     found = collections.Counter(tuple(sampler(ids, chance)) for _ in range(count))
     assert set(found) <= set(weights)
     total = sum(weights.values())
@@ -102,43 +90,8 @@ def test_probabilities_are_those_of_the_formula(unigram):
         assert abs(found[each] / count - expected) < 5 * deviation + 1e-9
 
 
-def test_bpe_leaves_out_merges_with_the_probability():
-    tokenizer = Tokenizer.train(["ab ab ab ab"], 266, "bpe")
-    peer = processor(tokenizer)
-    assert "▁ab" in {peer.id_to_piece(i) for i in range(266)}
-    (ids,) = best(tokenizer, ["ab"])
-    chance, count = random.Random(3), 5_000
-    plain, often = (tokenizer.samplers(alpha)[0] for alpha in (0.0, 0.4))
-    assert plain(ids, chance) == ids
-    lengths = collections.Counter(len(often(ids, chance)) for _ in range(count))
-    # Whole: each of its two merges is taken when its turn comes.
-    merges = [i for i in range(266) if peer.id_to_piece(i) in ("▁a", "ab", "▁ab")]
-    first = 1 - 0.4 ** (len(merges) - 1)  # one of the pairs that are pieces
-    assert lengths[3] / count == pytest.approx(1 - first, abs=0.03)
-    assert lengths[1] / count == pytest.approx(first * 0.6, abs=0.03)
-
-
-def test_what_cannot_be_sampled_is_refused(unigram):
+def test_what_cannot_be_sampled_is_refused(tokenizer):
     with pytest.raises(ValueError, match="`sampling` must be a finite.*Received: -1"):
-        unigram.samplers(-1)
-    with pytest.raises(ValueError, match="`sampling`.*below 1. Received: 1.0"):
-        trained("bpe").samplers(1.0)
-    with pytest.raises(ValueError, match="type UNIGRAM or BPE. Received: WORD"):
-        Tokenizer(word_model()).samplers(0.1)
-
-
-def word_model():
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES),
-        model_writer=model,
-        vocab_size=50,
-        model_type="word",
-        hard_vocab_limit=False,
-        pad_id=0,
-        unk_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-    )
-    return model.getvalue()
+        tokenizer.samplers(-1)
+    with pytest.raises(ValueError, match="type UNIGRAM. Received: BPE"):
+        Tokenizer.train(LINES, 320, "bpe").samplers(0.1)

@@ -307,11 +307,11 @@ def test_what_cannot_be_trained_or_saved_is_found_before_anything_is_read(
     assert not output.exists()
 
 
-def test_the_range_of_sampling_is_that_of_the_tokenizers_kind(tmp_path):
+def test_sampling_needs_a_unigram_model(tmp_path):
     lines = [*corpus(40, 3).sources, *corpus(40, 3).targets]
     tokenizer = Tokenizer.train(lines, vocabulary_size=320, model_type="bpe")
-    with pytest.raises(ValueError, match="`sampling` must .*below 1. Received: 1.5"):
-        train_translator(Unread(), tmp_path / "out", tokenizer=tokenizer, sampling=1.5)
+    with pytest.raises(ValueError, match="`sampling`.* UNIGRAM. Received: BPE"):
+        train_translator(Unread(), tmp_path / "out", tokenizer=tokenizer, sampling=0.5)
 
 
 def test_an_output_that_cannot_be_written_is_found_before_anything_is_read(tmp_path):

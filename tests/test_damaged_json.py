@@ -1,14 +1,11 @@
-"""A JSON or YAML file with a key missing, or of another type, is one sentence."""
+"""A JSON file with a key missing, or of another type, is one sentence."""
 
 import copy
 import dataclasses
 import inspect
 import json
 
-import marian_npz_folder
 import pytest
-from marian_folder import learn_models
-from tiers import in_full
 
 from keras_vanilla.bulk import shards as bulk_shards
 from keras_vanilla.bulk.shard import Journal
@@ -16,7 +13,6 @@ from keras_vanilla.export.metadata import description
 from keras_vanilla.interop import (
     from_ctranslate2,
     from_marian,
-    from_marian_npz,
     to_ctranslate2,
     to_marian,
 )
@@ -98,7 +94,7 @@ def no_model(monkeypatch):
         assembly.checked({**defaults, **arguments})
         raise Built
 
-    for format in ("marian", "marian_npz", "ctranslate2"):
+    for format in ("marian", "ctranslate2"):
         monkeypatch.setattr(f"keras_vanilla.interop.{format}.Transformer", only_checked)
 
     def reads(read, path):
@@ -159,25 +155,6 @@ def test_marian_folder(translator, tmp_path, no_model, name):
         index = {"weight_map": dict.fromkeys(set(names) - {"__metadata__"}, part.name)}
         (folder / name).write_text(json.dumps(index))
     check(folder / name, no_model(from_marian, folder))
-
-
-@pytest.mark.parametrize("name", ["decoder.yml", *in_full("model.npz")])
-def test_marian_npz_folder(tmp_path, no_model, name):
-    """YAML; the options of a model are a text inside it."""
-    folder = tmp_path / "model"
-    options, arrays, _ = marian_npz_folder.write_folder(folder, learn_models(100))
-    original, read = options, no_model(from_marian_npz, folder)
-    if name == "decoder.yml":
-        original = {"models": ["model.npz"], "vocabs": ["vocab.yml", "vocab.yml"]}
-    refused = 0
-    for content in damaged(original):
-        if name == "decoder.yml":
-            text = marian_npz_folder.options_text(content)
-            (folder / name).write_text(text)
-        else:
-            marian_npz_folder.write_npz(folder / name, content, arrays)
-        refused += is_refused(read, content)
-    assert refused
 
 
 @pytest.mark.parametrize("source", [None, [1, 2]])

@@ -13,7 +13,7 @@ from keras_vanilla.cli.console import (
     refuse_unwritable,
 )
 
-FORMATS = ("keras", "marian", "ctranslate2")
+FORMATS = ("keras", "ctranslate2", "marian")
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -29,7 +29,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         type=model_path,
         metavar="FROM",
         help=f"{KERAS_MODEL}, an .argosmodel file, or the folder of a model of Hugging "
-        "Face's (OPUS-MT), of Marian or of CTranslate2",
+        "Face's (OPUS-MT) or of CTranslate2",
     )
     command.add_argument(
         "output", metavar="TO", help="the file or folder to write; must not exist"

@@ -5,7 +5,6 @@ from keras_vanilla.interop.formats import read_translator, write_translator
 from keras_vanilla.interop.hub import from_hub
 from keras_vanilla.interop.keras_layers import load_keras_layer
 from keras_vanilla.interop.marian import from_marian
-from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 from keras_vanilla.interop.pytorch import from_pytorch, to_pytorch
 from keras_vanilla.interop.pytorch_layers import load_pytorch_layer
@@ -16,7 +15,6 @@ __all__ = [
     "from_ctranslate2",
     "from_hub",
     "from_marian",
-    "from_marian_npz",
     "from_pytorch",
     "load_keras_layer",
     "load_pytorch_layer",

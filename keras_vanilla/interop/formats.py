@@ -11,7 +11,6 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.interop.ctranslate2 import from_ctranslate2, is_ctranslate2
 from keras_vanilla.interop.hub import from_hub
 from keras_vanilla.interop.marian import from_marian
-from keras_vanilla.interop.marian_npz import from_marian_npz
 from keras_vanilla.interop.to_ctranslate2 import to_ctranslate2
 from keras_vanilla.interop.to_marian import to_marian
 from keras_vanilla.pretrained import model_not_found
@@ -26,14 +25,13 @@ class Format:
         description: str, for errors.
         recognises: function of a path; True if it looks like this format.
         read: function of a path that returns a Translator.
-        write: function of a Translator, a path and the format's settings, or None if
-            writing is not supported.
+        write: function of a Translator, a path and the format's settings.
     """
 
     description: str
     recognises: Callable[[Path], bool]
     read: Callable[[Path], Translator]
-    write: Callable[..., None] | None
+    write: Callable[..., None]
 
 
 def _save(translator, path, **settings):
@@ -60,12 +58,6 @@ FORMATS = {
         from_marian,
         to_marian,
     ),
-    "marian-npz": Format(
-        "a folder of one of Marian's own models with decoder.yml",
-        lambda path: (path / "decoder.yml").exists(),
-        from_marian_npz,
-        None,
-    ),
 }
 
 
@@ -86,6 +78,12 @@ def read_translator(path: PathLike) -> Translator:
     for each in FORMATS.values():
         if each.recognises(path):
             return each.read(path)
+    if path.suffix == ".npz" or (path / "decoder.yml").exists():
+        raise ValueError(
+            f"{path} is a model of Marian itself, whose format was removed in 0.8.0; "
+            "keras_vanilla 0.7.0 reads it. Convert it to a folder of Hugging Face's "
+            "with convert_marian_to_pytorch.py of transformers 4."
+        )
     known = ", ".join(each.description for each in FORMATS.values())
     raise ValueError(f"{path} has none of the supported formats: {known}.")
 
@@ -98,8 +96,8 @@ def write_translator(
     Args:
         translator: Translator.
         path: path of a file or folder that does not exist.
-        format: str. One of `FORMATS` that can be written; None means "keras" for a name
-            that ends with ".keras".
+        format: str. One of `FORMATS`; None means "keras" for a name that ends with
+            ".keras".
         settings: other arguments of the format's function, such as
             `quantize="int8"` of `to_ctranslate2` and `Translator.save`.
     Raises:
@@ -108,13 +106,12 @@ def write_translator(
         FileExistsError: if the path exists.
     """
     path = Path(path)
-    written = tuple(name for name, each in FORMATS.items() if each.write)
     if format is None:
         if path.suffix != ".keras":
             raise ValueError(
                 f"{path} does not end with .keras: set the format to one of "
-                f"{', '.join(written)}."
+                f"{', '.join(FORMATS)}."
             )
         format = "keras"
-    check_choice("format", format, written)
+    check_choice("format", format, tuple(FORMATS))
     FORMATS[format].write(translator, path, **settings)

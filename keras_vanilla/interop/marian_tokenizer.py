@@ -72,7 +72,10 @@ def tokenizer_files(folder: Path) -> tuple[list[Path], list[Path], list[list[str
     return (
         [folder / "source.spm", folder / "target.spm"],
         [folder / name for name in names],
-        [tokens_by_id(folder / x, read_json_object(folder / x) | added) for x in names],
+        [
+            _tokens_by_id(folder / x, read_json_object(folder / x) | added)
+            for x in names
+        ],
     )
 
 
@@ -167,7 +170,7 @@ def _text(path, token):
     return text
 
 
-def tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
+def _tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
     """Returns the tokens in the order of their ids.
 
     Args:
@@ -219,7 +222,7 @@ def model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
     Raises:
         FileNotFoundError, ValueError: as in `tokenizer_of_tokens`.
     """
-    proto = read_model(path)
+    proto = _read_model(path)
     by_text = {piece.piece: piece for piece in proto.pieces}
     pieces = [by_text.pop(token, None) or _piece(token) for token in tokens]
     left = [piece for piece in by_text.values() if piece.type != PIECE.CONTROL]
@@ -233,7 +236,7 @@ def model_of_tokens(path: Path, tokens: Sequence[str]) -> bytes:
     return proto.SerializeToString()
 
 
-def read_model(path: Path) -> ModelProto:
+def _read_model(path: Path) -> ModelProto:
     """Reads a SentencePiece model.
 
     Raises:

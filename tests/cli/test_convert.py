@@ -26,8 +26,7 @@ def fails(capfd, *arguments):
 
 
 def test_the_formats_are_those_of_the_library():
-    written = {name for name, each in FORMATS.items() if each.write is not None}
-    assert set(convert.FORMATS) == written
+    assert convert.FORMATS == tuple(FORMATS)
 
 
 def test_out_and_in_again(
@@ -114,6 +113,10 @@ def test_what_is_no_model_is_refused(trained_file, tmp_path, capfd):
     output = tmp_path / "new.keras"
     error = fails(capfd, tmp_path / "notes.txt", output)
     assert "none of the supported formats" in error
+    (tmp_path / "notes.txt").rename(tmp_path / "model.npz")
+    error = fails(capfd, tmp_path / "model.npz", output)
+    assert "removed in 0.8.0; keras_vanilla 0.7.0 reads it" in error
+    (tmp_path / "model.npz").rename(tmp_path / "notes.txt")
     assert "no file or folder" in fails(capfd, tmp_path / "nothing", output)
     assert "give its --format" in fails(capfd, trained_file, tmp_path / "folder")
     wrong = fails(capfd, trained_file, tmp_path / "folder", "--format", "keras")

@@ -12,7 +12,6 @@ HOMES = {
     "Ensemble": "models.ensemble",
     "MarianTokenizer": "translation.saved_classes",
     "Perplexity": "training.metrics",
-    "RDropCrossentropy": "training.loss",
     "SmoothedCrossentropy": "training.loss",
     "TokenAccuracy": "training.metrics",
     "TokenCrossentropy": "training.metrics",
@@ -20,8 +19,12 @@ HOMES = {
     "Transformer": "models.transformer",
     "TransformerSchedule": "training.schedule",
     "Translator": "translation.translator",
-    "WordLevelCrossentropy": "training.word_level",
     "WordTokenizer": "translation.saved_classes",
+}
+# Classes that were removed: modules and classes that load what was saved of them.
+REMOVED = {
+    "RDropCrossentropy": ("training.loss", "FormerLoss"),
+    "WordLevelCrossentropy": ("training.loss", "FormerLoss"),
 }
 
 
@@ -32,11 +35,12 @@ class LazyClass:
     method imports the module, which registers the class in place of the placeholder.
 
     Args:
-        name: str. One of `HOMES`.
+        name: str. One of `HOMES` or `REMOVED`.
     """
 
     def __init__(self, name: str):
-        self.__name__, self.__module__ = name, f"keras_vanilla.{HOMES[name]}"
+        home, self._class_name = REMOVED.get(name) or (HOMES[name], name)
+        self.__name__, self.__module__ = name, f"keras_vanilla.{home}"
 
     def from_config(self, config: dict) -> Any:
         """Creates an object of the class from its configuration."""
@@ -47,12 +51,12 @@ class LazyClass:
 
     def imported(self) -> type:
         """Imports and returns the class."""
-        return getattr(importlib.import_module(self.__module__), self.__name__)
+        return getattr(importlib.import_module(self.__module__), self._class_name)
 
 
 def register_lazily() -> None:
-    """Registers each class of `HOMES` with Keras, unless it is already registered."""
-    for name in HOMES:
+    """Registers each class of the tables, unless it is already registered."""
+    for name in HOMES | REMOVED:
         if keras.saving.get_registered_object(f"keras_vanilla>{name}") is None:
             register = keras.saving.register_keras_serializable("keras_vanilla", name)
             register(LazyClass(name))

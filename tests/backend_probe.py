@@ -147,14 +147,14 @@ def what_seeds_do(model, source, compiled):
     ]
 
 
-def training_step(model, name, loss):
+def training_step(model):
     """A step of Adam. Its epsilon is large: rounding must not decide a step's sign."""
     feed = inputs()
     labels = np.pad(feed["target_ids"][:, 1:], ((0, 0), (0, 1)))
     real = labels != 0
     model.compile(
         keras.optimizers.Adam(0.1, epsilon=1e-3),
-        loss,
+        training.SmoothedCrossentropy(0.1),
         metrics=[
             training.TokenCrossentropy(),
             training.Perplexity(),
@@ -163,13 +163,13 @@ def training_step(model, name, loss):
         jit_compile=keras.backend.backend() == "jax",
     )
     yield from (
-        (f"{name}/{key}", value)
+        (f"trained/{key}", value)
         for key, value in model.train_on_batch(
             feed, labels, real.astype("float32"), return_dict=True
         ).items()
     )
     for path, value in weights_of(model).items():
-        yield f"{name}/{path}", value
+        yield f"trained/{path}", value
 
 
 def rounded_training():
@@ -198,12 +198,7 @@ def main(path):
     found["logits/through PyTorch's names"] = through_pytorchs_names(model)
     found.update(searches(model))
     pre_norm = make_model(normalize_first=True, **one)
-    losses = {
-        "trained": training.SmoothedCrossentropy(0.1),
-        "taught": training.WordLevelCrossentropy(pre_norm, 0.5),
-    }
-    for name, loss in losses.items():
-        found.update(training_step(model, name, loss))
+    found.update(training_step(model))
     found.update(rounded_training())
     found["pre-norm logits"] = pre_norm(inputs())
     found = {

@@ -11,7 +11,7 @@ from architecture_page import ROOT
 
 import keras_vanilla
 from keras_vanilla import Translator
-from keras_vanilla._lazy_classes import HOMES, LazyClass
+from keras_vanilla._lazy_classes import HOMES, REMOVED, LazyClass
 
 SAVED = Path(__file__).parent / "saved_files" / "translator-0.1.0.keras"
 
@@ -37,6 +37,14 @@ def test_a_class_takes_the_place_of_its_stand_in(name):
     cls = LazyClass(name).imported()
     assert isinstance(cls, type) and cls.__name__ == name
     assert keras.saving.get_registered_object(f"keras_vanilla>{name}") is cls
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_removed_class_is_loaded_by_another(name):
+    assert hasattr(LazyClass(name).imported(), "from_config")
+    assert isinstance(
+        keras.saving.get_registered_object(f"keras_vanilla>{name}"), LazyClass
+    )
 
 
 def test_a_stand_in_makes_what_the_class_makes():

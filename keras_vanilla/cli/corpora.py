@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from keras_vanilla.data import ParallelCorpus
     from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
-    from keras_vanilla.translation.translator import Translator
 
 
 def add_corpus_options(
@@ -135,7 +134,6 @@ class TrainingInput:
         self,
         config: "TrainingConfig",
         folder: "RunFolder",
-        teacher: "Translator | None" = None,
     ) -> None:
         """Reads `translator` or `tokenizer` if given, then `corpus` and `validation`.
 
@@ -143,13 +141,8 @@ class TrainingInput:
             config: TrainingConfig. It is checked against the options before a corpus is
                 read.
             folder: RunFolder.
-            teacher: Translator or None. Its tokenizer is used if none is given.
         """
-        from keras_vanilla.training.train import tokenizer_of_teacher
-
         self._read_start(folder)
-        start = self.translator, self.tokenizer
-        self.tokenizer = tokenizer_of_teacher(config, teacher, *start)
         config.check_start(self.translator, self.tokenizer)
         if self._options.cache:
             self.corpus = self._read_cache(config, folder)

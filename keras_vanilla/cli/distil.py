@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli import train
 from keras_vanilla.cli.console import (
@@ -56,14 +55,6 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         help=f"the teacher's ({BEAM_SIZE}); a .tflite file, a SavedModel and a program "
         "have one",
     )
-    add(
-        "--word-level",
-        type=float,
-        default=argparse.SUPPRESS,
-        metavar="A",
-        help="weight of the teacher's probabilities of each token, such as 0.5: for "
-        ".keras files, whose tokenizer the student then has",
-    )
     add_validation_options(command)
     add_columns_option(command)
     train.add_training_options(command)
@@ -78,34 +69,12 @@ def run(options: argparse.Namespace) -> None:
     folder = Path(options.translations or f"{options.output}-translations")
     options.target = [str(folder / Path(source).name) for source in options.source]
     training = train.checked(options)
-    load_teacher = _loader(options) if training[0].word_level else None
     with training[-1]:
         pass  # refuses an invalid folder before anything is translated
     _translate(options, folder)
     training_input = training[1]
     training_input.about = _about_teacher(options).updated(training_input.about)
-    train.start(training, options, load_teacher)
-
-
-def _loader(options):
-    """Returns a function that loads the teacher as a Translator."""
-    teachers = options.teachers
-    if not teachers or not all(
-        Path(teacher).suffix == ".keras" or is_hub_reference(teacher)
-        for teacher in teachers
-    ):
-        raise ValueError(
-            "--word-level needs teachers that are .keras files. Received: "
-            f"{options.program or ' '.join(options.teachers)}"
-        )
-
-    def load():
-        from keras_vanilla.translation import Translator, ensemble
-
-        translators = [Translator.load(teacher) for teacher in teachers]
-        return ensemble(translators) if len(translators) > 1 else translators[0]
-
-    return load
+    train.start(training, options)
 
 
 def _about_teacher(options):

@@ -3,7 +3,6 @@
 import argparse
 import functools
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from keras_vanilla.cli.console import (
@@ -24,7 +23,6 @@ from keras_vanilla.cli.corpora import (
 if TYPE_CHECKING:
     from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
-    from keras_vanilla.translation.translator import Translator
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:
@@ -176,8 +174,6 @@ def _add_regularization(add):
         {
             "--label-smoothing P": "share of each label's probability that all tokens "
             "get (default: 0.1)",
-            "--r-drop A": "R-Drop: pass each pair twice and add A times the "
-            "divergence, such as 5",
             "--clip-norm X": "largest norm of the gradients",
             "--weight-decay X": "share of each weight to subtract, times the learning "
             "rate",
@@ -282,25 +278,22 @@ def checked(
 def start(
     training: tuple["TrainingConfig", TrainingInput, "RunFolder"],
     options: argparse.Namespace,
-    load_teacher: Callable[[], "Translator"] | None = None,
 ) -> None:
     """Trains from the beginning or from the last snapshot.
 
     Args:
         training: the result of `checked`.
         options: the options that were checked.
-        load_teacher: function that loads the teacher for `word_level`, or None.
     """
     from keras_vanilla.distribution.strategies import strategy
 
     config, training_input, folder = training
     with strategy(options.strategy), folder:
-        teacher = load_teacher and load_teacher()
-        training_input.read(config, folder, teacher)
-        _train(config, folder, training_input, options.allow_changed, teacher)
+        training_input.read(config, folder)
+        _train(config, folder, training_input, options.allow_changed)
 
 
-def _train(config, folder, training_input, allow_changed, teacher=None):
+def _train(config, folder, training_input, allow_changed):
     from keras_vanilla.training.run import TrainingRun
 
     run = TrainingRun(
@@ -310,7 +303,6 @@ def _train(config, folder, training_input, allow_changed, teacher=None):
         training_input.validation,
         tokenizer=training_input.tokenizer,
         translator=training_input.translator,
-        teacher=teacher,
         about=training_input.about,
         allow_changed=allow_changed,
     )

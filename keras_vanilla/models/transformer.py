@@ -1,6 +1,5 @@
 """The Transformer, built with Keras's functional API."""
 
-import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -265,19 +264,6 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         """
         self.micro_batches = check_integer("micro_batches", micro_batches, 1)
         super().compile(*args, **kwargs)
-
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
-        training: bool = True,
-    ) -> Any:
-        """Same as in Keras; in training, a loss with `seeing` also gets the inputs."""
-        seeing = getattr(self.loss, "seeing", None) if training else None
-        with seeing(x) if seeing else contextlib.nullcontext():
-            return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def get_compile_config(self) -> dict | None:
         config = super().get_compile_config()

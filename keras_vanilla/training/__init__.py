@@ -5,14 +5,13 @@ first use.
 """
 
 from keras_vanilla._lazy_names import lazy_names
-from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
+from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import Perplexity, TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import (
     Cooldown,
     TransformerSchedule,
     transformer_optimizer,
 )
-from keras_vanilla.training.word_level import WordLevelCrossentropy
 
 _LAZY = {
     "AverageCheckpoints": "callbacks",
@@ -29,12 +28,10 @@ _LAZY = {
 __all__ = [
     "Cooldown",
     "Perplexity",
-    "RDropCrossentropy",
     "SmoothedCrossentropy",
     "TokenAccuracy",
     "TokenCrossentropy",
     "TransformerSchedule",
-    "WordLevelCrossentropy",
     "transformer_optimizer",
     *_LAZY,
 ]

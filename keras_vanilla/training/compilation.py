@@ -2,13 +2,11 @@
 
 import keras
 
-from keras_vanilla.models.ensemble import Ensemble
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.training.loss import RDropCrossentropy, SmoothedCrossentropy
+from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import transformer_optimizer
-from keras_vanilla.training.word_level import WordLevelCrossentropy
 
 
 def compile_for_training(
@@ -21,9 +19,6 @@ def compile_for_training(
     weight_decay: float = 0.0,
     learning_rate: float | None = None,
     quantize: str | None = None,
-    r_drop: float = 0.0,
-    teacher: Transformer | Ensemble | None = None,
-    word_level: float = 0.0,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, the loss and exact metrics.
 
@@ -42,26 +37,14 @@ def compile_for_training(
         weight_decay: float. See `transformer_optimizer`.
         learning_rate: float. A constant rate instead of the paper's schedule.
         quantize: "int8", "int4" or None.
-        r_drop: float. Above 0, the loss is `RDropCrossentropy` with this `alpha`.
-        teacher: Transformer or Ensemble with the same vocabularies, from which the
-            model learns, see `WordLevelCrossentropy`. Requires `word_level`.
-        word_level: float in [0, 1]. Weight of the teacher's probabilities.
     Raises:
-        ValueError: if a value is out of range, only one of `teacher` and `word_level`
-            is given or they are combined with `r_drop`, `clip_norm`, `weight_decay` or
+        ValueError: if a value is out of range, `clip_norm`, `weight_decay` or
             `learning_rate` is combined with an optimizer, or `warmup_steps` with
             `learning_rate`.
     """
     refuse_both(
         optimizer, learning_rate, clip_norm=clip_norm, weight_decay=weight_decay
     )
-    check_teaching(teacher, word_level, r_drop)
-    if teacher is not None:
-        loss = WordLevelCrossentropy(teacher, word_level, label_smoothing, model.pad_id)
-    elif r_drop:
-        loss = RDropCrossentropy(r_drop, label_smoothing, model.pad_id)
-    else:
-        loss = SmoothedCrossentropy(label_smoothing, model.pad_id)
     fake_quantize(model, quantize)
     if optimizer is None:
         optimizer = transformer_optimizer(
@@ -69,7 +52,7 @@ def compile_for_training(
         )
     model.compile(
         optimizer=optimizer,
-        loss=loss,
+        loss=SmoothedCrossentropy(label_smoothing, model.pad_id),
         metrics=[
             TokenCrossentropy(pad_id=model.pad_id),
             TokenAccuracy(pad_id=model.pad_id),
@@ -80,25 +63,6 @@ def compile_for_training(
     )
     # TensorFlow traces a step again if variables are created inside it.
     model.optimizer.build(model.trainable_variables)
-
-
-def check_teaching(teacher: object, word_level: float, r_drop: float) -> None:
-    """Refuses a teacher without a weight or the reverse, and R-Drop with a teacher.
-
-    Raises:
-        ValueError: if only one of them is given, or `r_drop` is given too.
-    """
-    if (teacher is not None) != (word_level > 0):
-        received = "no teacher" if teacher is None else "a teacher"
-        raise ValueError(
-            "`teacher` and `word_level` above 0 must be given together. Received: "
-            f"{received} and word_level={word_level}"
-        )
-    if word_level and r_drop:
-        raise ValueError(
-            "`word_level` and `r_drop` are two losses. Received: "
-            f"word_level={word_level} and r_drop={r_drop}"
-        )
 
 
 def refuse_both(

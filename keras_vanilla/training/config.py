@@ -12,7 +12,6 @@ from keras_vanilla._checks import (
     check_integer,
     check_number,
     check_probability,
-    check_share,
     refuse_unknown,
 )
 from keras_vanilla.data.noise import check_gives_texts
@@ -106,10 +105,6 @@ class TrainingConfig:
             learning rate of 2e-4 and a patience of 2.
         epochs: int.
         label_smoothing: float.
-        r_drop: float. Weight of the divergence between two passes of a pair, such as 5,
-            see `RDropCrossentropy`; a step then takes twice as long. 0 means one pass.
-        word_level: float in [0, 1]. With a teacher: weight of its probabilities in the
-            loss, such as 0.5, see `WordLevelCrossentropy`.
         clip_norm: float. Largest global norm of the gradients; 0 means no limit.
         weight_decay: float. Fraction of each weight, times the learning rate, that is
             subtracted at each step.
@@ -158,8 +153,6 @@ class TrainingConfig:
     quantize: str | None = None
     epochs: int | None = None
     label_smoothing: float = 0.1
-    r_drop: float = 0.0
-    word_level: float = 0.0
     clip_norm: float = 0.0
     weight_decay: float = 0.0
     max_tokens: int | None = None
@@ -305,13 +298,11 @@ class TrainingConfig:
         sampled = "" if self.sampling is None else f", sampling {self.sampling:g}"
         sampled += ", noise" if self.robust else ""
         frozen = f", {' and '.join(self.freeze)} frozen" if self.freeze else ""
-        sampled += f", R-Drop {self.r_drop:g}" if self.r_drop else ""
-        taught = f", word level {self.word_level:g}" if self.word_level else ""
         rounded = f", for {self.quantize} files" if self.quantize else ""
         return (
             f"dropout {self.dropout}, label smoothing {self.label_smoothing}, "
             f"{self.tokens_per_batch:,} tokens per batch, {rate}, "
-            f"{self.epochs} epochs{cooldown}{sampled}{frozen}{taught}{rounded}"
+            f"{self.epochs} epochs{cooldown}{sampled}{frozen}{rounded}"
         )
 
     def _longest(self, model):
@@ -362,8 +353,6 @@ _CHECKS = {
     "quantize": functools.partial(_choice, choices=["int8", "int4"]),
     "epochs": _positive_integer,
     "label_smoothing": check_probability,
-    "r_drop": _number,
-    "word_level": check_share,
     "clip_norm": _number,
     "weight_decay": _number,
     "max_tokens": functools.partial(check_integer, least=2),

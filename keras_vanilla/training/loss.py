@@ -5,7 +5,7 @@ import warnings
 import keras
 from keras import ops
 
-from keras_vanilla._checks import check_integer, check_number, check_probability
+from keras_vanilla._checks import check_integer, check_probability
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.distribution.steps.loss_share import replica_share, token_weights
@@ -101,60 +101,19 @@ class SmoothedCrossentropy(keras.losses.Loss):
         return cls(**config)
 
 
-@keras.saving.register_keras_serializable(package="keras_vanilla")
-class RDropCrossentropy(SmoothedCrossentropy):
-    """Smoothed cross-entropy plus the divergence between two passes of each pair.
+class FormerLoss:
+    """Loads a loss that was removed in 0.8.0 as the smoothed cross-entropy alone."""
 
-        loss = (CE_1 + CE_2) / 2 + alpha / 4 (KL(p_1 || p_2) + KL(p_2 || p_1))
-
-    per token, which is half of the source's formula. In a training step, a
-    `Transformer` computes each pair of a batch twice, with different dropout. In other
-    cases, such as `evaluate`, this is only the smoothed cross-entropy of one pass.
-
-    Args:
-        alpha: float, at least 0. Weight of the divergence; 5 in the source.
-        label_smoothing: float, as in `SmoothedCrossentropy`.
-        pad_id: int, as in `SmoothedCrossentropy`.
-        name: str.
-    Call arguments:
-        y_true: int tensor (B, T) of labels.
-        y_pred: float tensor (2 B, T, V) of logits, with the two passes of a pair next
-            to each other; or (B, T, V), one pass.
-        sample_weight: as in `SmoothedCrossentropy`.
-    Returns:
-        Float32 scalar.
-    Raises:
-        ValueError: same as `SmoothedCrossentropy`, and for another number of rows.
-    Source: Liang et al. 2021, "R-Drop: Regularized Dropout for Neural Networks".
-    """
-
-    passes = 2  # per row, in a training step of a `Transformer`
-
-    def __init__(
-        self,
-        alpha: float = 5.0,
-        label_smoothing: float = 0.1,
-        pad_id: int = 0,
-        name: str = "r_drop_crossentropy",
-    ):
-        super().__init__(label_smoothing, pad_id, name)
-        self.alpha = check_number("alpha", alpha, 0)
-
-    def call(self, y_true, y_pred):
-        rows, width = ops.shape(y_true)
-        passes = ops.shape(y_pred)[0] // rows  # only known inside a graph
-        if y_true.shape[0] and y_pred.shape[0] not in (None, rows, 2 * rows):
-            raise ValueError(
-                "Logits must have as many rows as the labels, or twice as many. "
-                f"Received: {y_pred.shape[0]} and {rows} rows"
-            )
-        labels = ops.broadcast_to(ops.expand_dims(y_true, 1), (rows, passes, width))
-        losses = super().call(ops.reshape(labels, (-1, width)), y_pred)
-        losses = ops.mean(ops.reshape(losses, (rows, passes, width)), axis=1)
-        return losses + self.alpha / 4 * symmetric_divergence(y_pred, passes)
-
-    def get_config(self) -> dict:
-        return {**super().get_config(), "alpha": self.alpha}
+    @classmethod
+    def from_config(cls, config: dict) -> SmoothedCrossentropy:
+        """Creates the loss, with a warning."""
+        warnings.warn(
+            f"The loss {config['name']} was removed in 0.8.0 and is now the smoothed "
+            "cross-entropy alone; keras_vanilla 0.7.0 trains with it.",
+            stacklevel=2,
+        )
+        settings = {name: config[name] for name in ("label_smoothing", "pad_id")}
+        return SmoothedCrossentropy(**settings)
 
 
 def nan_at_wrong_labels(weights: Tensor, labels: Tensor, size: int) -> Tensor:
@@ -222,43 +181,6 @@ def smoothed_crossentropy(
 
     losses = per_token(ops.reshape(logits, (-1, size)))
     return ops.reshape(losses, shape[:2])
-
-
-def symmetric_divergence(logits: Tensor, passes: int = 2) -> Tensor:
-    """KL(p || q) + KL(q || p) of each token, with an explicit gradient.
-
-        d = log p - log q        gradient by p's logits: p (d - KL(p || q) + 1) - q
-
-    Both passes are computed at once: `flip` pairs each pass with the other. A single
-    pass is paired with itself, and the result is 0.
-
-    Args:
-        logits: float32 tensor (2 B, T, V). Logits of p and q, next to each other.
-        passes: int or int scalar. 2, or 1 for logits (B, T, V) of one pass.
-    Returns:
-        Float32 tensor (B, T).
-    """
-    size = logits.shape[-1]
-    pairs = (-1, passes, ops.shape(logits)[1], size)
-
-    @ops.custom_gradient
-    def per_token(z):  # (2 P, V) -> (B, T), P = B * T
-        powers, sums, highest = exponentials(z)
-        probabilities = ops.reshape(powers / ops.expand_dims(sums, 1), pairs)
-        logs = ops.reshape(z - ops.expand_dims(highest + ops.log(sums), 1), pairs)
-        difference = logs - ops.flip(logs, axis=1)
-        divergence = ops.sum(probabilities * difference, axis=-1, keepdims=True)
-
-        def grad(*args, upstream=None):
-            upstream = args[0] if upstream is None else upstream
-            by_logits = probabilities * (difference - divergence + 1.0)
-            by_logits -= ops.flip(probabilities, axis=1)
-            by_logits *= ops.expand_dims(ops.expand_dims(upstream, 1), -1)
-            return ops.reshape(by_logits, (-1, size))
-
-        return ops.squeeze(ops.sum(divergence, axis=1), -1), grad
-
-    return per_token(ops.reshape(logits, (-1, size)))
 
 
 def exponentials(z: Tensor) -> tuple[Tensor, Tensor, Tensor]:

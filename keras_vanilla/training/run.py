@@ -34,7 +34,6 @@ from keras_vanilla.training.schedule import (
     transformer_optimizer,
 )
 from keras_vanilla.training.untrained import untrained
-from keras_vanilla.training.word_level import weights_digest
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
 
@@ -65,7 +64,6 @@ class TrainingRun:
         tokenizer: Tokenizer, or None to train one on the corpus.
         translator: Translator to train further, in place, or None for a new one. With
             `quantize`, a float32 copy is trained if it has another precision.
-        teacher: Translator with the same tokenizer, for `word_level`; or None.
         callbacks: additional `keras.callbacks.Callback` objects.
         optimizer: a Keras optimizer to use instead of the paper's.
         about: About or None. Description of the translator, which is added to its
@@ -84,7 +82,6 @@ class TrainingRun:
         *,
         tokenizer: Tokenizer | None = None,
         translator: Translator | None = None,
-        teacher: Translator | None = None,
         callbacks: Iterable[keras.callbacks.Callback] = (),
         optimizer: keras.optimizers.Optimizer | None = None,
         about: About | None = None,
@@ -100,7 +97,6 @@ class TrainingRun:
         self._decay_from = None
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
-        self.teacher = teacher
         self.callbacks, self.optimizer = tuple(callbacks), optimizer
         self.about = about or About()
         self.allow_changed = check_changeable(allow_changed)
@@ -148,9 +144,6 @@ class TrainingRun:
             micro_batches=config.micro_batches,
             optimizer=self.optimizer or self._recipes_optimizer(),
             quantize=config.quantize,
-            r_drop=config.r_drop,
-            teacher=self.teacher and self.teacher.model,
-            word_level=config.word_level,
         )
         refuse_fixed_learning_rate(self.callbacks, model.optimizer)
 
@@ -203,8 +196,6 @@ class TrainingRun:
             settings["tokenizer"] = self.tokenizer.digest
         if self.translator is not None:
             settings["translator"] = _digest(self.translator)
-        if self.teacher is not None:
-            settings["teacher"] = weights_digest(self.teacher.model)
         if self.optimizer is not None:
             settings["optimizer"] = optimizer_settings(self.optimizer)
         return settings

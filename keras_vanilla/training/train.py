@@ -15,7 +15,7 @@ from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.data.batching import check_corpus
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.protocol import check_tokenizer
-from keras_vanilla.training.compilation import check_teaching, refuse_both
+from keras_vanilla.training.compilation import refuse_both
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.training.run_folder import RunFolder
@@ -30,7 +30,6 @@ def train_translator(
     *,
     tokenizer: Tokenizer | None = None,
     translator: Translator | None = None,
-    teacher: Translator | None = None,
     callbacks: Iterable[keras.callbacks.Callback] = (),
     optimizer: keras.optimizers.Optimizer | None = None,
     about: About | None = None,
@@ -59,9 +58,6 @@ def train_translator(
         translator: Translator to train further, in place; its size, tokenizer, dropout
             and precision are kept. With `quantize`, a float32 copy is trained if it has
             another precision.
-        teacher: Translator, which may be an `ensemble`, for `word_level`: the model
-            also learns its probabilities of each token. A new translator uses its
-            tokenizer.
         callbacks: additional callbacks. Those with `get_state()` and
             `set_state(state)`, and Keras's, are restored when a run is resumed.
         optimizer: a Keras optimizer to use instead of `transformer_optimizer`, with its
@@ -88,7 +84,7 @@ def train_translator(
         FolderInUse: if another process trains in `output`.
         OSError: if `output` cannot be written.
         ValueError: if a value is out of range or does not fit `translator`,
-            `tokenizer`, `teacher` or `optimizer`, a class is not registered with Keras,
+            `tokenizer` or `optimizer`, a class is not registered with Keras,
             a callback sets a learning rate that follows a schedule, or no pairs remain
             for training or validation.
         Diverged: if the loss is not a number.
@@ -107,7 +103,6 @@ def train_translator(
             f"Received: a {type(validation).__name__}"
         )
     _check_classes(translator, tokenizer, about)
-    tokenizer = tokenizer_of_teacher(config, teacher, translator, tokenizer)
     config.check_start(translator, tokenizer)
     refuse_both(
         optimizer,
@@ -124,7 +119,6 @@ def train_translator(
             validation,
             tokenizer=tokenizer,
             translator=translator,
-            teacher=teacher,
             callbacks=callbacks,
             optimizer=optimizer,
             about=about,
@@ -136,38 +130,6 @@ def _optional_arguments():
     """Names of the arguments of `train_translator` that have a default."""
     parameters = inspect.signature(train_translator).parameters.values()
     return [each.name for each in parameters if each.default is not each.empty]
-
-
-def tokenizer_of_teacher(
-    config: TrainingConfig,
-    teacher: Translator | None,
-    translator: Translator | None = None,
-    tokenizer: Tokenizer | None = None,
-) -> Tokenizer | None:
-    """The tokenizer for training: the given one, or the teacher's.
-
-    Args:
-        config: TrainingConfig.
-        teacher: Translator to learn from, or None.
-        translator: Translator to train further, or None.
-        tokenizer: given Tokenizer, or None.
-    Raises:
-        ValueError: if only one of teacher and `word_level` is given, or the teacher's
-            tokenizer differs from that of the translator or the given one.
-    """
-    check_teaching(teacher, config.word_level, config.r_drop)
-    if teacher is None:
-        return tokenizer
-    student_tokenizer = tokenizer if translator is None else translator.tokenizer
-    if (
-        student_tokenizer is not None
-        and student_tokenizer.digest != teacher.tokenizer.digest
-    ):
-        raise ValueError(
-            "A teacher and its student must have one tokenizer for `word_level`. "
-            "Received: two tokenizers that give other ids"
-        )
-    return teacher.tokenizer if translator is None else tokenizer
 
 
 def _check_classes(translator, tokenizer, about):

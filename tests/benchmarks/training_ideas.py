@@ -48,8 +48,6 @@ IDEAS = {
     "cooldown": COOLDOWN,
     "cooldown, seed 1": COOLDOWN | {"seed": 1},
     "cooldown, seed 2": COOLDOWN | {"seed": 2},
-    "R-Drop 5": {"r_drop": 5.0},
-    "R-Drop 5, cooldown": COOLDOWN | {"r_drop": 5.0},
     "sampling 0.2": {"sampling": 0.2},
     "dropout 0.2": {"dropout": 0.2},
     "3 + 3 layers": SHALLOW,

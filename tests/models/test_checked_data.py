@@ -18,11 +18,9 @@ from tiers import in_full
 from keras_vanilla.models.checked_data import CheckedData
 from keras_vanilla.training import (
     Perplexity,
-    RDropCrossentropy,
     SmoothedCrossentropy,
     TokenAccuracy,
     TokenCrossentropy,
-    WordLevelCrossentropy,
 )
 
 V, MAX_LENGTH = 19, 97
@@ -189,22 +187,12 @@ def test_weights_per_pair_and_per_token_come_to_the_same(way, model):
     np.testing.assert_allclose(np.ravel(received), np.ravel(expected), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("loss", "micro_batches"),
-    [
-        ("Keras", 1),
-        *in_full(("R-Drop", 3), ("word level", 3), ("Keras", 3)),
-    ],
-)
-def test_every_loss_trains_the_same_by_pairs_and_tokens(loss, micro_batches):
-    losses = {
-        "R-Drop": RDropCrossentropy,
-        "word level": lambda: WordLevelCrossentropy(make_model(1, **ONE_LAYER), 0.5),
-        "Keras": lambda: keras.losses.SparseCategoricalCrossentropy(
-            from_logits=True, reduction="mean_with_sample_weight"
-        ),
-    }
-    model, trained = compiled(losses[loss](), micro_batches, rate=1.0), []
+@pytest.mark.parametrize("micro_batches", [1, *in_full(3)])
+def test_every_loss_trains_the_same_by_pairs_and_tokens(micro_batches):
+    loss = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+    model, trained = compiled(loss, micro_batches, rate=1.0), []
     before = model.get_weights()
     for weights in (PER_PAIR, PER_PAIR[:, None] * MASK, MASK):
         model.set_weights(before)
@@ -228,13 +216,12 @@ def test_weights_of_another_shape_are_refused(way, shape, model):
 def test_losses_and_metrics_alone_have_the_same_rule(log_p):
     logits = log_p.astype("float32")
     per_token = PER_PAIR[:, None] * MASK
-    for make in (SmoothedCrossentropy, RDropCrossentropy):
-        expected = weighted_mean(smoothed(log_p), per_token)
-        for weights in (PER_PAIR, PER_PAIR[:, None], per_token):
-            value = make(label_smoothing=0.1)(LABELS, logits, weights)
-            assert float(value) == pytest.approx(expected, rel=1e-5)
-        with pytest.raises(ValueError, match=r"Received: shape \(8,\), and labels of"):
-            make()(LABELS, logits, np.ones(8))
+    expected = weighted_mean(smoothed(log_p), per_token)
+    for weights in (PER_PAIR, PER_PAIR[:, None], per_token):
+        value = SmoothedCrossentropy(label_smoothing=0.1)(LABELS, logits, weights)
+        assert float(value) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ValueError, match=r"Received: shape \(8,\), and labels of"):
+        SmoothedCrossentropy()(LABELS, logits, np.ones(8))
     for make in (TokenAccuracy, TokenCrossentropy, Perplexity):
         with pytest.raises(ValueError, match=r"Received: shape \(8,\), and labels of"):
             make().update_state(LABELS, logits, np.ones(8))
@@ -403,38 +390,6 @@ def test_the_batches_of_a_loader_of_pytorch_are_checked(workers):
     with pytest.raises(ValueError, match="^Labels must be ids .*Received: -100$"):
         model.fit(loader, verbose=0)
     assert loader.collate_fn is collate
-
-
-# R-Drop
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("micro_batches", [1, 3])
-def test_r_drop_without_dropout_is_the_plain_loss(micro_batches, log_p):
-    """Also of an odd number of rows, and where neighbours are different pairs."""
-    plain = weighted_mean(smoothed(log_p), MASK)
-    trained = []
-    for loss in (RDropCrossentropy(5.0, 0.1), SmoothedCrossentropy(0.1)):
-        model = compiled(loss, micro_batches, rate=1.0, metrics=[TokenCrossentropy()])
-        for way in (model.test_on_batch, model.train_on_batch):
-            shown = way(INPUTS, LABELS, MASK)
-            assert float(shown[0]) == pytest.approx(plain, rel=1e-5)
-        trained.append([*model.get_weights(), float(shown[1])])
-    for one, other in zip(*trained, strict=True):
-        np.testing.assert_allclose(one, other, atol=2e-6)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("micro_batches", [1, 3])
-def test_r_drop_with_dropout_is_more_than_the_plain_loss(micro_batches):
-    shown = {}
-    for alpha in (0.0, 5.0):
-        keras.utils.set_random_seed(0)
-        model = compiled(RDropCrossentropy(alpha), micro_batches, dropout=0.3)
-        shown[alpha] = model.train_on_batch(INPUTS, LABELS)
-    evaluated = model.evaluate(INPUTS, LABELS, verbose=0)
-    assert evaluated == pytest.approx(model.test_on_batch(INPUTS, LABELS), rel=1e-5)
-    assert shown[5.0] > shown[0.0] + 0.01
 
 
 # As for pytest's `-k`. Most data are refused on the host, the same by every backend:

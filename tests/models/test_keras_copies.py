@@ -19,7 +19,6 @@ COPIES = {
 }
 PARTS = {
     "loss": training.SmoothedCrossentropy(0.2, pad_id=5),
-    "R-Drop": training.RDropCrossentropy(3.0, 0.2),
     "accuracy": training.TokenAccuracy(pad_id=5),
     "crossentropy": training.TokenCrossentropy(),
     "perplexity": training.Perplexity(),

@@ -76,8 +76,6 @@ def test_a_resolved_config_has_no_open_number_but_the_vocabulary_and_what_is_off
         {"learning_rate": -0.1},
         {"learning_rate": "fast"},
         {"sampling": -0.1},
-        {"r_drop": -1},
-        {"word_level": 1.5},
         {"freeze": "everything"},
         {"quantize": "int2"},
         {"patience": 0},

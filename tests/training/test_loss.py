@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 from models import make_model
 
-from keras_vanilla.training import RDropCrossentropy, SmoothedCrossentropy
+from keras_vanilla.training import SmoothedCrossentropy
 from keras_vanilla.training.loss import smoothed_crossentropy
 
 V = 13
@@ -146,6 +146,20 @@ def test_a_loss_saved_by_an_older_version_loads():
         SmoothedCrossentropy.from_config(config)
 
 
+@pytest.mark.parametrize("name", ["RDropCrossentropy", "WordLevelCrossentropy"])
+def test_removed_loss_loads_as_smoothed_crossentropy(name):
+    config = {
+        "class_name": name,
+        "registered_name": f"keras_vanilla>{name}",
+        "module": "keras_vanilla.training.loss",
+        "config": {"name": name, "label_smoothing": 0.3, "pad_id": 7, "alpha": 5.0},
+    }
+    with pytest.warns(UserWarning, match=rf"{name} was removed in 0\.8\.0.* 0\.7\.0"):
+        loss = keras.saving.deserialize_keras_object(config)
+    assert type(loss) is SmoothedCrossentropy
+    assert (loss.label_smoothing, loss.pad_id) == (0.3, 7)
+
+
 @pytest.mark.parametrize("wrong", [-1, -100, V])
 def test_labels_that_are_no_ids_are_refused_where_they_count(batch, wrong):
     labels, logits, weights = batch
@@ -160,67 +174,3 @@ def test_labels_that_are_no_ids_are_refused_where_they_count(batch, wrong):
     without = float(SmoothedCrossentropy()(labels, logits, weights))
     assert np.isfinite(without) and without != expected
     assert float(in_graph(labels, logits, weights)) == pytest.approx(without)
-
-
-# Two passes of each pair
-
-
-def r_drop_reference(labels, logits, smoothing, alpha):
-    """Per-token loss in float64, of logits that have two rows for each of labels."""
-    losses = reference(np.repeat(labels, 2, axis=0), logits, smoothing)[0]
-    exact = logits.astype("float64")
-    log_p = exact - np.log(np.exp(exact).sum(-1, keepdims=True))
-    one, other = log_p[::2], log_p[1::2]
-    forward = (np.exp(one) * (one - other)).sum(-1)
-    backward = (np.exp(other) * (other - one)).sum(-1)
-    return (losses[::2] + losses[1::2]) / 2 + alpha / 4 * (forward + backward)
-
-
-@pytest.fixture
-def twice(batch):
-    """Labels, logits of two passes, and weights."""
-    labels, logits, weights = batch
-    logits = np.repeat(logits, 2, axis=0)
-    noise = np.random.default_rng(7).normal(size=logits.shape)
-    return labels, (logits + 0.5 * noise).astype("float32"), weights
-
-
-@pytest.mark.parametrize("alpha", [0.0, 5.0])
-def test_r_drop_adds_how_far_the_two_passes_are_apart(twice, alpha):
-    labels, logits, weights = twice
-    expected = r_drop_reference(labels, logits, 0.1, alpha)[labels != 0].mean()
-    loss = RDropCrossentropy(alpha, 0.1)
-    assert float(loss(labels, logits, weights)) == pytest.approx(expected, rel=1e-6)
-    other = RDropCrossentropy.from_config(loss.get_config())
-    assert float(other(labels, logits)) == pytest.approx(expected, rel=1e-6)
-
-
-def test_two_passes_that_are_the_same_cost_nothing(batch):
-    labels, logits, weights = batch
-    expected = float(SmoothedCrossentropy()(labels, logits, weights))
-    for passes in (1, 2):
-        twice = np.repeat(logits, passes, axis=0)
-        loss = float(RDropCrossentropy()(labels, twice, weights))
-        assert loss == pytest.approx(expected, rel=1e-6)
-
-
-def test_other_numbers_of_passes_are_refused(batch):
-    labels, logits, weights = batch
-    with pytest.raises(ValueError, match="or twice as many. Received: 9 and 3 rows"):
-        RDropCrossentropy()(labels, np.repeat(logits, 3, axis=0), weights)
-
-
-def test_the_gradient_of_r_drop_is_its_slope(twice):
-    labels, logits, weights = twice
-    loss, variable = RDropCrossentropy(3.0), tf.Variable(logits)
-    with tf.GradientTape() as tape:
-        value = loss(labels, variable, weights)
-    gradient = tape.gradient(value, variable).numpy()
-    direction = np.random.default_rng(0).normal(size=logits.shape)
-    step = 1e-5
-    slopes = [
-        r_drop_reference(labels, logits + sign * step * direction, 0.1, 3.0)
-        for sign in (1, -1)
-    ]
-    slope = (slopes[0] - slopes[1])[labels != 0].mean() / (2 * step)
-    assert (gradient * direction).sum() == pytest.approx(slope, rel=1e-4)

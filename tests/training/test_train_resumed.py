@@ -19,14 +19,12 @@ from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.models.presets import PRESETS
 from keras_vanilla.training import (
     Interrupted,
-    RDropCrossentropy,
     callbacks,
     run,
     train_translator,
 )
 from keras_vanilla.training.resume import identity
 from keras_vanilla.training.resume.snapshots import Snapshots
-from keras_vanilla.training.word_level import weights_digest
 
 pytestmark = pytest.mark.full
 EPOCHS = 3
@@ -317,13 +315,12 @@ def test_what_the_snapshots_refuse_is_not_recorded(stopped, tmp_path, monkeypatc
 
 
 def test_a_training_with_drawn_texts_resumes_exactly(tmp_path, monkeypatch):
-    folder, given, callback = tmp_path / "run", [], Stop()
-    drawn = {"sampling": 0.3, "robust": True, "r_drop": 2.0}
+    folder, given = tmp_path / "run", []
+    drawn = {"sampling": 0.3, "robust": True}
     stop(folder, **drawn, **quickly())
     for name, message in (
         ("sampling", "sampling was 0.3 and is None"),
         ("robust", "robust was True and is False"),
-        ("r_drop", "r_drop was 2 and is 0"),
     ):
         others = {key: value for key, value in drawn.items() if key != name}
         with pytest.raises(FileExistsError, match=message):
@@ -335,26 +332,9 @@ def test_a_training_with_drawn_texts_resumes_exactly(tmp_path, monkeypatch):
         return batches(*arguments, **settings)
 
     monkeypatch.setattr(run, "batches", record)
-    whole = train(tmp_path / "whole", **drawn, **quickly(), callbacks=[callback])
+    whole = train(tmp_path / "whole", **drawn, **quickly())
     assert_same_weights(resumed, whole)
     assert given[0]["sampling"] == 0.3 and given[0]["noise"] is True
-    assert isinstance(callback.model.loss, RDropCrossentropy)
-    assert callback.model.loss.alpha == 2.0
-
-
-def test_a_training_with_a_teacher_resumes_exactly(whole, tmp_path):
-    taught = {"teacher": whole, "word_level": 0.5, "vocabulary_size": None}
-    stop(tmp_path / "run", **taught, **quickly())
-    weights = [0.9 * weight for weight in whole.model.get_weights()]
-    other = {**taught, "teacher": whole.copy(weights)}
-    with pytest.raises(FileExistsError, match="teacher was"):
-        train(tmp_path / "run", **other, **quickly())
-    resumed, callback = train(tmp_path / "run", **taught, **quickly()), Stop()
-    untouched = train(tmp_path / "whole", **taught, **quickly(), callbacks=[callback])
-    assert_same_weights(resumed, untouched)
-    assert resumed.tokenizer.digest == whole.tokenizer.digest
-    teacher = callback.model.loss.get_config()["teacher"]
-    assert teacher == weights_digest(whole.model)
 
 
 def test_a_folder_that_is_renamed_meanwhile_is_named_and_not_made_again(

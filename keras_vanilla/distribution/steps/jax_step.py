@@ -7,9 +7,7 @@ from jax import numpy as jnp
 from keras_vanilla.distribution.jax_devices import refuse_another_scope
 from keras_vanilla.distribution.steps.loss_share import (
     divisor,
-    in_passes,
     loss_weights,
-    passes,
     share,
     update_loss_mean,
 )
@@ -23,7 +21,7 @@ def train_step(
     XLA needs parts of equal size, so rows of padding with weight 0 are added.
     """
     refuse_another_scope(model)
-    if micro_batches == 1 and passes(model) == 1:
+    if micro_batches == 1:
         return keras.Model.train_step(model, state, data)
     inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
     batch_divisor = divisor(model, labels, weights)
@@ -38,8 +36,7 @@ def train_step(
                 trainable,
                 non_trainable,
                 metrics,
-                in_passes(model, part[0]),
-                *part[1:],
+                *part,
                 training=True,
                 optimizer_variables=optimizer_variables,
             )
@@ -55,7 +52,7 @@ def train_step(
             trainable, non_trainable, metrics, part
         )
         with _MetricsScope(model, metrics) as scope:
-            model.compute_metrics(part[0], part[1], outputs[:: passes(model)], part[2])
+            model.compute_metrics(part[0], part[1], outputs, part[2])
         gradients = jax.tree.map(jnp.add, gradients, more)
         return (loss + more_loss, gradients, non_trainable, scope.values()), None
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import keras
 from keras import ops
@@ -74,22 +74,6 @@ def are_per_pair(shape: Sequence[int | None], labels: Sequence[int | None]) -> b
         "`sample_weight` must have the shape of the labels, (B, T), or a weight per "
         f"pair, (B,). Received: shape {shape}, and labels of shape {labels}"
     )
-
-
-def passes(model: keras.Model) -> int:
-    """Number of times that a training step computes each row, for `RDropCrossentropy`.
-
-    The labels and weights of a row are the same in all its passes.
-    """
-    return getattr(model.loss, "passes", 1)
-
-
-def in_passes(model: keras.Model, inputs: Any) -> Any:
-    """Repeats each row of the inputs of a training step `passes` times."""
-    count = passes(model)
-    if count == 1:
-        return inputs
-    return keras.tree.map_structure(lambda ids: ops.repeat(ids, count, axis=0), inputs)
 
 
 def divisor(

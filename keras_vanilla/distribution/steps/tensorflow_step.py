@@ -15,9 +15,7 @@ from keras_vanilla.distribution.refusals import (
 )
 from keras_vanilla.distribution.steps.loss_share import (
     divisor,
-    in_passes,
     loss_weights,
-    passes,
     share,
     shares_applied_by_step,
     update_loss_mean,
@@ -27,7 +25,7 @@ from keras_vanilla.distribution.steps.loss_share import (
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     """Updates a model with a batch, or with one replica's rows of it.
 
-    On one device, without micro-batches and second passes, this is Keras's step.
+    On one device, without micro-batches, this is Keras's step.
 
     Args:
         model: compiled keras.Model.
@@ -41,7 +39,7 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     refuse_what_cannot_work(model)
     refuse_micro_batches_where_they_fail(model, micro_batches)
     refuse_unknown_shapes_on_tpu(model, data)
-    is_keras_step = micro_batches == 1 and passes(model) == 1 and _replicas() == 1
+    is_keras_step = micro_batches == 1 and _replicas() == 1
     if is_keras_step and not _clips(model.optimizer):
         return keras.Model.train_step(model, data)
     variables = model.trainable_weights
@@ -86,12 +84,12 @@ def test_step(model: keras.Model, data: tuple) -> dict:
 def _loss_and_gradients(model, variables, part, batch_divisor):
     inputs, labels, weights = part
     with tf.GradientTape() as tape:
-        outputs = model(in_passes(model, inputs), training=True)
+        outputs = model(inputs, training=True)
         loss = _shared_loss(
             model, inputs, labels, outputs, weights, batch_divisor, True
         )
         scaled = model.optimizer.scale_loss(loss)
-    model.compute_metrics(inputs, labels, outputs[:: passes(model)], weights)
+    model.compute_metrics(inputs, labels, outputs, weights)
     return loss, tape.gradient(scaled, variables)
 
 

@@ -5,8 +5,6 @@ import torch
 
 from keras_vanilla.distribution.steps.loss_share import (
     divisor,
-    in_passes,
-    passes,
     share,
     update_loss_mean,
 )
@@ -14,7 +12,7 @@ from keras_vanilla.distribution.steps.loss_share import (
 
 def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
     """Like `tensorflow_step.train_step`."""
-    if micro_batches == 1 and passes(model) == 1:
+    if micro_batches == 1:
         return keras.Model.train_step(model, data)
     batch = keras.utils.unpack_x_y_sample_weight(data)
     height = batch[1].shape[0]
@@ -36,10 +34,9 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
 
 def _add_gradients(model, inputs, labels, weights, batch_divisor):
     """Adds a part's gradients to the weights' gradients; returns its loss share."""
-    outputs = model(in_passes(model, inputs), training=True)
+    outputs = model(inputs, training=True)
     loss = model.compute_loss(inputs, labels, outputs, weights, training=True)
     loss = loss * share(divisor(model, labels, weights), batch_divisor)
     model.optimizer.scale_loss(loss).backward()
-    first = outputs.detach()[:: passes(model)]
-    model.compute_metrics(inputs, labels, first, weights)
+    model.compute_metrics(inputs, labels, outputs.detach(), weights)
     return loss.detach()

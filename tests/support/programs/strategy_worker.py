@@ -37,8 +37,6 @@ DEFAULTS = {
     "own_share": True,
     "reduction": None,  # of a loss of Keras instead of ours
     "stock": None,
-    "r_drop": False,
-    "taught": False,  # by another model's probabilities
     "plain_model": False,
     "validated": True,
     "weights_times": 1.0,  # None: no weights at all; "pairs": 0.9 for each pair
@@ -124,23 +122,11 @@ def optimizer(options):
 
 
 def loss(options):
-    if options["taught"]:
-        return training.WordLevelCrossentropy(teacher(), 0.5)
-    if options["r_drop"]:
-        return training.RDropCrossentropy(5.0, 0.1)
     if options["reduction"] is None:
         return training.SmoothedCrossentropy(0.1)
     return keras.losses.SparseCategoricalCrossentropy(
         True, reduction=options["reduction"]
     )
-
-
-def teacher():
-    """A model that is sure of other things than its student, and not by the labels."""
-    made = model({**DEFAULTS, "model": {"num_encoder_layers": 2}})
-    for weights in made.weights:
-        weights.assign(weights * 2)
-    return made
 
 
 MAKERS = {"data": data, "model": model, "optimizer": optimizer, "loss": loss}

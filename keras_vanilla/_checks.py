@@ -91,21 +91,6 @@ def check_probability(name: str, value: Any) -> float:
     return check_number(name, value, 0.0, below=1.0)
 
 
-def check_share(name: str, value: Any) -> float:
-    """Returns the value as a Python float from 0 to 1, inclusive.
-
-    Args:
-        name: str. The argument's name, for the error.
-        value: a number.
-    Raises:
-        ValueError: if it is not a number, or out of range.
-    """
-    share = check_number(name, value, 0.0)
-    if share > 1:
-        raise ValueError(f"`{name}` must be at most 1. Received: {value!r}")
-    return share
-
-
 def check_number(
     name: str,
     value: Any,

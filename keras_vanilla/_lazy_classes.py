@@ -1,7 +1,7 @@
 """Imports the classes in saved files when Keras loads them."""
 
 import importlib
-from typing import Any
+from typing import Any, NoReturn
 
 import keras
 
@@ -9,7 +9,6 @@ import keras
 HOMES = {
     "CharacterTokenizer": "translation.saved_classes",
     "Cooldown": "training.schedule",
-    "Ensemble": "models.ensemble",
     "MarianTokenizer": "translation.saved_classes",
     "Perplexity": "training.metrics",
     "SmoothedCrossentropy": "training.loss",
@@ -26,6 +25,28 @@ REMOVED = {
     "RDropCrossentropy": ("training.loss", "FormerLoss"),
     "WordLevelCrossentropy": ("training.loss", "FormerLoss"),
 }
+REFUSED = ("Ensemble",)  # removed as well; keras_vanilla 0.7.0 reads their files
+
+
+class RefusedClass:
+    """Registered with Keras in place of a class whose files are refused.
+
+    Args:
+        name: str. One of `REFUSED`.
+    """
+
+    def __init__(self, name: str):
+        self.__name__ = self.__qualname__ = name
+
+    def from_config(self, config: dict) -> NoReturn:
+        """Refuses a saved object of the class.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            f"{self.__name__} was removed in 0.8.0; keras_vanilla 0.7.0 reads the file"
+        )
 
 
 class LazyClass:
@@ -60,6 +81,10 @@ def register_lazily() -> None:
         if keras.saving.get_registered_object(f"keras_vanilla>{name}") is None:
             register = keras.saving.register_keras_serializable("keras_vanilla", name)
             register(LazyClass(name))
+    for name in REFUSED:
+        keras.saving.register_keras_serializable("keras_vanilla", name)(
+            RefusedClass(name)
+        )
 
 
 def registered(name: str) -> Any:

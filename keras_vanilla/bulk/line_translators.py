@@ -1,4 +1,4 @@
-"""Translates lines with models of four kinds, ensembles, and programs."""
+"""Translates lines with models of four kinds, and programs."""
 
 import shlex
 import subprocess
@@ -16,7 +16,7 @@ from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.interop.ctranslate2 import CTranslate2Text
 from keras_vanilla.pretrained import model_not_found
-from keras_vanilla.translation import Translator, ensemble
+from keras_vanilla.translation import Translator
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
@@ -97,7 +97,7 @@ class LineCommand:
 
 
 LineTranslator = Callable[[Sequence[str]], list[LineTranslation]]
-LineModel = PathLike | Sequence[PathLike] | LineCommand
+LineModel = PathLike | LineCommand
 
 
 def open_line_translator(
@@ -108,8 +108,7 @@ def open_line_translator(
     Args:
         model: path of a `.keras` file, of a `.tflite` file that takes text, of a
             SavedModel, or of a folder written by `to_ctranslate2` or CTranslate2's
-            converters; "hub:OWNER/NAME", see `Translator.from_hub`; a list of paths of
-            `.keras` files or of such names, for an `ensemble`; or a `LineCommand`.
+            converters; "hub:OWNER/NAME", see `Translator.from_hub`; or a `LineCommand`.
         threads: int or None. None uses the library's default.
         **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as in
             `Translator.translate`. CTranslate2, whose length penalty divides by
@@ -134,10 +133,8 @@ def open_line_translator(
                 f"{', '.join(names)} and the command {model.command!r}"
             )
         return model
-    if not isinstance(model, PathLike):
-        return KerasLines(model, threads, **search)
     if is_hub_reference(model):
-        return KerasLines([model], threads, **search)
+        return KerasLines(model, threads, **search)
     model = Path(model)
     if not model.exists():
         raise model_not_found(model)
@@ -147,18 +144,16 @@ def open_line_translator(
         return CTranslate2Lines(model, threads, **search)
     if model.suffix == ".tflite":
         return TfliteLines(model, threads, **search)
-    return KerasLines([model], threads, **search)
+    return KerasLines(model, threads, **search)
 
 
 class KerasLines:
     """Translates lines with a `Translator`; see `open_line_translator`."""
 
-    def __init__(self, models: Sequence[PathLike], threads: int | None, **search: Any):
+    def __init__(self, model: PathLike, threads: int | None, **search: Any):
         if threads is not None:
             _limit_threads(threads)
-        translators = [Translator.load(model) for model in models]
-        one = len(translators) == 1
-        self._translator = translators[0] if one else ensemble(translators)
+        self._translator = Translator.load(model)
         self._search = search
         self._translator.stream([], **search)  # checks the arguments
 

@@ -43,8 +43,7 @@ def translate_shards(
     number and problem of each.
 
     Args:
-        model: path, list of paths or `LineCommand`, as in `open_line_translator`; Ray
-            requires a path.
+        model: path or `LineCommand`, as in `open_line_translator`; Ray requires a path.
         sources: paths of text in UTF-8; .gz, .xz and .zst files are decompressed, and
             their translations compressed in the same way.
         folder: path of the output folder.
@@ -82,8 +81,6 @@ def _absolute(model):
     """Returns the model with existing absolute paths, or the commit of a hub model."""
     if isinstance(model, LineCommand):
         return model
-    if not isinstance(model, PathLike):
-        return [_absolute(path) for path in model]
     if is_hub_reference(model):
         return pinned(str(model))
     if not Path(model).exists():

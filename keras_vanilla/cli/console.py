@@ -39,7 +39,7 @@ ANY_MODEL = (
     f"{PRETRAINED}, or {HUB}"
 )
 
-MODELS = "model", "exported", "start"  # arguments with one model; distil has `teachers`
+MODELS = "model", "exported", "start", "teacher"  # arguments with a model
 
 
 def model_path(model: str, suffix: str = ".keras") -> str:
@@ -62,8 +62,7 @@ def refuse_missing_models(options: argparse.Namespace) -> None:
     Raises:
         FileNotFoundError: if an argument in `MODELS` names no file or folder.
     """
-    values = [vars(options).get(name) for name in MODELS]
-    for model in [*filter(None, values), *(vars(options).get("teachers") or ())]:
+    for model in filter(None, (vars(options).get(name) for name in MODELS)):
         if not is_hub_reference(model) and not Path(model).exists():
             raise model_not_found(model)
 

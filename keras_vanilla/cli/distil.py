@@ -24,12 +24,11 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     add = command.add_argument
     add(
-        "teachers",
-        nargs="*",
+        "teacher",
+        nargs="?",
         type=model_path,
         metavar="TEACHER",
-        help=f"{ANY_MODEL}; or several .keras files with one tokenizer, which "
-        "translate together",
+        help=ANY_MODEL,
     )
     add(
         "--command",
@@ -63,7 +62,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    if bool(options.teachers) == (options.program is not None):
+    if (options.teacher is None) == (options.program is None):
         raise ValueError("Give a TEACHER or a --command, one of the two.")
     train.reuse_freed_memory()
     folder = Path(options.translations or f"{options.output}-translations")
@@ -83,7 +82,7 @@ def _about_teacher(options):
     from keras_vanilla.export.metadata.description import find_description
     from keras_vanilla.translation import Translator
 
-    teacher = options.teachers[0] if options.teachers else None
+    teacher = options.teacher
     if teacher is None:
         return About()
     if is_keras_file(teacher):
@@ -100,15 +99,12 @@ def _translate(options, folder):
     """Translates the files of --source into a folder with the teacher."""
     from keras_vanilla.bulk import LineCommand, translate_shards
 
-    teachers, beam_size = options.teachers, options.beam_size
+    teacher, beam_size = options.teacher, options.beam_size
     if options.program is not None:
         teacher = LineCommand(options.program)
     else:
-        teacher = teachers if len(teachers) > 1 else teachers[0]
-        has_a_beam_size = any(
-            path.suffix == ".tflite" or (path / "saved_model.pb").exists()
-            for path in map(Path, teachers)
-        )
+        path = Path(teacher)
+        has_a_beam_size = path.suffix == ".tflite" or (path / "saved_model.pb").exists()
         if beam_size is None and not has_a_beam_size:
             beam_size = BEAM_SIZE
     settings = {} if beam_size is None else {"beam_size": beam_size}

@@ -29,8 +29,6 @@ SETTINGS = (
     "max_source_length",
     "max_length",
     "outputs",
-    "shortlist",
-    "shortlist_size",
     "sample",
     "check",
 )
@@ -73,17 +71,6 @@ def _add_export(commands):
         nargs="+",
         choices=["alignment", "confidence"],
         help="additional outputs for each token",
-    )
-    files = {"nargs": 2, "metavar": ("SOURCE", "TARGET")}
-    add(
-        "--shortlist",
-        **files,
-        help="parallel texts that decide among which pieces a step chooses",
-    )
-    add(
-        "--shortlist-size",
-        type=int,
-        help="number of pieces that a step chooses among (default: 512)",
     )
     add("--sample", metavar="FILE", help="sentences to check the file with")
     add(
@@ -133,8 +120,6 @@ def _export(options):
     if "sample" in settings:
         settings["sample"] = read_lines(options.sample)
     translator = Translator.load(options.model)
-    if options.shortlist is not None:
-        settings["shortlist"] = _shortlist(options, translator.tokenizer)
     write(translator, options, settings)
 
 
@@ -152,8 +137,6 @@ def _settings(options):
     takes_text = settings.get("form", "text") in (*TAKING_TEXTS, "site")
     if "max_bytes" in settings and not takes_text:
         raise ValueError("--max-bytes is for --form text, inside and site.")
-    if settings.pop("shortlist_size", None) and "shortlist" not in settings:
-        raise ValueError("--shortlist-size is for --shortlist.")
     return settings
 
 
@@ -219,18 +202,6 @@ def _say_what_comes_next(options, about, card=None):
     print(f"  keras-vanilla verify {model} {options.output} --source FILE")
 
 
-def _shortlist(options, tokenizer):
-    from keras_vanilla.data.corpus import read_lines
-    from keras_vanilla.data.lines import refuse_copies
-    from keras_vanilla.translation import Shortlist
-
-    size = options.shortlist_size
-    settings = {} if size is None else {"size": size}
-    sides = [read_lines(path) for path in options.shortlist]
-    refuse_copies(*options.shortlist, sides[0] == sides[1])
-    return Shortlist.learn(tokenizer, *sides, **settings)
-
-
 def _verify(options):
     from keras_vanilla import export
     from keras_vanilla.data.corpus import read_lines
@@ -253,11 +224,8 @@ def _verify(options):
 def _remedy(report):
     """Returns advice for a file that does not translate like its model."""
     again = "If the model was trained since the export, export it again."
-    if not report.quantized and report.shortlist is None:
+    if not report.quantized:
         return again
-    if report.shortlist is not None:
-        again += " For a file of more candidates: export --shortlist-size."
-    else:
-        again += " For a file that is not rounded: export --quantize none."
+    again += " For a file that is not rounded: export --quantize none."
     judge = "" if report.metrics else " Verify with --reference, which counts BLEU."
     return again + judge

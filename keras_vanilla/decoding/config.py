@@ -37,9 +37,7 @@ class DecodingConfig:
         no_repeat_ngram_size: int or None. No sequence of this many tokens occurs twice
             in a hypothesis, except where its prefix repeats one.
         no_loops: bool. No hypothesis repeats up to 16 tokens more than three times in
-            a row, unless its source does; outputs without loops do not change. A
-            Translator also removes repetition that remains in the text, see
-            `keras_vanilla.translation.loops`.
+            a row, unless its source does; outputs without loops do not change.
     Raises:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
             not an integer of at least 1, `beam_size` is above 1000, `max_length` is

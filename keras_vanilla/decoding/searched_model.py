@@ -9,7 +9,7 @@ from keras_vanilla._types import Tensor
 
 
 class SearchedModel(Protocol):
-    """The interface of searched models, such as `Transformer` and `Ensemble`.
+    """The interface of searched models, such as `Transformer`.
 
     A custom model inherits from this class and defines `encode`, `start_cache` and
     `decode_step`. Its cache may be any structure of tensors, batch first.

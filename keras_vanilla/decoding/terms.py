@@ -355,5 +355,5 @@ def check_terms(model: SearchedModel, terms: Terms, rows: int | None = None) -> 
     if inside[1] not in (None, model.target_vocabulary_size):
         raise ValueError(
             f"`terms` are for a vocabulary of {inside[1]} tokens, but the search uses "
-            f"{model.target_vocabulary_size}; terms and a shortlist cannot be combined."
+            f"{model.target_vocabulary_size}."
         )

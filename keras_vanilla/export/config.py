@@ -12,7 +12,6 @@ from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.metadata.description import FORMS, STEPPED, TAKING_TEXTS
 from keras_vanilla.models.transformer import Transformer
-from keras_vanilla.translation import Shortlist
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", "int4", None)
@@ -41,9 +40,6 @@ class ExportConfig:
             `no_loops`. The forms "steps" and "inside" leave the search to the app.
         outputs: "alignment", "confidence" or both. Additional outputs of the form
             "text" for each token, see `TextForm`.
-        shortlist: Shortlist or None. Compute each step for its candidates only, which
-            is faster if the vocabulary is large; some translations differ from those
-            with the full vocabulary. For the forms "text" and "ids".
         check: "all", or "structure" to skip the check of translations, for a model that
             is not trained.
         about: About. Its values replace those of the translator. The default name is
@@ -66,7 +62,6 @@ class ExportConfig:
     max_length: int | None = None
     decoding: DecodingConfig = DecodingConfig()
     outputs: Sequence[str] = ()
-    shortlist: Shortlist | None = None
     check: str = "all"
     about: About = About()
 
@@ -118,7 +113,6 @@ class ExportConfig:
                 )
         self._check_decoding()
         self._check_outputs()
-        self._check_shortlist()
 
     def _check_decoding(self):
         in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
@@ -148,19 +142,6 @@ class ExportConfig:
             )
         in_order = tuple(name for name in OUTPUTS if name in self.outputs)
         object.__setattr__(self, "outputs", in_order)
-
-    def _check_shortlist(self):
-        if self.shortlist is None:
-            return
-        if not isinstance(self.shortlist, Shortlist):
-            raise TypeError(
-                f"`shortlist` must be a Shortlist. Received: {self.shortlist!r}"
-            )
-        if self.form in STEPPED:
-            raise ValueError(
-                "A `shortlist` is for files of the forms 'text' and 'ids'. Received: "
-                f"form={self.form!r}"
-            )
 
 
 EXPORT_OPTIONS = (

@@ -8,7 +8,6 @@ from keras import ops
 from keras_vanilla.decoding import run_search
 from keras_vanilla.decoding.attended_source import AttendedSource
 from keras_vanilla.decoding.searched_model import ModelAround
-from keras_vanilla.decoding.shortlisted import Shortlisted
 from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.models.transformer import Transformer
 
@@ -23,8 +22,8 @@ class SearchGraph(tf.Module):
 
     Args:
         model: Transformer that computes in float32.
-        config: ExportConfig. Its `decoding` and `shortlist` are used, and notes on each
-            token are returned if it has `outputs`.
+        config: ExportConfig. Its `decoding` is used, and notes on each token are
+            returned if it has `outputs`.
         max_length: int or None. Maximum output length, in addition to the model's.
         first_source: int or None. Note the source token that each token attends to
             most, counted from this one on; see `AttendedSource`.
@@ -46,10 +45,6 @@ class SearchGraph(tf.Module):
     ):
         super().__init__()
         self.weights = [weight.value for weight in model.weights]
-        self._ids_of = lambda ids: ids
-        if config.shortlist is not None:
-            model = Shortlisted(model, config.shortlist)
-            self._ids_of = model.ids_of
         if first_source is not None:
             model = AttendedSource(model, first=first_source)
         searched = _GrowingCaches(model, max_length)
@@ -62,8 +57,7 @@ class SearchGraph(tf.Module):
         )
 
     def __call__(self, source_ids: tf.Tensor) -> Any:
-        ids, *others = self._search(source_ids)
-        return self._ids_of(ids), *others
+        return self._search(source_ids)
 
 
 class _GrowingCaches(ModelAround):

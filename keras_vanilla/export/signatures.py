@@ -9,7 +9,6 @@ from keras_vanilla._operators import slice_update
 from keras_vanilla.export.config import ExportConfig, Limits
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
-from keras_vanilla.export.text_loops import without_loops
 from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol, tokens_before_text
 from keras_vanilla.translation import Translator
@@ -56,7 +55,6 @@ class TextForm(tf.Module):
         super().__init__()
         model, outputs = translator.model, config.outputs
         self._outputs, self._end_id = outputs, model.end_id
-        self._no_loops = config.decoding.no_loops
         self.limits, self._pad_id = limits, model.pad_id
         self.tokenizer = _tokenizer_graph(translator, limits)
         self._before_text = tokens_before_text(translator.tokenizer)
@@ -76,9 +74,7 @@ class TextForm(tf.Module):
         ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
         ids = tf.where(skipped, self._pad_id, ids)
         score = tf.where(empty, 0.0, tf.where(too_long, math.nan, score))
-        translation, length, ends = self.tokenizer.decode(ids)
-        if self._no_loops:
-            translation, ends = without_loops(translation, length, ends, text)
+        translation, _, ends = self.tokenizer.decode(ids)
         about_tokens = self._about_tokens(ids, ends, spans, notes)
         return {"text": translation, "ids": ids, "score": score, **about_tokens}
 

@@ -24,7 +24,6 @@ from keras_vanilla.export.older_runtimes import oldest_runtime
 from keras_vanilla.export.signatures import IdsForm, InsideForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.ensembles import check_one_model
 
 FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm, "inside": InsideForm}
 USUAL = ExportConfig()
@@ -77,8 +76,8 @@ def tflite(
             str.
         ValueError: if a setting is out of its range, `path` does not end with
             ".tflite", a sentence of `sample` is longer than the file takes, a
-            tokenizer is not a unigram model, the translator is an ensemble, or the
-            vocabulary has language codes, but not that of `target_language`.
+            tokenizer is not a unigram model, or the vocabulary has language codes,
+            but not that of `target_language`.
         RuntimeError: if the file does not pass the check, the graph needs operators
             that are not builtin, or Keras does not run on TensorFlow.
     """
@@ -88,7 +87,6 @@ def tflite(
             "quantize=None. Received: None"
         )
     config = ExportConfig.of(config, **settings)
-    check_one_model(translator, "A .tflite file")
     require_tensorflow()
     path = Path(path)
     card = card_path(path) if config.form == "text" else None
@@ -113,9 +111,7 @@ def tflite(
             if config.check == "all":
                 say(f"Comparing {path.name} with Keras.")
                 exported = TfliteFile(temporary)
-                report = compare(
-                    translator, exported, sample, shortlist=config.shortlist
-                )
+                report = compare(translator, exported, sample)
                 _refuse(report.reasons, sample is None)
             if card is not None:
                 digest = hashlib.sha256(content).hexdigest()
@@ -142,7 +138,6 @@ def _description(translator, name, config, limits):
         parameters=translator.model.count_params(),
         end_id=translator.model.end_id,
         outputs=list(config.outputs),
-        shortlist=config.shortlist and config.shortlist.size,
         no_loops=decoding.no_loops,
     )
 
@@ -168,11 +163,7 @@ def _file_content(translator, limits, config, description):
     description = dataclasses.replace(description, oldest_runtime=oldest_runtime(file))
     content = with_description(file, description, graph.metadata)
     tables = graph.tokenizer.nbytes if graph.tokenizer else 0
-    model = translator.model
-    if config.shortlist is not None:
-        sizes = model.source_vocabulary_size, model.target_vocabulary_size
-        tables += config.shortlist.nbytes(*sizes)
-    _refuse(structure_faults(file, len(content), model, tables))
+    _refuse(structure_faults(file, len(content), translator.model, tables))
     return content, description
 
 

@@ -32,7 +32,6 @@ from keras_vanilla.interop.layer_weights import (
 from keras_vanilla.interop.vocabularies import END, START, UNKNOWN, vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.ensembles import check_one_model
 
 QUANTIZATIONS = None, "int8", "float16"
 
@@ -56,12 +55,11 @@ def to_ctranslate2(
         FileExistsError: if `folder` exists.
         ValueError: if CTranslate2 does not support the model, the tokenizer is not
             SentencePiece's or adds a language code to each text, two ids have the same
-            token, the translator is an ensemble, or `quantize` has another value.
+            token, or `quantize` has another value.
     Example:
         to_ctranslate2(Translator.load("translator.keras"), "server", "int8")
     """
     check_choice("quantize", quantize, QUANTIZATIONS)
-    check_one_model(translator, "A CTranslate2 model")
     translator = translator.in_float32()
     model, tokenizer = translator.model, translator.tokenizer
     _check(model)

@@ -24,7 +24,6 @@ from keras_vanilla.interop.marian import (
 from keras_vanilla.interop.vocabularies import vocabularies
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.ensembles import check_one_model
 
 TABLES = {"target_embedding": TARGET, "output": OUTPUT}
 # "interleaved" and "concatenated" positions differ only in the order of the channels.
@@ -46,12 +45,11 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
     Raises:
         FileExistsError: if the folder exists.
         TypeError: if the tokenizer is not a SentencePiece `Tokenizer`.
-        ValueError: if Marian's class does not support the model, the tokenizer adds a
-            language code to each text, or the translator is an ensemble.
+        ValueError: if Marian's class does not support the model, or the tokenizer adds
+            a language code to each text.
     Example:
         to_marian(Translator.load("de-en/translator.keras"), "de-en-marian")
     """
-    check_one_model(translator, "A folder of Marian's")
     folder, model = Path(folder), translator.in_float32().model
     if folder.exists():
         raise FileExistsError(f"{folder} exists already.")

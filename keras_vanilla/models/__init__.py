@@ -1,7 +1,6 @@
 """The Transformer: encoder and decoder as one Keras model."""
 
-from keras_vanilla.models.ensemble import Ensemble
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
 
-__all__ = ["Ensemble", "Transformer", "fake_quantize"]
+__all__ = ["Transformer", "fake_quantize"]

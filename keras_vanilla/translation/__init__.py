@@ -2,7 +2,6 @@
 
 from keras_vanilla._about import About
 from keras_vanilla.translation.batch_translation import Hypothesis
-from keras_vanilla.translation.ensembles import ensemble
 from keras_vanilla.translation.evaluation import (
     EvaluationResult,
     Score,
@@ -12,7 +11,6 @@ from keras_vanilla.translation.evaluation import (
     score_translations,
     worst_and_best,
 )
-from keras_vanilla.translation.shortlist import Shortlist
 from keras_vanilla.translation.translator import Translator
 
 __all__ = [
@@ -21,10 +19,8 @@ __all__ = [
     "Hypothesis",
     "Score",
     "SentenceScore",
-    "Shortlist",
     "Translator",
     "bleu_and_chrf",
-    "ensemble",
     "score",
     "score_translations",
     "worst_and_best",

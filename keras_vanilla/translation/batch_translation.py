@@ -24,7 +24,6 @@ from keras_vanilla.translation.buckets import (
     length_buckets,
     pad_rows,
 )
-from keras_vanilla.translation.loops import without_loops
 from keras_vanilla.translation.required_terms import RequiredTerms
 
 WINDOW = 4096  # number of texts that are sorted by length together
@@ -103,7 +102,7 @@ class BatchTranslator:
         """
         for start in range(0, len(sources), WINDOW):
             indices = range(start, min(start + WINDOW, len(sources)))
-            window = self._window(
+            yield from self._window(
                 [sources[i] for i in indices],
                 [[] if prefixes is None else prefixes[i] for i in indices],
                 [
@@ -111,13 +110,6 @@ class BatchTranslator:
                     for i in indices
                 ],
             )
-            for i, hypotheses in zip(indices, window, strict=True):
-                if self.config.no_loops:
-                    hypotheses = [
-                        each._replace(text=without_loops(each.text, texts[i]))
-                        for each in hypotheses
-                    ]
-                yield hypotheses
 
     def search_batch(
         self,

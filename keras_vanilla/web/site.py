@@ -12,7 +12,7 @@ from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import check_model
 from keras_vanilla.web.tour import tour
 
-SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "shortlist", "no_loops")
+SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "no_loops")
 HIDDEN_LINK, LINK = ' href="inside/index.html" hidden>', ' href="inside/index.html">'
 NOT_IN_A_SITE = (
     "package.json",

@@ -17,11 +17,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.extend(map(str, Path(__file__).resolve().parents[1].glob("support/**/")))
 
 import model_and_lines
+import numpy as np
 
 from keras_vanilla import Translator
 from keras_vanilla.decoding.attended_source import alignment_layer
 from keras_vanilla.translation.alignment import align
-from keras_vanilla.translation.shortlist import translation_probabilities
+
+ROUNDS = 5
 
 
 def main():
@@ -83,6 +85,46 @@ def likeliest(table, word, others):
     """The place of the word that most likely has this one as its translation."""
     p = [table.get((other, word), 0) for other in others]
     return p.index(max(p)) if p else None
+
+
+def translation_probabilities(pairs, source_size, target_size):
+    """The probabilities of IBM Model 1 (Brown et al. 1993, section 4.1).
+
+    The model generates each target token from one source token, or from an extra empty
+    token in front of each source. EM starts from equal probabilities.
+
+    Returns:
+        Three arrays with one element per two pieces that occur together: the source
+        piece (`source_size` for the empty token), the target piece and
+        p(target | source).
+    """
+    entries, owners = _links(pairs, source_size, target_size)
+    entries, link = np.unique(entries, return_inverse=True)
+    source, target = np.divmod(entries, target_size)
+    p = np.ones(len(entries))
+    for _ in range(ROUNDS):
+        share = p[link]
+        share /= np.bincount(owners, share)[owners]
+        p = np.bincount(link, share, minlength=len(p))
+        p /= np.bincount(source, p)[source]
+    return source, target, p
+
+
+def _links(pairs, source_size, target_size):
+    """Two numbers for each source token combined with each target token of a pair.
+
+    The first identifies the pieces, source piece * `target_size` + target piece; the
+    second is the number of the target token among all target tokens.
+    """
+    entries, owners, count = [], [], 0
+    for source, target in pairs:
+        source = np.array([source_size, *source], "int64")
+        target = np.array(target, "int64")
+        entries.append((source[:, None] * target_size + target).ravel())
+        owner = np.arange(count, count + len(target), dtype="int32")
+        owners.append(np.tile(owner, len(source)))
+        count += len(target)
+    return np.concatenate(entries), np.concatenate(owners)
 
 
 if __name__ == "__main__":

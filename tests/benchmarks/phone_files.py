@@ -125,12 +125,9 @@ def _translator(path, preset, lines):
 def forced_lengths():
     """Within the block, an end is certain where the source ended, impossible before."""
     from keras_vanilla import Transformer
-    from keras_vanilla.decoding.shortlisted import Shortlisted
 
-    with contextlib.ExitStack() as stack:
-        for model in (Transformer, Shortlisted):
-            step = _forced(model.decode_step)
-            stack.enter_context(mock.patch.object(model, "decode_step", step))
+    step = _forced(Transformer.decode_step)
+    with mock.patch.object(Transformer, "decode_step", step):
         yield
 
 

@@ -14,9 +14,6 @@ on its `.tflite` files of the form "text", in one thread of LiteRT:
 - BLEU: cased (sacreBLEU's defaults), of all lines, greedy and with 5 beams.
 - tokens: of a reference, its end included. A smaller vocabulary needs more of them.
 
-Weights such as "int4-256" are those of a file that chooses among 256 pieces, which are
-learnt from the two files of `--shortlist`.
-
 What is in FOLDER already is used again, so that the command continues where it was
 stopped. A model is named after its folder.
 """
@@ -70,7 +67,6 @@ def parsed():
     add("--source", type=Path, required=True)
     add("--reference", type=Path, required=True)
     add("--weights", nargs="+", default=["int8", "int4"])
-    add("--shortlist", nargs=2, type=Path, metavar=("SOURCE", "TARGET"))
     add("--runs", type=int, default=100, help="calls of each")
     add("--picture", type=Path, help="file that the picture is written to")
     return parser.parse_args()
@@ -96,7 +92,7 @@ def measured(path, weights, folder, options):
     translator = Translator.load(path).in_float32()  # else export copies it
     references = lines_of(options.reference)
     ids = translator.tokenizer.encode_target(references)
-    settings = settings_of(weights, translator.tokenizer, options)
+    settings = {"quantize": weights, "check": "structure"}
     row = {
         "parameters": translator.model.count_params(),
         "tokens": float(np.mean([len(each) for each in ids])),
@@ -114,18 +110,6 @@ def measured(path, weights, folder, options):
     with phone_files.forced_lengths():
         export.tflite(translator, timed, **settings)
     return row
-
-
-def settings_of(weights, tokenizer, options):
-    """The arguments of `export.tflite` that the name of a file's weights stands for."""
-    from keras_vanilla.translation import Shortlist
-
-    quantize, _, size = weights.partition("-")
-    settings = {"quantize": quantize, "check": "structure"}
-    if size:
-        texts = map(lines_of, options.shortlist)
-        settings["shortlist"] = Shortlist.learn(tokenizer, *texts, size=int(size))
-    return settings
 
 
 def bleu_of(file, options):

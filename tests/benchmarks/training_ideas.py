@@ -19,8 +19,7 @@ validation text, because the table is there to choose by, it says of each idea
 
 An idea that is in FOLDER already is not trained again, and one that was stopped
 resumes: the same command continues. `--ideas` chooses some of them, for two processes
-on two cores. Without a corpus it prints the table of what is there. `--ensemble` scores
-several that are there as one translator instead.
+on two cores. Without a corpus it prints the table of what is there.
 """
 
 import argparse
@@ -76,9 +75,6 @@ BEAM_SIZE = 5
 
 def main():
     options = parsed()
-    if options.ensemble:
-        print_ensemble(options)
-        return
     if options.source:
         for name in options.ideas:
             folder = folder_of(name, options)
@@ -96,11 +92,10 @@ def parsed():
         add(f"--{name}", type=Path)
     add("--ideas", nargs="+", default=list(IDEAS), choices=list(IDEAS), metavar="IDEA")
     add("--epochs", type=int, default=BASE["epochs"])
-    add("--ensemble", nargs="+", choices=list(IDEAS), metavar="IDEA")
     options = parser.parse_args()
     validation = options.validation_source, options.validation_target
-    if (options.source or options.ensemble) and None in validation:
-        parser.error("--source and --ensemble need --validation-source and -target")
+    if options.source and None in validation:
+        parser.error("--source needs --validation-source and --validation-target")
     if options.source and not options.target:
         parser.error("--source needs --target")
     return options
@@ -200,15 +195,6 @@ def bleu(translator, corpus):
     from keras_vanilla.translation import score
 
     return [score(translator, corpus, beam_size=k).bleu for k in (1, BEAM_SIZE)]
-
-
-def print_ensemble(options):
-    from keras_vanilla.translation import Translator, ensemble
-
-    paths = [folder_of(name, options) for name in options.ensemble]
-    together = ensemble([Translator.load(path / "translator.keras") for path in paths])
-    greedy, beams = bleu(together, read_validation(options))
-    print(f"{', '.join(options.ensemble)}: {greedy:.2f} greedy, {beams:.2f}, 5 beams")
 
 
 def print_table(folder):

@@ -416,7 +416,6 @@ def test_one_text_on_both_sides_is_refused(loaded_model, files, tmp_path, capfd)
         ["evaluate", loaded_model, "--source", sides[0], "--reference", sides[1]],
         ["verify", loaded_model, "no.tflite", "--source", files[0], "--reference"]
         + [files[0]],
-        ["export", loaded_model, tmp_path / "out.tflite", "--shortlist", *sides],
         ["train", "--source", files[0], "--target", files[0], "--output"]
         + [tmp_path / "out"],
     ):

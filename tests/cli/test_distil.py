@@ -34,8 +34,8 @@ def called(monkeypatch, tmp_path):
     return calls
 
 
-def distil(teachers, lines, *options):
-    teachers = teachers if isinstance(teachers, list) else [str(teachers)]
+def distil(teacher, lines, *options):
+    teachers = [] if teacher is None else [str(teacher)]
     given = ["--source", str(lines), "--output", str(lines.parent / "student")]
     return main(["distil", *teachers, *given, *options])
 
@@ -67,20 +67,14 @@ def test_a_student_has_its_teachers_languages(
     about = About(name="Teacher", source_language="en", target_language="nl")
     path = tmp_path / "teacher.keras"
     trained_translator.replace(about=about).save(path)
-    options = argparse.Namespace(teachers=[str(path)])
+    options = argparse.Namespace(teacher=str(path))
     told = distil_command._about_teacher(options)
     assert told == About(source_language="en", target_language="nl")
-    assert distil_command._about_teacher(argparse.Namespace(teachers=[])) == About()
-
-
-def test_several_teachers_translate_together(lines, called):
-    assert distil(["a.keras", "b.keras"], lines) == 0
-    (model, _, _, received), _ = called
-    assert (model, received) == (["a.keras", "b.keras"], {"beam_size": 5})
+    assert distil_command._about_teacher(argparse.Namespace(teacher=None)) == About()
 
 
 def test_a_program_teaches(lines, called):
-    assert distil([], lines, "--command", "decode --beam 6") == 0
+    assert distil(None, lines, "--command", "decode --beam 6") == 0
     (model, _, _, received), _ = called
     assert (model.command, received) == ("decode --beam 6", {})
 
@@ -117,9 +111,9 @@ def test_a_student_learns_what_its_teacher_says(
     assert "finished" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("given", [[], ["a.keras", "--command", "decode"]])
+@pytest.mark.parametrize("given", [[None], ["a.keras", "--command", "decode"]])
 def test_there_is_one_kind_of_teacher(given, lines, called, capfd):
-    assert distil(given, lines) == 1
+    assert distil(given[0], lines, *given[1:]) == 1
     assert "a TEACHER or a --command" in capfd.readouterr().err and not called
 
 

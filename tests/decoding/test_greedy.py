@@ -19,7 +19,6 @@ from keras_vanilla.decoding import (
     sample,
 )
 from keras_vanilla.decoding.hypothesis_end import output_length
-from keras_vanilla.models import Ensemble
 
 PAD, START, END = 0, 2, 3
 SOURCE = ids((5, 3, 7), 7)
@@ -253,7 +252,6 @@ def test_sources_without_a_row_or_a_column_are_refused(search, shape, model):
     expected = f"one row and one column. Received: shape {re.escape(str(shape))}"
     for each in (
         functools.partial(search, model),
-        functools.partial(search, Ensemble([model, model])),
         functools.partial(CompiledSearch(model), search),
     ):
         with pytest.raises(ValueError, match=expected):

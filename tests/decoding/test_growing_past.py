@@ -10,7 +10,6 @@ from tiers import in_full
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search
 from keras_vanilla.decoding.searched_model import ModelAround
 from keras_vanilla.layers import MultiHeadAttention
-from keras_vanilla.models import Ensemble
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 SEARCHES = {"greedy": (greedy_search, {}), "beams": (beam_search, {"beam_size": 3})}
@@ -32,10 +31,8 @@ def lengths(past):
 
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="its shapes are fixed")
 @pytest.mark.parametrize("beam_size", [None, 2])
-@pytest.mark.parametrize("is_ensemble", [False, True])
-def test_each_step_appends_its_position(beam_size, is_ensemble):
+def test_each_step_appends_its_position(beam_size):
     model = make_decisive_model(0.4)
-    model = Ensemble([model, model]) if is_ensemble else model
     encoded = model.encode(SOURCES)
     full = model.start_cache(*encoded, 7, beam_size)
     growing = model.start_cache(*encoded, None, beam_size)

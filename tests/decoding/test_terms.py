@@ -19,8 +19,6 @@ from keras_vanilla.decoding import (
     sample,
     trace_search,
 )
-from keras_vanilla.decoding.shortlisted import Shortlisted
-from keras_vanilla.translation import Shortlist
 
 LIMIT, EXPONENT = 4, 1.5
 SCORE = gnmt(EXPONENT)
@@ -250,12 +248,8 @@ def test_terms_of_other_shapes_are_refused():
         beam_search(model, np.array([[7], [8]]), terms=terms)
 
 
-def test_shortlists_and_samples_refuse_terms():
+def test_samples_refuse_terms():
     model = make_model()
     terms = as_terms([once((3, 4))], np.zeros((2, 19), bool))
-    likely = np.tile(np.arange(4, 9), (19, 1))
-    few = Shortlisted(model, Shortlist(likely, np.arange(19), 9))
-    with pytest.raises(ValueError, match="uses 9; terms and a shortlist cannot"):
-        greedy_search(few, ids((3,), 3), terms=terms)
     with pytest.raises(TypeError, match="no argument 'terms'"):
         sample(model, ids((3,), 3), terms=terms)

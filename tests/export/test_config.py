@@ -1,12 +1,10 @@
 import dataclasses
 
-import numpy as np
 import pytest
 
 from keras_vanilla._about import About
 from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export import ExportConfig
-from keras_vanilla.translation import Shortlist
 
 
 def test_fields_of_the_search_and_of_what_it_is_are_given_by_name():
@@ -40,12 +38,6 @@ def test_fields_of_the_search_and_of_what_it_is_are_given_by_name():
             {"form": "ids", "outputs": ["confidence"]},
             ValueError,
             "form 'text'.*confidence.*form='ids'",
-        ),
-        ({"shortlist": 512}, TypeError, "must be a Shortlist. Received: 512"),
-        (
-            {"form": "steps", "shortlist": Shortlist(np.zeros((3, 2)), np.arange(3))},
-            ValueError,
-            "'text' and 'ids'. Received: form='steps'",
         ),
         ({"quantize": "int5"}, ValueError, "'int8'"),
         ({"max_bytes": 0}, ValueError, "Received: 0"),

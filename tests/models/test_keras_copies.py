@@ -10,7 +10,6 @@ from micro_batch_worker import ONE_LAYER
 from models import inputs, make_model
 
 from keras_vanilla import layers, training
-from keras_vanilla.models import Ensemble
 
 COPIES = {
     "pickle": lambda one: pickle.loads(pickle.dumps(one)),
@@ -75,14 +74,6 @@ def test_clone_model_makes_the_same_function_and_compiles_it():
 def test_clone_model_does_not_leave_micro_batches_out():
     with pytest.raises(TypeError, match="micro_batches"):
         keras.models.clone_model(compiled(2))
-
-
-@pytest.mark.parametrize("way", ["pickle", "deepcopy", "clone_model"])
-def test_an_ensemble_is_copied(way):
-    model = Ensemble([make_model(seed, **ONE_LAYER) for seed in range(2)])
-    copied = {**COPIES, "clone_model": keras.models.clone_model}[way](model)
-    copied.set_weights(model.get_weights())
-    np.testing.assert_allclose(copied(inputs()), model(inputs()), atol=1e-6)
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])

@@ -6,7 +6,7 @@ import pytest
 
 from keras_vanilla import Translator, export, interop
 from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.translation import ensemble, score
+from keras_vanilla.translation import score
 
 TEXTS = ["three houses", "one two"]
 REFUSED = r"weight '[^']*{}' must be finite numbers, but 1 of .* are not, such as {}"
@@ -50,13 +50,6 @@ def test_a_file_is_refused(trained_translator, tmp_path, name, number):
 def test_translations_are_refused(without_numbers, name, translate):
     with pytest.raises(ValueError, match=REFUSED.format(name, "nan")):
         translate(without_numbers)
-
-
-@pytest.mark.full
-def test_an_ensemble_is_refused(trained_translator, without_numbers, name):
-    both = ensemble([trained_translator, without_numbers])
-    with pytest.raises(ValueError, match=REFUSED.format(name, "nan")):
-        both.translate(TEXTS)
 
 
 def test_a_model_that_keras_loads_is_refused(without_numbers, tmp_path, name):

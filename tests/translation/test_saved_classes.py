@@ -92,10 +92,24 @@ def test_load_names_the_class_whose_module_is_not_imported(
     assert "\n" not in str(refused.value)
 
 
+def rewritten(source, path, old, new):
+    """A saved file with other words in its configuration."""
+    with zipfile.ZipFile(source) as read, zipfile.ZipFile(path, "w") as written:
+        for name in read.namelist():
+            written.writestr(name, read.read(name).replace(old, new))
+    return path
+
+
 def test_file_that_names_no_class_holds_a_transformer(trained_file, tmp_path):
-    path = tmp_path / "old.keras"
-    with zipfile.ZipFile(trained_file) as new, zipfile.ZipFile(path, "w") as old:
-        for name in new.namelist():
-            content = new.read(name)
-            old.writestr(name, content.replace(b'"model_class"', b'"not_known"'))
+    path = rewritten(
+        trained_file, tmp_path / "old.keras", b'"model_class"', b'"not_known"'
+    )
     assert type(Translator.load(path).model) is Transformer
+
+
+def test_load_refuses_an_ensemble_by_name(trained_file, tmp_path):
+    names = b"keras_vanilla>Transformer", b"keras_vanilla>Ensemble"
+    path = rewritten(trained_file, tmp_path / "both.keras", *names)
+    expected = "both.keras .*Ensemble was removed in 0.8.0; keras_vanilla 0.7.0 reads"
+    with pytest.raises(ValueError, match=expected):
+        Translator.load(path)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tiers import in_full
 
-from keras_vanilla.translation import ensemble
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 
 TERMS = {"two": "groot", "three": "steen rivier", "zero": "klein"}
@@ -134,13 +133,6 @@ def test_sentences_of_a_text_have_their_own_terms(trained_translator):
     text = "one two. four two. two two two. five zero."
     [split] = trained_translator.translate([text], on_too_long="split", terms=TERMS)
     assert has(split, "groot", times=5) and has(split, "klein")
-
-
-@pytest.mark.full
-def test_an_ensemble_keeps_terms(trained_translator):
-    both = ensemble([trained_translator] * 2)
-    [text] = both.translate(["one two three"], terms=TERMS)
-    assert has(text, "groot") and has(text, "steen rivier")
 
 
 @pytest.mark.full

@@ -11,7 +11,6 @@ import numpy as np
 from models import make_decisive_model
 
 from keras_vanilla.decoding import CompiledSearch, beam_search, greedy_search, sample
-from keras_vanilla.models import Ensemble
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0], [6, 3, 0, 0]])
 SHORT = {"max_length": 7}  # without a compiler each step takes long
@@ -69,10 +68,6 @@ def check_searches(model, copy, searches):
 
 def check_all_models():
     check_searches(make_decisive_model(0.4), make_decisive_model(0.4), SEARCHES)
-    first, second = (
-        Ensemble([make_decisive_model(0.4), make_decisive_model(0.6)]) for _ in range(2)
-    )
-    check_searches(first, second, TWO_SEARCHES)
 
 
 if __name__ == "__main__":

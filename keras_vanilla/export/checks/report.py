@@ -160,8 +160,6 @@ class Report:
         metrics: tuple of MetricComparison; empty without references.
         has_texts: bool. Whether a `.tflite` file takes and returns text.
         precision: str. Precision of quantised weights.
-        shortlist: int or None. Number of candidates in the file, if Keras used the full
-            vocabulary instead.
     """
 
     kind: str
@@ -179,7 +177,6 @@ class Report:
     metrics: tuple[MetricComparison, ...] = ()
     has_texts: bool = False
     precision: str = "int8"
-    shortlist: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the report as a dict for JSON; its gaps may be infinite."""
@@ -213,13 +210,12 @@ class Report:
         """The reasons why the file does not pass, as sentences; empty if it passes.
 
         In float32, each difference must be a near-tie or a tie of the tokenizer. A
-        quantised file, or one with a shortlist that Keras did not use, may differ more.
-        With references, it passes if neither BLEU nor chrF is more than 0.3 below
-        Keras's. A larger loss must not be significant, and the limit without references
-        applies as well: one sentence in twenty, plus two standard deviations, may
-        differ by more than a near-tie (at 8 bits if quantised). If there are several
-        sentences, at least half of the outputs must end, and at least half of the
-        translations must be distinct.
+        quantised file may differ more. With references, it passes if neither BLEU nor
+        chrF is more than 0.3 below Keras's. A larger loss must not be significant, and
+        the limit without references applies as well: one sentence in twenty, plus two
+        standard deviations, may differ by more than a near-tie (at 8 bits if
+        quantised). If there are several sentences, at least half of the outputs must
+        end, and at least half of the translations must be distinct.
         """
         if self.custom_operators:
             names = ", ".join(self.custom_operators)
@@ -237,7 +233,7 @@ class Report:
         return reasons
 
     def _of_ids(self):
-        if not self.quantized and self.shortlist is None:
+        if not self.quantized:
             if self.far:
                 share = f"{self.far} of {self.sentences} sentences"
                 yield f"{share} differ by more than a tie."
@@ -271,8 +267,6 @@ class Report:
     def __str__(self):
         verdict = "passed" if self.passed else "NOT PASSED"
         precision = self.precision if self.quantized else "float32"
-        if self.shortlist is not None:
-            precision += f", {self.shortlist} candidates"
         lines = [f"{self.kind}, {precision}, {self.size:,} bytes: {verdict}"]
         lines += [f"  {reason}" for reason in self.reasons]
         if self.custom_operators:

@@ -60,7 +60,7 @@ class SavedModelFolder:
 
     kind, form = "SavedModel", "ids"
     target_language = None  # texts have the codes of a multilingual model
-    precision, shortlist = "float32", None
+    precision = "float32"
     custom_operators = ()
     limits = NO_LIMITS  # the graph checks the model's limits
     decoding = DecodingConfig()
@@ -155,7 +155,6 @@ class TfliteFile:
             self.limits = self._limits(description)
         self.target_language = description and description.target_language
         self.end_id = description and description.end_id  # None in older files
-        self.shortlist = description and description.shortlist
         if description is not None and self.form not in STEPPED:
             beams = {}
             if description.beam_size > 1:

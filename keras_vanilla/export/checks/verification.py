@@ -11,9 +11,7 @@ import sentencepiece
 from keras import ops
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.decoding import CompiledSearch
 from keras_vanilla.decoding.hypothesis_end import longest_output, until_end
-from keras_vanilla.decoding.shortlisted import shortlisted_search
 from keras_vanilla.export.checks.report import (
     Difference,
     Report,
@@ -34,9 +32,8 @@ from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.training import SPACE_MARK
-from keras_vanilla.translation import Shortlist, Translator
-from keras_vanilla.translation.buckets import length_buckets, pad_rows
-from keras_vanilla.translation.loops import without_loops
+from keras_vanilla.translation import Translator
+from keras_vanilla.translation.buckets import length_buckets
 
 COUNT = 40  # of made-up sentences
 FREQUENT = 1000  # pieces; a vocabulary begins with the most frequent
@@ -47,7 +44,6 @@ def verify(
     path: PathLike,
     sentences: Sequence[str],
     references: Sequence[str] | None = None,
-    shortlist: Shortlist | None = None,
 ) -> Report:
     """Compares an exported file's translations with Keras's, and checks its structure.
 
@@ -69,9 +65,6 @@ def verify(
         sentences: list of str.
         references: list of str or None. Reference translations. If given, an int8 file
             is judged by BLEU and chrF, see `Report.reasons`.
-        shortlist: Shortlist or None. The file's shortlist, which Keras then uses too.
-            Without it, Keras uses the full vocabulary, and a file with a shortlist is
-            judged like an int8 file.
     Returns:
         Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
@@ -84,14 +77,11 @@ def verify(
     """
     translator = translator.in_float32()
     exported = open_exported(path)
-    report = compare(translator, exported, sentences, references, shortlist)
+    report = compare(translator, exported, sentences, references)
     if exported.kind == "TFLite":
         model, content = translator.model, exported.path.read_bytes()
         takes_texts = exported.form in TAKING_TEXTS
         tables = TokenizerGraph(translator.tokenizer).nbytes if takes_texts else 0
-        if exported.shortlist is not None:
-            sizes = model.source_vocabulary_size, model.target_vocabulary_size
-            tables += Shortlist.nbytes(*sizes)
         faults = structure_faults(unpacked(content), len(content), model, tables)
         report.faults = tuple(faults)
     return report
@@ -102,7 +92,6 @@ def compare(
     exported: SavedModelFolder | TfliteFile,
     sentences: Sequence[str] | None = None,
     references: Sequence[str] | None = None,
-    shortlist: Shortlist | None = None,
 ) -> Report:
     """Compares translations like `verify`, without checking the structure.
 
@@ -111,7 +100,6 @@ def compare(
         exported: the opened folder or file.
         sentences: as in `verify`; None uses made-up sentences.
         references: as in `verify`.
-        shortlist: as in `verify`.
     Raises:
         TypeError, ValueError: as in `verify`.
     """
@@ -136,33 +124,17 @@ def compare(
         exported.custom_operators,
         has_texts=exported.form == "text",
         precision=exported.precision,
-        shortlist=exported.shortlist if shortlist is None else None,
     )
     if report.custom_operators:
         return report
     exported.limits.refuse_longer(sentences, sources)
-    search = translator.search
-    if shortlist is not None:
-        search = _search_among_candidates(translator.model, shortlist)
-    pairs = sorted(_translate_both(translator, search, exported, sentences, sources))
+    pairs = sorted(_translate_both(translator, exported, sentences, sources))
     _fill(report, pairs, translator, exported)
     if references is not None:
         ids = [pair.keras_ids for pair in pairs], [pair.file_ids for pair in pairs]
         texts = map(translator.tokenizer.decode, ids)
         report.metrics = compare_quality(*texts, references)
     return report
-
-
-def _search_among_candidates(model, shortlist):
-    """Returns a function of source ids and a DecodingConfig that searches in Keras."""
-    compiled = CompiledSearch(model)
-
-    def search(sources, config):
-        ids = pad_rows(sources, max(map(len, sources)), model.pad_id)
-        settings = {"config": config, "shortlist": shortlist}
-        return compiled(shortlisted_search, ids, **settings)
-
-    return search
 
 
 class _Pair(NamedTuple):
@@ -183,7 +155,7 @@ class _Pair(NamedTuple):
     unfinished: bool
 
 
-def _translate_both(translator, search, exported, sentences, sources):
+def _translate_both(translator, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in a different order."""
     model, decoding = translator.model, exported.decoding
     before_text = tokens_before_text(translator.tokenizer)
@@ -191,18 +163,17 @@ def _translate_both(translator, search, exported, sentences, sources):
         texts, batch = [sentences[i] for i in indices], [sources[i] for i in indices]
         file_ids, file_texts = exported.translate(texts, batch, model)
         length = file_ids.shape[1]
-        unlimited_ids = search(batch, decoding)
+        unlimited_ids = translator.search(batch, decoding)
         keras_ids = unlimited_ids[:, :length].copy()
         longest = [longest_output(len(source), model.max_length) for source in batch]
         stopped = [row for row, most in enumerate(longest) if most > length]
         if stopped and not decoding.is_greedy:
             # Under the limit, a beam search may find other hypotheses.
             limited = dataclasses.replace(decoding, max_length=length)
-            limited_ids = search([batch[row] for row in stopped], limited)
+            stopped_batch = [batch[row] for row in stopped]
+            limited_ids = translator.search(stopped_batch, limited)
             keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
         keras_texts = translator.tokenizer.decode(keras_ids)
-        if decoding.no_loops:
-            keras_texts = list(map(without_loops, keras_texts, texts))
         for row, index in enumerate(indices):
             # Otherwise the translation is empty.
             has_piece = len(batch[row]) > before_text + 1

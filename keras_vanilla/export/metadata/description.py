@@ -54,8 +54,6 @@ class Description:
             as "2.17". None if unknown.
         outputs: list of str. Additional outputs for each token: "alignment",
             "confidence".
-        shortlist: int or None. Number of candidate pieces in each step; None for the
-            full vocabulary.
         no_loops: bool. Whether no phrase is repeated more than three times, unless the
             source repeats it.
         examples: list of str. Sentences in the source language to try the model with.
@@ -86,7 +84,6 @@ class Description:
     end_id: int | None = None
     oldest_runtime: str | None = None
     outputs: list = dataclasses.field(default_factory=list)
-    shortlist: int | None = None
     no_loops: bool = False
     examples: list = dataclasses.field(default_factory=list)
     converted_from: str | None = None
@@ -166,9 +163,7 @@ class Description:
             search = f"beam {self.beam_size}, length penalty {self.length_penalty}"
         if self.no_loops:
             search = f"{search}, without loops"
-        if self.shortlist is None:
-            return search
-        return f"{search}, among {self.shortlist:,} pieces for each text"
+        return search
 
 
 def with_description(
@@ -240,7 +235,8 @@ def _parsed(path, text):
     try:
         fields = json.loads(text)
         if fields["format"] in READABLE:
-            return Description(**fields)
+            known = {field.name for field in dataclasses.fields(Description)}
+            return Description(**{name: fields[name] for name in known & {*fields}})
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged: its description cannot be read."

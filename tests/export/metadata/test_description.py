@@ -239,6 +239,13 @@ def test_another_format_is_refused(tmp_path):
         read_description(path)
 
 
+def test_fields_of_other_versions_are_left_out(tmp_path):
+    said = json.dumps({"format": FORMAT, **FACTS, "shortlist": 512}).encode()
+    path = tmp_path / "other.tflite"
+    path.write_bytes(packed(unpacked(echo_file.content()), {NAME: said}))
+    assert read_description(path) == Description(**FACTS)
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -248,7 +255,6 @@ def test_another_format_is_refused(tmp_path):
         b"{}",
         b"7",
         b'{"format": "keras_vanilla translator 1"}',
-        json.dumps({"format": FORMAT, **FACTS, "another": 1}).encode(),
         json.dumps({"format": FORMAT, **FACTS, "max_bytes": "many"}).encode(),
         json.dumps({"format": FORMAT, **FACTS, "target_language": "?"}).encode(),
     ],

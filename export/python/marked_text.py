@@ -25,6 +25,7 @@ def translate_marked(translator, text):
         translator: Translator, or a function that returns its Translation.
         text: str.
     Raises:
+        TypeError: if `text` is not a str.
         ValueError: if the file does not link words with their source; and as
             `translator`.
     """

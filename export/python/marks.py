@@ -54,6 +54,8 @@ class Mark:
 
 def read_marks(text):
     """The text without its tags, and its Marks as a tree."""
+    if not isinstance(text, str):
+        raise TypeError(f"`text` must be a str. Received: {text!r}")
     plain, end, root = "", 0, Mark("", 0, 0)
     opened = [root]
     for match, is_tag in _found(text):

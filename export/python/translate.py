@@ -31,6 +31,8 @@ class Translator:
     """Texts to translations; threads take turns, for each calls the same runtime."""
 
     def __init__(self, path, threads=1):
+        if not isinstance(threads, int) or threads < 1:
+            raise ValueError(f"`threads` must be at least 1. Received: {threads!r}")
         self._lock = threading.Lock()
         try:
             content = Path(path).read_bytes()
@@ -46,6 +48,7 @@ class Translator:
 
     def __call__(self, text):
         """The Translation of a text, sentence by sentence; its lines stay lines."""
+        refuse_other_types(text)
         lines = text.splitlines(keepends=True)
         pieces = [piece for line in lines for piece in sentences(line)]
         blank = Translation("", False, [])
@@ -59,6 +62,7 @@ class Translator:
 
     def translate_sentence(self, text):
         """The Translation of one sentence."""
+        refuse_other_types(text)
         octets = text.encode().rstrip()
         if len(octets) > self.max_bytes:
             limit = f"at most {self.max_bytes}"
@@ -85,6 +89,12 @@ class Translator:
 
     def __exit__(self, *_):
         self.close()
+
+
+def refuse_other_types(text):
+    """Every method that takes a text raises this TypeError."""
+    if not isinstance(text, str):
+        raise TypeError(f"`text` must be a str. Received: {text!r}")
 
 
 def refuse_damage(content):

@@ -7,12 +7,9 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 from keras_vanilla._atomic_write import named_errors
 from keras_vanilla.cli.console import say
-
-LOG_FILTER = Path(__file__).with_name("log_filter.py")
 
 
 @contextlib.contextmanager
@@ -57,65 +54,55 @@ def flushed_results() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Hides the messages of TensorFlow's C++ code, and shortens warnings to one line.
+    """Hides the messages of C++ code in the block, and shortens warnings to one line.
 
-    Some of this code logs to file descriptor 2 regardless of TF_CPP_MIN_LOG_LEVEL. The
-    descriptor is therefore replaced by a pipe to `log_filter.py`, and Python's standard
-    error becomes a copy of the original. TF_CPP_MIN_LOG_LEVEL=0 shows all messages. (A
-    value of 1 may not come from the user, because `import jax` sets it.)
+    Python's standard error is a copy of the original, which may be a terminal.
     """
-    original = sys.stderr, warnings.showwarning
-    warnings.showwarning = lambda message, *_: say(message)
+    original, show = sys.stderr, warnings.showwarning
     warnings.filterwarnings("ignore", category=DeprecationWarning)
-    copy = os.dup(2)
-    try:
-        sys.stderr = open(os.dup(copy), "w", 1, "utf-8", "backslashreplace")
-        with _filtered(copy) if _hides_messages() else contextlib.nullcontext():
-            yield
-    finally:
-        with contextlib.suppress(OSError):  # messages may not be writable
-            sys.stderr.close()
-        sys.stderr, warnings.showwarning = original
-        os.close(copy)
-
-
-def _hides_messages():
-    return os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "0"
-
-
-def hide_messages() -> None:
-    """Hides the messages of TensorFlow's C++ code from now on, as `quiet` does.
-
-    Python's standard error is not changed, because in a notebook it has no descriptor.
-    """
-    if _hides_messages():
-        _start_filter(os.dup(2))
-
-
-@contextlib.contextmanager
-def _filtered(original):
-    """Makes file descriptor 2 a pipe to the log filter, which writes to `original`."""
-    process = _start_filter(original)
+    warnings.showwarning = lambda message, *_: say(message)
+    sys.stderr = open(os.dup(2), "w", 1, "utf-8", "backslashreplace")
+    process = hide_messages()
     try:
         yield
     finally:
-        os.dup2(original, 2)
+        os.dup2(sys.stderr.fileno(), 2)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1)  # it waits for the pipe, which a child may keep open
+            process.wait(1)  # it ends with the pipe, which a child may keep open
+        with contextlib.suppress(OSError):  # messages may not be writable
+            sys.stderr.close()
+        sys.stderr, warnings.showwarning = original, show
 
 
-def _start_filter(original):
-    """Makes file descriptor 2 a pipe to the log filter; returns its process."""
+# TF_CPP_MIN_LOG_LEVEL hides TensorFlow's messages, but neither LiteRT's nor those before
+# abseil is initialised. A separate process filters these out of file descriptor 2, so
+# that the last words of a program that aborts are still shown.
+FILTER = r"""
+import re, sys
+for line in sys.stdin.buffer:
+    if not re.match(rb"(INFO|WARNING): |[IWE]\d{4} [\d:.]+ +\d+ \S+:\d+\] ", line):
+        sys.stderr.buffer.write(line)
+        sys.stderr.buffer.flush()
+"""
+
+
+def hide_messages() -> subprocess.Popen:
+    """Hides the messages of TensorFlow's C++ code, except fatal ones, from now on.
+
+    It must be called before TensorFlow is imported. If the user has set
+    TF_CPP_MIN_LOG_LEVEL to 0, all messages are shown.
+    """
+    shows_all = os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "0"
+    words = [sys.executable, "-I", "-S", "-c", FILTER]  # starts in milliseconds
     process = subprocess.Popen(
-        # Isolated and without site packages, it starts in a few milliseconds.
-        [sys.executable, "-I", "-S", LOG_FILTER],
+        words,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        stderr=original,
         start_new_session=True,  # so that Ctrl-C does not end it too early
     )
     with process.stdin as pipe:
-        os.dup2(pipe.fileno(), 2)
+        if not shows_all:
+            os.dup2(pipe.fileno(), 2)
     return process
 
 

@@ -2,13 +2,12 @@
 
 import os
 import re
-import shutil
 import sys
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.metadata.description import read_description
@@ -24,9 +23,10 @@ TYPES = {
     ".webmanifest": "application/manifest+json",
     ".svg": "image/svg+xml",
     ".wasm": "application/wasm",
+    ".tflite": "application/octet-stream",
 }
 HEADERS = {
-    "Cache-Control": "no-cache",  # revalidated, as the model may change
+    "Cache-Control": "no-store",  # the model may be exported again at any time
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -46,8 +46,9 @@ class PageServer(ThreadingHTTPServer):
     """A server of the page and a model, or of a site; `serve_forever` runs it.
 
     It listens on 127.0.0.1 only, and serves only a fixed list of files to requests
-    whose Host header names this machine. Files are read for each request, so that
-    reloading the page loads a model that was exported again.
+    whose Host header names this machine. Links that leave their folder are not in the
+    list. Files are read for each request, so that reloading the page loads a model that
+    was exported again.
 
     Args:
         model: path of a `.tflite` file, or of a folder written by `write_site`.
@@ -64,18 +65,16 @@ class PageServer(ThreadingHTTPServer):
     def __init__(self, model: PathLike, runtime: PathLike | None = None, port: int = 0):
         check_model(model)
         if Path(model).is_dir():
-            self.files = _files(Path(model), (*TYPES, ".tflite"))
+            self.files = _files(model)
         else:
-            code = _files(Path(runtime), (".js", ".wasm"))
-            self.files = _files(PAGE, TYPES) | {f"/{MODEL}": Path(model)}
-            self.files |= {f"/runtime{url}": path for url, path in code.items()}
+            self.files = _files(PAGE) | {f"/{MODEL}": str(model)}
+            for url, path in _files(runtime, (".js", ".wasm")).items():
+                self.files[f"/runtime{url}"] = path
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except (OSError, OverflowError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
             raise ValueError(
-                f"Port {port} cannot be used ({reason}); "
-                "--port chooses another, 0 any free one."
+                f"Port {port} cannot be used: {error}. --port 0 means any free port."
             ) from None
 
     @property
@@ -103,17 +102,12 @@ def check_model(path: PathLike) -> None:
     if not path.exists():
         raise model_not_found(path)
     if path.is_dir():
-        if not (path / MODEL).is_file():
+        if f"/{MODEL}" not in _files(path):
             raise ValueError(
                 "A folder must be a site, which `keras-vanilla export --form site` "
                 f"writes. Received: {path}, without {MODEL}"
             )
         path = path / MODEL
-    if path.suffix == ".keras":
-        raise ValueError(
-            "The page translates with a .tflite file, which `keras-vanilla export` "
-            f"writes. Received: {path}"
-        )
     form = read_description(path).form
     if form != "text":
         raise ValueError(
@@ -122,55 +116,33 @@ def check_model(path: PathLike) -> None:
         )
 
 
-def _files(folder, suffixes):
-    """Returns the files with these suffixes in a folder, by URL path."""
-    paths = (path for path in folder.rglob("*") if path.suffix in suffixes)
-    files = {f"/{path.relative_to(folder).as_posix()}": path for path in paths}
-    indexes = [url for url in files if url.endswith("/index.html")]
-    return files | {url.removesuffix("index.html"): files[url] for url in indexes}
+def _files(folder, suffixes=TYPES):
+    """Returns the files with these suffixes inside a folder, by URL path."""
+    root, files = Path(folder).resolve(), {}
+    for path in root.rglob("*"):
+        file, url = path.resolve(), f"/{path.relative_to(root).as_posix()}"
+        if file.is_relative_to(root) and path.suffix in suffixes and file.is_file():
+            files[url] = str(file)
+            files[re.sub("/index.html$", "/", url)] = str(file)
+    return files
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     default_request_version = "HTTP/1.0"  # if it is missing; 0.9 has no headers
+    extensions_map = TYPES
 
-    def do_GET(self):
-        self._answer(with_body=True)
-
-    def do_HEAD(self):
-        self._answer(with_body=False)
-
-    def _answer(self, with_body):
-        if not self._names_this_machine():
-            explain = "This page is at localhost and 127.0.0.1 only."
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, explain=explain)
-            return
-        try:
-            path = self.server.files[unquote(urlsplit(self.path).path)]
-            file = open(path, "rb")
-        except (KeyError, ValueError, OSError):  # unknown path, URL or file
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return
-        with file:
-            self._send(file, path.suffix, with_body)
-
-    def _names_this_machine(self):
+    def send_head(self) -> BinaryIO | None:
+        """Sends the headers of a file and returns it, or sends an error."""
         hosts = self.headers.get_all("Host", [])
-        return len(hosts) == 1 and bool(OUR_HOST.fullmatch(hosts[0].strip()))
+        if len(hosts) != 1 or not OUR_HOST.fullmatch(hosts[0].strip()):
+            explain = "This page is at localhost and 127.0.0.1 only."
+            return self.send_error(HTTPStatus.MISDIRECTED_REQUEST, explain=explain)
+        return super().send_head()
 
-    def _send(self, file, suffix, with_body):
-        facts = os.fstat(file.fileno())
-        # Includes the inode, as an older file may be moved to the model's path.
-        mark = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}-{facts.st_ino:x}"'
-        known = self.headers.get("If-None-Match") == mark
-        self.send_response(HTTPStatus.NOT_MODIFIED if known else HTTPStatus.OK)
-        self.send_header("ETag", mark)
-        self.send_header("Content-Type", TYPES.get(suffix, "application/octet-stream"))
-        if not known:
-            self.send_header("Content-Length", str(facts.st_size))
-        self.end_headers()
-        if with_body and not known:
-            shutil.copyfileobj(file, self.wfile)
+    def translate_path(self, path: str) -> str:
+        """Returns the file for a URL, or a path that no file has."""
+        return self.server.files.get(unquote(path.partition("?")[0]), "")
 
     def end_headers(self):
         """Adds the common headers to all responses, including errors."""

@@ -285,6 +285,35 @@ def test_an_output_without_its_end_is_truncated(module, tmp_path):
         )
 
 
+@pytest.mark.parametrize("text", [None, 7, 0.5, True, b"Hund", ["Hund"], {}, object()])
+def test_text_of_other_type_is_refused(module, described, text, monkeypatch):
+    translate = module.Translator(described)
+    marked = importlib.import_module("marked_text")
+    for call in (
+        translate,
+        translate.translate_sentence,
+        lambda text: marked.translate_marked(translate, text),
+        lambda text: marked.translate_marked(lambda text: None, text),
+    ):
+        with pytest.raises(TypeError, match="^`text` must be a str. Received: "):
+            call(text)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", None])
+def test_number_of_threads_is_refused_as_that(described, threads, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER / "python")
+    translator = importlib.import_module("translate").Translator
+    with pytest.raises(ValueError, match=f"`threads` .* Received: {threads!r}"):
+        translator(described, threads)
+    assert translator(described, 2)("Hund").text == "Hund"
+
+
+@pytest.mark.parametrize("path", [None, 7, b"translator.tflite", [], object()])
+def test_path_of_other_type_is_refused(module, path):
+    with pytest.raises(ValueError, match="is missing, damaged or no translator"):
+        module.Translator(path)
+
+
 def test_a_closed_translator_refuses_texts(module, described):
     with module.Translator(described) as translate:
         assert translate("Hund").text == "Hund"

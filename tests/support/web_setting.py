@@ -111,12 +111,13 @@ def undamaged():
 
 
 @contextmanager
-def served(path, runtime):
+def served(path, runtime, missing=None):
     """The address of a server of whatever is at `path`, now or later."""
     begin = path.with_name(f"{path.name}.begin")
     begin.write_bytes(undamaged())  # `serve-web` refuses to begin with others
     server = PageServer(begin, runtime)
-    server.files["/translator.tflite"] = path
+    server.files["/translator.tflite"] = str(path)
+    server.files.pop(missing, None)
     with running(server):
         yield server.url
 
@@ -125,7 +126,7 @@ def served(path, runtime):
 def running(server):
     with server:
         Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
-        yield
+        yield server
         server.shutdown()
 
 

@@ -54,8 +54,8 @@ def test_its_words_and_marks_are_those_of_python(monkeypatch, tmp_path):
 
 
 @NEEDS_NODE
-def test_requests_wait_end_and_replace_each_other(tmp_path):
-    node("requests", {"page": str(PAGE)}, tmp_path)
+def test_requests_wait_end_replace_each_other_and_have_types(echo, tmp_path):
+    node("requests", {"page": str(PAGE), "file": str(echo)}, tmp_path)
 
 
 @NEEDS_NODE

@@ -150,6 +150,11 @@ def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):
             }
             for name, path, folder, code, message in refused(tmp_path, runtime)
         }
+        setting["refused"]["no-worker"] = {
+            "url": stack.enter_context(served(echo, runtime, missing="/worker.js")),
+            "code": "runtime",
+            "message": "The worker did not start: its file is missing",
+        }
         node("refuses", setting, tmp_path)
 
 

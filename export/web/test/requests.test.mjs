@@ -7,9 +7,9 @@ import { pathToFileURL } from 'node:url';
 
 const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
 const load = (name) => import(pathToFileURL(`${setting.page}/${name}.js`));
-const [{ Translator }, { SentenceQueue }] = await Promise.all(
-  ['translator', 'sentence_queue'].map(load),
-);
+const [{ openTranslator, Translator }, { SentenceQueue }, inBrowser, inNode] =
+  await Promise.all(['translator', 'sentence_queue', 'translate', 'node'].map(load));
+const [{ openInside, InsideModel }] = await Promise.all([load('inside/model')]);
 const END_ID = 5;
 
 /** When all that can go on by itself has done so. */
@@ -140,4 +140,58 @@ test('a worker that ends by itself fails what waits', async () => {
   await Promise.resolve();
   worker.onerror({ message: 'out of memory' });
   assert.deepEqual(await results, ['failed', 'failed']);
+});
+
+const OF_NO_TEXT = [null, undefined, 7, NaN, true, new Uint8Array(3), ['a'], {}, Symbol('a'), () => {}];
+const NO_OPTIONS = [null, 7, 'options', { signal: 7 }, { signal: {} }];
+const isRefused = (call) => assert.rejects(async () => call(), { code: 'wrong-type' });
+
+test('a text of another type is refused by every method, and its options are', async () => {
+  const { worker, translator } = capitals();
+  const inside = new InsideModel(new SentenceQueue(worker), {}, { startId: 1 }, 9);
+  const methods = ['translate', 'translateMarked', 'translateSentence', 'pieces'];
+  const calls = methods.map((name) => (...args) => translator[name](...args));
+  for (const text of OF_NO_TEXT) {
+    for (const call of [...calls, inside.encode.bind(inside), (text) => inside.step(text, [])]) {
+      await isRefused(() => call(text));
+    }
+  }
+  for (const options of NO_OPTIONS) {
+    for (const call of calls) await isRefused(() => call('A dog.', options));
+  }
+  for (const ids of [null, undefined, 7, '7', {}]) await isRefused(() => inside.step('a', ids));
+  assert.deepEqual(worker.begun, []);
+});
+
+test('a model of another type is refused, and its options are', async () => {
+  const bytes = new Uint8Array(9);
+  for (const open of [inBrowser.loadTranslator, inNode.loadTranslator, openInside]) {
+    if (open === openInside) await isRefused(() => open(bytes, 'http://a/'));
+    for (const model of [null, undefined, 7, true, ['a'], {}, new ArrayBuffer(9)]) {
+      await isRefused(() => open(model, open === openInside ? 'http://a/' : undefined));
+    }
+    for (const options of [...NO_OPTIONS, { onProgress: 7 }]) {
+      const runtime = open === openInside ? ['http://a/'] : [];
+      await isRefused(() => open(bytes, ...runtime, options));
+    }
+  }
+  for (const runtime of [7, null, {}]) {
+    await isRefused(() => inNode.loadTranslator(bytes, { runtime }));
+  }
+  await assert.rejects(openInside('a', 'no URL'), { code: 'runtime' });
+});
+
+test('a worker that does not start is not called a damaged file', async () => {
+  const file = new Uint8Array(readFileSync(setting.file));
+  const silent = { postMessage: () => silent.onerror({}), terminate: () => {} };
+  const refused = () => {
+    throw new DOMException('of another origin', 'SecurityError');
+  };
+  for (const start of [() => silent, refused]) {
+    const message = /worker did not start: .* \(.+\)\.$/;
+    await assert.rejects(openTranslator(file.slice(), start, 'a/'), { code: 'runtime', message });
+  }
+  const answer = { error: { code: 'failed', message: 'no memory' } };
+  const worker = { postMessage: () => worker.onmessage({ data: answer }), terminate: () => {} };
+  await assert.rejects(openTranslator(file.slice(), () => worker, 'a/'), { code: 'damaged' });
 });

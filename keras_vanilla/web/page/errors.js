@@ -4,7 +4,7 @@ export class TranslatorError extends Error {
    * @param {import('./translate.js').ErrorCode} code "missing", "not-tflite", "damaged",
    *     "not-ours", "other-format" or "runtime" while it loads; "too-long",
    *     "too-many-tokens", "damaged", "failed", "replaced", "closed" or "not-linked" while it
-   *     translates.
+   *     translates; "wrong-type" for an argument.
    * @param {string} message One sentence.
    */
   constructor(code, message) {
@@ -12,4 +12,35 @@ export class TranslatorError extends Error {
     this.name = 'TranslatorError';
     this.code = code;
   }
+}
+
+/**
+ * Refuses an argument of another type.
+ *
+ * @param {string} name The argument's.
+ * @param {unknown} value
+ * @param {string} type What it must be.
+ * @param {boolean} [isRight] Whether it is; by default, whether `typeof` says so.
+ * @throws {TranslatorError} "wrong-type".
+ */
+export function requireType(name, value, type, isRight = typeof value === type) {
+  if (isRight) return;
+  const received = value === null ? 'null' : typeof value;
+  const sentence = `The argument ${name} must be of the type ${type}. Received: ${received}.`;
+  throw new TranslatorError('wrong-type', sentence);
+}
+
+/** Refuses options that are not an object, or have a signal or a function that is none. */
+export function requireOptions(options) {
+  requireType('options', options, 'object', Object(options) === options);
+  const { signal, onProgress } = options;
+  const isSignal = signal == null || typeof signal.throwIfAborted === 'function';
+  requireType('signal', signal, 'AbortSignal', isSignal);
+  if (onProgress !== undefined) requireType('onProgress', onProgress, 'function');
+}
+
+/** Refuses a model that is neither a place nor, where they are taken, bytes. */
+export function requireModel(model, types = [String, URL, Uint8Array], name = 'model') {
+  const isModel = types.some((type) => Object(model) instanceof type);
+  requireType(name, model, types.map((type) => type.name).join(' or '), isModel);
 }

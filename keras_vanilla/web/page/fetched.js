@@ -7,6 +7,15 @@ export function absolute(url) {
   return new URL(url, globalThis.document?.baseURI ?? location.href).href;
 }
 
+/** The whole of a URL of the folder `@litertjs`, with a slash at its end. */
+export function folderOf(runtime) {
+  try {
+    return absolute(runtime).replace(/\/*$/, '/');
+  } catch {
+    throw new TranslatorError('runtime', 'The option runtime is not a URL.');
+  }
+}
+
 /**
  * The bytes of a model.
  *

@@ -8,7 +8,7 @@
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { TranslatorError } from './errors.js';
+import { requireModel, requireOptions, TranslatorError } from './errors.js';
 import { openTranslator, Translator } from './translator.js';
 
 export { Translator, TranslatorError };
@@ -22,7 +22,10 @@ export { Translator, TranslatorError };
  * @returns {Promise<Translator>}
  * @throws {TranslatorError} with the `code`s of errors.js; or the signal's reason.
  */
-export async function loadTranslator(model, { runtime, signal } = {}) {
+export async function loadTranslator(model, options = {}) {
+  requireModel(model);
+  requireOptions(options);
+  const { runtime, signal } = options;
   const bytes = model instanceof Uint8Array ? model.slice() : await contents(model, signal);
   const folder = runtime === undefined ? installed() : fileUrl(runtime);
   return openTranslator(new Uint8Array(bytes), start, folder.replace(/\/*$/, '/'), { signal });
@@ -47,6 +50,7 @@ function installed() {
 }
 
 function fileUrl(path) {
+  requireModel(path, [String, URL], 'runtime');
   return path instanceof URL ? path.href : pathToFileURL(path).href;
 }
 

@@ -10,7 +10,9 @@ const ADVICE = {
   'not-tflite': (command) => `${command} writes one.`,
   'not-ours': (command) => `${command} writes one.`,
   'other-format': () => 'The page that comes with that version reads it.',
-  runtime: () => 'The page needs its folder runtime and a browser with WebAssembly SIMD.',
+  runtime: () =>
+    'Is the server still running? The page needs all its files, its folder runtime and a ' +
+    'browser with WebAssembly SIMD.',
 };
 
 /** Shows how much has arrived of what is loading: `Progress` in translate.d.ts. */

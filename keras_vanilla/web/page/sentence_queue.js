@@ -18,7 +18,7 @@ const REMEMBERED = 5000; // sentences, so that while one types only what is new 
  */
 export async function openWorker(bytes, start, runtime, { signal, onProgress } = {}) {
   await requireChecksum(bytes);
-  const queue = new SentenceQueue(start());
+  const queue = new SentenceQueue(started(start));
   try {
     const message = { model: bytes, runtime };
     const onArrival = ({ received, stated }) =>
@@ -27,10 +27,24 @@ export async function openWorker(bytes, start, runtime, { signal, onProgress } =
     const { maxBytes } = await queue.request(message, options);
     return { queue, maxBytes };
   } catch (error) {
+    const failure = queue.ended ? noWorker(error) : loadingError(error, runtime);
     queue.close();
     signal?.throwIfAborted();
-    throw loadingError(error, runtime);
+    throw failure;
   }
+}
+
+function started(start) {
+  try {
+    return start();
+  } catch (error) {
+    throw noWorker(error); // of another origin, for example
+  }
+}
+
+function noWorker({ message }) {
+  const sentence = `The worker did not start: its file is missing, or the network (${message}).`;
+  return new TranslatorError('runtime', sentence);
 }
 
 function loadingError({ code, message }, runtime) {
@@ -60,7 +74,12 @@ export class SentenceQueue {
     this.#worker = worker;
     worker.onmessage = ({ data }) => this.#answer(data);
     worker.onerror = (event) =>
-      this.#end(new TranslatorError('failed', event.message ?? 'No worker started.'));
+      this.#end(new TranslatorError('failed', event.message ?? 'it cannot be loaded'));
+  }
+
+  /** Why no request is answered any more, or undefined. */
+  get ended() {
+    return this.#ended;
   }
 
   /**

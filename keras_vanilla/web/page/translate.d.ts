@@ -12,7 +12,8 @@ export type ErrorCode =
   | 'failed'
   | 'replaced'
   | 'closed'
-  | 'not-linked';
+  | 'not-linked'
+  | 'wrong-type';
 
 /** One sentence for a user, and a `code` for a program. */
 export class TranslatorError extends Error {

@@ -8,8 +8,8 @@
  * Its types are in translate.d.ts; node.js has the same names for Node.js.
  */
 
-import { TranslatorError } from './errors.js';
-import { absolute, fetched } from './fetched.js';
+import { requireModel, requireOptions, TranslatorError } from './errors.js';
+import { absolute, fetched, folderOf } from './fetched.js';
 import { openTranslator, Translator } from './translator.js';
 
 export { Translator, TranslatorError };
@@ -28,9 +28,11 @@ const HERE = import.meta.env?.BASE_URL ?? import.meta.url;
  * @returns {Promise<Translator>}
  * @throws {TranslatorError} with the `code`s of errors.js; or the signal's reason.
  */
-export async function loadTranslator(model, { runtime, ...options } = {}) {
+export async function loadTranslator(model, options = {}) {
+  requireModel(model);
+  requireOptions(options);
+  const folder = folderOf(options.runtime ?? new URL('runtime/', absolute(HERE)));
   const bytes = model instanceof Uint8Array ? model.slice() : await fetched(model, options);
-  const folder = absolute(runtime ?? new URL('runtime/', absolute(HERE)));
   const start = () => new Worker(new URL('worker.js', import.meta.url));
-  return openTranslator(bytes, start, folder.replace(/\/*$/, '/'), options);
+  return openTranslator(bytes, start, folder, options);
 }

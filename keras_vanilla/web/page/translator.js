@@ -1,7 +1,7 @@
 /** A loaded translator, and how it is loaded: the same in browsers and in Node.js. */
 
 import { readDescription } from './description.js';
-import { TranslatorError } from './errors.js';
+import { requireOptions, requireType, TranslatorError } from './errors.js';
 import { translatePieces } from './long_text.js';
 import { putMarks } from './marked_text.js';
 import { readMarks } from './marks.js';
@@ -77,6 +77,7 @@ export class Translator {
    *     words belong together.
    */
   async translateMarked(text, options) {
+    requireType('text', text, 'string');
     const { plain, marks } = readMarks(text);
     const result = await this.translate(plain, options);
     if (marks.length === 0) return result.text;
@@ -86,7 +87,10 @@ export class Translator {
   }
 
   /** As `translate`, but yields each piece as soon as it is there; see long_text.js. */
-  pieces(text, { signal, replaces } = {}) {
+  pieces(text, options = {}) {
+    requireType('text', text, 'string');
+    requireOptions(options);
+    const { signal, replaces } = options;
     const wanted = replaces === undefined ? signal : this.#replacing(replaces, signal);
     const translate = (piece) => this.translateSentence(piece, { signal: wanted });
     return translatePieces(text, translate);
@@ -100,10 +104,13 @@ export class Translator {
    * @returns {Promise<import('./translate.js').SentenceTranslation>} The translation;
    *     whether it is only its beginning, because the file gives no more tokens; its words;
    *     its log-probability over the length penalty; and the time it took.
-   * @throws {TranslatorError} "too-long", "too-many-tokens", "damaged", "failed" or
-   *     "closed"; or the signal's reason.
+   * @throws {TranslatorError} "too-long", "too-many-tokens", "damaged", "failed", "closed" or
+   *     "wrong-type"; or the signal's reason.
    */
-  async translateSentence(text, { signal } = {}) {
+  async translateSentence(text, options = {}) {
+    requireType('text', text, 'string');
+    requireOptions(options);
+    const { signal } = options;
     const size = new TextEncoder().encode(text).length;
     if (size > this.maxBytes) throw tooLong(size, this.maxBytes);
     const result = await this.#queue.request({ text }, { signal });

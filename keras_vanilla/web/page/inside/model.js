@@ -1,8 +1,8 @@
 /** A model that shows what it computes: its attention, and what it expects to follow. */
 
 import { readDescription } from '../description.js';
-import { TranslatorError } from '../errors.js';
-import { fetched } from '../fetched.js';
+import { requireModel, requireOptions, requireType, TranslatorError } from '../errors.js';
+import { fetched, folderOf } from '../fetched.js';
 import { readMetadata } from '../flatbuffer.js';
 import { openWorker } from '../sentence_queue.js';
 import { logSoftmax } from './search.js';
@@ -21,13 +21,16 @@ const REMEMBERED = 2000; // steps
  * @returns {Promise<InsideModel>}
  * @throws {TranslatorError} With the `code`s of errors.js.
  */
-export async function openInside(url, runtime, options) {
+export async function openInside(url, runtime, options = {}) {
+  requireModel(url, [String, URL]);
+  requireOptions(options);
+  const folder = folderOf(runtime);
   const bytes = await fetched(url, options);
   const description = readDescription(bytes, 'inside');
   const json = new TextDecoder().decode(readMetadata(bytes).get(VOCABULARY));
   const vocabulary = new Vocabulary(JSON.parse(json), description.end_id);
   const start = () => new Worker(new URL('worker.js', import.meta.url));
-  const { queue, maxBytes } = await openWorker(bytes, start, new URL(runtime).href, options);
+  const { queue, maxBytes } = await openWorker(bytes, start, folder, options);
   return new InsideModel(queue, description, vocabulary, maxBytes);
 }
 
@@ -52,6 +55,7 @@ export class InsideModel {
    * @throws {TranslatorError} "too-long" or "too-many-tokens".
    */
   async encode(text) {
+    requireType('text', text, 'string');
     const size = new TextEncoder().encode(text).length;
     if (size > this.maxBytes) {
       const limit = `this model takes at most ${this.maxBytes}`;
@@ -77,6 +81,8 @@ export class InsideModel {
    *     head, the weights of the tokens so far (with the start) and of the source's pieces.
    */
   async step(text, ids) {
+    requireType('text', text, 'string');
+    requireType('ids', ids, 'Array', Array.isArray(ids));
     const key = [text, ...ids].join('\0');
     if (!this.#steps.has(key)) {
       const asked = { ids: [this.vocabulary.startId, ...ids], source: text };

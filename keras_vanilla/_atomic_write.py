@@ -116,6 +116,16 @@ def remove_unfinished(folder: PathLike, names: re.Pattern) -> None:
                 path.unlink(missing_ok=True)
 
 
+def refuse_existing(path: PathLike) -> None:
+    """Refuses to write to a path that exists, also as a broken link.
+
+    Raises:
+        FileExistsError: if it does.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError(f"{path} exists already; nothing was written.")
+
+
 def atomic_write_text(path: PathLike, text: str, overwrite: bool = True) -> None:
     """Writes a small text file in UTF-8 atomically."""
     with atomic_write(path, overwrite) as file:
@@ -145,11 +155,8 @@ def _rename_new(temporary, path):
         else:
             os.link(temporary, path)
             temporary.unlink()
-    except OSError as error:
-        if os.path.lexists(path):
-            raise FileExistsError(
-                f"{path} exists already; nothing was written."
-            ) from error
+    except OSError:
+        refuse_existing(path)
         if temporary.is_dir():
             raise
         open(path, "xb").close()  # for file systems without hard links, such as FAT

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keras_vanilla._atomic_write import refuse_existing
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla.pretrained import NAMES, model_not_found, pretrained_file
 
@@ -221,12 +222,6 @@ def say(message: object) -> None:
     """Writes a message of this program to standard error, if possible."""
     with contextlib.suppress(OSError):
         print(f"keras-vanilla: {message}", file=sys.stderr, flush=True)
-
-
-def refuse_existing(path: str | Path) -> None:
-    """Refuses a path that exists already."""
-    if Path(path).exists():
-        raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
 def refuse_unwritable(path: str | Path) -> None:

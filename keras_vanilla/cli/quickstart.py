@@ -2,7 +2,8 @@
 
 import argparse
 
-from keras_vanilla.cli.console import add_command, refuse_existing
+from keras_vanilla._atomic_write import refuse_existing
+from keras_vanilla.cli.console import add_command
 
 
 def add_to(commands: argparse._SubParsersAction) -> None:

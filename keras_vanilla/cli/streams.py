@@ -74,9 +74,9 @@ def quiet() -> Iterator[None]:
         sys.stderr, warnings.showwarning = original, show
 
 
-# TF_CPP_MIN_LOG_LEVEL hides TensorFlow's messages, but neither LiteRT's nor those before
-# abseil is initialised. A separate process filters these out of file descriptor 2, so
-# that the last words of a program that aborts are still shown.
+# TF_CPP_MIN_LOG_LEVEL hides TensorFlow's messages, but neither LiteRT's nor those that
+# are written before abseil is initialised. A separate process filters these out of file
+# descriptor 2, so that the last words of a program that aborts are still shown.
 FILTER = r"""
 import re, sys
 for line in sys.stdin.buffer:

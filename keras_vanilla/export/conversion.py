@@ -1,10 +1,8 @@
 """TensorFlow modules to SavedModel folders and to the bytes of `.tflite` files."""
 
 import logging
-import os
 import re
 import tempfile
-from pathlib import Path
 
 import keras
 import tensorflow as tf
@@ -32,16 +30,6 @@ def require_tensorflow() -> None:
             "Export needs Keras on TensorFlow: set KERAS_BACKEND=tensorflow before "
             f"Keras is imported. Received: backend {backend!r}"
         )
-
-
-def check_target(path: Path) -> None:
-    """Refuses to write to a path that exists.
-
-    Raises:
-        FileExistsError: if it does.
-    """
-    if os.path.lexists(path):  # also for broken links
-        raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
 def convert(

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._atomic_write import atomic_path, refuse_existing
 from keras_vanilla._operators import Operators, use_operators
 from keras_vanilla._types import PathLike, Tensor
 from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.conversion import (
-    check_target,
     require_tensorflow,
     save_graph,
 )
@@ -55,7 +54,7 @@ def saved_model(
             not a unigram model that can be converted to operators.
     """
     folder = Path(folder)
-    check_target(folder)
+    refuse_existing(folder)
     require_tensorflow()
     operators = CoreOperators() if core_operators else Operators()
     graph = _TranslatorGraph(translator.in_float32(), core_operators)

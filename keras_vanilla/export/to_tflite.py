@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_vanilla._atomic_write import atomic_path, atomic_write_text
+from keras_vanilla._atomic_write import atomic_path, atomic_write_text, refuse_existing
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.checks.runners import TfliteFile
 from keras_vanilla.export.checks.structure import structure_faults
 from keras_vanilla.export.checks.verification import compare
 from keras_vanilla.export.config import ExportConfig, Limits
-from keras_vanilla.export.conversion import check_target, convert, require_tensorflow
+from keras_vanilla.export.conversion import convert, require_tensorflow
 from keras_vanilla.export.metadata.description import (
     TAKING_TEXTS,
     Description,
@@ -93,7 +93,7 @@ def tflite(
     if path.suffix != ".tflite":
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
     for target in filter(None, (path, card)):
-        check_target(target)
+        refuse_existing(target)
     limits = Limits.of_model(translator.model, config)
     description = _description(translator, path.stem, config, limits)
     translator = in_target_language(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._atomic_write import atomic_path, refuse_existing
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.safetensors_file import write_safetensors
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
@@ -51,8 +51,7 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
         to_marian(Translator.load("de-en/translator.keras"), "de-en-marian")
     """
     folder, model = Path(folder), translator.in_float32().model
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already.")
+    refuse_existing(folder)
     _check_model(model)
     config = _config(model)
     tokenizer_files = _tokenizer_files(translator.tokenizer, model.max_length)

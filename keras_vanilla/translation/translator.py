@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_vanilla._about import About
-from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._atomic_write import atomic_path, refuse_existing
 from keras_vanilla._checks import check_choice, check_ids, first_line
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._lazy_names import lazy_names
@@ -389,8 +389,8 @@ class Translator(keras.Model):
         if path.suffix != ".keras":
             raise ValueError(f"A translator's file ends with .keras. Received: {path}")
         check_choice("quantize", quantize, (None, "int8"))
-        if path.exists() and not overwrite:
-            raise FileExistsError(f"{path} exists already.")
+        if not overwrite:
+            refuse_existing(path)
         class_name(self)  # refused before anything is written
         uncompiled = self.copy() if self.model.compiled else self
         with atomic_path(path, overwrite) as temporary:

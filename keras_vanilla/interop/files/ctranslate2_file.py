@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._atomic_write import atomic_path, refuse_existing
 from keras_vanilla._checks import has_form
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.ctranslate2_binary import (
@@ -165,8 +165,7 @@ def write_ctranslate2(
         ValueError: if CTranslate2 does not support the type of a variable.
     """
     folder = Path(folder)
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already; nothing was written.")
+    refuse_existing(folder)
     binary = Binary(6, _SPEC, _NEWEST_REVISION, model.variables, model.aliases)
     config = json.dumps(dict(model.config), indent=2, sort_keys=True) + "\n"
     with atomic_path(folder, overwrite=False, parents=True) as temporary:

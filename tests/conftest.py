@@ -83,12 +83,6 @@ def little_garbage_to_look_through():
     gc.freeze()
 
 
-@pytest.fixture
-def quantises_fast(monkeypatch):
-    """Not even that: Keras collects garbage for each weight that it replaces, too."""
-    monkeypatch.setattr(gc, "collect", lambda: 0)
-
-
 @pytest.fixture(autouse=True)
 def as_deterministic_as_before():
     """`ExactResume` makes a process deterministic, in which Keras compiles less."""

@@ -27,11 +27,6 @@ class MatrixProducts:
             return ops.matmul(rows, matrix)
         return self.rounding.matmul(rows, matrix)
 
-    def quantize(
-        self, mode: str | None = None, type_check: bool = True, config: Any = None
-    ) -> None:
-        super().quantize(mode, type_check=False, config=config)
-
 
 class Dense(MatrixProducts, keras.layers.Dense):
     """`keras.layers.Dense` for rows (R, D), with `MatrixProducts`."""
@@ -46,8 +41,7 @@ class Dense(MatrixProducts, keras.layers.Dense):
 class HeadProjection(MatrixProducts, keras.layers.EinsumDense):
     """Computes x W + b for all heads, with W in the shape that Keras uses.
 
-    This is one matrix product, which is a third faster than `einsum`. A quantised
-    layer is computed as in `keras.layers.EinsumDense`.
+    This is one matrix product, which is a third faster than `einsum`.
 
     Args:
         units: (N, H) to map (B, T, D) to (B, T, N, H); (D,) for the reverse.

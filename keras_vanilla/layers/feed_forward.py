@@ -12,7 +12,6 @@ from keras_vanilla.layers.layer import (
     Layer,
     check_initializer,
     kernel_settings,
-    policy_for,
     rows_of,
     serialized_kernel_settings,
 )
@@ -77,9 +76,7 @@ class FeedForward(Layer):
 
     def _dense(self, name, units, activation=None):
         settings = kernel_settings(self.kernel_initializer, self.kernel_regularizer)
-        return Dense(
-            units, activation, **settings, name=name, dtype=policy_for(self, name)
-        )
+        return Dense(units, activation, **settings, name=name, dtype=self.dtype_policy)
 
     def call(self, inputs, training=None):
         rows, sizes = rows_of(inputs)

@@ -1,8 +1,7 @@
-"""The base class of all layers here: errors, output shapes and saved precision."""
+"""The base class of all layers here: errors and output shapes."""
 
 import math
 import random
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,12 @@ class Layer(CheckedArguments, keras.layers.Layer):
     Outputs have the shape of the first input unless a subclass overrides this.
 
     Raises:
-        ValueError: if an input is a ragged tensor.
+        ValueError: if an input is a ragged tensor, or a saved layer was quantised.
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        refuse_quantised(self.dtype_policy)
 
     def __call__(self, *args, **kwargs) -> Any:
         refuse_ragged(type(self).__name__, (*args, *kwargs.values()))
@@ -47,11 +50,6 @@ class Layer(CheckedArguments, keras.layers.Layer):
             raise ValueError(
                 f"The {type(self).__name__} has no weights yet: call or build it first."
             )
-
-    def get_config(self) -> dict:
-        config = super().get_config()
-        policy = keras.dtype_policies.serialize(saved_policy(self, self.path))
-        return {**config, "dtype": policy}
 
 
 def _symbolic(x):
@@ -118,44 +116,19 @@ def check_initializer(initializer: str | Callable | None) -> str | Callable | No
     return initializer
 
 
-def policy_for(owner: keras.layers.Layer, name: str) -> keras.DTypePolicy:
-    """The dtype policy of a new sub-layer, which may be quantised in a saved model.
+def refuse_quantised(policy: keras.DTypePolicy) -> None:
+    """Refuses the dtype policy of layers that Keras's `quantize` has rounded.
 
-    The sub-layer is given its policy, not the whole `DTypePolicyMap`. With the map it
-    could not be saved again, because Keras 3.15 checks there if it is quantised.
-
-    Args:
-        owner: the layer that is being built.
-        name: str. The sub-layer's name.
+    Raises:
+        ValueError: if the policy, or one in a map of policies, is quantised.
     """
-    return policy_at(owner.dtype_policy, f"{owner.path}/{name}")
-
-
-def policy_at(policy: keras.DTypePolicy, path: str) -> keras.DTypePolicy:
-    """The policy of the layer with a path, where a `DTypePolicyMap` has many."""
     is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
-    return policy[path] if is_map else policy
-
-
-def saved_policy(owner: keras.layers.Layer, path: str | None) -> keras.DTypePolicy:
-    """A dtype policy that restores the policy of each quantised sub-layer on loading.
-
-    Args:
-        owner: the layer or model that contains the sub-layers, at any depth.
-        path: path of the owner, which may differ where it is loaded.
-    """
-    prefix = f"{path}/" if path else ""
-    quantised = {
-        f"(.*/)?{re.escape(layer.path.removeprefix(prefix))}": policy_at(
-            layer.dtype_policy, layer.path
-        )
-        for layer in owner._flatten_layers(include_self=False)
-        if layer.quantization_mode
-    }
-    policy = getattr(owner.dtype_policy, "default_policy", owner.dtype_policy)
-    if not quantised:
-        return policy
-    return keras.dtype_policies.DTypePolicyMap(policy, quantised)
+    for each in (policy, *(policy.values() if is_map else ())):
+        if each.quantization_mode:
+            raise ValueError(
+                "Layers that Keras's `quantize` has rounded were removed in 0.8.0; "
+                f"keras_vanilla 0.7.0 reads them. Received: dtype={each.name}"
+            )
 
 
 def kernel_settings(initializer: str | Callable, regularizer: Any) -> dict[str, Any]:

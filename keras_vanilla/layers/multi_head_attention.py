@@ -23,7 +23,6 @@ from keras_vanilla.layers.layer import (
     check_initializer,
     check_same_sizes,
     kernel_settings,
-    policy_for,
     serialized_kernel_settings,
 )
 
@@ -48,7 +47,7 @@ class MultiHeadAttention(Layer):
     equals `key_dim`.
 
     To change how scores are computed, override `scores`; to change the projections,
-    override `make_projection`. LoRA and quantisation are those of
+    override `make_projection`. LoRA is that of
     `keras.layers.EinsumDense`: `layer.query_dense.enable_lora(4)`.
 
     Args:
@@ -148,7 +147,7 @@ class MultiHeadAttention(Layer):
             self.use_bias,
             **kernel_settings(self.kernel_initializer, self.kernel_regularizer),
             name=name,
-            dtype=policy_for(self, name),
+            dtype=self.dtype_policy,
         )
 
     def call(

@@ -1,7 +1,5 @@
 """Ids to vectors, and back to logits with the same table."""
 
-from typing import Any
-
 import keras
 from keras import ops
 
@@ -22,8 +20,7 @@ class TokenEmbedding(MatrixProducts, Layer, keras.layers.Embedding):
     The paper shares one table between both embeddings and the layer before the
     softmax. Some texts multiply by d_model; the paper's factor is sqrt(d_model). The
     implicit mask is `ids != pad_id`; the reverse direction has none. LoRA and its
-    saving are those of `keras.layers.Embedding`. With int8 quantisation only the table
-    is rounded: looked-up rows and logits are scaled back to floats.
+    saving are those of `keras.layers.Embedding`.
 
     Args:
         vocabulary_size: int. Number of ids (V).
@@ -112,20 +109,13 @@ class TokenEmbedding(MatrixProducts, Layer, keras.layers.Embedding):
     def rows(self, ids: Tensor) -> Tensor:
         """Rows (B, T, D) of the table for ids (B, T), without the factor of `call`."""
         rows = current_operators().lookup(self.embeddings, ids)
-        if self.rounding is not None:
-            return self.rounding.rows(rows)
-        if not self.quantization_mode:
-            return rows
-        scale = ops.expand_dims(ops.take(self.embeddings_scale, ids), -1)
-        return ops.cast(rows, scale.dtype) / scale
+        return rows if self.rounding is None else self.rounding.rows(rows)
 
     def _logits(self, hidden):
         """(B, T, D) -> (B, T, V), in float32."""
         table = ops.cast(self.embeddings, self.compute_dtype)
         rows, sizes = rows_of(ops.cast(hidden, self.compute_dtype))
         logits = ops.cast(self.matmul(rows, ops.transpose(table)), "float32")
-        if self.quantization_mode:
-            logits = logits / ops.cast(self.embeddings_scale, "float32")
         return ops.reshape(logits, (*sizes, self.vocabulary_size))
 
     def compute_mask(self, inputs, mask=None):
@@ -144,34 +134,6 @@ class TokenEmbedding(MatrixProducts, Layer, keras.layers.Embedding):
     def input_dtype(self) -> str:
         """The dtype of the inputs that `keras.Sequential` creates."""
         return "int32"
-
-    def quantize(
-        self, mode: str | None = None, type_check: bool = True, config: Any = None
-    ) -> None:
-        """Rounds the table to 8 bits, with one scale per row.
-
-        Raises:
-            NotImplementedError: if the mode is not "int8", or LoRA is enabled.
-        """
-        if mode != "int8" or self.lora_enabled:
-            raise NotImplementedError(
-                "TokenEmbedding can be quantised to int8, without LoRA. Received: "
-                f"mode={mode!r}, lora_enabled={self.lora_enabled}"
-            )
-        super().quantize(mode, type_check=False, config=config)
-
-    def quantized_call(self, *args, **kwargs) -> Tensor:
-        return self.call(*args, **kwargs)
-
-    def enable_lora(self, rank: int, *args, **kwargs) -> None:
-        """Freezes the table and trains a low-rank product of two matrices beside it.
-
-        Raises:
-            NotImplementedError: if the table is quantised.
-        """
-        if self.quantization_mode:
-            raise NotImplementedError("A quantised TokenEmbedding has no LoRA.")
-        super().enable_lora(rank, *args, **kwargs)
 
     @classmethod
     def from_config(cls, config: dict) -> "TokenEmbedding":

@@ -16,7 +16,6 @@ from keras_vanilla.layers import (
     PositionalEncoding,
     TokenEmbedding,
 )
-from keras_vanilla.layers.layer import policy_at
 from keras_vanilla.layers.positional_encoding import LAYOUTS
 from keras_vanilla.models.decoder import Decoder
 from keras_vanilla.models.encoder import Encoder
@@ -149,7 +148,7 @@ def _tables(config, values, policy):
             zero_pad=zero_pad,
             embeddings=value,
             name=name,
-            dtype=policy_at(policy, name),
+            dtype=policy,
         )
 
     if config["share_embeddings"]:

@@ -35,8 +35,8 @@ def fake_quantize(model: keras.Model, mode: str | None) -> None:
             layers of this package.
         mode: "int8", "int4", or None, which undoes it.
     Raises:
-        ValueError: if the mode is unknown, or a matrix is in another type of layer, is
-            already quantised or is used in another precision.
+        ValueError: if the mode is unknown, or a matrix is in another type of layer or
+            used in another precision.
     Example:
         >>> from keras_vanilla import Transformer
         >>> model = Transformer.from_preset("tiny", source_vocabulary_size=11)
@@ -124,7 +124,7 @@ def _refuse_others(layers):
         weight.path
         for layer in layers
         for weight in _matrices(layer)
-        if layer.quantization_mode or not _rounds(layer)
+        if not _rounds(layer)
     ]
     if others:
         raise ValueError(

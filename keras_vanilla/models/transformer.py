@@ -1,8 +1,10 @@
 """The Transformer, built with Keras's functional API."""
 
 import inspect
+import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import keras
 import numpy as np
@@ -27,10 +29,9 @@ from keras_vanilla.layers import (
     PositionalEncoding,
     TokenEmbedding,
 )
-from keras_vanilla.layers.layer import saved_policy
+from keras_vanilla.layers.layer import refuse_quantised
 from keras_vanilla.models.assembly import MAKERS, checked, encoder_and_decoder
 from keras_vanilla.models.checked_data import CheckedData, in_one_sentence
-from keras_vanilla.models.copies import copy_of, is_plain
 from keras_vanilla.models.fit_arguments import (
     by_name,
     evaluate_arguments,
@@ -153,6 +154,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         arguments = {name: value for name, value in locals().items() if name in CONFIG}
         config = checked(arguments)
         policy = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+        refuse_quantised(policy)
 
         # Layers
         encoder, decoder = encoder_and_decoder(config, embeddings, policy)
@@ -402,8 +404,22 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
     @property
     def is_plain(self) -> bool:
-        """True if no layer is quantised and none has LoRA."""
-        return is_plain(self)
+        """True if no layer has LoRA."""
+        layers = self._flatten_layers()
+        return not any(getattr(layer, "lora_enabled", False) for layer in layers)
+
+    def quantize(self, *args, **kwargs) -> NoReturn:
+        """Raises an error, because Keras would leave all matrices as they are.
+
+        Raises:
+            NotImplementedError: always, with what to use instead.
+        """
+        raise NotImplementedError(
+            "`quantize` of a Transformer was removed in 0.8.0: use "
+            "`Translator.save(path, quantize='int8')` for a small file, "
+            "`export.tflite(..., quantize='int8')` for a phone, or "
+            "`keras_vanilla.models.fake_quantize` to train with the rounding."
+        )
 
     def copy(
         self,
@@ -415,10 +431,18 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
         Args:
             weights: list of arrays as for `set_weights`, or None for this model's.
             dtype: precision policy of the copy, or None for this model's.
-        Raises:
-            ValueError: if the model is quantised and the copy would have another dtype.
         """
-        return copy_of(self, weights, dtype)
+        config = self.get_config()
+        copy = type(self).from_config({**config, "dtype": dtype or config["dtype"]})
+        if weights is None and not self.is_plain:
+            # A file merges LoRA into the kernels.
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model.weights.h5"
+                self.save_weights(path)
+                copy.load_weights(path)
+        else:
+            copy.set_weights(self.get_weights() if weights is None else weights)
+        return copy
 
     noted = ()  # this and the next property: see `SearchedModel`
     while_loop = staticmethod(ops.while_loop)
@@ -493,7 +517,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             **config,
             "name": self.name,
             "trainable": self.trainable,
-            "dtype": keras.dtype_policies.serialize(saved_policy(self, None)),
+            "dtype": keras.dtype_policies.serialize(self.dtype_policy),
         }
 
     def _with_token_weights(self, data):

@@ -510,8 +510,7 @@ class Translator(keras.Model):
         """This translator, or a copy in float32 without LoRA or fake quantisation.
 
         Raises:
-            ValueError: if `model.quantize` has quantised the model, or a weight is NaN
-                or infinite.
+            ValueError: if a weight is NaN or infinite.
         """
         check_finite_weights(self.model)
         rounds = self.model.fake_quantization is not None

@@ -129,30 +129,3 @@ def test_lora_trains_beside_the_table():
     layer.lora_embeddings_b.assign(np.ones((2, D)))
     table = TABLE + array(layer.lora_embeddings_a) @ np.ones((2, D))
     assert_close(layer(IDS), table[IDS] * np.sqrt(D), 1e-6)
-    with pytest.raises(NotImplementedError, match="without LoRA. Received"):
-        layer.quantize("int8")
-
-
-def test_quantised_it_rounds_the_table_alone(tmp_path):
-    layer = TokenEmbedding(V, D, embeddings=TABLE)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), layer])
-    model.quantize("int8")
-    steps = np.abs(TABLE).max(axis=1, keepdims=True) / 127
-    rounded = np.round(TABLE / steps) * steps
-    assert_close(layer(IDS), rounded[IDS] * np.sqrt(D), 1e-6)
-    hidden = np.random.default_rng(0).normal(size=(2, 3, D)).astype("float32")
-    logits = layer(hidden, reverse=True)
-    assert_close(logits, hidden @ rounded.T, 1e-6)
-    model.save(tmp_path / "embedding.keras")
-    loaded = keras.saving.load_model(tmp_path / "embedding.keras")
-    assert loaded.layers[-1].quantization_mode == "int8"
-    np.testing.assert_array_equal(loaded(IDS), model(IDS))
-    with pytest.raises(NotImplementedError, match="has no LoRA"):
-        layer.enable_lora(2)
-
-
-def test_only_eight_bits():
-    layer = TokenEmbedding(V, D)
-    layer.build()
-    with pytest.raises(NotImplementedError, match="to int8.* Received: mode='int4'"):
-        layer.quantize("int4")

@@ -1,4 +1,4 @@
-"""Transformers of users: other layers, LoRA, eight bits."""
+"""Transformers of users: other layers, LoRA."""
 
 import keras
 import numpy as np
@@ -119,24 +119,3 @@ def test_lora_trains_queries_and_values_and_is_merged(tmp_path):
     assert model.copy().is_plain and not model.is_plain
     model.save(tmp_path / "model.keras")
     assert_close(keras.saving.load_model(tmp_path / "model.keras")(IDS), trained, 1e-5)
-
-
-@pytest.mark.full
-@pytest.mark.usefixtures("quantises_fast")
-@pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
-def test_a_quantised_transformer_is_saved_and_searched_but_not_exported(tmp_path):
-    sizes = {**SIZES, **ONE_LAYER, "d_model": 64, "d_ff": 128}
-    model = randomize(Transformer(**sizes))
-    model.save(tmp_path / "float.keras")
-    model.quantize("int8")
-    logits = array(model(IDS))
-    model.save(tmp_path / "int8.keras")
-    loaded = keras.saving.load_model(tmp_path / "int8.keras")
-    np.testing.assert_array_equal(array(loaded(IDS)), logits)
-    ids = array(greedy_search(loaded, IDS["source_ids"], max_length=5), "int32")
-    np.testing.assert_array_equal(
-        ids, array(greedy_search(model, IDS["source_ids"], max_length=5), "int32")
-    )
-    np.testing.assert_array_equal(array(loaded.copy()(IDS)), logits)
-    with pytest.raises(ValueError, match="before `quantize`; export.tflite"):
-        loaded.copy(dtype="float32")

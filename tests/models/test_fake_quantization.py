@@ -190,14 +190,6 @@ def test_matrices_in_other_layers_are_refused(layer):
         fake_quantize(model, "int8")
 
 
-@pytest.mark.filterwarnings("ignore:Layer .* `quantize` method")
-def test_a_quantised_model_is_refused():
-    model = keras.Sequential([keras.Input((D,)), Dense(F, name="mine")])
-    model.quantize("int8")
-    with pytest.raises(ValueError, match="Received: .*mine/kernel"):
-        fake_quantize(model, "int8")
-
-
 def test_a_model_that_is_compiled_again_without_it_does_not_round():
     model = make_model(**SIZES, **ONE_LAYER)
     compile_for_training(model, quantize="int8")

@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from urllib.parse import unquote
@@ -24,6 +25,7 @@ PICTURES = {"image/png", "image/svg+xml"}
 INSTALLED = {  # by the extra `notebooks`
     "IPython",
     "ai_edge_litert",
+    "drawings",  # beside the notebooks
     "keras",
     "keras_vanilla",
     "keras_vanilla_cli",
@@ -120,6 +122,7 @@ def test_it_runs_top_to_bottom_and_says_what_it_said(name, tmp_path, monkeypatch
     committed, run = notebook(name), to_run(name)
     for cell in code(run.cells):
         cell.outputs = []
+    shutil.copytree(FOLDER / "drawings", tmp_path / "drawings")
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(
         run, timeout=600, kernel_name="python3", resources=where
@@ -131,7 +134,7 @@ def test_it_runs_top_to_bottom_and_says_what_it_said(name, tmp_path, monkeypatch
             exact += 1
             assert printed(after) == printed(before), after.source
     assert exact >= 1
-    assert os.listdir(tmp_path) == []  # nothing is left beside the notebook
+    assert os.listdir(tmp_path) == ["drawings"]  # nothing else is left
 
 
 @pytest.mark.parametrize("name", NAMES)

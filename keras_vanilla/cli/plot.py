@@ -13,22 +13,12 @@ from keras_vanilla.cli.console import (
 
 def add_to(commands: argparse._SubParsersAction) -> None:
     """Adds the command and its pictures."""
-    description = "draw attention, positions, the search or a training"
+    description = "draw attention, positions or a training"
     pictures = add_command(commands, "plot", None, description).add_subparsers(
         title="pictures", required=True, metavar="PICTURE"
     )
     _add_attention(pictures)
     _add_picture(pictures, "positions", _positions, "the positional encoding of a text")
-    search = _add_picture(
-        pictures, "search", _search, "beam search and greedy search, step by step"
-    )
-    search.add_argument(
-        "--beam-size",
-        type=int,
-        default=4,
-        metavar="K",
-        help="number of beams (default: 4)",
-    )
     training = add_command(
         pictures,
         "training",
@@ -99,12 +89,6 @@ def _positions(options):
     _draw_text(options, translation_positions)
 
 
-def _search(options):
-    from keras_vanilla.plots.search import search_tree
-
-    _draw_text(options, search_tree, beam_size=options.beam_size)
-
-
 def _training(options):
     from keras_vanilla.plots import training_history
 
@@ -130,18 +114,19 @@ def _draw_text(options, draw, **settings):
 
 def _write(figure, path):
     from keras_vanilla._atomic_write import atomic_write
+    from keras_vanilla.plots.style import style
 
     kind = Path(path).suffix.lower()[1:]
-    with atomic_write(path, parents=True) as file:
+    with style(), atomic_write(path, parents=True) as file:
         figure.savefig(file, format=kind, bbox_inches="tight")  # nothing is cut off
 
 
 def _check_output(path):
     """Checks the output path before the model is read."""
-    from keras_vanilla.plots.canvas import canvas
+    from keras_vanilla.plots.style import style
 
-    canvas()  # raises if matplotlib is not installed
-    refuse_unwritable(path)
+    with style():  # raises if matplotlib is not installed
+        refuse_unwritable(path)
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(
             f"The name of a picture must end with .png, .svg or .pdf. Received: {path}"

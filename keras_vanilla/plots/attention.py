@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.canvas import (
-    canvas,
-    name_picture,
-    name_ticks,
-    shown,
-    title_inches,
-)
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
+from keras_vanilla.plots.style import name_ticks, shown, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +62,7 @@ def attention_map(
     return heat_maps(weights, heads, keys, queries, columns=columns, **style)
 
 
+@style()
 def mask_table(
     mask: ArrayLike,
     queries: Sequence[str] | None = None,
@@ -115,11 +110,11 @@ def mask_table(
         ],
         loc="outside lower center",
         ncols=2,
-        fontsize="small",
     )
     return figure
 
 
+@style()
 def attention_links(
     weights: ArrayLike,
     queries: Sequence[str],
@@ -151,15 +146,24 @@ def attention_links(
             or of several heads; if the number of queries or keys does not match them or
             is above 40; or if `query` is not the index of a query.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
     weights, queries, keys, _ = _checked(weights, queries, keys, None)
     _check_links(weights, query)
     weights = weights[0]
     if query is not None:
         weights = weights * (np.arange(len(queries)) == query)[:, None]
-    left, right = _two_columns(queries, keys, title)
+    rows = max(len(queries), len(keys))
+    letters = sum(max(len(shown(name)) for name in side) for side in (queries, keys))
+    figure = Figure((4.4 + 0.08 * letters, 1.5 + 0.24 * rows))
+    left = figure.subplots()
+    left.set_title(title, wrap=True)
+    right = left.twinx()
     for axes, tokens, name in ((left, queries, y_axis), (right, keys, x_axis)):
-        axes.set_ylabel(shown(name, longest=None))
-        name_ticks(axes.yaxis, tokens, axes.figure.get_figheight())
+        axes.set(xlim=(0, 1), xticks=[], ylim=(rows - 0.5, -0.5), ylabel=name)
+        axes.spines[:].set_visible(False)
+        name_ticks(axes.yaxis, tokens, figure.get_figheight())
         axes.tick_params(axis="y", length=0)
     left.set_xlabel(f"largest weight {weights.max():.2f}", fontsize="small")
     if query is not None:
@@ -168,17 +172,32 @@ def attention_links(
     faintest_first = np.argsort(weights, axis=None)
     order = np.stack(np.unravel_index(faintest_first, weights.shape), axis=1)
     for row, column in order:
-        if weights[row, column] >= min(FAINTEST, 1 / len(keys)):
-            _draw_link(left, row, column, weights[row, column])
-    _show_samples(left, len(keys))
+        weight = weights[row, column]
+        if weight >= min(FAINTEST, 1 / len(keys)):
+            look = {"marker": "o", "markevery": [1], "zorder": 2 + weight}
+            look |= {"markersize": 2 + 4 * min(1.0, weight), "clip_on": False}
+            left.plot((0.01, 0.99), (row, column), **look, **_strength(weight))
+    samples = {f"{weight:g}": weight for weight in SAMPLES}
+    samples[f"{1 / len(keys):.2g} (all alike)"] = 1 / len(keys)
+    figure.legend(
+        handles=[
+            Line2D([], [], label=name, **_strength(weight))
+            for name, weight in samples.items()
+        ],
+        loc="outside lower center",
+        ncols=len(samples),
+        frameon=False,
+        handlelength=1.5,
+        title="weight",
+    )
     links = [
         f"{queries[row]} to {keys[column]} {weights[row, column]:.2f}"
         for row, column in order[: -NAMED - 1 : -1]
         if weights[row, column] > 0
     ]
     counts = f"lines from {len(queries)} to {len(keys)} tokens"
-    left.figure.alt = f"{title}: {counts}. {'; '.join(links)}"
-    return left.figure
+    figure.set_label(f"{title}: {counts}. {'; '.join(links)}")  # in words
+    return figure
 
 
 def _checked(weights, queries, keys, heads):
@@ -224,57 +243,8 @@ def _check_links(weights, query):
         )
 
 
-def _two_columns(queries, keys, title):
-    """Creates axes with the queries on the left side and the keys on the right."""
-    rows = max(len(queries), len(keys))
-    names = sum(max(len(shown(name)) for name in side) for side in (queries, keys))
-    width = max(4.4 + 0.08 * names, title_inches(title))
-    left = canvas(width=width, height=1.5 + 0.24 * rows)[1][0, 0]
-    name_picture(left, title)
-    right = left.twinx()
-    for axes in (left, right):
-        axes.set(xlim=(0, 1), xticks=[], ylim=(rows - 0.5, -0.5))
-        axes.spines[:].set_visible(False)
-    return left, right
-
-
-def _draw_link(axes, row, column, weight):
-    axes.plot(
-        (0.01, 0.99),
-        (row, column),
-        marker="o",
-        markevery=[1],
-        markersize=2 + 4 * min(1.0, weight),
-        zorder=2 + weight,
-        clip_on=False,
-        **_strength(weight),
-    )
-
-
 def _strength(weight):
     """Returns the style of a line for a weight; all weights above 1 look the same."""
     weight = min(1.0, weight)
-    return {"color": str(0.82 * (1 - weight)), "linewidth": 0.4 + 3.2 * weight}
-
-
-def _show_samples(axes, count):
-    """Draws sample lines in a row below the picture."""
-    from matplotlib.lines import Line2D
-
-    samples = {f"{weight:g}": weight for weight in SAMPLES}
-    samples[f"{1 / count:.2g} (all alike)"] = 1 / count
-    axes.legend(
-        handles=[
-            Line2D([], [], label=name, **_strength(weight))
-            for name, weight in samples.items()
-        ],
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.4 / axes.figure.get_figheight()),
-        ncols=len(samples),
-        frameon=False,
-        fontsize="x-small",
-        handlelength=1.5,
-        columnspacing=1.0,
-        title="weight",
-        title_fontsize="x-small",
-    )
+    grey, width = str(0.82 * (1 - weight)), 0.4 + 3.2 * weight
+    return {"color": grey, "linewidth": width, "linestyle": "-"}

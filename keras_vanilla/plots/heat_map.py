@@ -7,24 +7,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.canvas import (
-    canvas,
-    name_axes,
+from keras_vanilla.plots.style import (
+    color_map,
+    ink_on,
     name_inches,
     name_ticks,
-    title_inches,
+    style,
 )
-from keras_vanilla.plots.drawing import write
-from keras_vanilla.plots.palette import color_map, ink_on
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NUMBER_INCHES = 0.08  # width of a digit in a cell
 FEW = 12  # tables with at most this many rows and columns show numbers
 SQUARE = 40  # tables with at most this many rows and columns have square cells
 CELL_INCHES = 0.42, 0.8  # minimum and maximum side of a square cell
+LARGEST = 8.0, 6.0  # inches of a table
+PAGE = 7.2  # inches of tables side by side
 
 
 def heat_map(
@@ -39,7 +38,6 @@ def heat_map(
     limits: tuple[float, float] | None = None,
     numbers: bool | str | None = None,
     part: str | None = None,
-    axes: "Axes | None" = None,
 ) -> "Figure":
     """Draws a table (rows, columns) of numbers, with darker cells for larger numbers.
 
@@ -60,48 +58,38 @@ def heat_map(
             between them.
         numbers: bool, str or None. Whether to write each number into its cell, or its
             format; None writes them in small tables if they fit.
-        part: a name of `palette.PARTS` or None. Part of the model, for the colour.
-        axes: matplotlib Axes to draw in; None creates a figure.
+        part: "encoder", "decoder", "memory", "X", "Q", "K", "V", "Z" or None. Part of
+            the model, for the colour.
     Returns:
         A matplotlib Figure.
     Raises:
         ValueError: if the table is not two-dimensional or is empty, or labels do not
             match it.
     """
-    values = checked_table(values)
-    labels = ("y_labels", y_labels, "rows"), ("x_labels", x_labels, "columns")
-    for (name, axis_labels, what), count in zip(labels, values.shape, strict=True):
-        if axis_labels is not None and len(axis_labels) != count:
-            raise ValueError(
-                f"`{name}` must name each of the {count} {what}. Received: "
-                f"{len(axis_labels)} names"
-            )
-    if axes is None:
-        width, height = _inches(values.shape)
-        beside, below = name_inches(y_labels), name_inches(x_labels)
-        wide = max(width + beside + 1.6, title_inches(title))
-        axes = canvas(width=wide, height=height + below + 1.2)[1][0, 0]
-    else:
-        width, height = axes.get_window_extent().size / axes.figure.dpi
-    name_axes(axes, title=title, x_axis=x_axis, y_axis=y_axis)
-    image = _image(axes, values, limits, part)
-    if x_labels is not None:
-        name_ticks(axes.xaxis, x_labels, width)
-    if y_labels is not None:
-        name_ticks(axes.yaxis, y_labels, height)
-    _write_numbers(axes, image, values, numbers, width / values.shape[1])
-    if unit is not None:
-        axes.figure.colorbar(image, ax=axes, label=unit, shrink=0.8)
-    return axes.figure
+    return heat_maps(
+        [checked_table(values)],
+        [title],
+        x_labels,
+        y_labels,
+        title=None,
+        x_axis=x_axis,
+        y_axis=y_axis,
+        unit=unit,
+        limits=limits,
+        numbers=numbers,
+        part=part,
+        columns=1,
+    )
 
 
+@style()
 def heat_maps(
     values: ArrayLike,
     titles: Sequence[str],
     x_labels: Sequence[str] | None = None,
     y_labels: Sequence[str] | None = None,
     *,
-    title: str,
+    title: str | None,
     x_axis: str,
     y_axis: str,
     unit: str | None = None,
@@ -117,7 +105,7 @@ def heat_maps(
         titles: sequence of str. Titles of the tables.
         x_labels: as in `heat_map`.
         y_labels: as in `heat_map`; written once per row of tables.
-        title: str. Title of the figure.
+        title: str or None. Title of the figure.
         x_axis: str. Name of the columns; written below the lowest tables.
         y_axis: str. Name of the rows.
         unit: as in `heat_map`; there is one scale for all.
@@ -131,22 +119,43 @@ def heat_maps(
         ValueError: if there are no tables, the number of titles differs, the shapes of
             the tables differ, `columns` is below 1, or as in `heat_map`.
     """
-    tables = _tables(values, titles, columns)
+    from matplotlib.figure import Figure
+
+    tables = _checked(values, titles, columns, x_labels, y_labels)
+    low, high = _limits(tables) if limits is None else limits
+    look = {"vmin": low, "vmax": high, "cmap": color_map(part, low < 0 < high)}
     columns = min(columns, len(tables))
-    figure, grid = _grid(tables, columns, x_labels, y_labels, title)
-    limits = _limits(tables) if limits is None else limits
-    style = {"limits": limits, "numbers": numbers, "part": part}
-    for i, (table, name, axes) in enumerate(zip(tables, titles, grid, strict=False)):
-        below = x_axis if i + columns >= len(tables) else ""
-        beside, labels = ("", None) if i % columns else (y_axis, y_labels)
-        names = {"title": name, "x_axis": below, "y_axis": beside}
-        heat_map(table, x_labels, labels, axes=axes, **names, **style)
+    rows = math.ceil(len(tables) / columns)
+    width, height = _inches(tables[0].shape)
+    if len(tables) > 1:
+        width, height = (
+            np.clip(side, 1.2, PAGE / columns - 0.2) for side in (width, height)
+        )
+    beside, below = name_inches(y_labels), name_inches(x_labels)
+    size = (
+        max(columns * (width + 0.5) + 1.1 + beside, 3.6),
+        rows * (height + 0.7 + below) + 0.6,
+    )
+    figure = Figure(size)
+    figure.set_layout_engine("compressed")  # square cells leave room beside them
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for i, (table, axes) in enumerate(zip(tables, grid, strict=False)):
+        image = _draw(axes, table, numbers, width / table.shape[1], look)
+        axes.set_title(titles[i], wrap=True)
+        axes.set_xlabel(x_axis if i + columns >= len(tables) else "")
+        axes.set_ylabel("" if i % columns else y_axis)
+        if x_labels is not None:
+            name_ticks(axes.xaxis, x_labels, width)
         if i % columns:
             axes.set_yticks([])
+        elif y_labels is not None:
+            name_ticks(axes.yaxis, y_labels, height)
     for axes in grid[len(tables) :]:
         axes.set_axis_off()
+    if title is not None:
+        figure.suptitle(title, wrap=True)
     if unit is not None:
-        figure.colorbar(grid[0].images[0], ax=list(grid), label=unit, shrink=0.8)
+        figure.colorbar(image, ax=list(grid), label=unit, shrink=0.8)
     return figure
 
 
@@ -165,21 +174,8 @@ def checked_table(values: ArrayLike) -> np.ndarray:
     return values
 
 
-def _grid(tables, columns, x_labels, y_labels, title):
-    """Creates a figure with room for tables and names, and at least as many axes."""
-    rows = math.ceil(len(tables) / columns)
-    width, height = (
-        max(1.2, min(inches, 7.2 / columns - 0.2))  # at most about a page together
-        for inches in _inches(tables[0].shape)
-    )
-    width = columns * (width + 0.5) + 1 + name_inches(y_labels)
-    height = rows * (height + 0.7 + name_inches(x_labels)) + 0.6
-    figure, grid = canvas(rows, columns, width=width, height=height, title=title)
-    figure.set_layout_engine("compressed")  # square cells leave room beside them
-    return figure, grid.ravel()
-
-
-def _tables(values, titles, columns):
+def _checked(values, titles, columns, x_labels, y_labels):
+    """Returns the tables as one array."""
     if columns < 1:
         raise ValueError(f"`columns` must be at least 1. Received: {columns}")
     if not len(values) or len(values) != len(titles):
@@ -193,17 +189,25 @@ def _tables(values, titles, columns):
             "Tables side by side must have one shape. Received: "
             f"{', '.join(map(str, sorted(shapes)))}"
         )
+    labels = ("y_labels", y_labels, "rows"), ("x_labels", x_labels, "columns")
+    for (name, names, what), count in zip(labels, *shapes, strict=True):
+        if names is not None and len(names) != count:
+            raise ValueError(
+                f"`{name}` must name each of the {count} {what}. Received: "
+                f"{len(names)} names"
+            )
     return np.stack(tables)
 
 
 def _inches(shape):
-    """Returns width and height of a table in inches, at most 12 each."""
+    """Returns width and height of a table in inches."""
     rows, columns = shape
     if max(shape) <= SQUARE:
         cell = np.clip(2.4 / max(shape), *CELL_INCHES)
-        cell = min(cell, 12.0 / max(shape))
+        cell = min(cell, LARGEST[0] / columns, LARGEST[1] / rows)
         return cell * columns, cell * rows
-    return min(12.0, max(2.4, 0.42 * columns)), min(12.0, max(1.6, 0.32 * rows))
+    width, height = (0.42 * columns, 0.32 * rows)
+    return np.clip(width, 2.4, LARGEST[0]), np.clip(height, 1.6, LARGEST[1])
 
 
 def _limits(values):
@@ -216,33 +220,27 @@ def _limits(values):
     return (low, high) if low < high else (0.0, 1.0)
 
 
-def _image(axes, values, limits, part):
-    low, high = _limits(values) if limits is None else limits
-    image = axes.imshow(
-        np.ma.masked_invalid(values),
-        cmap=color_map(part, signed=low < 0 < high),
-        vmin=low,
-        vmax=high,
-        aspect="equal" if max(values.shape) <= SQUARE else "auto",
-        interpolation="nearest",
-    )
-    rows, columns = np.nonzero(~np.isfinite(values))
-    axes.scatter(columns, rows, marker="x", color="0.4", s=20, linewidths=1)
+def _draw(axes, values, numbers, inches, look):
+    """Draws a table whose cells are so many inches wide; returns the image."""
+    aspect = "equal" if max(values.shape) <= SQUARE else "auto"
+    image = axes.imshow(np.ma.masked_invalid(values), aspect=aspect, **look)
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(integer=True)  # there is no row 2.5
-    down, across = values.shape  # crosses at the edge would widen the limits
-    axes.set(xlim=(-0.5, across - 0.5), ylim=(down - 0.5, -0.5))
-    return image
-
-
-def _write_numbers(axes, image, values, numbers, inches):
     pattern = numbers if isinstance(numbers, str) else "{:.2f}"
     if numbers is None:
         longest = max(len(pattern.format(value)) for value in values.flat)
         numbers = max(values.shape) <= FEW and NUMBER_INCHES * longest < inches
-    if not numbers:
-        return
     for (row, column), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            ink = ink_on(image.to_rgba(value))
-            write(axes, column, row, pattern.format(value), "small", color=ink)
+        if not np.isfinite(value):
+            axes.text(column, row, "×", ha="center", va="center", color="0.4")
+        elif numbers:
+            axes.text(
+                column,
+                row,
+                pattern.format(value),
+                ha="center",
+                va="center",
+                fontsize="small",
+                color=ink_on(image.to_rgba(value)),
+            )
+    return image

@@ -144,16 +144,18 @@ def in_turns(found, runs):
 
 def picture(found):
     """BLEU over size and over time; filled int8, hollow int4, a line along the best."""
-    from keras_vanilla.plots.canvas import canvas, name_axes
-    from keras_vanilla.plots.palette import PARTS
+    from matplotlib.figure import Figure
 
-    figure, axes = canvas(1, 2, width=10, height=4.2)
+    from keras_vanilla.plots.style import PARTS
+
+    figure = Figure((10, 4.2), layout="constrained")
+    axes = figure.subplots(1, 2)
     weights = found[0]["weights"]
     panels = (
         ("mb", "Multi30k test2016, greedy", "MB on disk"),
         ("ms", f"Filled: {weights}; hollow: others", "ms for a text of 20 tokens"),
     )
-    for ax, (key, title, x_axis) in zip(axes[0], panels, strict=True):
+    for ax, (key, title, x_axis) in zip(axes, panels, strict=True):
         x = np.array([row[key] for row in found])
         y = np.array([row["bleu"]["1"] for row in found])
         best = [i for i in np.argsort(x) if not np.any((x < x[i]) & (y >= y[i]))]
@@ -175,7 +177,7 @@ def picture(found):
                     horizontalalignment="center",
                     fontsize="x-small",
                 )
-        name_axes(ax, title=title, x_axis=x_axis, y_axis="BLEU")
+        ax.set(title=title, xlabel=x_axis, ylabel="BLEU")
         ax.margins(0.08, 0.1)
     return figure
 

@@ -86,7 +86,7 @@ def test_help_names_every_command(capsys):
         ["translate", "m.keras", "--no-such-option"],
         ["evaluate", "m.keras", "unexpected"],
         ["evaluate", "--beam-size", "many"],
-        ["plot", "search", "m.keras", "text", "-o", "a.png", "--layer", "1"],
+        ["plot", "positions", "m.keras", "text", "-o", "a.png", "--layer", "1"],
     ],
 )
 def test_a_usage_error_shows_the_usage_of_its_command(arguments, capsys):

@@ -1,8 +1,6 @@
 import numpy as np
-import pytest
 
-from keras_vanilla.plots import distributions, learning_rate, training_history
-from keras_vanilla.training import TransformerSchedule
+from keras_vanilla.plots import training_history
 
 HISTORY = {
     "loss": [5.0, 4.0, 3.5],
@@ -70,74 +68,3 @@ def test_learning_rates_are_drawn_by_step():
 
 def test_one_kind_alone_is_one_picture():
     assert len(training_history({"val_bleu": [3.0, 4.0]}).axes) == 1
-
-
-def test_no_epoch_is_refused(tmp_path):
-    empty = tmp_path / "history.csv"
-    for text in ("", "epoch,loss\n"):
-        empty.write_text(text)
-        with pytest.raises(ValueError, match="at least one epoch"):
-            training_history(empty)
-    with pytest.raises(ValueError, match="at least one epoch"):
-        training_history({"loss": []})
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        training_history(tmp_path / "history.csv")
-
-
-def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="Received: speed"):
-        training_history({"speed": [1.0]})
-
-
-def test_columns_of_different_length_are_refused():
-    with pytest.raises(ValueError, match="'val_bleu': 1"):
-        training_history({"loss": [1.0, 2.0], "val_bleu": [1.0]})
-
-
-def test_the_schedule_is_drawn_from_step_one_to_the_last():
-    schedule = TransformerSchedule(d_model=11, warmup_steps=7)
-    line = learning_rate(schedule, 23).axes[0].lines[0]
-    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 24))
-    steps = np.arange(1, 24)
-    expected = 11**-0.5 * np.minimum(steps**-0.5, steps * 7**-1.5)
-    np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-6)
-
-
-def test_several_schedules_are_lines_of_their_names():
-    schedules = {"slow": lambda step: step / 2, "fast": lambda step: step}
-    axes = learning_rate(schedules, 100_000).axes[0]
-    assert names(axes) == ["slow", "fast"]
-    assert len(axes.lines[0].get_xdata()) < 1000
-    assert axes.lines[1].get_xdata()[-1] == 100_000
-
-
-def test_a_learning_rate_without_a_step_or_a_schedule_is_refused():
-    with pytest.raises(ValueError, match="`steps` must be at least 1. Received: 0"):
-        learning_rate(float, 0)
-    with pytest.raises(ValueError, match="at least one line"):
-        learning_rate({}, 5)
-
-
-def test_targets_and_predictions_stand_side_by_side_on_one_scale():
-    target, said = np.eye(3, 5), np.full((3, 5), 0.2)
-    figure = distributions(target, said, list("abcde"), ["x", "y", "z"])
-    left, right = figure.axes[:2]
-    np.testing.assert_array_equal(left.images[0].get_array(), target)
-    np.testing.assert_array_equal(right.images[0].get_array(), said)
-    assert left.images[0].get_clim() == right.images[0].get_clim() == (0, 1)
-    assert [label.get_text() for label in left.get_xticklabels()] == list("abcde")
-    assert [label.get_text() for label in left.get_yticklabels()] == ["x", "y", "z"]
-
-
-def test_distributions_of_other_shapes_are_refused():
-    with pytest.raises(ValueError, match=r"\(2, 3\) and \(3, 3\)"):
-        distributions(np.eye(2, 3), np.eye(3), "abc")
-
-
-@pytest.mark.parametrize("wrong", [[[0.5, 0.6]], [[1.5, -0.5]]])
-def test_what_is_no_distribution_is_refused(wrong):
-    with pytest.raises(ValueError, match="`probabilities` must be a distribution"):
-        distributions([[0.0, 1.0]], wrong, "ab")

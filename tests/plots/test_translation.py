@@ -86,13 +86,6 @@ def test_positions_are_the_sinusoids_of_the_pieces(trained_translator):
     np.testing.assert_allclose(table[:, 1::2], np.cos(angles), atol=1e-5)
 
 
-@pytest.mark.parametrize("draw", [translation_attention, translation_positions])
-@pytest.mark.parametrize("text", ["", "   ", "\u200b"])
-def test_a_text_without_a_piece_is_refused(trained_translator, draw, text):
-    with pytest.raises(ValueError, match="The text must have at least one piece"):
-        draw(trained_translator, text)
-
-
 def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
     with pytest.raises(ValueError, match="at most 60"):
         translation_positions(trained_translator, "zero " * 100)
@@ -101,19 +94,3 @@ def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
 def test_unknown_pieces_are_named_and_drawn(trained_translator):
     _, names, _ = drawn(translation_positions(trained_translator, "zero 动物 two"))
     assert "▁zero" in names and len(names) > 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"kind": "both"}, "`kind` must be one of .* Received: 'both'"),
-        ({"layer": 3}, "`layer` must be from 1, the first, to 2. Received: 3"),
-        ({"layer": 0}, "`layer` must be from 1, the first, to 2. Received: 0"),
-        ({"head": 5}, "`head` must be from 1, the first, to 4. Received: 5"),
-    ],
-)
-def test_what_the_model_does_not_have_is_refused(
-    two_layer_translator, settings, message
-):
-    with pytest.raises(ValueError, match=message):
-        translation_attention(two_layer_translator, TEXT, **settings)

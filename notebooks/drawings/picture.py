@@ -1,16 +1,13 @@
-"""A figure that notebooks show as SVG, with an alternative text."""
+"""Figures as SVG with alternative texts, for screen readers."""
 
 import io
 import re
-import threading
 from html import escape
 
-from matplotlib import rc_context, rcParams
-from matplotlib.backend_bases import RendererBase
+from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
-from keras_vanilla.plots.canvas import fonts_for
+from keras_vanilla.plots.style import style
 
 WIDEST = 900  # pixels; wider pictures are scaled down, including their letters
 LONGEST = 600  # characters of an alternative text
@@ -19,56 +16,51 @@ SETTINGS = {
     "svg.fonttype": "none",  # text remains text, for small files that programs can read
     "svg.hashsalt": "keras_vanilla",  # the same figure gives the same file
 }
-_ONE_AT_A_TIME = threading.Lock()  # the settings are global
 FONTS = "'DejaVu Sans', Verdana, sans-serif"  # of equal width, so that all names fit
 
 
-class Picture(Figure):
-    """A matplotlib Figure that notebooks show as SVG of at most 900 pixels.
+def show_in_notebooks() -> None:
+    """Lets IPython show each figure as SVG of at most 900 pixels."""
+    from IPython import get_ipython
 
-    The alternative text, for screen readers and if pictures are not shown, is generated
-    from the titles, axes and numbers of the figure. To replace it, set `alt`.
-    """
+    if (shell := get_ipython()) is not None:
+        formatters = shell.display_formatter.formatters
+        formatters["image/svg+xml"].for_type(Figure, _svg_and_text)
+        formatters["text/plain"].for_type(
+            Figure, lambda figure, printer, _: printer.text(alternative_text(figure))
+        )
 
-    alt: str | None = None
 
-    def draw(self, renderer: RendererBase) -> None:
-        """Draws the figure, with fonts that can show its texts."""
-        for text in self.findobj(Text):
-            if text.get_fontfamily() == rcParams["font.family"]:  # unless it was chosen
-                text.set_fontfamily(fonts_for(text.get_text()))
-        super().draw(renderer)
+def alternative_text(figure: Figure) -> str:
+    """Returns the label of a figure, or else its titles, axes and numbers, as text."""
+    text = figure.get_label() or describe(figure)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
-    def alternative_text(self) -> str:
-        """Returns a description of the picture in words and numbers."""
-        text = describe(self) if self.alt is None else self.alt
-        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
-    def svg(self) -> str:
-        """Returns the figure as an SVG document with its alternative text."""
-        file = io.StringIO()
-        with _ONE_AT_A_TIME, rc_context(SETTINGS):
-            self.savefig(
-                file,
-                format="svg",
-                bbox_inches="tight",
-                pad_inches=0.1,
-                metadata={"Date": None, "Creator": None},
-            )
-        drawn = file.getvalue().replace("'DejaVu Sans'", FONTS)
-        drawn = drawn[drawn.index("<svg ") :]
-        opening, rest = drawn.split(">", 1)
-        width = float(re.search(r'width="([\d.]+)pt"', opening)[1]) * PIXELS
-        size = f'width="{min(round(width), WIDEST)}" role="img" style="max-width: 100%"'
-        opening = re.sub(r'(?:width|height)="[\d.]+pt" ?', "", opening)
-        rest = re.sub(r"\s*<metadata>.*?</metadata>", "", rest, flags=re.DOTALL)
-        title = f"<title>{escape(self.alternative_text(), quote=False)}</title>"
-        return f"{opening} {size}>\n {title}{rest}"
+def svg(figure: Figure) -> str:
+    """Returns a figure as an SVG document with its alternative text."""
+    file = io.StringIO()
+    with style(), rc_context(SETTINGS):
+        figure.savefig(
+            file,
+            format="svg",
+            bbox_inches="tight",
+            pad_inches=0.1,
+            metadata={"Date": None, "Creator": None},
+        )
+    drawn = file.getvalue().replace("'DejaVu Sans'", FONTS)
+    drawn = drawn[drawn.index("<svg ") :]
+    opening, rest = drawn.split(">", 1)
+    width = float(re.search(r'width="([\d.]+)pt"', opening)[1]) * PIXELS
+    size = f'width="{min(round(width), WIDEST)}" role="img" style="max-width: 100%"'
+    opening = re.sub(r'(?:width|height)="[\d.]+pt" ?', "", opening)
+    rest = re.sub(r"\s*<metadata>.*?</metadata>", "", rest, flags=re.DOTALL)
+    title = f"<title>{escape(alternative_text(figure), quote=False)}</title>"
+    return f"{opening} {size}>\n {title}{rest}"
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        text = self.alternative_text()
-        data = {"image/svg+xml": self.svg(), "text/plain": text}
-        return data, {"image/svg+xml": {"alt": text}}
+
+def _svg_and_text(figure):
+    return svg(figure), {"alt": alternative_text(figure)}
 
 
 def describe(figure: Figure) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from keras_vanilla.plots.canvas import canvas, name_picture, shown_lines
+from drawings.canvas import canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,14 +46,14 @@ def plane(
     axes = canvas(width=width, height=height)[1][0, 0]
     axes.set_axis_off()
     axes.set(xlim=x, ylim=y)
-    name_picture(axes, title)
+    axes.set_title(title)
     return axes
 
 
 def write(
     axes: "Axes", x: float, y: float, text: str, size: float | str = 8, **style
 ) -> None:
-    """Writes a text, which must be drawable, see `shown`, with its centre at (x, y)."""
+    """Writes a text with its centre at (x, y)."""
     style = {"ha": "center", "va": "center", "fontsize": size, "zorder": 3, **style}
     axes.text(x, y, text, **style)
 
@@ -66,7 +66,7 @@ def draw_box(
     size: float = 8,
     **style,
 ) -> None:
-    """Draws the rectangle of a box, and a text in it, which must be drawable."""
+    """Draws the rectangle of a box, and a text in it."""
     from matplotlib.patches import Rectangle
 
     corner = box.left[0], box.bottom[1]
@@ -101,7 +101,8 @@ class Drawing:
     """
 
     def __init__(self, title: str):
-        self._figure, axes = canvas(title=title)
+        self._figure, axes = canvas()
+        self._figure.suptitle(title)
         self._axes = axes[0, 0]
         self._axes.set_axis_off()
         self._corners = []
@@ -136,7 +137,6 @@ class Drawing:
         self, x: float, y: float, text: str, side: str = "center", color: str = "black"
     ) -> None:
         """Draws lines of text, with their centre, left or right end at (x, y)."""
-        text = shown_lines(text)
         write(self._axes, x, y, text, 9, ha=side, color=color, gid="text")
         width = 0.085 * max(map(len, text.split("\n")))
         shift = {"center": -width / 2, "left": 0, "right": -width}[side]

@@ -1,20 +1,19 @@
 """Line and bar charts that are readable without colours."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.canvas import (
+from drawings.canvas import (
     canvas,
     name_axes,
-    name_ticks,
-    shown,
     title_inches,
 )
-from keras_vanilla.plots.palette import CHARTS, GREY, MAGENTA
+from keras_vanilla.plots.heat_map import checked_table
+from keras_vanilla.plots.style import CHARTS, GREY, MAGENTA, name_ticks, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,11 +26,12 @@ FILLS = MAGENTA, "white", GREY, "white", "white", GREY, "white", "white"
 NUMBER_INCHES = 0.4  # width of a number above a bar
 NAMED = 10  # a logarithmic axis labels up to this many positions individually
 DIRECT = 8  # up to this many lines have their names at their ends
-LEAST = 0.005  # minimum probability for the bar of all other tokens
 APART = 0.07  # distance between two names, as a share of the height
 MARKED = 24  # a line with more points than this has no markers
+POINTS = 400  # per line of a learning rate
 
 
+@style()
 def curves(
     x: ArrayLike,
     lines: dict[str, ArrayLike],
@@ -109,6 +109,7 @@ def curves(
     return axes.figure
 
 
+@style()
 def bars(
     values: dict[str, float] | dict[str, dict[str, float]],
     *,
@@ -170,62 +171,72 @@ def bars(
     return axes.figure
 
 
-def next_token(
-    probabilities: ArrayLike | dict[str, ArrayLike],
-    names: Callable[[int], str],
+@style()
+def learning_rate(
+    schedules: Callable[[int], float] | dict[str, Callable[[int], float]],
+    steps: int,
     *,
-    top: int = 8,
-    title: str = "The next token",
+    title: str = "Learning rate",
 ) -> "Figure":
-    """Draws the most probable next tokens as bars, and all others as one bar.
+    """Draws learning rates by step.
 
     Args:
-        probabilities: float array (V,), or dict of name: float array (V,), drawn side
-            by side; the tokens are the most probable ones in any of them.
-        names: function from an id to its name.
-        top: int. Number of tokens with a separate bar.
+        schedules: function of the number of previous updates, such as a
+            `TransformerSchedule`; or dict of name: function.
+        steps: int. The last step; the first is 1.
         title: str.
     Returns:
         A matplotlib Figure.
     Raises:
-        ValueError: if there are no probabilities, one is not of shape (V,) or not
-            finite, or `top` is below 1.
+        ValueError: if `steps` is below 1, or there is no schedule.
     """
-    if not isinstance(probabilities, dict):
-        probabilities = {"probability": probabilities}
-    shapes = {np.shape(values) for values in probabilities.values()}
-    if len(shapes) != 1 or len(*shapes) != 1:
-        raise ValueError(
-            "Next tokens are drawn from probabilities of one shape (V,). Received: "
-            f"{sorted(shapes)}"
-        )
-    if top < 1:
-        raise ValueError(f"`top` must be at least 1. Received: {top}")
-    table = np.stack([np.asarray(values) for values in probabilities.values()])
-    if not np.isfinite(table).all():
-        raise ValueError("Probabilities must be finite numbers. Received: NaN or inf")
-    order = np.argsort(-table.max(axis=0), kind="stable")[:top]
-    order = order[np.argsort(-table[0, order], kind="stable")]
-    texts, groups = [str(names(i)) for i in order], {}
-    for i, text in zip(order, texts, strict=True):
-        name = text if texts.count(text) == 1 else f"{text} ({i})"
-        groups[name] = table[:, i]
-    others = np.delete(table, order, axis=1)  # (names, V - top)
-    if others.sum() > LEAST:
-        groups[f"{others.shape[1]} others"] = others.sum(axis=1)
-    width = max(5.0, 0.55 * len(groups) * len(table) + 1.5)
-    values = {
-        group: dict(zip(probabilities, heights.tolist(), strict=True))
-        for group, heights in groups.items()
+    if steps < 1:
+        raise ValueError(f"`steps` must be at least 1. Received: {steps}")
+    named = schedules if isinstance(schedules, dict) else {"learning rate": schedules}
+    drawn = np.unique(np.linspace(1, steps, POINTS).round().astype("int64"))
+    lines = {
+        name: np.array([float(schedule(int(step) - 1)) for step in drawn])
+        for name, schedule in named.items()
     }
-    names = {"title": title, "x_axis": "token", "y_axis": "probability"}
-    axes = canvas(width=width, height=3.2)[1][0, 0]
-    return bars(values, numbers="{:.2f}", axes=axes, **names)
+    return curves(drawn, lines, title=title, x_axis="step", y_axis="learning rate")
+
+
+@style()
+def position_curves(
+    encoding: ArrayLike,
+    dimensions: Sequence[int] = (4, 5, 6, 7),
+    *,
+    title: str = "Positional encoding",
+) -> "Figure":
+    """Draws some dimensions of the encoding over the positions.
+
+    Args:
+        encoding: float array (L, D). Row k is the vector of position k.
+        dimensions: sequence of int. Columns to draw.
+        title: str.
+    Returns:
+        A matplotlib Figure.
+    Raises:
+        ValueError: if the encoding is not a table of positions, or does not have one of
+            the dimensions.
+    """
+    encoding = checked_table(encoding)
+    for dimension in dimensions:
+        if not 0 <= dimension < encoding.shape[1]:
+            raise ValueError(
+                f"The encoding has dimensions 0 to {encoding.shape[1] - 1}. Received: "
+                f"{dimension}"
+            )
+    positions = np.arange(len(encoding))
+    lines = {f"dimension {d}": encoding[:, d] for d in dimensions}
+    names = {"title": title, "x_axis": "position", "y_axis": "value"}
+    axes = canvas(width=7.4, height=3.4)[1][0, 0]
+    return curves(positions, lines, axes=axes, **names)
 
 
 def _in_legend(name):
     """Changes a name for a legend; matplotlib omits names that begin with "_"."""
-    name = shown(name, longest=None)
+    name = name
     return f" {name}" if name.startswith("_") else name
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from keras import ops
 
+from drawings.canvas import canvas
+from drawings.drawing import Box, draw_arrow, draw_box, write
 from keras_vanilla._checks import check_choice
 from keras_vanilla.decoding import greedy_search, trace_search
 from keras_vanilla.decoding.attended_source import alignment_layer
-from keras_vanilla.plots.canvas import canvas, name_picture, shown
-from keras_vanilla.plots.drawing import Box, draw_arrow, draw_box, write
-from keras_vanilla.plots.palette import PARTS, color_map, ink_on
+from keras_vanilla.plots.style import PARTS, color_map, ink_on, shown, style
 from keras_vanilla.plots.translation import source_of
 from keras_vanilla.tokenizer.piece_names import START, source_names, target_names
 
@@ -68,6 +68,7 @@ class _Decoding(NamedTuple):
         return self.width * self.token + NAMES, 3.3 + 0.16 * self.layers
 
 
+@style()
 def decoding_animation(
     translator: "Translator",
     text: str,
@@ -108,6 +109,7 @@ def decoding_animation(
     return _png([_picture(decoding, scene) for scene in scenes])
 
 
+@style()
 def decoding_stills(
     translator: "Translator", text: str, count: int = 6, max_length: int | None = None
 ) -> "Figure":
@@ -141,7 +143,7 @@ def decoding_stills(
         _draw(panel, decoding, scenes[i])
     titles = "; ".join(scenes[i].title for i in chosen)
     output = " ".join(scenes[-1].output)
-    figure.alt = f"Greedy decoding of {text!r} to {output}. {titles}."
+    figure.set_label(f"Greedy decoding of {text!r} to {output}. {titles}.")
     return figure
 
 
@@ -222,7 +224,7 @@ def _draw(axes, decoding, scene):
     reads, decoder, predicts = memory + 0.72, memory + 1.18, memory + 1.64
     left, high = (0.5 - NAMES) / decoding.token, predicts + 0.6 + LIKELIEST * BAR_STEP
     axes.set(xlim=(left, decoding.width + 0.5), ylim=(-0.3, high))
-    name_picture(axes, scene.title)
+    axes.set_title(scene.title)
     rows = {"source": 0, "encoder": 0.36 + 0.14 * layers, "memory": memory}
     rows |= {"reads": reads, "decoder": decoder, "predicts": predicts}
     for name, y in rows.items():

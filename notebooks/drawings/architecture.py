@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from drawings.drawing import PLAIN, Drawing, height_of
 from keras_vanilla._checks import check_choice
 from keras_vanilla.layers import DecoderLayer
-from keras_vanilla.plots.drawing import PLAIN, Drawing, height_of
-from keras_vanilla.plots.palette import PARTS
+from keras_vanilla.plots.style import PARTS, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,6 +28,7 @@ ASIDE = 1.2  # inches from a column's middle to its residual connections
 APART = 3.6  # inches between two columns' middles
 
 
+@style()
 def architecture(
     model: "Transformer",
     level: str = "layers",
@@ -79,6 +80,7 @@ def architecture(
     return drawing.finish()
 
 
+@style()
 def layer_with_frame(
     layer: "EncoderLayer | DecoderLayer",
     *,
@@ -103,6 +105,7 @@ def layer_with_frame(
     return drawing.finish()
 
 
+@style()
 def token_flow(
     layer: "EncoderLayer",
     words: Sequence[str],

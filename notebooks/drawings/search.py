@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from drawings.canvas import title_inches
+from drawings.drawing import Box, draw_box, plane, write
 from keras_vanilla.decoding import beam_search, greedy_search, trace_search
-from keras_vanilla.plots.canvas import cut, shown, title_inches
-from keras_vanilla.plots.drawing import Box, draw_box, plane, write
-from keras_vanilla.plots.palette import PARTS
+from keras_vanilla.plots.style import PARTS, shown, style
 from keras_vanilla.plots.translation import source_of
 from keras_vanilla.tokenizer.piece_names import START, target_names
 
@@ -79,6 +79,7 @@ class Node:
         return len(self.tokens)
 
 
+@style()
 def search_tree(
     translator: "Translator",
     text: str,
@@ -121,10 +122,11 @@ def search_tree(
         target_names(translator.tokenizer),
         greedy=greedy,
         steps=steps,
-        title=f"Beam search with {beam_size} beams: {cut(text, 60)}",
+        title=f"Beam search with {beam_size} beams: {shown(text, longest=60)}",
     )
 
 
+@style()
 def beam_tree(
     result: tuple[np.ndarray, np.ndarray],
     states: list[dict],
@@ -256,8 +258,8 @@ def _plane(title, nodes, rows):
     axes = plane(title, width, height, x, y)
     axes.figure.legend(
         handles=[
-            Patch(label=style.meaning, **style.patch)
-            for kind, style in STYLES.items()
+            Patch(label=look.meaning, **look.patch)
+            for kind, look in STYLES.items()
             if kind in kinds
         ],
         loc="outside lower center",
@@ -275,10 +277,10 @@ def _draw_node(axes, node, names):
     name = names(node.tokens[-1]) if node.tokens else START
     kind = BEST if node.best else node.kind
     width = STYLES[FINISHED if node.kind is FINISHED else kind].width
-    style = STYLES[kind]._replace(width=width)
+    look = STYLES[kind]._replace(width=width)
     x, y = node.step * COLUMN, -node.row * ROW
     text = f"{shown(name, longest=LONGEST)}\n{node.log_prob:.2f}"
-    draw_box(axes, Box(x, y, WIDTH, HEIGHT), text, style.ink, gid=kind, **style.patch)
+    draw_box(axes, Box(x, y, WIDTH, HEIGHT), text, look.ink, gid=kind, **look.patch)
     left = x + WIDTH / 2
     if node.score is not None:
         write(axes, left + 0.08, y, f"score\n{node.score:.2f}", ha="left", gid="score")

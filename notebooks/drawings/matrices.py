@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.canvas import shown, title_inches
-from keras_vanilla.plots.drawing import Box, draw_arrow, draw_box, plane, write
-from keras_vanilla.plots.palette import PARTS, color_map, ink_on
+from drawings.canvas import title_inches
+from drawings.drawing import Box, draw_arrow, draw_box, plane, write
+from keras_vanilla.plots.style import PARTS, color_map, ink_on, shown, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +32,7 @@ class _Matrix(NamedTuple):
     part: str | None
 
 
+@style()
 def matrix_product(
     left: ArrayLike,
     right: ArrayLike,
@@ -64,7 +65,7 @@ def matrix_product(
         ValueError: if the shapes do not match, or a matrix has more than 12 rows or
             columns.
     Example:
-        plots.matrix_product(
+        matrix_product(
             X, W, names=("X", "W^Q", "Q"), parts=("X", None, "Q"), title="Queries"
         )
     """
@@ -90,6 +91,7 @@ def matrix_product(
     return _draw_product(row, signs, numbers, title)
 
 
+@style()
 def multi_head(
     layer: "MultiHeadAttention",
     tokens: Sequence[str],
@@ -139,7 +141,7 @@ def multi_head(
         draw_arrow(axes, (right + 0.05, middle), (KERNELS - 0.1, -head * ROW))
         _draw_head(axes, head, count, sizes if head == heads - 1 else ("", "", ""))
     _draw_output(axes, lowest, count, heads, value_dim, d_model)
-    axes.figure.alt = (
+    axes.figure.set_label(
         f"{title}: X ({count} × {width}) goes to {heads} heads. Each multiplies it by "
         f"its own W^Q, W^K and W^V ({width} × {key_dim}), and its attention gives a "
         f"matrix Z_i ({count} × {value_dim}). The {heads} matrices side by side "
@@ -166,7 +168,8 @@ def _draw_product(row, signs, numbers, title):
         write(axes, x + wide + gap / 2, 0, sign, 11)
         terms += [f"{matrix.name} ({rows} × {columns})", sign]
         x += wide + gap
-    axes.figure.alt = f"{title}: matrices with all numbers, {' '.join(terms).strip()}."
+    product = " ".join(terms).strip()
+    axes.figure.set_label(f"{title}: matrices with all numbers, {product}.")
     return axes.figure
 
 
@@ -237,6 +240,6 @@ def _draw_empty(axes, left, middle, shape, part, name, size=""):
     lines = {"colors": edge, "linewidth": 0.4, "zorder": 2}
     axes.vlines(left + EMPTY * np.arange(1, columns), low, low + height, **lines)
     axes.hlines(low + EMPTY * np.arange(1, rows), left, left + width, **lines)
-    write(axes, box.x, low + height + 0.11, name, 8.5, color=edge)
+    write(axes, box.x, low + height + 0.11, name, 8.5, color=edge, parse_math=True)
     write(axes, box.x, low - 0.1, size, 6.5)
     return left + width

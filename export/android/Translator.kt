@@ -9,8 +9,6 @@ import java.io.FileInputStream
 import java.nio.ByteBuffer
 import java.nio.FloatBuffer
 import java.nio.channels.FileChannel.MapMode.READ_ONLY
-import java.text.BreakIterator
-import java.util.Locale
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.ExperimentalCoroutinesApi
@@ -46,13 +44,13 @@ class Translator private constructor(private val open: () -> Model) : AutoClosea
      * after a sentence. Throws IllegalArgumentException if a sentence is too long or the file
      * is damaged, and IllegalStateException after [close].
      */
-    suspend fun translate(text: String, language: Locale = Locale.ROOT): Translation =
+    suspend fun translate(text: String): Translation =
         withContext(oneAtATime) {
             check(!closed) { "The translator is closed" }
             val model = model ?: open().also { model = it }
             val (joined, tokens) = StringBuilder() to mutableListOf<Token>()
             var (cut, begin) = false to 0
-            for (piece in sentences(text, language)) {
+            for (piece in sentences(text)) {
                 ensureActive()
                 val result = model.run(piece.trim())
                 tokens += result.tokens.map { it.movedBy(begin + piece.indexOf(piece.trim())) }
@@ -96,20 +94,6 @@ private class Model(bytes: ByteBuffer, threads: Int) {
         val translation = text.decodeToString(0, text.indexOfLast { it != 0.toByte() } + 1)
         val cut = translation.isNotEmpty() && endId != null && endId !in ids // 0.5.0 has no endId
         return Translation(translation, cut, tokenOutputs.tokens(octets, text))
-    }
-}
-
-/** The sentences of each line, with the white space after them. */
-private fun sentences(text: String, language: Locale): List<String> = buildList {
-    for (line in text.split(Regex("(?<=\n)"))) {
-        val breaks = BreakIterator.getSentenceInstance(language).apply { setText(line) }
-        var start = breaks.first()
-        while (true) {
-            val end = breaks.next()
-            if (end == BreakIterator.DONE) break
-            add(line.substring(start, end))
-            start = end
-        }
     }
 }
 

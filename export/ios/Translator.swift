@@ -1,9 +1,8 @@
 // Texts to translations with one .tflite file of keras_vanilla; iOS 15. Add it to an app with
-// TensorFlowLiteModel.swift or LiteRTModel.swift, which name their packages. Compiled and run
-// by tests/export/test_swift_caller.py beside stubs of Apple's and the runtimes' modules, not
-// on a phone.
+// Sentences.swift, Tokens.swift, and TensorFlowLiteModel.swift or LiteRTModel.swift, which name
+// their packages. Compiled and run by tests/export/test_swift_caller.py beside stubs of the
+// runtimes' modules, not on a phone.
 import Foundation
-import NaturalLanguage
 
 /// `isTruncated`: a sentence reached the file's longest output before its end. A file of
 /// `export --outputs` gives `tokens`, see Tokens.swift.
@@ -82,17 +81,6 @@ actor Translator {
     let found = description.range(of: #""end_id": \d+"#, options: .regularExpression)
     return found.flatMap { Int32(description[$0].dropFirst(10)) }
   }
-}
-
-/// The sentences of each line, with the white space after them.
-private func sentences(of text: String) -> [String] {
-  let tokenizer = NLTokenizer(unit: .sentence)
-  tokenizer.string = text
-  let whole = text.startIndex..<text.endIndex
-  var ends = Set(tokenizer.tokens(for: whole).map(\.lowerBound))
-  ends.formUnion(text.indices.filter { text[$0].isNewline }.map(text.index(after:)))
-  let cuts = ends.union([text.startIndex, text.endIndex]).sorted()
-  return zip(cuts, cuts.dropFirst()).map { String(text[$0..<$1]) }
 }
 
 private func space(after piece: String, _ translation: String) -> String {

@@ -8,39 +8,62 @@ Januar 2024"; `pysbd` 0.3.4 changed 177 of 1,000 random texts and was 50 times s
 import re
 from collections.abc import Callable, Sequence
 
-# An end mark, optional closing quotes, white space, optional opening quotes, a letter
-# or digit; Chinese and Japanese marks need no space after them.
+# An end mark, closing quotes, white space, opening quotes or a dash, and a word.
+# Chinese, Japanese, Khmer and Burmese marks need no space after them.
 END = re.compile(
-    r"""[.!?…؟।]["'”’»)\]]*\s+(?=["'“‘«(\[¿¡]*(\w))|[。！？][」』”’）]*\s*(?=\S)"""
+    r"""[.!?…؟۔।॥։።](?:\s?»|["'”’“›«‹)\]])*\s+(?=(?:["'“‘„‚«»‹(\[¿¡–—-]\s?)*(\w+))"""
+    r"|[。！？｡។။]+[」』”’）]*\s*(?=\S)"
 )
 CLAUSE_END = re.compile(r"[,;:–—]\s+|[，；：、]\s*")
 LONGEST_WORD = 40  # before a full stop; longer words are not abbreviations
 SPACE = re.compile(r"\s+")
 ANYWHERE = re.compile(r".", re.DOTALL)
 
+BEFORE_WORD = re.compile(r"""["'’“‘„‚«»‹(\[¿¡]*(?:(?:[dl]|dell|all)['’])?""", re.I)
 # One letter, letters between full stops, or a short number (German "am 5. Mai").
-SHORT = re.compile(r"(?:\w|\w+(?:\.\w+)+|\d{1,2})", re.UNICODE)
+SHORT = re.compile(r"[^\W\d_]|[^\W\d_]{1,4}(?:\.-?[^\W\d_]{1,4})+|\d{1,2}")
+COUNTED = re.compile(r"\d+|\w\.")
+# The lists are those of all callers of exported files. An abbreviation with a capital
+# here is another word without it; the others are found in any case.
 ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof rev gen sen sr jr st mt vs no vol fig ca nr hr fr bzw vgl "
-    "mme mlle mm art sra srta dott ing sig".split()
+    """
+    Adm Amb approx aprox Atty av avv bd bijv boul Brig bzgl bzw ca Capt Cdr Cdt cf
+    Cmdr Cne Col Cpl dhr dipl dott dr dra drs dt dña ehem ej engl env evtl exkl fr
+    frz Ft geb Gen gest ggf Gov Gén Hon hr hrn ing inkl Insp Lic Lt Maj Mdm Messrs
+    mevr Mgr mio mlle mlles MM mme mmes mr mrd mrs ms Mt Mx Pr Pres prof Profs Pvt
+    Rep Rev röm Sen Sgt Sig sog sr sra sres srta St Ste Supt tsd ud uds vgl viz vs
+    zzgl österr
+    """.split()
 )
-
+BEFORE_NUMBER = frozenset(
+    """
+    abb abs al alt anh anm app art arts aufl bd bde bl blz cap ch chap chaps col
+    cols ed eds eq eqs est ext fasc fig figs fn hab hg inv jg kap lfd lib max min
+    mind no nos nr núm op pag pagg par pos pp pág págs rd ref refs rev rn rs réf sec
+    secs sect str tab tel tit tél ver vers vol vols ziff zit éd
+    """.split()
+)
 MONTHS = frozenset(
-    "jan feb mär mar apr jun jul aug sep sept okt oct nov dez dec".split()
+    """
+    jan janv ene gen feb febr fév févr mär mrz mar mrt apr avr abr jun jul juil aug
+    sep sept okt oct ott nov dez dec déc dic
+    """.split()
 )
-DAY = re.compile(r"\d{1,2}\.?")
+DAY = re.compile(r"\d{1,2}(?:\.|er|st|nd|rd|th)?")
 HOUR = re.compile(r"[ap]\.m", re.IGNORECASE)
+NUMBER = re.compile(r"\d\w*|[IVXLC]{2,}")
 # Words that continue a time of day (weekdays, time zones) or the name of a company.
-AFTER_HOUR = re.compile(r"[A-Z]{2,5}\b|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
-AFTER_NAME = re.compile(r"(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)\b")
+AFTER_HOUR = re.compile(r"[A-Z]{2,5}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
+AFTER_NAME = re.compile(r"Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG")
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space after it.
 
     This works for languages that end sentences with a mark. A full stop does not end a
-    sentence before a lower-case letter, or after an initial, a short number, a common
-    abbreviation or, after a day, the abbreviation of a month. The joined sentences
+    sentence before a lower-case letter, after an initial, a short number, a title or
+    another common abbreviation, between a reference such as "Fig." or a month and its
+    number, or between a day and the abbreviation of its month. The joined sentences
     equal the text.
 
     Args:
@@ -92,17 +115,30 @@ def _space(piece, translation):
 
 
 def _ends(text, end):
-    following = end[1]
+    mark, following = end[0][0], end[1]
     if following is None:  # the mark was Chinese or Japanese
         return True
-    if following.islower():
+    if following[0].islower():
         return False
-    if end[0][0] != ".":  # as in "Yahoo! Inc."
-        return end[0][0] != "!" or not AFTER_NAME.match(text, end.end())
-    before = text[max(0, end.start() - LONGEST_WORD) : end.start()].split()
-    word = before[-1].lstrip("\"'“‘«([¿¡") if before else ""
+    if mark != ".":  # as in "Yahoo! Inc."
+        return mark != "!" or not AFTER_NAME.fullmatch(following)
+    near = text[max(0, end.start() - LONGEST_WORD) : end.start()].split()
+    previous, word = ["", "", *(BEFORE_WORD.sub("", each, 1) for each in near)][-2:]
     if HOUR.fullmatch(word):
-        return not AFTER_HOUR.match(text, end.end())
-    if word.lower() in MONTHS and len(before) > 1 and DAY.fullmatch(before[-2]):
+        return not AFTER_HOUR.fullmatch(following)
+    if SHORT.fullmatch(word):  # an end only as in "Bd. 3. Dort"
+        return word.isdecimal() and (
+            bool(COUNTED.fullmatch(previous))
+            or _is_in(BEFORE_NUMBER, previous.rstrip("."))
+        )
+    if _is_in(ABBREVIATIONS, word):
         return False
-    return not (SHORT.fullmatch(word) or word.lower() in ABBREVIATIONS)
+    is_month = _is_in(MONTHS, word)
+    if is_month and DAY.fullmatch(previous):
+        return False
+    is_reference = is_month or _is_in(BEFORE_NUMBER, word)
+    return not (is_reference and NUMBER.fullmatch(following))
+
+
+def _is_in(words, word):
+    return word in words or word.lower() in words

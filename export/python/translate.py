@@ -49,7 +49,7 @@ class Translator:
     def __call__(self, text):
         """The Translation of a text, sentence by sentence; its lines stay lines."""
         refuse_other_types(text)
-        lines = text.splitlines(keepends=True)
+        lines = re.split(r"(?<=\n)", text)
         pieces = [piece for line in lines for piece in sentences(line)]
         blank = Translation("", False, [])
         results = [

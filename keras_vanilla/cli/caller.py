@@ -16,12 +16,13 @@ NEXT_STEPS = {
     python {folder}/translate.py FILE.tflite "A sentence."
 """,
     "android": """\
-    Add Translator.kt and Tokens.kt to the sources of your app, the dependencies that
-    Translator.kt names to build.gradle.kts, and FILE.tflite to app/src/main/assets.
+    Add Translator.kt, Sentences.kt and Tokens.kt to the sources of your app, the
+    dependencies that Translator.kt names to build.gradle.kts, and FILE.tflite to
+    app/src/main/assets.
 """,
     "ios": """\
-    Add Translator.swift, Tokens.swift, FILE.tflite and one of the two runtimes,
-    LiteRTModel.swift or TensorFlowLiteModel.swift, to your app in Xcode.
+    Add Translator.swift, Sentences.swift, Tokens.swift, FILE.tflite and one of the two
+    runtimes, LiteRTModel.swift or TensorFlowLiteModel.swift, to your app in Xcode.
 """,
     "web": """\
     npm pack {folder}

@@ -1,35 +1,22 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_vanilla.data.sentences import cut_to_fit, sentences
 
+TABLE = Path(__file__).parents[1] / "support" / "sentences.txt"
+ROWS = [line for line in TABLE.read_text("utf-8").splitlines() if line[:1] not in "#"]
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        ["A dog runs. ", "A cat sleeps."],
-        ["Who is there? ", "Nobody! ", "“Well…” ", "He left."],
-        ["Dr. Smith met J. S. Bach at 5 p.m. on the 3. May."],
-        ["Mr. Jones vs. Mrs. Jones is on p. 5 of the book. ", "So what?"],
-        ["It costs 3.50 euros, e.g. here, etc. and so on."],
-        ["Am 5. Mai, z.B. in Berlin, regnet es. ", "Dann nicht."],
-        ["Is it so?  \t", "Yes."],
-        ["Yahoo! Inc. was large. ", "Wow! ", "Indeed."],
-        ["Am 3. Okt. Feiertag, am 4. Nov. keiner. ", "Im Okt. ", "Gut."],
-        ["Come at 5 p.m. ", "Please bring tea."],
-        ["It begins at 5 p.m. Monday, or at 9 a.m. EST on Tuesday."],
-        ["¿Qué tal? ", "¡Muy bien! ", "¿Y tú?"],
-        ["今日は晴れ。", "明日は雨！", "本当？"],
-        ["他说：“好。”", "我走了。"],
-        ["यह घर है। ", "वह पेड़ है।"],
-        ["no mark at all"],
-        [],
-    ],
-    ids=lambda parts: parts[0] if parts else "nothing",
-)
-def test_a_text_is_cut_where_a_sentence_ends(parts):
-    assert sentences("".join(parts)) == parts
+
+@pytest.mark.parametrize("row", ROWS)
+def test_text_is_cut_where_a_sentence_ends(row):
+    assert sentences(row.replace("|", "")) == row.split("|")
+
+
+def test_empty_text_has_no_sentences():
+    assert sentences("") == []
 
 
 @given(st.text(alphabet='aB .!?。,\n"”5'))

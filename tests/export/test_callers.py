@@ -352,9 +352,19 @@ def test_a_file_of_8_tokens_says_what_it_cuts(module, short_file, trained_transl
     assert both.truncated and both.text
 
 
-def test_the_caller_cuts_sentences_as_the_package_does():
-    ours = FOLDER.parent / "keras_vanilla" / "data" / "sentences.py"
+def test_all_callers_have_the_same_abbreviations():
+    package = FOLDER.parent / "keras_vanilla"
+    ours = package / "data" / "sentences.py"
     assert (FOLDER / "python" / "sentences.py").read_bytes() == ours.read_bytes()
+    blocks = re.findall(r'"""\n([\w\s]+)"""', ours.read_text("utf-8"))
+    assert len(blocks) == 3
+    for caller in (
+        FOLDER / "android" / "Sentences.kt",
+        FOLDER / "ios" / "Sentences.swift",
+        package / "web" / "page" / "sentences.js",
+    ):
+        words = " ".join(caller.read_text("utf-8").split())
+        assert all(f" {' '.join(block.split())} " in words for block in blocks)
 
 
 def test_a_file_of_something_else_is_refused_in_a_sentence(tmp_path, monkeypatch):

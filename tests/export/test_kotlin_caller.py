@@ -16,6 +16,7 @@ import pytest
 FOLDER = Path(__file__).with_name("kotlin")
 GUIDE = FOLDER.parents[2] / "export" / "README.md"
 CALLERS = (FOLDER.parents[2] / "export" / "android").glob("*.kt")
+SENTENCES = FOLDER.parents[1] / "support" / "sentences.txt"
 COMPILER = FOLDER / "node_modules" / "kotlin-compiler"
 LIBRARIES = [
     COMPILER / "lib" / f"{name}.jar"
@@ -26,6 +27,7 @@ EXPECTED = {
     "truncated=false, tokens=[])",
     "chinese": "Translation(text=一二。三, truncated=false, tokens=[])",
     "nothing": "Translation(text=, truncated=false, tokens=[])",
+    "wrong sentences": "[]",
     "cut": "Translation(text=ONE. CUT IT. TWO, truncated=true, tokens=[])",
     "bytes": "A sentence has 41 bytes, at most 40",
     "tokens": "A sentence has more tokens than the file takes",
@@ -82,7 +84,7 @@ def test_it_does_what_the_guide_says(compiled, tmp_path):
     file.write_bytes(bytes(99_999) + b'{"version": "9", "end_id": 3}' + bytes(32))
     command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8"]
     command += ["-cp", joined([compiled[0], *LIBRARIES]), "MainKt", str(file)]
-    command.append(hashlib.sha256(file.read_bytes()).hexdigest())
+    command += [hashlib.sha256(file.read_bytes()).hexdigest(), str(SENTENCES)]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert result.returncode == 0, result.stderr
     answers = dict(line.split(": ", 1) for line in result.stdout.splitlines())

@@ -17,12 +17,14 @@ import pytest
 STUBS = Path(__file__).with_name("swift")
 GUIDE = STUBS.parents[2] / "export" / "README.md"
 CALLERS = STUBS.parents[2] / "export" / "ios"
+SENTENCES = STUBS.parents[1] / "support" / "sentences.txt"
 ROOT = os.environ.get("KERAS_VANILLA_SWIFT_ROOT")
 EXPECTED = {
     "threads": "2",
     "text": r"ONE TWO. THREE FOUR!\n\nFIVE\nSIX. false",
     "chinese": "一二。三 false",
     "nothing": " false",
+    "wrong sentences": "[]",
     "cut": "ONE. CUT IT. TWO true",
     "bytes": "tooManyBytes(limit: 40)",
     "tokens": "tooManyTokens",
@@ -67,7 +69,6 @@ def compile_module(name, folder, *sources):
 @pytest.mark.parametrize("language", ["5", "6"])
 @pytest.mark.parametrize("runtime", ["TensorFlowLite", "LiteRT"])
 def test_it_compiles_and_does_what_the_guide_says(runtime, language, tmp_path):
-    compile_module("NaturalLanguage", tmp_path, "NaturalLanguage.swift")
     compile_module(runtime, tmp_path, f"{runtime}.swift", "Echo.swift")
     example = tmp_path / "update.swift"
     _, code = re.findall(r"```swift\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
@@ -75,15 +76,14 @@ def test_it_compiles_and_does_what_the_guide_says(runtime, language, tmp_path):
     compile_module("CryptoKit", tmp_path, "CryptoKit.swift")
     run(
         *("swiftc", "-swift-version", language, "-warnings-as-errors"),
-        *("-I", tmp_path, "-L", tmp_path, f"-l{runtime}", "-lNaturalLanguage"),
-        "-lCryptoKit",
+        *("-I", tmp_path, "-L", tmp_path, f"-l{runtime}", "-lCryptoKit"),
         *("-Xlinker", "-rpath", "-Xlinker", tmp_path, "-o", tmp_path / "program"),
-        *(CALLERS / "Translator.swift", CALLERS / "Tokens.swift"),
+        *(CALLERS / f"{name}.swift" for name in ("Translator", "Sentences", "Tokens")),
         CALLERS / f"{runtime}Model.swift",
         *(STUBS / "main.swift", example),
     )
     file = tmp_path / "translator.tflite"
     file.write_bytes(bytes(99_999) + b'{"version": "9", "end_id": 3}' + bytes(32))
     linked = shutil.copy(file, tmp_path / "tokens.tflite")
-    output = run(tmp_path / "program", file, linked)
+    output = run(tmp_path / "program", file, linked, SENTENCES)
     assert dict(line.split(": ", 1) for line in output.splitlines()) == EXPECTED

@@ -1,15 +1,43 @@
-/** Long texts, cut into sentences and smaller pieces by the browser's `Intl.Segmenter`. */
+/** Long texts, cut into sentences as `keras_vanilla/data/sentences.py` does, and smaller pieces. */
 
-// It also cuts after abbreviations, initials and numbers, as in "Dr. Smith" or "5. Mai".
-const NO_END = new RegExp(
-  '(?:^|[\\s"\'“‘«([¿¡])(?:\\p{L}\\p{M}*|(?:[\\p{L}\\p{M}]+\\.)+[\\p{L}\\p{M}]+|\\p{Nd}{1,2}|' +
-    'Mrs?|Ms|Dr|Prof|Rev|Gen|Sen|S[rt]|Jr|Mt|vs|No|Vol|Fig|ca|Nr|Hr|Fr|bzw|vgl|' +
-    'Mme|Mlle|Art|Sra|Srta|Dott|Ing|Sig)\\.\\s*$',
-  'iu',
+// An end mark, closing quotes, white space, opening quotes or a dash, and a word; Chinese,
+// Japanese, Khmer and Burmese marks need no space after them.
+const END = new RegExp(
+  String.raw`[.!?…؟۔।॥։።](?:\s?»|["'”’“›«‹)\]])*\s+(?=(?:["'“‘„‚«»‹(\[¿¡–—-]\s?)*([\p{L}\p{N}_]+))` +
+    String.raw`|[。！？｡។။]+[」』”’）]*\s*(?=\S)`,
+  'gu',
 );
-// And within addresses: a sentence begins after white space, or after a mark that needs none.
-const MAY_END = /(?:\s|[。！？｡။។][」』”’）"]*)$/u;
 const LONGEST_WORD = 40; // before a full stop; longer ones are not abbreviations
+const BEFORE_WORD = /^["'’“‘„‚«»‹(\[¿¡]*(?:(?:[dl]|dell|all)['’])?/iu;
+// One letter, letters between full stops, or a short number (German "am 5. Mai").
+const SHORT = /^(?:\p{L}|\p{L}{1,4}(?:\.-?\p{L}{1,4})+|\p{Nd}{1,2})$/u;
+const COUNTED = /^(?:\p{Nd}+|[\p{L}\p{N}_]\.)$/u;
+// An abbreviation with a capital here is another word without it; the others are found in
+// any case.
+const ABBREVIATIONS = words(`
+  Adm Amb approx aprox Atty av avv bd bijv boul Brig bzgl bzw ca Capt Cdr Cdt cf
+  Cmdr Cne Col Cpl dhr dipl dott dr dra drs dt dña ehem ej engl env evtl exkl fr
+  frz Ft geb Gen gest ggf Gov Gén Hon hr hrn ing inkl Insp Lic Lt Maj Mdm Messrs
+  mevr Mgr mio mlle mlles MM mme mmes mr mrd mrs ms Mt Mx Pr Pres prof Profs Pvt
+  Rep Rev röm Sen Sgt Sig sog sr sra sres srta St Ste Supt tsd ud uds vgl viz vs
+  zzgl österr
+`);
+const BEFORE_NUMBER = words(`
+  abb abs al alt anh anm app art arts aufl bd bde bl blz cap ch chap chaps col
+  cols ed eds eq eqs est ext fasc fig figs fn hab hg inv jg kap lfd lib max min
+  mind no nos nr núm op pag pagg par pos pp pág págs rd ref refs rev rn rs réf sec
+  secs sect str tab tel tit tél ver vers vol vols ziff zit éd
+`);
+const MONTHS = words(`
+  jan janv ene gen feb febr fév févr mär mrz mar mrt apr avr abr jun jul juil aug
+  sep sept okt oct ott nov dez dec déc dic
+`);
+const DAY = /^\p{Nd}{1,2}(?:\.|er|st|nd|rd|th)?$/u;
+const HOUR = /^[ap]\.m$/i;
+const NUMBER = /^(?:\p{Nd}.*|[IVXLC]{2,})$/u;
+// Words that continue a time of day (weekdays, time zones) or the name of a company.
+const AFTER_HOUR = /^(?:[A-Z]{2,5}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)$/;
+const AFTER_NAME = /^(?:Inc|Ltd|Corp|Co|LLC|LLP|GmbH|AG)$/;
 
 /** Where a text can be cut in two, the best places first. */
 const CUTS = [
@@ -26,13 +54,36 @@ const CUTS = [
  * @returns {string[]}
  */
 export function sentences(text) {
-  const starts = [];
-  for (const { index } of segments(text, 'sentence')) {
-    const before = text.slice(Math.max(starts.at(-1) ?? 0, index - LONGEST_WORD), index);
-    const isStart = index === 0 || (MAY_END.test(before) && !NO_END.test(before));
-    if (isStart) starts.push(index);
+  const starts = [...text.matchAll(END)]
+    .filter((match) => isEnd(text, match))
+    .map((match) => match.index + match[0].length);
+  return [0, ...starts].map((start, i) => text.slice(start, starts[i])).filter(Boolean);
+}
+
+/** Whether a sentence ends at a match of END. */
+function isEnd(text, { 0: end, 1: following, index }) {
+  if (following === undefined) return true; // the mark was Chinese or Japanese
+  if (/^\p{Ll}/u.test(following)) return false;
+  if (end[0] !== '.') return end[0] !== '!' || !AFTER_NAME.test(following); // "Yahoo! Inc."
+  const near = text.slice(Math.max(0, index - LONGEST_WORD), index).trim().split(/\s+/);
+  const [previous, word] = ['', ...near].slice(-2).map((each) => each.replace(BEFORE_WORD, ''));
+  if (HOUR.test(word)) return !AFTER_HOUR.test(following);
+  if (SHORT.test(word)) {
+    const counted = COUNTED.test(previous) || isIn(BEFORE_NUMBER, previous.replace(/\.+$/, ''));
+    return /^\p{Nd}/u.test(word) && counted; // as in "Bd. 3. Dort"
   }
-  return starts.map((start, i) => text.slice(start, starts[i + 1]));
+  if (isIn(ABBREVIATIONS, word)) return false;
+  const isMonth = isIn(MONTHS, word);
+  if (isMonth && DAY.test(previous)) return false;
+  return !((isMonth || isIn(BEFORE_NUMBER, word)) && NUMBER.test(following));
+}
+
+function words(list) {
+  return new Set(list.trim().split(/\s+/));
+}
+
+function isIn(list, word) {
+  return list.has(word) || list.has(word.toLowerCase());
 }
 
 /**

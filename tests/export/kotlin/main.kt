@@ -19,6 +19,8 @@ fun main(arguments: Array<String>) = runBlocking {
     show("text", said("one two. Three four!\n\nfive\nsix. "))
     show("chinese", said("一二。三"))
     show("nothing", said(" \n "))
+    val rows = File(arguments[2]).readLines().filter { it.isNotEmpty() && it[0] != '#' }
+    show("wrong sentences", rows.map { it.split("|") }.filter { sentences(it.joinToString("")) != it })
     show("cut", said("one. cut it. Two"))
     show("bytes", said("One. " + "X".repeat(41)))
     show("tokens", said("One. " + "X".repeat(31)))

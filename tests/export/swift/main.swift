@@ -18,6 +18,11 @@ func said(_ text: String) async -> String {
 show("text", await said("one two. Three four!\n\nfive\nsix. "))
 show("chinese", await said("一二。三"))
 show("nothing", await said(" \n "))
+let table = try String(contentsOfFile: CommandLine.arguments[3], encoding: .utf8)
+let rows = table.split(separator: "\n").filter { !$0.hasPrefix("#") }.map { row in
+  row.split(separator: "|").map(String.init)
+}
+show("wrong sentences", "\(rows.filter { sentences(of: $0.joined()) != $0 })")
 show("cut", await said("one. cut it. Two"))
 show("bytes", await said("One. " + String(repeating: "X", count: 41)))
 show("tokens", await said("One. " + String(repeating: "X", count: 31)))

@@ -6,10 +6,8 @@ import sys
 import pytest
 
 from keras_vanilla import _checks, export
-from keras_vanilla.bulk import line_translators
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.export.checks.runners import SavedModelFolder
-from keras_vanilla.interop import to_ctranslate2
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation import Translator
 
@@ -71,13 +69,6 @@ def test_saved_models_name_tensorflows_extra(without, tmp_path):
     without("tensorflow_text")
     with needs("SavedModels need tensorflow and", "tensorflow"):
         SavedModelFolder(tmp_path)
-
-
-def test_models_of_ctranslate2_name_its_extra(without, trained_translator, tmp_path):
-    to_ctranslate2(trained_translator, tmp_path / "server")
-    without("ctranslate2")
-    with needs("Models of CTranslate2, such as .*server, need", "ctranslate2"):
-        line_translators.open_line_translator(tmp_path / "server")
 
 
 def test_models_of_the_hub_name_its_extra(without):

@@ -2,7 +2,6 @@
 
 from keras_vanilla.bulk.line_translators import (
     BulkTranslator,
-    LineCommand,
     LineTranslation,
     open_line_translator,
 )
@@ -10,7 +9,6 @@ from keras_vanilla.bulk.shards import translate_shards
 
 __all__ = [
     "BulkTranslator",
-    "LineCommand",
     "LineTranslation",
     "open_line_translator",
     "translate_shards",

@@ -1,7 +1,5 @@
-"""Translates lines with models of four kinds, and programs."""
+"""Translates lines with models of three kinds."""
 
-import shlex
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,19 +7,16 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_vanilla._checks import check_integer, extra_missing
+from keras_vanilla._checks import check_integer
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._types import PathLike
-from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
-from keras_vanilla.interop.ctranslate2 import CTranslate2Text
 from keras_vanilla.pretrained import model_not_found
 from keras_vanilla.translation import Translator
 from keras_vanilla.translation.buckets import ROWS
 from keras_vanilla.translation.encoded_texts import EncodedTexts
 
 NO_END = "the translation reached its longest length without an end"
-CTRANSLATE2_TOKENS = 2048  # per batch, enough for two cores
 
 
 class LineTranslation(NamedTuple):
@@ -41,80 +36,21 @@ class LineTranslation(NamedTuple):
         return self.problem not in (None, NO_END)
 
 
-class LineCommand:
-    """Translates lines with a program that writes one line per input line.
-
-    The program is started for each call, and must exit at the end of its input.
-
-    Args:
-        command: str. It is split as in a shell, but not run by a shell.
-    Raises:
-        ValueError: if the command is empty or has an unclosed quotation mark.
-    Example:
-        LineCommand("marian-decoder --config decoder.yml")(["Guten Morgen."])
-    """
-
-    def __init__(self, command: str):
-        self.command = command
-        self._arguments = shlex.split(command)
-        if not self._arguments:
-            raise ValueError(f"A command must name a program. Received: {command!r}")
-
-    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
-        """Returns the translations.
-
-        Raises:
-            FileNotFoundError: if there is no such program.
-            RuntimeError: if the program fails.
-            ValueError: if the number of lines differs, or the output is not UTF-8.
-        """
-        if not texts:
-            return []
-        program = self._arguments[0]
-        lines = "".join(text + "\n" for text in texts)
-        done = subprocess.run(
-            self._arguments, input=lines.encode(), capture_output=True
-        )
-        if done.returncode:
-            last = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise RuntimeError(
-                f"{program} failed with status {done.returncode}: {last}"
-            )
-        try:
-            results = done.stdout.decode("utf-8").removesuffix("\n").split("\n")
-        except UnicodeDecodeError as error:
-            line = done.stdout[: error.start].count(b"\n") + 1
-            raise ValueError(
-                f"{program} must write UTF-8. Received: byte "
-                f"0x{done.stdout[error.start]:02x} in line {line:,}"
-            ) from error
-        if len(results) != len(texts):
-            raise ValueError(
-                f"{program} must write a line for each of {len(texts):,}. "
-                f"Received: {len(results):,} lines"
-            )
-        return [LineTranslation(result) for result in results]
-
-
 LineTranslator = Callable[[Sequence[str]], list[LineTranslation]]
-LineModel = PathLike | LineCommand
 
 
 def open_line_translator(
-    model: LineModel, *, threads: int | None = None, **search: Any
+    model: PathLike, *, threads: int | None = None, **search: Any
 ) -> LineTranslator:
     """Opens a model that translates lines.
 
     Args:
         model: path of a `.keras` file, of a `.tflite` file that takes text, of a
-            SavedModel, or of a folder written by `to_ctranslate2` or CTranslate2's
-            converters; "hub:OWNER/NAME", see `Translator.from_hub`; or a `LineCommand`.
+            SavedModel; or "hub:OWNER/NAME", see `Translator.from_hub`.
         threads: int or None. None uses the library's default.
         **search: `beam_size`, `length_penalty`, `max_length` and `no_loops`, as in
-            `Translator.translate`. CTranslate2, whose length penalty divides by
-            length ** length_penalty, accepts `compute_type`, but not `no_loops`.
-            `.tflite` files, SavedModels and programs include their search and accept
-            none of these.
+            `Translator.translate`. `.tflite` files and SavedModels include their search
+            and accept none of these.
     Returns:
         A function that maps a list of str to a `LineTranslation` for each.
     Raises:
@@ -124,15 +60,6 @@ def open_line_translator(
     """
     if threads is not None:
         check_integer("threads", threads, 1)
-    if isinstance(model, LineCommand):
-        settings = {"threads": threads, **search}
-        names = [name for name, value in settings.items() if value is not None]
-        if names:
-            raise ValueError(
-                "The command of a program sets its threads and its search. Received: "
-                f"{', '.join(names)} and the command {model.command!r}"
-            )
-        return model
     if is_hub_reference(model):
         return KerasLines(model, threads, **search)
     model = Path(model)
@@ -141,7 +68,10 @@ def open_line_translator(
     if (model / "saved_model.pb").exists():
         return SavedModelLines(model, threads, **search)
     if model.is_dir():
-        return CTranslate2Lines(model, threads, **search)
+        raise ValueError(
+            f"{model} has no saved_model.pb. Models of CTranslate2 run in CTranslate2, "
+            "or in keras_vanilla 0.7.0; they can be converted to a .keras file."
+        )
     if model.suffix == ".tflite":
         return TfliteLines(model, threads, **search)
     return KerasLines(model, threads, **search)
@@ -160,7 +90,13 @@ class KerasLines:
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
         translator = self._translator
         encoded = EncodedTexts(texts, translator.tokenizer.encode)
-        results = _too_long(encoded.lengths, translator.model.max_length)
+        longest = translator.model.max_length
+        results = [
+            LineTranslation("", f"{length} tokens; the model takes {longest}")
+            if length > longest
+            else None
+            for length in encoded.lengths.tolist()
+        ]
         short = [i for i, result in enumerate(results) if result is None]
         kept = encoded if len(short) == len(texts) else [texts[i] for i in short]
         stream = translator.stream(kept, **self._search)
@@ -219,78 +155,6 @@ class SavedModelLines:
                 problem = "more tokens than the model takes" if is_too_long else None
                 results[i] = LineTranslation(text, problem)
         return results
-
-
-class CTranslate2Lines:
-    """Translates lines with CTranslate2; see `open_line_translator`."""
-
-    def __init__(
-        self,
-        model: Path,
-        threads: int | None,
-        *,
-        beam_size: int = 1,
-        length_penalty: float = 1.0,
-        max_length: int | None = None,
-        compute_type: str = "default",
-        no_loops: bool = False,
-    ):
-        if no_loops:
-            raise ValueError("CTranslate2 has no `no_loops`. Received: no_loops=True")
-        try:
-            import ctranslate2
-        except ImportError as error:
-            raise extra_missing(
-                f"Models of CTranslate2, such as {model},", "ctranslate2", "ctranslate2"
-            ) from error
-
-        self._text, self._max_length = CTranslate2Text(model), max_length
-        self._search = {"beam_size": beam_size, "length_penalty": length_penalty}
-        self._runtime = ctranslate2.Translator(
-            str(model), intra_threads=threads or 0, compute_type=compute_type
-        )
-
-    def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
-        encoded = self._text.encode(texts)
-        results = _too_long(encoded.lengths, self._text.max_length)
-        for i in np.flatnonzero(encoded.lengths == 1):  # only an end
-            results[i] = LineTranslation("")
-        indices = [i for i, result in enumerate(results) if result is None]
-        translated = self._translated([encoded[i] for i in indices])
-        for i, result in zip(indices, translated, strict=True):
-            results[i] = result
-        return results
-
-    def _translated(self, sources):
-        """Returns the translations of sources with tokens before their ends."""
-        limits = [self._limit(len(source)) for source in sources]
-        results = self._runtime.translate_batch(
-            [self._text.tokens(source) for source in sources],
-            max_batch_size=CTRANSLATE2_TOKENS,
-            batch_type="tokens",
-            max_input_length=0,  # no truncation
-            max_decoding_length=max(limits, default=1),
-            return_end_token=True,
-            **self._search,
-        )
-        # CTranslate2 has one limit for all lines; a Translator has one per line.
-        pairs = zip(results, limits, strict=True)
-        hypotheses = [result.hypotheses[0][:limit] for result, limit in pairs]
-        for tokens, text in zip(hypotheses, self._text.decode(hypotheses), strict=True):
-            yield LineTranslation(text, None if self._text.ends(tokens) else NO_END)
-
-    def _limit(self, length):
-        return self._max_length or longest_output(length, self._text.max_length)
-
-
-def _too_long(lengths: np.ndarray, longest: int) -> list[LineTranslation | None]:
-    """Returns a translation with a problem for lines that are too long, else None."""
-    return [
-        LineTranslation("", f"{length} tokens; the model takes {longest}")
-        if length > longest
-        else None
-        for length in lengths.tolist()
-    ]
 
 
 def _refuse_search(model: Path, search: dict) -> None:

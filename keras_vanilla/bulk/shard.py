@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from keras_vanilla._atomic_write import atomic_path, atomic_write_text
 from keras_vanilla._checks import has_form, json_of_form
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.line_translators import (
-    LineModel,
     LineTranslation,
     open_line_translator,
 )
@@ -119,7 +119,7 @@ class ShardTranslator:
         **settings: as in `open_line_translator`.
     """
 
-    def __init__(self, model: LineModel, **settings: Any):
+    def __init__(self, model: PathLike, **settings: Any):
         self._translate = open_line_translator(model, **settings)
 
     def translate(self, shard: Shard) -> Iterator[None]:

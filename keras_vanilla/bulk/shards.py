@@ -13,7 +13,6 @@ from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
 from keras_vanilla._types import PathLike
-from keras_vanilla.bulk.line_translators import LineCommand, LineModel
 from keras_vanilla.bulk.ray_workers import with_ray
 from keras_vanilla.bulk.shard import JOURNAL, Journal, Shard, ShardTranslator, identity
 from keras_vanilla.data.lines import raw_lines
@@ -27,7 +26,7 @@ SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def translate_shards(
-    model: LineModel,
+    model: PathLike,
     sources: Sequence[PathLike],
     folder: PathLike,
     *,
@@ -43,7 +42,7 @@ def translate_shards(
     number and problem of each.
 
     Args:
-        model: path or `LineCommand`, as in `open_line_translator`; Ray requires a path.
+        model: path, as in `open_line_translator`.
         sources: paths of text in UTF-8; .gz, .xz and .zst files are decompressed, and
             their translations compressed in the same way.
         folder: path of the output folder.
@@ -64,8 +63,6 @@ def translate_shards(
     """
     check_choice("engine", engine, ENGINES)
     model, folder = _absolute(model), Path(folder).absolute()
-    if engine == "ray" and not isinstance(model, PathLike):
-        raise ValueError(f"The engine 'ray' takes one path. Received: {model}")
     shards = _planned(sources, folder)
     with folder_lock(folder / STATE):
         _check_record(model, settings, folder / STATE / RECORD)
@@ -79,8 +76,6 @@ def translate_shards(
 
 def _absolute(model):
     """Returns the model with existing absolute paths, or the commit of a hub model."""
-    if isinstance(model, LineCommand):
-        return model
     if is_hub_reference(model):
         return pinned(str(model))
     if not Path(model).exists():
@@ -135,8 +130,6 @@ def _digest(model):
     It is the SHA-256 of a file or of all files in a folder, a list of these for a list,
     a command itself, or the commit of a model on the hub.
     """
-    if isinstance(model, LineCommand):
-        return model.command
     if isinstance(model, str):
         return model
     if not isinstance(model, Path):

@@ -35,10 +35,7 @@ def add_command(
 HUB = "hub:OWNER/NAME[@REVISION]"
 PRETRAINED = f"the name of a pretrained model ({', '.join(NAMES)})"
 KERAS_MODEL = f"a .keras file, {PRETRAINED}, or {HUB}"
-ANY_MODEL = (
-    "a .keras or .tflite file, a SavedModel, CTranslate2's folder, "
-    f"{PRETRAINED}, or {HUB}"
-)
+ANY_MODEL = f"a .keras or .tflite file, a SavedModel, {PRETRAINED}, or {HUB}"
 
 MODELS = "model", "exported", "start", "teacher"  # arguments with a model
 

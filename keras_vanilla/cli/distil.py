@@ -23,18 +23,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         commands, "distil", run, "train a student on its teacher's translations"
     )
     add = command.add_argument
-    add(
-        "teacher",
-        nargs="?",
-        type=model_path,
-        metavar="TEACHER",
-        help=ANY_MODEL,
-    )
-    add(
-        "--command",
-        dest="program",
-        help="instead of TEACHER: a program that reads and writes lines",
-    )
+    add("teacher", type=model_path, metavar="TEACHER", help=ANY_MODEL)
     add(
         "--source",
         nargs="+",
@@ -51,8 +40,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
         "--beam-size",
         type=int,
         metavar="K",
-        help=f"the teacher's ({BEAM_SIZE}); a .tflite file, a SavedModel and a program "
-        "have one",
+        help=f"the teacher's ({BEAM_SIZE}); a .tflite file and a SavedModel have one",
     )
     add_validation_options(command)
     add_columns_option(command)
@@ -62,8 +50,6 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    if (options.teacher is None) == (options.program is None):
-        raise ValueError("Give a TEACHER or a --command, one of the two.")
     train.reuse_freed_memory()
     folder = Path(options.translations or f"{options.output}-translations")
     options.target = [str(folder / Path(source).name) for source in options.source]
@@ -83,8 +69,6 @@ def _about_teacher(options):
     from keras_vanilla.translation import Translator
 
     teacher = options.teacher
-    if teacher is None:
-        return About()
     if is_keras_file(teacher):
         about = Translator.load(teacher).about
     elif Path(teacher).is_dir():
@@ -97,16 +81,13 @@ def _about_teacher(options):
 
 def _translate(options, folder):
     """Translates the files of --source into a folder with the teacher."""
-    from keras_vanilla.bulk import LineCommand, translate_shards
+    from keras_vanilla.bulk import translate_shards
 
     teacher, beam_size = options.teacher, options.beam_size
-    if options.program is not None:
-        teacher = LineCommand(options.program)
-    else:
-        path = Path(teacher)
-        has_a_beam_size = path.suffix == ".tflite" or (path / "saved_model.pb").exists()
-        if beam_size is None and not has_a_beam_size:
-            beam_size = BEAM_SIZE
+    path = Path(teacher)
+    has_a_beam_size = path.suffix == ".tflite" or (path / "saved_model.pb").exists()
+    if beam_size is None and not has_a_beam_size:
+        beam_size = BEAM_SIZE
     settings = {} if beam_size is None else {"beam_size": beam_size}
     with Progress("Translating", None, "lines") as progress:
         lines, problems = translate_shards(

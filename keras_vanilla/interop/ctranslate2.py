@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from keras_vanilla.interop.layer_weights import (
 from keras_vanilla.models import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation import Translator
-from keras_vanilla.translation.encoded_texts import EncodedTexts
 
 READ = ("num_heads", "pre_norm", "activation", "scale_embeddings")
 READ += ("start_from_zero_embedding",)
@@ -350,44 +349,3 @@ def position_settings(folder: Path, content: CTranslate2Model) -> dict[str, Any]
             f"{folder} must have one layout of positions. Received: {sorted(layouts)}"
         )
     return {"position_layout": layouts.pop(), "max_length": min(lengths)}
-
-
-class CTranslate2Text:
-    """Prepares inputs and reads outputs of `ctranslate2.Translator` for one folder.
-
-    Args:
-        folder: path, as in `from_ctranslate2`.
-    Attributes:
-        max_length: int. Maximum number of tokens, including the end.
-    Raises:
-        OSError, ValueError: as in `from_ctranslate2`.
-    """
-
-    def __init__(self, folder: PathLike):
-        folder = Path(folder)
-        content = read_ctranslate2(folder)
-        self._tokenizer = tokenizer_from_ctranslate2(
-            folder, content, _starts_from_zeros(content)
-        )
-        (self._source_tokens,) = content.source_vocabularies
-        target = content.target_vocabulary
-        self._target_ids = {token: id_ for id_, token in enumerate(target)}
-        self._end = content.config["eos_token"]
-        self.max_length = position_settings(folder, content)["max_length"]
-
-    def encode(self, texts: Sequence[str]) -> EncodedTexts:
-        """Encodes texts to ids, each with its end."""
-        return EncodedTexts(texts, self._tokenizer.encode)
-
-    def tokens(self, ids: np.ndarray) -> list[str]:
-        """Returns the tokens of a text without the end, which CTranslate2 adds."""
-        return [self._source_tokens[id_] for id_ in ids[:-1].tolist()]
-
-    def decode(self, hypotheses: Sequence[Sequence[str]]) -> list[str]:
-        """Decodes CTranslate2's hypotheses, with or without their ends, to texts."""
-        rows = [[self._target_ids[token] for token in row] for row in hypotheses]
-        return self._tokenizer.decode(rows)
-
-    def ends(self, hypothesis: Sequence[str]) -> bool:
-        """Returns True if a hypothesis with `return_end_token=True` has an end."""
-        return bool(hypothesis) and hypothesis[-1] == self._end

@@ -64,19 +64,14 @@ def models(path, folder):
     """The translator as each kind of model, in float32 where nothing is said."""
     from keras_vanilla import Translator
     from keras_vanilla.export import tflite
-    from keras_vanilla.interop import to_ctranslate2
 
     translator = Translator.load(path).in_float32()
     paths = {
         "keras": folder / "float32.keras",
         "tflite int8": folder / "int8.tflite",
-        "ctranslate2 float32": folder / "float32",
-        "ctranslate2 int8": folder / "int8",
     }
     translator.save(paths["keras"])
     tflite(translator, paths["tflite int8"], quantize="int8", check="structure")
-    to_ctranslate2(translator, paths["ctranslate2 float32"])
-    to_ctranslate2(translator, paths["ctranslate2 int8"], "int8")
     return paths
 
 
@@ -103,7 +98,7 @@ def survive(folder, options):
         lengths = draw.choices(range(1, 5), k=options.made_up // SHARDS)
         texts = [" ".join(draw.choices(WORDS, k=length)) for length in lengths]
         (folder / f"part-{number}.txt").write_text("\n".join(texts) + "\n")
-    kind = (options.kinds or ["ctranslate2 int8"])[0]
+    kind = (options.kinds or ["tflite int8"])[0]
     model = models(Path(options.model), folder)[kind]
     out = folder / "out"
     begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Lines through a `.keras` file, a `.tflite` file and a CTranslate2 folder."""
+"""Lines through a `.keras` file, a `.tflite` file and a SavedModel."""
 
 import subprocess
 import sys
@@ -9,11 +9,10 @@ from tiers import in_full
 from keras_vanilla.bulk import LineTranslation, open_line_translator
 from keras_vanilla.export import saved_model
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
-from keras_vanilla.interop import to_ctranslate2
 from keras_vanilla.translation.batch_translation import BatchTranslator
 
 LONG = "one " * 300  # more than the model takes
-KINDS = ["keras", "tflite", *in_full("ctranslate2", "saved_model")]
+KINDS = ["keras", "tflite", *in_full("saved_model")]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -23,11 +22,7 @@ def model(request, trained_translator, tmp_path_factory):
         names = {"keras": "trained_file", "tflite": "text_file"}
         return request.getfixturevalue(names[request.param])
     path = tmp_path_factory.mktemp("model") / f"translator.{request.param}"
-    if request.param == "saved_model":
-        saved_model(trained_translator, path)
-    else:
-        pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
-        to_ctranslate2(trained_translator, path)
+    saved_model(trained_translator, path)
     return path
 
 
@@ -69,18 +64,9 @@ def test_no_lines(model):
     assert open_line_translator(model)([]) == []
 
 
-@pytest.mark.parametrize("kind", ["keras", *in_full("ctranslate2")])
-def test_a_translation_without_an_end_is_named(
-    kind, trained_file, trained_translator, tmp_path, unseen_sentences
-):
-    path = trained_file
-    if kind == "ctranslate2":
-        pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
-        path = tmp_path / "server"
-        to_ctranslate2(trained_translator, path)
-    (result,) = open_line_translator(path, max_length=2)(unseen_sentences[:1])
-    assert result.text
-    assert "without an end" in result.problem
+def test_translation_without_end_is_named(trained_file, unseen_sentences):
+    (result,) = open_line_translator(trained_file, max_length=2)(unseen_sentences[:1])
+    assert result.text and "without an end" in result.problem
 
 
 def test_beams_are_those_of_the_translator(

@@ -35,9 +35,8 @@ def called(monkeypatch, tmp_path):
 
 
 def distil(teacher, lines, *options):
-    teachers = [] if teacher is None else [str(teacher)]
     given = ["--source", str(lines), "--output", str(lines.parent / "student")]
-    return main(["distil", *teachers, *given, *options])
+    return main(["distil", str(teacher), *given, *options])
 
 
 @pytest.mark.parametrize(
@@ -70,13 +69,6 @@ def test_a_student_has_its_teachers_languages(
     options = argparse.Namespace(teacher=str(path))
     told = distil_command._about_teacher(options)
     assert told == About(source_language="en", target_language="nl")
-    assert distil_command._about_teacher(argparse.Namespace(teacher=None)) == About()
-
-
-def test_a_program_teaches(lines, called):
-    assert distil(None, lines, "--command", "decode --beam 6") == 0
-    (model, _, _, received), _ = called
-    assert (model.command, received) == ("decode --beam 6", {})
 
 
 @pytest.mark.full
@@ -109,12 +101,6 @@ def test_a_student_learns_what_its_teacher_says(
     assert Translator.load(tmp_path / "student/translator.keras").model.d_model
     assert distil(trained_file, lines, *options) == 1
     assert "finished" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("given", [[None], ["a.keras", "--command", "decode"]])
-def test_there_is_one_kind_of_teacher(given, lines, called, capfd):
-    assert distil(given[0], lines, *given[1:]) == 1
-    assert "a TEACHER or a --command" in capfd.readouterr().err and not called
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ CONFIG = configparser.ConfigParser()
 CONFIG.read(Path(__file__).resolve().parents[1] / "setup.cfg", encoding="utf-8")
 TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")]
 OF_DEVELOPMENT = {"test", "parity", "docs"}
-PROGRAMS = {"jupyterlab", "nbclient"}  # which no module imports
+PROGRAMS = {"jupyterlab", "nbclient", "pillow"}  # of the notebooks alone
 BROUGHT_BY = {  # modules under another name than the package that has them
     "PIL": "pillow",
     "google": "sentencepiece[protobuf]",

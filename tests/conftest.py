@@ -26,6 +26,7 @@ END = float(os.environ.get("KERAS_VANILLA_TESTS_END", "inf"))
 ORDER = os.environ.get("KERAS_VANILLA_TESTS_ORDER")
 # Files of several minutes come first: at the end one worker would wait for the other.
 LONGEST = ("tests/test_notebooks.py", "tests/test_recipes.py")
+FILE_LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 LEFT_OUT = "left out: the time of this run is over"
 
 
@@ -127,24 +128,12 @@ def two_layer_translator(trained_translator):
 
 
 @pytest.fixture(scope="session")
-def int8_file(trained_translator, tmp_path_factory):
-    """It takes ids."""
-    limits = {"form": "ids", "max_source_length": 29, "max_length": 59}
-    return made_once(
-        tmp_path_factory,
-        "int8.tflite",
-        lambda path: export.tflite(trained_translator, path, **limits),
-    )
-
-
-@pytest.fixture(scope="session")
 def text_file(trained_translator, tmp_path_factory):
     """In int8."""
-    limits = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
     return made_once(
         tmp_path_factory,
         "text.tflite",
-        lambda path: export.tflite(trained_translator, path, **limits),
+        lambda path: export.tflite(trained_translator, path, **FILE_LIMITS),
     )
 
 

@@ -1,6 +1,5 @@
 // Runs a file with the Interpreter of TensorFlow Lite: the product TensorFlowLite of LiteRT's
-// Swift package, https://github.com/google-ai-edge/LiteRT, branch release/2.3.0; or CocoaPods'
-// pod 'TensorFlowLiteSwift', '2.17.0'
+// Swift package, https://github.com/google-ai-edge/LiteRT, branch release/2.3.0
 import Foundation
 import TensorFlowLite
 

@@ -18,7 +18,7 @@ from keras_vanilla.cli.console import (
     say,
 )
 
-FORMS = "text", "ids", "steps", "inside", "site"
+FORMS = "text", "steps", "inside", "site"
 SETTINGS = (
     "quantize",
     "form",

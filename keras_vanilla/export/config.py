@@ -30,7 +30,7 @@ class ExportConfig:
     `about` as keywords: `tflite(translator, path, quantize="int4", beam_size=4)`.
 
     Args:
-        form: "text", "ids", "steps" or "inside". The inputs and outputs, see `tflite`.
+        form: "text", "steps" or "inside". The inputs and outputs, see `tflite`.
         quantize: "int8", "int4", or None for float32.
         max_bytes: int. Longest text, in bytes.
         max_source_length: int or None. Longest source in tokens, including the end.

@@ -13,7 +13,6 @@ from keras_vanilla._operators import use_operators
 from keras_vanilla._types import PathLike
 from keras_vanilla.export.int4_weights import round_to_int4
 from keras_vanilla.export.metadata.flatbuffer import unpacked
-from keras_vanilla.export.older_runtimes import replace_lookups
 from keras_vanilla.export.phone_operators import PhoneOperators
 from keras_vanilla.models.transformer import Transformer
 
@@ -49,9 +48,7 @@ def convert(
     with use_operators(operators), tempfile.TemporaryDirectory() as folder:
         # Only a SavedModel keeps the names; the converter's other inputs lose them.
         file = unpacked(_convert(folder, save_graph(module, folder), quantize))
-    if quantize == "int8":
-        replace_lookups(file)
-    elif quantize == "int4":
+    if quantize == "int4":
         round_to_int4(file)
     return file
 

@@ -92,37 +92,6 @@ class TextForm(tf.Module):
         return results
 
 
-class IdsForm(tf.Module):
-    """Maps the ids of one sentence to those of its translation.
-
-    Signature `translate_ids`: source_ids int32 (1, S), padded -> ids int32 (1, L),
-    padded.
-
-    Args:
-        translator: Translator that computes in float32.
-        limits: Limits.
-        config: ExportConfig.
-    """
-
-    tokenizer = metadata = None
-
-    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
-        super().__init__()
-        self._length, self._pad_id = limits.max_source_length, translator.model.pad_id
-        self._search = _OneSentence(translator.model, limits, config)
-
-    def signatures(self) -> dict:
-        """Returns the functions of the file, by name."""
-        ids = tf.TensorSpec([1, self._length], tf.int32, name="source_ids")
-        return {"translate_ids": tf.function(self._translate, [ids], autograph=False)}
-
-    def _translate(self, source_ids):
-        positions = tf.range(1, self._length + 1)
-        count = tf.reduce_max(tf.where(source_ids[0] != self._pad_id, positions, 1))
-        ids, _, _ = self._search(source_ids[0], count)
-        return {"ids": tf.expand_dims(ids, 0)}
-
-
 class StepsForm(tf.Module):
     """The encoder and one step of the decoder, for apps that implement the search.
 

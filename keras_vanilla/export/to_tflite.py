@@ -1,7 +1,6 @@
 """Exports a translator as one `.tflite` file, which maps text to text."""
 
 import contextlib
-import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,12 +19,11 @@ from keras_vanilla.export.metadata.description import (
     with_description,
 )
 from keras_vanilla.export.metadata.model_card import card_path, model_card_text
-from keras_vanilla.export.older_runtimes import oldest_runtime
-from keras_vanilla.export.signatures import IdsForm, InsideForm, StepsForm, TextForm
+from keras_vanilla.export.signatures import InsideForm, StepsForm, TextForm
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.translation import Translator
 
-FORMS = {"text": TextForm, "ids": IdsForm, "steps": StepsForm, "inside": InsideForm}
+FORMS = {"text": TextForm, "steps": StepsForm, "inside": InsideForm}
 USUAL = ExportConfig()
 
 
@@ -45,7 +43,6 @@ def tflite(
 
         text     translate       text uint8 (max_bytes,) -> text uint8 (M,),
                                  ids int32 (L,), score float32 ()
-        ids      translate_ids   source_ids int32 (1, S) -> ids int32 (1, L)
         steps    encode          source_ids int32 (1, S) -> the cache
                  decode_step     ids int32 (1,), index int32 (), the cache ->
                                  logits float32 (1, V), the part of the cache that
@@ -103,7 +100,7 @@ def tflite(
         limits.refuse_longer(sample, translator.encode(sample))
     say = say or (lambda sentence: None)
     say(f"Converting the model to {path.name}.")
-    content, description = _file_content(translator, limits, config, description)
+    content = _file_content(translator, limits, config, description)
     with contextlib.ExitStack() as undo:
         with atomic_path(path, overwrite=False, parents=True) as temporary:
             with open(temporary, "xb") as file:
@@ -122,7 +119,7 @@ def tflite(
 
 
 def _description(translator, name, config, limits):
-    """Returns the description of the file, except for its oldest runtime."""
+    """Returns the description of the file."""
     about = {"name": name} | translator.about.updated(config.about).stated()
     about["examples"] = _examples(translator, config.about.examples, limits)
     decoding = config.decoding
@@ -154,17 +151,16 @@ def _examples(translator, config_examples, limits):
 
 
 def _file_content(translator, limits, config, description):
-    """Returns the bytes of the file and its description; checks the structure."""
+    """Returns the bytes of the file; checks the structure."""
     # `convert` changes the operators of layers. A copy is used, because another thread
     # may translate with the original.
     copy = translator.copy()
     graph = FORMS[config.form](copy, limits, config)
     file = convert(graph, copy.model, config.quantize)
-    description = dataclasses.replace(description, oldest_runtime=oldest_runtime(file))
     content = with_description(file, description, graph.metadata)
     tables = graph.tokenizer.nbytes if graph.tokenizer else 0
     _refuse(structure_faults(file, len(content), translator.model, tables))
-    return content, description
+    return content
 
 
 def _refuse(reasons, on_made_up_sentences=False):

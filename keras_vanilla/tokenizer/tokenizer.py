@@ -351,5 +351,5 @@ def require_sentencepiece(what: str, tokenizer: object) -> None:
         raise ValueError(
             f"{what} needs a SentencePiece tokenizer, because the tokenizer is a part "
             f"of it. Received: a {type(tokenizer).__name__}; export a .tflite of the "
-            "form 'ids' and tokenize outside it"
+            "form 'steps', and tokenize and search outside it"
         )

@@ -7,7 +7,7 @@ import pytest
 from tiers import in_full
 
 from keras_vanilla.bulk import LineTranslation, open_line_translator
-from keras_vanilla.export import saved_model
+from keras_vanilla.export import saved_model, tflite
 from keras_vanilla.export.checks.runners import SavedModelFolder, TfliteFile
 from keras_vanilla.translation.batch_translation import BatchTranslator
 
@@ -118,9 +118,12 @@ def test_a_file_with_its_search_in_it_takes_no_other(text_file):
         open_line_translator(text_file, beam_size=4)
 
 
-def test_a_file_of_ids_is_refused(int8_file):
-    with pytest.raises(ValueError, match="must take text. Received.*'ids'"):
-        open_line_translator(int8_file)
+@pytest.mark.full
+def test_a_file_of_steps_is_refused(small_translator, tmp_path):
+    path = tmp_path / "steps.tflite"
+    tflite(small_translator, path, form="steps", check="structure")
+    with pytest.raises(ValueError, match="must take text. Received.*'steps'"):
+        open_line_translator(path)
 
 
 def test_an_unknown_setting_is_refused(trained_file):

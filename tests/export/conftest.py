@@ -7,7 +7,7 @@ from once_per_run import made_once
 
 from keras_vanilla import Transformer, Translator, export
 
-LIMITS = {"form": "ids", "max_source_length": 29, "max_length": 59}
+LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 
 
 @pytest.fixture(scope="session")

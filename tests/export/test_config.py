@@ -35,9 +35,9 @@ def test_fields_of_the_search_and_of_what_it_is_are_given_by_name():
         ({"outputs": "alignment"}, TypeError, "a list of str. Received: 'alignment'"),
         ({"outputs": ["scores"]}, ValueError, "Received: 'scores'"),
         (
-            {"form": "ids", "outputs": ["confidence"]},
+            {"form": "steps", "outputs": ["confidence"]},
             ValueError,
-            "form 'text'.*confidence.*form='ids'",
+            "form 'text'.*confidence.*form='steps'",
         ),
         ({"quantize": "int5"}, ValueError, "'int8'"),
         ({"max_bytes": 0}, ValueError, "Received: 0"),

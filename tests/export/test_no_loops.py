@@ -35,7 +35,6 @@ def test_the_file_says_what_keras_says(
     export.tflite(translator, path, no_loops=True, **settings)
     description = read_description(path)
     assert description.no_loops and "without loops" in description.search
-    assert description.oldest_runtime == "2.13"
     # Of each of them an output may have 59 tokens: one search finds them all.
     long = [text for text in unseen_sentences if len(translator.encode([text])[0]) > 9]
     texts = [*long[:12], REPEATED]

@@ -77,7 +77,7 @@ def test_a_feed_forward_as_wide_as_three_projections(trained_translator, tmp_pat
     layers = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     model = Transformer(tokenizer.vocabulary_size, **sizes, **layers)
     path = tmp_path / "x.tflite"
-    export.tflite(Translator(tokenizer, model), path, form="ids", check="structure")
+    export.tflite(Translator(tokenizer, model), path, check="structure")
     assert path.exists()
 
 

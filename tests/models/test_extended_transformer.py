@@ -68,18 +68,17 @@ def test_it_is_searched_by_the_steps_of_its_own_layers():
 def test_its_exported_file_computes_what_its_layers_compute(
     trained_translator, tmp_path
 ):
-    from ai_edge_litert.interpreter import Interpreter
+    from text_form import TextForm
 
     from keras_vanilla import export
 
     tokenizer = trained_translator.tokenizer
     sizes = {"d_model": 64, "d_ff": 128, "num_heads": 4, **ONE_LAYER}
     model = gated_model(source_vocabulary_size=tokenizer.vocabulary_size, **sizes)
-    path, about = tmp_path / "model.tflite", {"form": "ids", "check": "structure"}
-    export.tflite(Translator(tokenizer, model), path, max_source_length=5, **about)
-    run = Interpreter(str(path)).get_signature_runner("translate_ids")
-    source_ids = np.array([[5, 7, 6, 3, 0]], "int32")
-    ids = run(source_ids=source_ids)["ids"]
+    path, translator = tmp_path / "model.tflite", Translator(tokenizer, model)
+    export.tflite(translator, path, max_source_length=5, check="structure")
+    ids = TextForm(path)("red one")["ids"][None]
+    source_ids = np.array(translator.encode(["red one"]), "int32")
     expected = array(greedy_search(model, source_ids, max_length=ids.shape[1]), "int32")
     np.testing.assert_array_equal(ids, expected)
 

@@ -175,12 +175,12 @@ def test_files_that_take_text_need_sentencepiece(tmp_path):
 
 
 @pytest.mark.full
-def test_phones_take_ids_of_any_tokenizer(tmp_path):
+def test_steps_take_ids_of_any_tokenizer(tmp_path):
     from keras_vanilla import export
 
     translator = translator_of(WordTokenizer.train(LINES))
     path = tmp_path / "t.tflite"
-    export.tflite(translator, path, form="ids", quantize=None, check="structure")
+    export.tflite(translator, path, form="steps", quantize=None, check="structure")
     report = export.verify(translator, path, LINES)
     assert report.sentences == 3 and not report.faults
     assert report.equal + report.near_ties == report.sentences

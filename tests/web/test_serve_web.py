@@ -331,9 +331,9 @@ def test_a_file_that_the_page_cannot_translate_with_is_refused(
     tmp_path, installed, capfd
 ):
     path, runtime = tmp_path / "file.tflite", ("--runtime", installed)
-    path.write_bytes(described_file.content(form="ids", max_bytes=None))
+    path.write_bytes(described_file.content(form="steps", max_bytes=None))
     error = fails(capfd, path, *runtime)
-    assert f"Received: {path}, of the form 'ids'" in error
+    assert f"Received: {path}, of the form 'steps'" in error
     content = bytearray(described_file.content())
     content[-200] ^= 1
     path.write_bytes(content)

@@ -79,10 +79,10 @@ def refused(folder, runtime):
         ),
         "no-model": (whole[:4] + b"TFL3" + bytes(99), "not-ours", "not a translator"),
         "foreign": (foreign(), "not-ours", "not a translator"),
-        "ids": (
-            described(echo_file.content(), "ids", form="ids"),
+        "steps": (
+            described(echo_file.content(), "steps", form="steps"),
             "not-ours",
-            "form “ids”",
+            "form “steps”",
         ),
         "other-format": (
             whole.replace(FORMAT.encode(), b"keras_vanilla translator 9"),

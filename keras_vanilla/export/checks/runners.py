@@ -19,12 +19,10 @@ from keras_vanilla.translation.buckets import bucket_width, pad_rows
 
 FORM_BY_SIGNATURE = {
     "translate": "text",
-    "translate_ids": "ids",
     "decode_step": "steps",
 }
 LIMITED_INPUTS = {  # the signature of each form, and its input with a longest length
     "text": ("translate", "text"),
-    "ids": ("translate_ids", "source_ids"),
     "steps": ("encode", "source_ids"),
     "inside": ("encode", "text"),
 }
@@ -58,7 +56,7 @@ class SavedModelFolder:
         ValueError: if it is not a SavedModel, is damaged, or has other signatures.
     """
 
-    kind, form = "SavedModel", "ids"
+    kind, form = "SavedModel", None
     target_language = None  # texts have the codes of a multilingual model
     precision = "float32"
     custom_operators = ()
@@ -221,8 +219,6 @@ class TfliteFile:
             encoded = self._run["encode"](text=self._padded_bytes(text))
             return self._searched(encoded, int(encoded["count"]), model), None
         source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
-        if self.form == "ids":
-            return self._run["translate_ids"](source_ids=source_ids)["ids"][0], None
         encoded = self._run["encode"](source_ids=source_ids)
         return self._searched(encoded, len(source), model), None
 

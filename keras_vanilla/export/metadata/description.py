@@ -16,9 +16,9 @@ from keras_vanilla.export.metadata.flatbuffer import packed, read_metadata
 NAME = "keras_vanilla"  # name of the metadata entry
 READABLE = tuple(f"keras_vanilla translator {number}" for number in (1, 2, 3, 4))
 FORMAT = READABLE[-1]
+OLDEST_RUNTIME = "LiteRT 2.1"
 FORMS = {
     "text": "UTF-8 bytes in, UTF-8 bytes out",
-    "ids": "ids in, ids out",
     "steps": "the encoder, and one step of the decoder",
     "inside": "the encoder and one step, from UTF-8 bytes, with all attention weights",
 }
@@ -33,7 +33,7 @@ class Description:
     Args:
         format: str. Format of the description; changes when its fields do.
         version: str. Version of keras_vanilla that wrote the file.
-        form: "text", "ids", "steps" or "inside". The inputs and outputs.
+        form: "text", "steps" or "inside". The inputs and outputs.
         name: str. Name of the model.
         source_language: str or None. A BCP-47 tag such as "de" or "pt-BR".
         target_language: str or None. The same.
@@ -50,8 +50,8 @@ class Description:
         data_license: str or None. License of the data.
         end_id: int or None. The id that ends each complete output; `ids` without it are
             cut off. None in files of version 0.5.0.
-        oldest_runtime: str or None. The oldest TensorFlow Lite that runs the file, such
-            as "2.17". None if unknown.
+        oldest_runtime: str or None. The oldest runtime that is supported, "LiteRT 2.1".
+            Version 0.7.0 and earlier wrote versions of TensorFlow Lite, or None.
         outputs: list of str. Additional outputs for each token: "alignment",
             "confidence".
         no_loops: bool. Whether no phrase is repeated more than three times, unless the
@@ -82,7 +82,7 @@ class Description:
     data: str | None = None
     data_license: str | None = None
     end_id: int | None = None
-    oldest_runtime: str | None = None
+    oldest_runtime: str | None = OLDEST_RUNTIME
     outputs: list = dataclasses.field(default_factory=list)
     no_loops: bool = False
     examples: list = dataclasses.field(default_factory=list)
@@ -134,7 +134,7 @@ class Description:
             "trained on": self.data or not_stated,
             "data license": self.data_license or not_stated,
             "examples": " | ".join(self.examples) or None,
-            "runs on": self.runtimes,
+            "runs on": f"{OLDEST_RUNTIME} and later",
             "written by": f"keras_vanilla {self.version}",
         }
         return {name: text for name, text in rows.items() if text is not None}
@@ -144,13 +144,6 @@ class Description:
         """Both languages, such as "de to en"."""
         tags = (self.source_language, self.target_language)
         return " to ".join(tag or "(not stated)" for tag in tags)
-
-    @property
-    def runtimes(self) -> str | None:
-        """The oldest runtimes that run the file, as text; None if unknown."""
-        if self.oldest_runtime is None:
-            return None
-        return f"TensorFlow Lite {self.oldest_runtime} or LiteRT 1.0, and later"
 
     @property
     def search(self) -> str:
@@ -234,13 +227,18 @@ def find_description(path: PathLike) -> Description | None:
 def _parsed(path, text):
     try:
         fields = json.loads(text)
-        if fields["format"] in READABLE:
+        if fields["format"] in READABLE and fields.get("form") != "ids":
             known = {field.name for field in dataclasses.fields(Description)}
             return Description(**{name: fields[name] for name in known & {*fields}})
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise ValueError(
             f"{path} is damaged: its description cannot be read."
         ) from error
+    if fields["format"] in READABLE:
+        raise ValueError(
+            f"{path} has the form 'ids', which was removed in 0.8.0; keras_vanilla "
+            "0.7.0 reads it."
+        )
     raise ValueError(
         f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
         f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "

@@ -12,7 +12,8 @@ from keras_vanilla.export.checks.report import (
     Report,
     compare_quality,
 )
-from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
+from keras_vanilla.export.metadata.description import with_description
+from keras_vanilla.export.metadata.flatbuffer import unpacked
 
 TEXTS = english_sentences(24, seed=8)
 REFERENCES = [dutch(text) for text in TEXTS]
@@ -47,21 +48,21 @@ def int8_matrices(model):
     return sorted(by_buffer.values(), key=lambda tensor: -np.prod(tensor.shape))
 
 
-def break_file(content, which, change):
-    """The file with other weights, and without the checksum that would tell."""
-    model = unpacked(content)
+def write_broken(path, file, which, change):
+    """The file with other weights, and with the checksum of these."""
+    model = unpacked(file.read_bytes())
     model.metadata = None
     tensor = int8_matrices(model)[which]
     buffer = model.buffers[tensor.buffer]
     weights = np.array(buffer.data, "uint8").view("int8").reshape(tensor.shape)
     buffer.data = change(tensor, weights).reshape(-1).view("uint8")
-    return packed(model)
+    path.write_bytes(with_description(model, export.read_description(file)))
 
 
-def test_a_good_file_passes_with_references_and_without(trained_translator, int8_file):
-    with_references = export.verify(trained_translator, int8_file, TEXTS, REFERENCES)
+def test_a_good_file_passes_with_references_and_without(trained_translator, text_file):
+    with_references = export.verify(trained_translator, text_file, TEXTS, REFERENCES)
     assert with_references.passed and len(with_references.metrics) == 2
-    assert export.verify(trained_translator, int8_file, TEXTS).passed
+    assert export.verify(trained_translator, text_file, TEXTS).passed
 
 
 @pytest.mark.full
@@ -77,10 +78,10 @@ def test_a_good_file_passes_with_references_and_without(trained_translator, int8
     ],
 )
 def test_a_file_of_broken_weights_does_not_pass(
-    trained_translator, int8_file, tmp_path, which, change
+    trained_translator, text_file, tmp_path, which, change
 ):
     path = tmp_path / "broken.tflite"
-    path.write_bytes(break_file(int8_file.read_bytes(), which, change))
+    write_broken(path, text_file, which, change)
     report = export.verify(trained_translator, path, TEXTS, REFERENCES)
     assert report.faults == () and report.differences
     assert not report.passed, report
@@ -89,9 +90,9 @@ def test_a_file_of_broken_weights_does_not_pass(
 
 
 @pytest.mark.full
-def test_the_same_weights_packed_again_pass(trained_translator, int8_file, tmp_path):
+def test_the_same_weights_packed_again_pass(trained_translator, text_file, tmp_path):
     path = tmp_path / "same.tflite"
-    path.write_bytes(break_file(int8_file.read_bytes(), 0, lambda _, same: same))
+    write_broken(path, text_file, 0, lambda _, same: same)
     assert export.verify(trained_translator, path, TEXTS, REFERENCES).passed
 
 

@@ -33,7 +33,7 @@ def content(small_translator, tmp_path_factory):
 
 def refused(translator, folder, monkeypatch):
     """The error; without the check what the same conversion gave is written."""
-    settings = {"form": "ids", "quantize": None, **LIMITS}
+    settings = {"quantize": None, **LIMITS}
     made, convert = [], to_tflite.convert
 
     def convert_once(*arguments):
@@ -208,21 +208,16 @@ def test_a_failure_leaves_nothing_that_blocks_a_retry(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"beam_size": 4, "form": "ids", **LIMITS},
-        {"max_length": 1, "beam_size": 3, "max_source_length": 2, "form": "ids"},
-        {"beam_size": 30, "form": "ids", "quantize": None, "check": "structure"},
+        {"beam_size": 4, **LIMITS},
+        {"max_length": 1, "beam_size": 3, "max_source_length": 2},
+        {"beam_size": 30, "quantize": None, "check": "structure"},
     ],
     ids=str,
 )
 def test_correct_files_pass_their_own_check(trained_translator, tmp_path, settings):
     path = tmp_path / "x.tflite"
     export.tflite(trained_translator, path, **settings)
-    description = export.read_description(path)
-    assert (description.form, description.beam_size) == ("ids", settings["beam_size"])
-    # A beam needs no newer runtime. If it does, tests/benchmarks/old_runtimes.py tells
-    # which operator.
-    if settings.get("quantize", "int8") == "int8":
-        assert description.oldest_runtime == "2.17"
+    assert export.read_description(path).beam_size == settings["beam_size"]
 
 
 @pytest.mark.full
@@ -266,7 +261,7 @@ def test_what_is_there_is_never_written_over(trained_translator, tmp_path, make)
     [
         (["--length-penalty", "1"], "--length-penalty is for --beam-size above 1."),
         (
-            ["--form", "ids", "--max-bytes", "9"],
+            ["--form", "steps", "--max-bytes", "9"],
             "--max-bytes is for --form text, inside and site.",
         ),
     ],

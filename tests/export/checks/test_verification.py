@@ -11,11 +11,13 @@ from word_reversal import english_sentences, padded
 
 from keras_vanilla import export
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
+from keras_vanilla.export.metadata.description import Description, with_description
+from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.translation.translator import Translator
 
-LENGTHS = {"max_source_length": 29, "max_length": 59}
+LENGTHS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
 
 
 def with_twin(translator, piece, factor):
@@ -59,12 +61,12 @@ def _numbers(report):
 
 @pytest.mark.full
 def test_int8_passes_and_says_what_differs(
-    trained_translator, int8_file, unseen_sentences
+    trained_translator, text_file, unseen_sentences
 ):
     texts = unseen_sentences[:170]
-    report = export.verify(trained_translator, int8_file, texts)
+    report = export.verify(trained_translator, text_file, texts)
     assert report.passed and report.quantized
-    assert report.size == len(int8_file.read_bytes())
+    assert report.size == len(text_file.read_bytes())
     assert report.far <= 0.05 * 170
     assert "differ by a near-tie at 8 bits" in str(report)
     for difference in report.differences:
@@ -76,7 +78,7 @@ def file_of_a_twin(trained_translator, tmp_path_factory):
     """It says a twin where the trained translator says "rood"."""
     path = tmp_path_factory.mktemp("twin") / "model.tflite"
     theirs, *_ = with_twin(trained_translator, "rood", 1 + 4e-6)
-    export.tflite(theirs, path, quantize=None, form="ids", **LENGTHS)
+    export.tflite(theirs, path, quantize=None, **LENGTHS)
     return path
 
 
@@ -126,22 +128,32 @@ def test_another_models_file_does_not_pass(
     assert report.text_differences
 
 
-def write_answers(path, answers):
-    """A file that gives the ids that a dict has for the first id of a source."""
-    table = np.zeros((max(answers) + 1, 59), "int32")
-    for first_id, ids in answers.items():
-        table[first_id, : len(ids)] = ids
+def write_file(path, ids_of, operators=()):
+    """A described file whose `ids` are a function of the bytes of the text."""
     module = tf.Module()
     module.run = tf.function(
-        lambda source_ids: {"ids": tf.gather(table, source_ids[:, 0])},
-        [tf.TensorSpec([1, 29], tf.int32, name="source_ids")],
+        lambda text: {"text": text, "ids": ids_of(text), "score": tf.constant(0.0)},
+        [tf.TensorSpec([160], tf.uint8, name="text")],
     )
     with tempfile.TemporaryDirectory() as folder:
-        tf.saved_model.save(module, folder, {"translate_ids": module.run})
+        tf.saved_model.save(module, folder, {"translate": module.run})
         converter = tf.lite.TFLiteConverter.from_saved_model(
-            folder, signature_keys=["translate_ids"]
+            folder, signature_keys=["translate"]
         )
-        path.write_bytes(converter.convert())
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        converter.target_spec.supported_ops += operators
+        file = unpacked(converter.convert())
+    limits = {"max_bytes": 160, "max_source_tokens": 29, "max_output_tokens": 59}
+    description = Description(name="x", parameters=0, **limits)
+    path.write_bytes(with_description(file, description))
+
+
+def write_answers(path, answers):
+    """A file that gives the ids that a dict has for the first letter of a text."""
+    table = np.zeros((256, 59), "int32")
+    for letter, ids in answers.items():
+        table[ord(letter), : len(ids)] = ids
+    write_file(path, lambda text: tf.gather(table, tf.cast(text[0], tf.int32)))
 
 
 @pytest.mark.full
@@ -161,8 +173,7 @@ def test_differences_that_are_no_choice_of_a_logit_are_never_ties(
         [*words[3], end_id, 7, 7],
     ]
     path = tmp_path / "model.tflite"
-    firsts = [source[0] for source in sources]
-    write_answers(path, dict(zip(firsts, said, strict=True)))
+    write_answers(path, dict(zip("otrg", said, strict=True)))
     for text, position in zip(texts, (2, 1, 0), strict=False):
         report = export.verify(trained_translator, path, [text])
         assert report.differences == [Difference(1, position, math.inf, text)]
@@ -176,7 +187,7 @@ def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
     trained_translator, unseen_sentences, tmp_path
 ):
     path = tmp_path / "short.tflite"
-    limits = {"form": "ids", "max_length": 4, "check": "structure"}
+    limits = {"max_length": 4, "check": "structure"}
     export.tflite(trained_translator, path, quantize=None, **limits)
     report = export.verify(trained_translator, path, unseen_sentences[:40])
     assert report.passed and report.equal == 40
@@ -251,21 +262,12 @@ def test_another_segmentation_without_a_tie_does_not_pass(trained_translator, tm
 def test_other_than_builtin_operators_are_named_and_not_run(
     trained_translator, tmp_path
 ):
-    module = tf.Module()
-    shape = tf.TensorSpec([1, 5], tf.int32, name="source_ids")
-    module.run = tf.function(
-        lambda source_ids: {"ids": tf.bitwise.bitwise_and(source_ids, 7)}, [shape]
-    )
-    tf.saved_model.save(module, str(tmp_path), {"translate_ids": module.run})
-    converter = tf.lite.TFLiteConverter.from_saved_model(
-        str(tmp_path), signature_keys=["translate_ids"]
-    )
-    converter.target_spec.supported_ops = [
-        tf.lite.OpsSet.TFLITE_BUILTINS,
-        tf.lite.OpsSet.SELECT_TF_OPS,
-    ]
     path = tmp_path / "flex.tflite"
-    path.write_bytes(converter.convert())
+    write_file(
+        path,
+        lambda text: tf.bitwise.bitwise_and(tf.cast(text, tf.int32), 7),
+        [tf.lite.OpsSet.SELECT_TF_OPS],
+    )
     report = export.verify(trained_translator, path, ["one"])
     assert report.custom_operators == ("FlexBitwiseAnd",)
     assert not report.passed and report.sentences == 0
@@ -372,30 +374,28 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
         num_decoder_layers=1,
         max_length=60,
     )
-    untrained = {"form": "ids", "check": "structure"}
     export.saved_model(Translator(small, model), tmp_path / "folder")
-    export.tflite(
-        Translator(small, model), tmp_path / "file.tflite", quantize=None, **untrained
-    )
+    settings = {"quantize": None, "form": "steps", "check": "structure"}
+    export.tflite(Translator(small, model), tmp_path / "file.tflite", **settings)
     for name in ("folder", "file.tflite"):
         with pytest.raises(ValueError, match=f"{name} cannot run on this translator's"):
             export.verify(trained_translator, tmp_path / name, ["stone small large"])
 
 
 def test_sentences_longer_than_the_file_takes_are_refused(
-    trained_translator, int8_file
+    trained_translator, text_file
 ):
     longest, too_long = "one " * 28, "one " * 29
-    assert export.verify(trained_translator, int8_file, [longest]).sentences == 1
+    assert export.verify(trained_translator, text_file, [longest]).sentences == 1
     with pytest.raises(ValueError, match="Sentence 2 has 30 tokens.* at most 29"):
-        export.verify(trained_translator, int8_file, ["one", too_long])
+        export.verify(trained_translator, text_file, ["one", too_long])
 
 
-def test_no_sentences_are_refused(trained_translator, int8_file):
+def test_no_sentences_are_refused(trained_translator, text_file):
     with pytest.raises(ValueError, match="`sentences` must hold at least one"):
-        export.verify(trained_translator, int8_file, [])
+        export.verify(trained_translator, text_file, [])
     with pytest.raises(TypeError, match="must be a list"):
-        export.verify(trained_translator, int8_file, "one")
+        export.verify(trained_translator, text_file, "one")
 
 
 def test_without_litert_it_says_what_to_install(

@@ -38,7 +38,6 @@ FACTS = {
     "beam_size": 4,
     "length_penalty": 0.6,
     "quantize": "int8",
-    "oldest_runtime": "2.17",
     "parameters": 7_654_321,
     "model_license": "Apache-2.0",
     "data": "Grüße | 猫",
@@ -128,7 +127,7 @@ def test_any_text_survives(name, data, penalty, tmp_path):
     bare = schema.ModelT(version=3, buffers=[schema.BufferT()])
     path.write_bytes(with_description(bare, Description(**facts)))
     assert read_description(path) == Description(**facts)
-    assert len(str(read_description(path)).splitlines()) == 11
+    assert len(str(read_description(path)).splitlines()) == 12
 
 
 def test_the_file_still_runs(described):
@@ -230,6 +229,15 @@ def test_a_file_is_described_once(described):
         with_description(unpacked(described), Description(**FACTS))
 
 
+def test_removed_form_is_refused_by_name(tmp_path):
+    old = {"format": FORMAT, **FACTS, "form": "ids", "oldest_runtime": "2.17"}
+    path = tmp_path / "old.tflite"
+    content = packed(unpacked(echo_file.content()), {NAME: json.dumps(old).encode()})
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="old.tflite has .*'ids'.*0.7.0 reads it"):
+        read_description(path)
+
+
 def test_another_format_is_refused(tmp_path):
     newer = json.dumps({"format": "keras_vanilla translator 5"}).encode()
     path = tmp_path / "newer.tflite"
@@ -299,7 +307,7 @@ def test_the_table_says_all_that_is_known():
         "model license  Apache-2.0\n"
         "trained on     Grüße | 猫\n"
         "data license   CC-BY-4.0\n"
-        "runs on        TensorFlow Lite 2.17 or LiteRT 1.0, and later\n"
+        "runs on        LiteRT 2.1 and later\n"
         f"written by     keras_vanilla {keras_vanilla.__version__}"
     )
 
@@ -398,7 +406,7 @@ def test_a_model_card_says_what_a_publisher_must(file, described):
         "| 131 bytes of UTF-8, at most 40 tokens |",
         "| 7,654,321 parameters, int8 |",
         "| Apache-2.0 |",
-        "| TensorFlow Lite 2.17 or LiteRT 1.0, and later |",
+        "| LiteRT 2.1 and later |",
         r"| Grüße \| 猫 |",
         "| SentencePiece, unigram |",
         "BLEU 41.23, chrF 60.10 (`nrefs:1`).",

@@ -1,5 +1,5 @@
-// What export/ios/TensorFlowLiteModel.swift uses of the module TensorFlowLite, the same in
-// CocoaPods' TensorFlowLiteSwift 2.17 and in LiteRT 2.3's Swift package, as it is documented.
+// What export/ios/TensorFlowLiteModel.swift uses of the module TensorFlowLite in LiteRT 2.3's
+// Swift package, as it is documented.
 import Foundation
 
 public final class Interpreter {

@@ -209,4 +209,4 @@ def test_description_inside_a_file(tmp_path):
     )
     path = tmp_path / "description.json"
     path.write_text(json.dumps(fields))
-    check(path, lambda: str(description._parsed(path, path.read_text())))
+    check(path, lambda: str(description.Description.from_json(path, path.read_bytes())))

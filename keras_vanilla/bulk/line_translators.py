@@ -111,10 +111,10 @@ class TfliteLines:
     def __init__(self, model: Path, threads: int | None, **search: Any):
         _refuse_search(model, search)
         self._file = TfliteFile(model, threads or 1)
-        if self._file.form != "text":
+        form = self._file.description.form
+        if form != "text":
             raise ValueError(
-                f"{model} must take text. Received: a file of the form "
-                f"{self._file.form!r}"
+                f"{model} must take text. Received: a file of the form {form!r}"
             )
 
     def __call__(self, texts: Sequence[str]) -> list[LineTranslation]:
@@ -123,14 +123,15 @@ class TfliteLines:
     def _translation(self, text):
         if not text.strip():
             return LineTranslation("")
-        size, most = len(text.rstrip().encode()), self._file.limits.max_bytes
+        description = self._file.description
+        size, most = len(text.rstrip().encode()), description.max_bytes
         if size > most:
             return LineTranslation("", f"{size} bytes; the file takes {most}")
         ids, translation, score = self._file.translate_text(text.rstrip())
         if np.isnan(score):
-            most = self._file.limits.max_source_length
+            most = description.max_source_tokens
             return LineTranslation("", f"more than {most} tokens, which the file takes")
-        end_id = self._file.end_id
+        end_id = description.end_id
         ended = not translation or end_id is None or end_id in ids
         return LineTranslation(translation, None if ended else NO_END)
 

@@ -5,6 +5,7 @@ import dataclasses
 from functools import partial
 from pathlib import Path
 
+from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla.cli.console import (
     PRETRAINED,
     add_command,
@@ -35,9 +36,17 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Runs the command."""
-    from keras_vanilla.export.metadata.checksum import has_checksum, sha256_of
-    from keras_vanilla.export.metadata.description import read_description
+    from keras_vanilla.export.metadata.flatbuffer import (
+        has_checksum,
+        read_description,
+        sha256_of,
+    )
 
+    if is_hub_reference(options.file):
+        raise ValueError(
+            "describe reads .tflite files, and a model on the hub must be exported "
+            f"first: keras-vanilla export {options.file} translator.tflite"
+        )
     description = read_description(options.file)
     digest = sha256_of(options.file)
     if options.json:

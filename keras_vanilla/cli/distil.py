@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
 def _about_teacher(options):
     """Returns the languages and examples of a teacher, which its student shares."""
     from keras_vanilla._about import About
-    from keras_vanilla.export.metadata.description import find_description
+    from keras_vanilla.export import read_description
     from keras_vanilla.translation import Translator
 
     teacher = options.teacher
@@ -74,7 +74,7 @@ def _about_teacher(options):
     elif Path(teacher).is_dir():
         return About()
     else:
-        about = find_description(teacher)
+        about = read_description(teacher)
     names = ("source_language", "target_language", "examples")
     return About(**{name: getattr(about, name, None) or None for name in names})
 

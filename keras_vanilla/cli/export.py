@@ -17,8 +17,8 @@ from keras_vanilla.cli.console import (
     refuse_unwritable,
     say,
 )
+from keras_vanilla.export.metadata.description import FORMS
 
-FORMS = "text", "steps", "inside", "site"
 SETTINGS = (
     "quantize",
     "form",
@@ -29,7 +29,6 @@ SETTINGS = (
     "max_source_length",
     "max_length",
     "outputs",
-    "sample",
     "check",
 )
 
@@ -59,7 +58,7 @@ def _add_export(commands):
     )
     add(
         "--form",
-        choices=FORMS,
+        choices=[*FORMS, "site"],
         help="what goes in and out (default: text), or a web site",
     )
     add_search_options(group)
@@ -112,21 +111,19 @@ def _add_verify(commands):
 
 def _export(options):
     from keras_vanilla.data.corpus import read_lines
+    from keras_vanilla.export import ExportConfig
     from keras_vanilla.translation.translator import Translator
 
     refuse_unwritable(options.output)
     settings = _settings(options)
     write = _writer(options, settings)
-    if "sample" in settings:
-        settings["sample"] = read_lines(options.sample)
-    translator = Translator.load(options.model)
-    write(translator, options, settings)
+    config = ExportConfig.of(**settings)
+    sample = options.sample and read_lines(options.sample)
+    write(Translator.load(options.model), options, config, sample)
 
 
 def _settings(options):
-    """Converts the options to arguments of `export.tflite`."""
-    from keras_vanilla.export.metadata.description import TAKING_TEXTS
-
+    """Converts the options to fields of `ExportConfig`."""
     settings = {name: getattr(options, name) for name in SETTINGS}
     settings = {name: value for name, value in settings.items() if value is not None}
     settings |= about_settings(options)
@@ -134,19 +131,17 @@ def _settings(options):
         settings["quantize"] = None
     if "length_penalty" in settings and settings.get("beam_size", 1) == 1:
         raise ValueError("--length-penalty is for --beam-size above 1.")
-    takes_text = settings.get("form", "text") in (*TAKING_TEXTS, "site")
-    if "max_bytes" in settings and not takes_text:
-        raise ValueError("--max-bytes is for --form text, inside and site.")
     return settings
 
 
 def _writer(options, settings):
     """Returns a function that writes the output: a file, a site or a SavedModel."""
     to_file = options.output.endswith(".tflite")
-    to_site = settings.get("form") == "site"
+    to_site = options.form == "site"
     if to_file and to_site:
         raise ValueError(f"A site is a folder. Received: {options.output}")
-    if not to_file and not to_site and (settings or Path(options.output).suffix):
+    of_a_file = settings or options.sample is not None
+    if not to_file and not to_site and (of_a_file or Path(options.output).suffix):
         raise ValueError(
             "A file's name ends with .tflite; a SavedModel is a folder, whose name has "
             "no ending, and takes no option but --core-operators; a site is a folder "
@@ -157,36 +152,36 @@ def _writer(options, settings):
     if options.runtime and not to_site:
         raise ValueError("--runtime is for --form site.")
     if to_site:
+        del settings["form"]
         return _write_site
     return _write_file if to_file else _write_saved_model
 
 
-def _write_file(translator, options, settings):
+def _write_file(translator, options, config, sample):
     from keras_vanilla import export
-    from keras_vanilla._about import About
-    from keras_vanilla.export.metadata.checksum import sha256_of
+    from keras_vanilla.export.metadata.flatbuffer import sha256_of
     from keras_vanilla.export.metadata.model_card import card_path
 
-    export.tflite(translator, options.output, say=say, **settings)
+    export.tflite(translator, options.output, config, sample=sample, say=say)
     print(f"SHA-256 of {options.output}: {sha256_of(options.output)}")
-    if settings.get("form", "text") == "text":
-        about = translator.about.updated(About(**about_settings(options)))
+    if config.form == "text":
+        about = translator.about.updated(config.about)
         _say_what_comes_next(options, about, card_path(options.output))
     else:
         _say_what_comes_next(options, None)
 
 
-def _write_saved_model(translator, options, settings):
+def _write_saved_model(translator, options, config, sample):
     from keras_vanilla import export
 
     export.saved_model(translator, options.output, options.core_operators)
     _say_what_comes_next(options, translator.about)
 
 
-def _write_site(translator, options, settings):
+def _write_site(translator, options, config, sample):
     from keras_vanilla.web.site import write_site
 
-    del settings["form"]
+    settings = {"config": config, "sample": sample}
     write_site(translator, options.output, options.runtime, say, **settings)
     print(f"{options.output} is written: the files of a web site. To see it:")
     print(f"  keras-vanilla serve-web {options.output}")
@@ -215,17 +210,20 @@ def _verify(options):
     report = export.verify(translator, options.exported, lines, references)
     print(json_text(report.to_dict()) if options.json else report)
     if not report.passed:
-        raise ValueError(
-            f"{options.exported} translates differently from {options.model}. "
-            f"{_remedy(report)}"
+        raise ValueError(_verdict(report, options))
+
+
+def _verdict(report, options):
+    """Returns why a file is not as it should be, and what to do."""
+    if report.reasons == report.model_faults:
+        return (
+            f"{options.exported} translates as {options.model} does, but that does not "
+            f"translate these sentences: {' '.join(report.reasons)} Train the model "
+            "longer, or verify with sentences like those it was trained on."
         )
-
-
-def _remedy(report):
-    """Returns advice for a file that does not translate like its model."""
     again = "If the model was trained since the export, export it again."
-    if not report.quantized:
-        return again
-    again += " For a file that is not rounded: export --quantize none."
-    judge = "" if report.metrics else " Verify with --reference, which counts BLEU."
-    return again + judge
+    if report.quantized:
+        again += " For a file that is not rounded: export --quantize none."
+        if not report.metrics:
+            again += " Verify with --reference, which counts BLEU."
+    return f"{options.exported} translates differently from {options.model}. {again}"

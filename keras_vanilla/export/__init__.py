@@ -6,7 +6,7 @@ from keras_vanilla._lazy_names import lazy_names
 _HOMES = {
     "ExportConfig": "config",
     "Description": "metadata.description",
-    "read_description": "metadata.description",
+    "read_description": "metadata.flatbuffer",
     "saved_model": "to_saved_model",
     "tflite": "to_tflite",
     "verify": "checks.verification",

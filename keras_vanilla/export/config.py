@@ -1,7 +1,6 @@
-"""Settings of a `.tflite` file, and the limits on the length of its texts and ids."""
+"""Settings of a `.tflite` file."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,16 +8,13 @@ from typing import Any
 from keras_vanilla._about import About
 from keras_vanilla._checks import check_choice, check_integer, refuse_unknown
 from keras_vanilla.decoding import DecodingConfig
-from keras_vanilla.decoding.hypothesis_end import longest_output
-from keras_vanilla.export.metadata.description import FORMS, STEPPED, TAKING_TEXTS
-from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.export.metadata.description import FORMS
 
 CHECKS = ("all", "structure")
 QUANTIZATIONS = ("int8", "int4", None)
 OUTPUTS = ("alignment", "confidence")
 DECODING_OPTIONS = ("beam_size", "length_penalty", "no_loops")  # available in files
 ABOUT_OPTIONS = tuple(field.name for field in dataclasses.fields(About))
-USUAL_LENGTH = 128
 LONGEST_TEXT = 2**20  # bytes; the tokenizer's tensors are about a hundred times as long
 
 
@@ -32,7 +28,8 @@ class ExportConfig:
     Args:
         form: "text", "steps" or "inside". The inputs and outputs, see `tflite`.
         quantize: "int8", "int4", or None for float32.
-        max_bytes: int. Longest text, in bytes.
+        max_bytes: int or None. Longest text, in bytes; for forms that take text. None
+            means 512.
         max_source_length: int or None. Longest source in tokens, including the end.
             None means 128, or the model's `max_length` if that is less.
         max_length: int or None. Longest output, with the same default.
@@ -57,7 +54,7 @@ class ExportConfig:
 
     form: str = "text"
     quantize: str | None = "int8"
-    max_bytes: int = 512
+    max_bytes: int | None = None
     max_source_length: int | None = None
     max_length: int | None = None
     decoding: DecodingConfig = DecodingConfig()
@@ -97,12 +94,15 @@ class ExportConfig:
             )
         return dataclasses.replace(config, **settings)
 
+    @property
+    def takes_text(self) -> bool:
+        """True if the input of the file is text."""
+        return FORMS[self.form].takes_text
+
     def __post_init__(self):
         check_choice("form", self.form, tuple(FORMS))
         check_choice("quantize", self.quantize, QUANTIZATIONS)
         check_choice("check", self.check, CHECKS)
-        max_bytes = check_integer("max_bytes", self.max_bytes, 1, LONGEST_TEXT)
-        object.__setattr__(self, "max_bytes", max_bytes)  # NumPy's to Python's
         for name, value, kind in (
             ("decoding", self.decoding, DecodingConfig),
             ("about", self.about, About),
@@ -111,8 +111,24 @@ class ExportConfig:
                 raise TypeError(
                     f"`{name}` must be of the type {kind.__name__}. Received: {value!r}"
                 )
+        self._check_lengths()
         self._check_decoding()
         self._check_outputs()
+
+    def _check_lengths(self):
+        if self.max_bytes is not None and not self.takes_text:
+            raise ValueError(
+                "`max_bytes` is for forms that take text. Received: "
+                f"max_bytes={self.max_bytes!r} and form={self.form!r}"
+            )
+        for name, most in (
+            ("max_bytes", LONGEST_TEXT),
+            ("max_source_length", None),
+            ("max_length", None),
+        ):
+            if (value := getattr(self, name)) is not None:
+                value = check_integer(name, value, 1, most)  # NumPy's to Python's
+                object.__setattr__(self, name, value)
 
     def _check_decoding(self):
         in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
@@ -122,7 +138,7 @@ class ExportConfig:
                 f"`decoding` may have {names}; the longest output is the file's "
                 f"`max_length`. Received: {self.decoding}"
             )
-        if self.form in STEPPED and self.decoding != DecodingConfig():
+        if not FORMS[self.form].searches and self.decoding != DecodingConfig():
             raise ValueError(
                 f"A file of the form {self.form!r} leaves the search to the app and "
                 f"takes no settings of a search. Received: {in_a_file}"
@@ -149,82 +165,3 @@ EXPORT_OPTIONS = (
     *DECODING_OPTIONS,
     *ABOUT_OPTIONS,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """Maximum lengths of the texts and ids of an exported file.
-
-    Attributes:
-        max_bytes: int. Longest text, in bytes of UTF-8; infinite without a limit.
-        max_source_length: int. Longest source in tokens, including the end (S).
-        max_length: int. The same for the output.
-    """
-
-    max_bytes: int | float
-    max_source_length: int | float
-    max_length: int | float
-
-    @classmethod
-    def of_model(cls, model: Transformer, config: ExportConfig) -> "Limits":
-        """Returns the limits of a file that is made from a model.
-
-        Args:
-            model: Transformer. No length exceeds its `max_length`.
-            config: ExportConfig.
-        Raises:
-            ValueError: if a length is not an integer of at least 1, or exceeds that of
-                the model.
-        """
-
-        def length(name, value):
-            if value is None:
-                return min(USUAL_LENGTH, model.max_length)
-            value = check_integer(name, value, 1)
-            if value > model.max_length:
-                raise ValueError(
-                    f"`{name}` must be at most the model's `max_length`, "
-                    f"{model.max_length}. Received: {value}"
-                )
-            return value
-
-        return cls(
-            max_bytes=config.max_bytes if config.form in TAKING_TEXTS else math.inf,
-            max_source_length=length("max_source_length", config.max_source_length),
-            max_length=length("max_length", config.max_length),
-        )
-
-    @property
-    def output_length(self) -> int:
-        """The length L of every output, including padding."""
-        return longest_output(self.max_source_length, self.max_length)
-
-    def take(self, sentence: str, source: Sequence[int]) -> bool:
-        """Returns True if a sentence with these source ids is short enough."""
-        return self._excess(sentence, source) is None
-
-    def refuse_longer(
-        self, sentences: Sequence[str], sources: Sequence[Sequence[int]]
-    ) -> None:
-        """Refuses sentences that are too long for the file.
-
-        Args:
-            sentences: list of str.
-            sources: the source ids of each sentence.
-        Raises:
-            ValueError: if one has too many bytes or tokens.
-        """
-        pairs = zip(sentences, sources, strict=True)
-        for number, (sentence, source) in enumerate(pairs, start=1):
-            if excess := self._excess(sentence, source):
-                raise ValueError(f"Sentence {number} has {excess}.")
-
-    def _excess(self, sentence, source):
-        """Describes the limit that a sentence exceeds, or returns None."""
-        for size, limit, unit in (
-            (len(bytes(sentence, "utf-8")), self.max_bytes, "bytes"),
-            (len(source), self.max_source_length, "tokens"),
-        ):
-            if size > limit:
-                return f"{size} {unit}, but the file takes at most {limit}"
-        return None

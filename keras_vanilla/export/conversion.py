@@ -15,6 +15,20 @@ from keras_vanilla.export.int4_weights import round_to_int4
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.phone_operators import PhoneOperators
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.translation import Translator
+
+
+def check_translator(translator: Translator) -> None:
+    """Refuses what is not a Translator, such as its path.
+
+    Raises:
+        TypeError: if it is not.
+    """
+    if not isinstance(translator, Translator):
+        raise TypeError(
+            "`translator` must be a Translator, see `Translator.load`. Received: "
+            f"{translator!r:.60}"
+        )
 
 
 def require_tensorflow() -> None:

@@ -5,10 +5,9 @@ from typing import Any
 import tensorflow as tf
 from keras import ops
 
-from keras_vanilla.decoding import run_search
+from keras_vanilla.decoding import DecodingConfig, run_search
 from keras_vanilla.decoding.attended_source import AttendedSource
 from keras_vanilla.decoding.searched_model import ModelAround
-from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.models.transformer import Transformer
 
 _SEGMENT = 12  # positions by which the caches grow
@@ -22,9 +21,9 @@ class SearchGraph(tf.Module):
 
     Args:
         model: Transformer that computes in float32.
-        config: ExportConfig. Its `decoding` is used, and notes on each token are
-            returned if it has `outputs`.
+        decoding: DecodingConfig.
         max_length: int or None. Maximum output length, in addition to the model's.
+        return_notes: bool. Whether to return notes on each token.
         first_source: int or None. Note the source token that each token attends to
             most, counted from this one on; see `AttendedSource`.
     Call arguments:
@@ -32,15 +31,16 @@ class SearchGraph(tf.Module):
     Returns:
         Int32 tensor (B, L), L = min(S + 50, max_length), and float32 scores (B,), the
         log-probabilities, in beam search divided by the length normalization. With
-        `outputs` also a dict of notes (B, L): "log_probs", and with
+        `return_notes` also a dict of notes (B, L): "log_probs", and with
         `first_source` also "attended".
     """
 
     def __init__(
         self,
         model: Transformer,
-        config: ExportConfig,
+        decoding: DecodingConfig,
         max_length: int | None = None,
+        return_notes: bool = False,
         first_source: int | None = None,
     ):
         super().__init__()
@@ -51,9 +51,9 @@ class SearchGraph(tf.Module):
         self._search = lambda source_ids: run_search(
             searched,
             source_ids,
-            config.decoding,
+            decoding,
             return_scores=True,
-            return_notes=bool(config.outputs),
+            return_notes=return_notes,
         )
 
     def __call__(self, source_ids: tf.Tensor) -> Any:

@@ -6,7 +6,7 @@ import math
 import tensorflow as tf
 
 from keras_vanilla._operators import slice_update
-from keras_vanilla.export.config import ExportConfig, Limits
+from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.search_graph import SearchGraph
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer.piece_names import target_names
@@ -26,7 +26,7 @@ class TextForm(tf.Module):
     A text without pieces results in an empty text, padding and a score of 0. A text
     with more tokens than the limit results in the same with a score of NaN.
 
-    The config's `outputs` add values for every token of `ids`:
+    The description's `outputs` add values for every token of `ids`:
 
         "alignment"     text_ends int32 (L,), the end of its bytes in the output text;
                         source_spans int32 (L, 2), the start and end of the bytes of the
@@ -36,8 +36,7 @@ class TextForm(tf.Module):
 
     Args:
         translator: Translator that computes in float32.
-        limits: Limits.
-        config: ExportConfig.
+        description: Description of the file.
     Attributes:
         tokenizer: TokenizerGraph.
     Raises:
@@ -46,30 +45,26 @@ class TextForm(tf.Module):
 
     metadata = None  # additional metadata entries, by name
 
-    def __init__(
-        self,
-        translator: Translator,
-        limits: Limits,
-        config: ExportConfig,
-    ):
+    def __init__(self, translator: Translator, description: Description):
         super().__init__()
-        model, outputs = translator.model, config.outputs
-        self._outputs, self._end_id = outputs, model.end_id
-        self.limits, self._pad_id = limits, model.pad_id
-        self.tokenizer = _tokenizer_graph(translator, limits)
+        model, outputs = translator.model, tuple(description.outputs)
+        self._outputs, self._end_id, self._pad_id = outputs, model.end_id, model.pad_id
+        self._max_bytes = description.max_bytes
+        self._max_source_tokens = description.max_source_tokens
+        self.tokenizer = _tokenizer_graph(translator, description)
         self._before_text = tokens_before_text(translator.tokenizer)
         first_source = self._before_text if "alignment" in outputs else None
-        self._search = _OneSentence(model, limits, config, first_source)
+        self._search = _OneSentence(model, description, first_source)
 
     def signatures(self) -> dict:
         """Returns the functions of the file, by name."""
-        text = tf.TensorSpec([self.limits.max_bytes], tf.uint8, name="text")
+        text = tf.TensorSpec([self._max_bytes], tf.uint8, name="text")
         return {"translate": tf.function(self._translate, [text], autograph=False)}
 
     def _translate(self, text):
         source_ids, count, spans = self.tokenizer.encode(text)
         empty = count <= self._before_text + 1  # a language code and an end
-        too_long = count > self.limits.max_source_length
+        too_long = count > self._max_source_tokens
         skipped = empty | too_long
         ids, score, notes = self._search(source_ids, tf.where(skipped, 1, count))
         ids = tf.where(skipped, self._pad_id, ids)
@@ -103,20 +98,21 @@ class StepsForm(tf.Module):
 
     Args:
         translator: Translator that computes in float32.
-        limits: Limits.
-        config: ExportConfig. Not used, because the app searches.
+        description: Description of the file.
     """
 
     tokenizer = metadata = None
 
-    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
+    def __init__(self, translator: Translator, description: Description):
         super().__init__()
-        self._model, self._limits = translator.model, limits
+        self._model, self._max_bytes = translator.model, description.max_bytes
+        self._max_source_tokens = description.max_source_tokens
+        self._max_output_tokens = description.max_output_tokens
         self.weights = [weight.value for weight in self._model.weights]
 
     def signatures(self) -> dict:
         """Returns the functions of the file, by name."""
-        ids = tf.TensorSpec([1, self._limits.max_source_length], tf.int32)
+        ids = tf.TensorSpec([1, self._max_source_tokens], tf.int32)
         encode = tf.function(self._encode, autograph=False)
         encode = encode.get_concrete_function(source_ids=ids)
         start = self._start(tf.zeros(ids.shape, tf.int32))
@@ -134,7 +130,7 @@ class StepsForm(tf.Module):
 
     def _start(self, source_ids):
         memory, mask = self._model.encode(source_ids)
-        return self._model.start_cache(memory, mask, self._limits.output_length)
+        return self._model.start_cache(memory, mask, self._max_output_tokens)
 
     def _step(self, ids, index, **cache):
         return self._stepped(ids, index, cache)
@@ -171,15 +167,14 @@ class InsideForm(StepsForm):
 
     Args:
         translator: Translator that computes in float32.
-        limits: Limits.
-        config: ExportConfig. Not used, because the page searches.
+        description: Description of the file.
     Raises:
         ValueError: as in `TokenizerGraph`.
     """
 
-    def __init__(self, translator: Translator, limits: Limits, config: ExportConfig):
-        super().__init__(translator, limits, config)
-        self.tokenizer = _tokenizer_graph(translator, limits)
+    def __init__(self, translator: Translator, description: Description):
+        super().__init__(translator, description)
+        self.tokenizer = _tokenizer_graph(translator, description)
         self._vocabulary = vocabulary_entry(translator.tokenizer)
 
     @property
@@ -189,13 +184,13 @@ class InsideForm(StepsForm):
 
     def signatures(self) -> dict:
         """Returns the functions of the file, by name."""
-        text = tf.TensorSpec([self._limits.max_bytes], tf.uint8, name="text")
+        text = tf.TensorSpec([self._max_bytes], tf.uint8, name="text")
         encode = tf.function(self._encode_text, [text], autograph=False)
         return {**super().signatures(), "encode": encode}
 
     def _encode_text(self, text):
         ids, count, spans = self.tokenizer.encode(text)
-        ids = tf.reshape(ids, [1, self._limits.max_source_length])
+        ids = tf.reshape(ids, [1, self._max_source_tokens])
         weights = {}
         self._model.encoder(ids, weights)  # the converter merges both
         about = {"source_ids": ids, "count": count, "source_spans": spans}
@@ -207,13 +202,13 @@ class InsideForm(StepsForm):
         return {**outputs, **_named(weights)}
 
 
-def _tokenizer_graph(translator, limits):
+def _tokenizer_graph(translator, description):
     """The tokenizer, for texts and translations of the longest lengths."""
     return TokenizerGraph(
         translator.tokenizer,
-        limits.max_bytes,
-        limits.max_source_length,
-        limits.output_length,
+        description.max_bytes,
+        description.max_source_tokens,
+        description.max_output_tokens,
     )
 
 
@@ -238,10 +233,14 @@ class _OneSentence(tf.Module):
         (L,), the notes of the search for each token.
     """
 
-    def __init__(self, model, limits, config, first_source=None):
+    def __init__(self, model, description, first_source):
         super().__init__()
-        self._search = SearchGraph(model, config, limits.max_length, first_source)
-        self._pads = [model.pad_id] * limits.output_length
+        length = description.max_output_tokens
+        has_notes = bool(description.outputs)
+        self._search = SearchGraph(
+            model, description.decoding, length, has_notes, first_source
+        )
+        self._pads = [model.pad_id] * length
 
     def __call__(self, source_ids, count):
         sentence = tf.slice(source_ids, [0], tf.reshape(count, [1]))
@@ -277,3 +276,6 @@ def _named_by_layer(layers):
         for i, layer in enumerate(layers)
         for name, value in layer.items()
     }
+
+
+GRAPHS = {"text": TextForm, "steps": StepsForm, "inside": InsideForm}  # of each form

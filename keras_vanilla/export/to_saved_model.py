@@ -6,10 +6,12 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_vanilla._atomic_write import atomic_path, refuse_existing
+from keras_vanilla._checks import check_choice
 from keras_vanilla._operators import Operators, use_operators
 from keras_vanilla._types import PathLike, Tensor
-from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.export.conversion import (
+    check_translator,
     require_tensorflow,
     save_graph,
 )
@@ -49,11 +51,15 @@ def saved_model(
         core_operators: bool. Whether to use only TensorFlow's own operators.
     Raises:
         FileExistsError: if `folder` exists.
+        TypeError: if `translator` is not a Translator.
         RuntimeError: if Keras does not run on TensorFlow.
-        ValueError: if the tokenizer is not SentencePiece's, or, with `core_operators`,
-            not a unigram model that can be converted to operators.
+        ValueError: if `core_operators` is not a bool, or the tokenizer is not
+            SentencePiece's, or, with `core_operators`, not a unigram model that can be
+            converted to operators.
     """
     folder = Path(folder)
+    check_translator(translator)
+    check_choice("core_operators", core_operators, (False, True))
     refuse_existing(folder)
     require_tensorflow()
     operators = CoreOperators() if core_operators else Operators()
@@ -70,7 +76,7 @@ class _TranslatorGraph(tf.Module):
         super().__init__()
         tokenizer, model = translator.tokenizer, translator.model
         require_sentencepiece("A SavedModel", tokenizer)
-        self.search = SearchGraph(model, ExportConfig())
+        self.search = SearchGraph(model, DecodingConfig())
         # One function, so that the signatures share one search.
         self._search = tf.function(
             self.search,

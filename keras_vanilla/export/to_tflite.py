@@ -1,6 +1,7 @@
 """Exports a translator as one `.tflite` file, which maps text to text."""
 
 import contextlib
+import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,22 +9,29 @@ from typing import Any
 
 from keras_vanilla._atomic_write import atomic_path, atomic_write_text, refuse_existing
 from keras_vanilla._types import PathLike
+from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import TfliteFile
 from keras_vanilla.export.checks.structure import structure_faults
-from keras_vanilla.export.checks.verification import compare
-from keras_vanilla.export.config import ExportConfig, Limits
-from keras_vanilla.export.conversion import convert, require_tensorflow
-from keras_vanilla.export.metadata.description import (
-    TAKING_TEXTS,
-    Description,
-    with_description,
+from keras_vanilla.export.checks.verification import (
+    checked_sentences,
+    compare,
+    made_up_sentences,
+    sources_for,
 )
+from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.export.conversion import (
+    check_translator,
+    convert,
+    require_tensorflow,
+)
+from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.flatbuffer import with_description
 from keras_vanilla.export.metadata.model_card import card_path, model_card_text
-from keras_vanilla.export.signatures import InsideForm, StepsForm, TextForm
+from keras_vanilla.export.signatures import GRAPHS
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.translation import Translator
 
-FORMS = {"text": TextForm, "steps": StepsForm, "inside": InsideForm}
+USUAL_BYTES, USUAL_TOKENS = 512, 128
 USUAL = ExportConfig()
 
 
@@ -69,12 +77,12 @@ def tflite(
             `quantize`, `beam_size` and `name`.
     Raises:
         FileExistsError: if `path` or the model card exists.
-        TypeError: if a setting is unknown or has the wrong type, or `sample` is one
-            str.
+        TypeError: if `translator` is not a Translator, a setting is unknown or has the
+            wrong type, or `sample` is not a list of str.
         ValueError: if a setting is out of its range, `path` does not end with
-            ".tflite", a sentence of `sample` is longer than the file takes, a
-            tokenizer is not a unigram model, or the vocabulary has language codes,
-            but not that of `target_language`.
+            ".tflite", `sample` is empty or has a sentence that is longer than the file
+            takes, a tokenizer is not a unigram model, or the vocabulary has language
+            codes, but not that of `target_language`.
         RuntimeError: if the file does not pass the check, the graph needs operators
             that are not builtin, or Keras does not run on TensorFlow.
     """
@@ -83,33 +91,30 @@ def tflite(
             "`config` must be an ExportConfig; a file in float32 is written by "
             "quantize=None. Received: None"
         )
-    config = ExportConfig.of(config, **settings)
+    config, path = ExportConfig.of(config, **settings), Path(path)
+    check_translator(translator)
     require_tensorflow()
-    path = Path(path)
-    card = card_path(path) if config.form == "text" else None
     if path.suffix != ".tflite":
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
+    card = card_path(path) if config.form == "text" else None
     for target in filter(None, (path, card)):
         refuse_existing(target)
-    limits = Limits.of_model(translator.model, config)
-    description = _description(translator, path.stem, config, limits)
+    description = described(translator, path.stem, config)
     translator = in_target_language(
         translator.in_float32(), description.target_language
     )
     if sample is not None:
-        limits.refuse_longer(sample, translator.encode(sample))
+        sources_for(translator, description, checked_sentences("sample", sample))
     say = say or (lambda sentence: None)
     say(f"Converting the model to {path.name}.")
-    content = _file_content(translator, limits, config, description)
+    content = _converted(translator, description)
     with contextlib.ExitStack() as undo:
         with atomic_path(path, overwrite=False, parents=True) as temporary:
             with open(temporary, "xb") as file:
                 file.write(content)
             if config.check == "all":
                 say(f"Comparing {path.name} with Keras.")
-                exported = TfliteFile(temporary)
-                report = compare(translator, exported, sample)
-                _refuse(report.reasons, sample is None)
+                _verify(translator, temporary, sample)
             if card is not None:
                 digest = hashlib.sha256(content).hexdigest()
                 text = model_card_text(description, path.name, len(content), digest)
@@ -118,58 +123,80 @@ def tflite(
         undo.pop_all()
 
 
-def _description(translator, name, config, limits):
-    """Returns the description of the file."""
-    about = {"name": name} | translator.about.updated(config.about).stated()
-    about["examples"] = _examples(translator, config.about.examples, limits)
-    decoding = config.decoding
-    return Description(
-        **about,
+def described(translator: Translator, name: str, config: ExportConfig) -> Description:
+    """Describes the file of a translator, before anything is converted.
+
+    Args:
+        translator: Translator.
+        name: str. The model's name, unless the translator or the config has another.
+        config: ExportConfig.
+    Raises:
+        ValueError: if a length exceeds that of the model, or an example of the config
+            is longer than the file takes.
+    """
+    model, decoding = translator.model, config.decoding
+    about = translator.about.updated(config.about)
+    max_bytes = config.max_bytes or (USUAL_BYTES if config.takes_text else None)
+    source_tokens = _length(config, "max_source_length", model.max_length)
+    output_tokens = _length(config, "max_length", model.max_length)
+    description = Description(
+        **{"name": name} | about.stated() | {"examples": []},
         form=config.form,
-        max_bytes=config.max_bytes if config.form in TAKING_TEXTS else None,
-        max_source_tokens=limits.max_source_length,
-        max_output_tokens=limits.output_length,
+        max_bytes=max_bytes,
+        max_source_tokens=source_tokens,
+        max_output_tokens=longest_output(source_tokens, output_tokens),
         beam_size=decoding.beam_size,
         length_penalty=None if decoding.is_greedy else decoding.length_penalty,
         quantize=config.quantize,
-        parameters=translator.model.count_params(),
-        end_id=translator.model.end_id,
+        parameters=model.count_params(),
+        end_id=model.end_id,
         outputs=list(config.outputs),
         no_loops=decoding.no_loops,
     )
-
-
-def _examples(translator, config_examples, limits):
-    """Returns the config's examples, or the translator's that are short enough."""
-    examples = translator.about.examples if config_examples is None else config_examples
-    examples = list(examples or ())
+    examples = list(about.examples or ())
     sources = translator.tokenizer.encode(examples)
-    if config_examples is not None:
-        limits.refuse_longer(examples, sources)
+    if config.about.examples is not None:
+        sources_for(translator, description, examples)
     pairs = zip(examples, sources, strict=True)
-    return [example for example, source in pairs if limits.take(example, source)]
+    short = [text for text, ids in pairs if not description.excess(text, ids)]
+    return dataclasses.replace(description, examples=short)
 
 
-def _file_content(translator, limits, config, description):
+def _length(config, name, most):
+    """Returns the limit of a file in tokens, at most that of the model."""
+    value = getattr(config, name)
+    if value is not None and value > most:
+        raise ValueError(
+            f"`{name}` must be at most the model's `max_length`, {most}. "
+            f"Received: {value}"
+        )
+    return value or min(USUAL_TOKENS, most)
+
+
+def _converted(translator, description):
     """Returns the bytes of the file; checks the structure."""
     # `convert` changes the operators of layers. A copy is used, because another thread
     # may translate with the original.
     copy = translator.copy()
-    graph = FORMS[config.form](copy, limits, config)
-    file = convert(graph, copy.model, config.quantize)
+    graph = GRAPHS[description.form](copy, description)
+    file = convert(graph, copy.model, description.quantize)
     content = with_description(file, description, graph.metadata)
     tables = graph.tokenizer.nbytes if graph.tokenizer else 0
     _refuse(structure_faults(file, len(content), translator.model, tables))
     return content
 
 
-def _refuse(reasons, on_made_up_sentences=False):
-    if not reasons:
-        return
-    remedy = ""
-    if on_made_up_sentences:
+def _verify(translator, path, sample):
+    exported, remedy = TfliteFile(path), ""
+    if sample is None:
+        sample = made_up_sentences(translator, exported.description)
         remedy = (
             " The sentences were frequent pieces in random order; for a model that "
             "knows others, give some of its own as `sample` (--sample FILE)."
         )
-    raise RuntimeError(f"The file is not written: {' '.join(reasons)}{remedy}")
+    _refuse(compare(translator, exported, sample).reasons, remedy)
+
+
+def _refuse(reasons, remedy=""):
+    if reasons:
+        raise RuntimeError(f"The file is not written: {' '.join(reasons)}{remedy}")

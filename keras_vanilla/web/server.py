@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from keras_vanilla._types import PathLike
-from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.export.metadata.flatbuffer import read_description
 from keras_vanilla.pretrained import model_not_found
 from keras_vanilla.web.runtime import PAGE
 

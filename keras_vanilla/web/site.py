@@ -1,18 +1,22 @@
 """Writes the page as a folder for any static file host."""
 
+import dataclasses
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from keras_vanilla import export
-from keras_vanilla._atomic_write import atomic_path
+from keras_vanilla._atomic_write import atomic_path, refuse_existing
 from keras_vanilla._types import PathLike
+from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.export.conversion import check_translator
 from keras_vanilla.translation import Translator
 from keras_vanilla.web.runtime import PAGE, runtime_folder
 from keras_vanilla.web.server import check_model
 from keras_vanilla.web.tour import tour
 
-SEARCH_OPTIONS = ("beam_size", "length_penalty", "outputs", "no_loops")
 HIDDEN_LINK, LINK = ' href="inside/index.html" hidden>', ' href="inside/index.html">'
 NOT_IN_A_SITE = (
     "package.json",
@@ -31,7 +35,9 @@ def write_site(
     folder: PathLike,
     runtime: str | None = None,
     say: Callable[[str], None] = print,
-    **settings,
+    *,
+    sample: Sequence[str] | None = None,
+    **settings: Any,
 ) -> None:
     """Writes a site that translates in any browser, and shows how the model works.
 
@@ -50,23 +56,22 @@ def write_site(
         runtime: str or None. Folder of an existing installation of LiteRT.js; None
             means the user's cache, to which it is downloaded once.
         say: function that is called with a sentence before a step that takes a while.
-        settings: arguments of `export.tflite`, such as `quantize`, `max_bytes` and
+        sample: list of str or None, as in `export.tflite`.
+        settings: arguments of `ExportConfig.of`, such as `quantize`, `max_bytes` and
             `name`. Those of the search apply only to translator.tflite.
     Raises:
         FileExistsError: if `folder` exists.
         TypeError, ValueError, RuntimeError: as in `export.tflite`, or if LiteRT.js is
             missing and cannot be downloaded, see `runtime_folder`.
     """
+    config = _config(translator, settings)
+    refuse_existing(folder)
     litert = runtime_folder(runtime, say)
-    # Otherwise `tflite` would name it after its file.
-    settings = {"name": translator.about.name or "Translator", **settings}
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         file = temporary / "translator.tflite"
-        export.tflite(translator, file, say=say, **settings)
-        for name in SEARCH_OPTIONS:
-            settings.pop(name, None)
-        _fill(temporary, litert, translator, say, settings)
+        export.tflite(translator, file, config, sample=sample, say=say)
+        _fill(temporary, litert, translator, say, config, sample)
 
 
 def write_page(
@@ -75,7 +80,9 @@ def write_page(
     runtime: str | None = None,
     say: Callable[[str], None] = print,
     translator: Translator | None = None,
-    **settings,
+    *,
+    sample: Sequence[str] | None = None,
+    **settings: Any,
 ) -> None:
     """Writes a site like `write_site`, with an existing `.tflite` file.
 
@@ -86,7 +93,8 @@ def write_page(
         say: function that is called with a sentence before a step that takes a while.
         translator: Translator from which the file was exported, for the page that shows
             the inside of the model; None omits this page.
-        settings: arguments of `export.tflite` for inside.tflite.
+        sample: list of str or None, as in `write_site`.
+        settings: arguments of `ExportConfig.of` for inside.tflite.
     Raises:
         FileExistsError: if `folder` exists.
         FileNotFoundError: if `model` does not exist.
@@ -94,19 +102,37 @@ def write_page(
             translator's, or has another form.
     """
     check_model(model)
+    config = translator and _config(translator, settings)
+    refuse_existing(folder)
     litert = runtime_folder(runtime, say)
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         shutil.copyfile(model, temporary / "translator.tflite")
-        _fill(temporary, litert, translator, say, settings)
+        _fill(temporary, litert, translator, say, config, sample)
 
 
-def _fill(folder, litert, translator, say, settings):
+def _config(translator, settings):
+    """Returns the settings of translator.tflite, named after the translator."""
+    check_translator(translator)
+    config = ExportConfig.of(**settings)
+    if config.about.name is None:  # it would be that of the file
+        config = ExportConfig.of(config, name=translator.about.name or "Translator")
+    if config.form != "text":
+        raise ValueError(
+            "A site has one file of the form 'text' and one of the form 'inside'. "
+            f"Received: form={config.form!r}"
+        )
+    return config
+
+
+def _fill(folder, litert, translator, say, config, sample):
     """Adds the pages, inside.tflite if there is a translator, and LiteRT.js."""
     if translator is not None:
-        settings = {"name": translator.about.name or "Translator", **settings}
+        inside = dataclasses.replace(
+            config, form="inside", decoding=DecodingConfig(), outputs=()
+        )
         file = folder / "inside.tflite"
-        export.tflite(translator, file, form="inside", say=say, **settings)
+        export.tflite(translator, file, inside, sample=sample, say=say)
     _copy_page(folder, with_inside=translator is not None)
     if translator is not None:
         _write_tour(translator, folder, say)

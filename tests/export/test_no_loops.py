@@ -7,7 +7,7 @@ from text_form import TextForm
 
 from keras_vanilla import export
 from keras_vanilla.cli import main
-from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.export import read_description
 from keras_vanilla.models import Transformer
 from keras_vanilla.translation import Translator
 

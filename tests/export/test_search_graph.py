@@ -11,7 +11,6 @@ from models import make_decisive_model
 from keras_vanilla.decoding import DecodingConfig, beam_search
 from keras_vanilla.decoding.beam_past import SharedPast
 from keras_vanilla.export import search_graph
-from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.search_graph import SearchGraph
 
 SOURCES = np.array([[7, 8, 5, 3], [9, 4, 3, 0]])
@@ -63,14 +62,15 @@ def test_without_branches_every_position_is_kept():
 
 def test_a_search_of_many_segments_is_keras_s(monkeypatch):
     model = make_decisive_model(0.4)
-    config = ExportConfig(decoding=DecodingConfig(beam_size=BEAMS))
-    longest = dataclasses.replace(config.decoding, max_length=14)
+    decoding = DecodingConfig(beam_size=BEAMS)
+    longest = dataclasses.replace(decoding, max_length=14)
     expected, scores = beam_search(model, SOURCES, longest)
     assert np.count_nonzero(expected[:, 0]) > 20
     any_shape = [tf.TensorSpec([None, None], tf.int32)]  # as in a SavedModel
     for segment in (2, 5):
         monkeypatch.setattr(search_graph, "_SEGMENT", segment)
-        graph = tf.function(SearchGraph(model, config, 14), any_shape, autograph=False)
+        search = SearchGraph(model, decoding, 14)
+        graph = tf.function(search, any_shape, autograph=False)
         ids, received = graph(tf.constant(SOURCES, "int32"))
         np.testing.assert_array_equal(ids, expected[:, 0])
         np.testing.assert_allclose(received, scores[:, 0], rtol=1e-4)

@@ -13,7 +13,8 @@ from keras_vanilla import export
 from keras_vanilla._operators import Operators, current_operators
 from keras_vanilla.decoding import greedy, greedy_search
 from keras_vanilla.export import conversion, to_tflite
-from keras_vanilla.export.config import ExportConfig, Limits
+from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.export.to_tflite import described
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation import About, Translator
 
@@ -148,58 +149,28 @@ def test_half_precision_is_exported_in_float32(
     assert_same_but_for_near_ties(model, sources, expected, run(path, texts))
 
 
-@pytest.mark.parametrize(
-    "name, arguments, error, message",
-    [
-        ("a.tflite", {"quantize": "int2"}, ValueError, "'int8', .*None. .*'int2'"),
-        ("a.tflite", {"form": "tokens"}, ValueError, "`form` .* 'steps', .*'tokens'"),
-        ("a.tflite", {"max_source_length": 0}, ValueError, "max_source_length.*: 0"),
-        ("a.tflite", {"max_source_length": 61}, ValueError, "model's.* 60. .*: 61"),
-        ("a.tflite", {"max_length": 0}, ValueError, "`max_length` must.*: 0"),
-        ("a.tflite", {"max_length": 61}, ValueError, "`max_length` must.* 60. .*: 61"),
-        ("a.tflite", {"target_prefix": ["een"]}, TypeError, "no argument 'target_pre"),
-        ("a.tflite", {"no_repeat_ngram_size": 2}, TypeError, "no argument 'no_rep"),
-        ("a.keras", {}, ValueError, "ends with .tflite. Received: .*a.keras"),
-        ("a.tflite", {"examples": ["two " * 200]}, ValueError, "Sentence 1 has 800 b"),
-        ("a.tflite", {"sample": ["one " * 200]}, ValueError, "takes at most"),
-        ("a.tflite", {"beam_size": 0}, ValueError, "Received"),
-        ("a.tflite", {"beam_size": 10**8}, ValueError, "Received"),
-        ("a.tflite", {"length_penalty": -1.0}, ValueError, "Received"),
-        ("a.tflite", {"max_bytes": 0}, ValueError, "Received"),
-        ("a.tflite", {"max_bytes": 2**31}, ValueError, "Received"),
-        ("a.tflite", {"max_length": 2**31}, ValueError, "Received"),
-        ("a.tflite", {"max_length": 2.5}, ValueError, "Received"),
-        ("a.tflite", {"form": "steps", "beam_size": 4}, ValueError, "Received"),
-        ("a.tflite", {"source_language": "german"}, ValueError, "BCP-47 .*: 'german'"),
-        (
-            "a.tflite",
-            {"model_licence": "MIT"},
-            TypeError,
-            "'model_licence'.*mean 'mod",
-        ),
-        ("a.tflite", {"config": None}, TypeError, "quantize=None. Received: None"),
-    ],
-)
-def test_wrong_arguments_are_refused_before_the_conversion(
-    trained_translator, tmp_path, monkeypatch, name, arguments, error, message
-):
+def test_refused_sample_is_not_converted(trained_translator, tmp_path, monkeypatch):
     monkeypatch.setattr(to_tflite, "convert", lambda *_: pytest.fail("it converts"))
-    with pytest.raises(error, match=message):
-        export.tflite(trained_translator, tmp_path / name, **arguments)
+    with pytest.raises(ValueError, match="`sample`"):
+        export.tflite(trained_translator, tmp_path / "x.tflite", sample=[])
     assert not list(tmp_path.iterdir())
 
 
-def test_another_backend_is_refused(trained_translator, tmp_path, monkeypatch):
-    monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
-    with pytest.raises(RuntimeError, match="KERAS_BACKEND=tensorflow .*'torch'"):
-        export.tflite(trained_translator, tmp_path / "model.tflite")
-
-
-def test_examples_of_the_translator_that_the_file_does_not_take_are_left_out(
-    trained_translator,
-):
+def test_long_examples_of_translator_are_left_out(trained_translator):
     about = About(examples=["two trees", "two " * 200])
     translator = trained_translator.replace(about=about)
-    limits = Limits.of_model(translator.model, ExportConfig(max_bytes=64))
-    assert to_tflite._examples(translator, None, limits) == ["two trees"]
-    assert to_tflite._examples(trained_translator, None, limits) == []
+    config = ExportConfig(max_bytes=64)
+    assert described(translator, "x", config).examples == ["two trees"]
+    assert described(trained_translator, "x", config).examples == []
+
+
+def test_description_comes_first(trained_translator):
+    """The export reads limits, search and name from it."""
+    config = ExportConfig.of(max_source_length=9, beam_size=2, data="made up")
+    description = described(trained_translator, "numbers", config)
+    assert description.name == "numbers" and description.data == "made up"
+    limits = description.max_source_tokens, description.max_output_tokens
+    assert limits == (9, 59) and description.max_bytes == 512
+    assert description.decoding == config.decoding
+    assert description.end_id == trained_translator.model.end_id
+    assert description.parameters == trained_translator.model.count_params()

@@ -12,9 +12,9 @@ from text_form import TextForm
 
 from keras_vanilla import export
 from keras_vanilla.decoding.attended_source import alignment_layer
-from keras_vanilla.export import signatures
-from keras_vanilla.export.config import ExportConfig, Limits
-from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.export import read_description, signatures
+from keras_vanilla.export.config import ExportConfig
+from keras_vanilla.export.to_tflite import described
 
 SMALL = {"max_bytes": 160, "max_source_length": 40, "max_length": 59}
 BEAMS = {"beam_size": 3, "length_penalty": 0.8}
@@ -134,8 +134,8 @@ def test_the_file_says_what_it_says(path):
 )
 def test_one_can_be_had_alone(small_translator, output, names):
     config = ExportConfig.of(outputs=[output], **SMALL)
-    limits = Limits.of_model(small_translator.model, config)
-    graph = signatures.TextForm(small_translator, limits, config)
+    description = described(small_translator, "x", config)
+    graph = signatures.TextForm(small_translator, description)
     function = graph.signatures()["translate"].get_concrete_function()
     expected = {"text", "ids", "score", "text_ends"} | names
     assert set(function.structured_outputs) == expected

@@ -16,8 +16,12 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter
 
-from keras_vanilla.export.metadata.description import Description, with_description
-from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
+from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.flatbuffer import (
+    packed,
+    unpacked,
+    with_description,
+)
 from keras_vanilla.web.runtime import PAGE
 from keras_vanilla.web.server import PageServer
 

@@ -22,7 +22,7 @@ from web_setting import (
     with_one_other_byte,
 )
 
-from keras_vanilla.export.metadata.description import read_description
+from keras_vanilla.export import read_description
 from keras_vanilla.web.runtime import PAGE
 
 pytestmark = pytest.mark.full

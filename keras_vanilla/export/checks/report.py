@@ -2,8 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,13 +68,8 @@ def compare_quality(
     from sacrebleu.significance import PairedTest
 
     metrics = {"BLEU": BLEU(force=True), "chrF": CHRF()}
-    test = PairedTest(
-        [("Keras", keras_texts), ("file", file_texts)],
-        metrics,
-        [references],
-        test_type="bs",
-        n_samples=RESAMPLES,
-    )
+    systems = [("Keras", keras_texts), ("file", file_texts)]
+    test = PairedTest(systems, metrics, [references], "bs", RESAMPLES)
     _, scores = test()
     del scores["System"]  # a column of names; the others are in the metrics' order
     is_same = list(keras_texts) == list(file_texts)  # undefined for equal texts
@@ -139,50 +134,48 @@ class TextDifference:
         return f"{shown}, {why} the segmentations {ours!r} and {theirs!r}"
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The result of `verify`, which can be printed.
 
     Attributes:
         kind: "SavedModel" or "TFLite".
         size: int. Size in bytes.
-        quantized: bool. Whether weights are int8 or int4.
-        custom_operators: tuple of str. Operators that a plain runtime lacks; a file
-            with any of them was not run.
+        precision: "float32", "int8" or "int4".
         sentences: int. Number of sentences compared.
-        differences: list of Difference.
-        text_differences: list of TextDifference, for files that output text.
+        differences: tuple of Difference.
+        text_differences: tuple of TextDifference, for files that output text.
         faults: tuple of str. Faults in the file's structure.
-        endless: int. Number of the file's outputs without an end.
+        endless: int. Number of outputs without an end, in the file and in Keras.
         inputs: int. Number of distinct sentences.
         outputs: int. Number of distinct translations by Keras.
-        milliseconds: list of float. Time per sentence of a `.tflite` file.
+        milliseconds: tuple of float. Time per sentence of a `.tflite` file.
         metrics: tuple of MetricComparison; empty without references.
-        has_texts: bool. Whether a `.tflite` file takes and returns text.
-        precision: str. Precision of quantised weights.
     """
 
     kind: str
     size: int
-    quantized: bool = False
-    custom_operators: tuple[str, ...] = ()
-    sentences: int = 0
-    differences: list[Difference] = field(default_factory=list)
-    text_differences: list[TextDifference] = field(default_factory=list)
+    precision: str
+    sentences: int
+    differences: tuple[Difference, ...] = ()
+    text_differences: tuple[TextDifference, ...] = ()
     faults: tuple[str, ...] = ()
     endless: int = 0
     inputs: int = 0
     outputs: int = 0
-    milliseconds: list[float] = field(default_factory=list)
+    milliseconds: tuple[float, ...] = ()
     metrics: tuple[MetricComparison, ...] = ()
-    has_texts: bool = False
-    precision: str = "int8"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the report as a dict for JSON; its gaps may be infinite."""
         verdict = {"passed": self.passed, "reasons": self.reasons, "equal": self.equal}
         counts = {"near_ties": self.near_ties, "far": self.far}
         return verdict | counts | dataclasses.asdict(self)
+
+    @property
+    def quantized(self) -> bool:
+        """True if weights are int8 or int4."""
+        return self.precision != "float32"
 
     @property
     def equal(self) -> int:
@@ -214,15 +207,18 @@ class Report:
         chrF is more than 0.3 below Keras's. A larger loss must not be significant, and
         the limit without references applies as well: one sentence in twenty, plus two
         standard deviations, may differ by more than a near-tie (at 8 bits if
-        quantised). If there are several sentences, at least half of the outputs must
-        end, and at least half of the translations must be distinct.
+        quantised). The model must translate too, see `model_faults`.
         """
-        if self.custom_operators:
-            names = ", ".join(self.custom_operators)
-            return [f"It needs {names}, which are not builtin operators."]
-        reasons = [*self.faults, *self._of_ids()]
-        if not self._texts_explained():
-            reasons.append("Texts differ where ids do not.")
+        return [*self.faults, *self._losses(), *self.model_faults]
+
+    @property
+    def model_faults(self) -> list[str]:
+        """The reasons that lie in the model, whose translations the file repeats.
+
+        If there are several sentences, at least half of the outputs must end, and at
+        least half of the translations must be distinct.
+        """
+        reasons = []
         if self.sentences > 3 and self.endless > self.sentences / 2:
             reasons.append(f"{self.endless} of {self.sentences} outputs never end.")
         if self.inputs > 3 and self.outputs < self.inputs / 2:
@@ -232,45 +228,36 @@ class Report:
             )
         return reasons
 
-    def _of_ids(self):
-        if not self.quantized:
-            if self.far:
-                share = f"{self.far} of {self.sentences} sentences"
-                yield f"{share} differ by more than a tie."
-            return
+    def _losses(self) -> Iterator[str]:
+        """Yields a sentence for each way in which translations differ too much."""
         lower = [metric for metric in self.metrics if metric.is_lower]
-        if self.metrics and not lower:
-            return
         for metric in lower:
-            if metric.is_significantly_lower:
+            if self.quantized and metric.is_significantly_lower:
                 yield f"The translations are worse than Keras's: {metric}."
         most = FAR_SHARE * self.sentences
         most += 2 * math.sqrt(FAR_SHARE * (1 - FAR_SHARE) * self.sentences)
-        if self.far > most:
+        if not self.quantized and self.far:
+            yield f"{self.far} of {self.sentences} sentences differ by more than a tie."
+        elif self.far > most and (lower or not self.metrics):
             yield (
                 f"{self.far} of {self.sentences} sentences, more than one in twenty, "
                 f"differ by more than {self._tie}."
             )
+        lines = {difference.line for difference in self.differences}
+        if not all(
+            text.score_tie or (text.segmentations is None and text.line in lines)
+            for text in self.text_differences
+        ):
+            yield "Texts differ where ids do not."
 
     @property
     def _tie(self):
         return "a near-tie at 8 bits" if self.quantized else "a near-tie"
 
-    def _texts_explained(self):
-        """True if different ids or a tie of scores explain each different text."""
-        lines = {difference.line for difference in self.differences}
-        return all(
-            text.score_tie or (text.segmentations is None and text.line in lines)
-            for text in self.text_differences
-        )
-
     def __str__(self):
         verdict = "passed" if self.passed else "NOT PASSED"
-        precision = self.precision if self.quantized else "float32"
-        lines = [f"{self.kind}, {precision}, {self.size:,} bytes: {verdict}"]
+        lines = [f"{self.kind}, {self.precision}, {self.size:,} bytes: {verdict}"]
         lines += [f"  {reason}" for reason in self.reasons]
-        if self.custom_operators:
-            return "\n".join([*lines, "Not run."])
         lines.append(
             f"{self.equal:,} of {self.sentences:,} sentences have Keras's ids, "
             f"{self.near_ties} differ by {self._tie} and {self.far} by more"
@@ -278,8 +265,7 @@ class Report:
         lines += map(str, self.differences)
         if self.text_differences:
             lines.append(f"{len(self.text_differences)} translations differ as text")
-        lines += map(str, self.text_differences)
-        lines += map(str, self.metrics)
+        lines += map(str, [*self.text_differences, *self.metrics])
         if self.milliseconds:
             percent = np.percentile(self.milliseconds, (50, 90, 99))
             times = "/".join(f"{value:.1f}" for value in percent)

@@ -1,7 +1,5 @@
 """Opens exported files and translates with them."""
 
-import dataclasses
-import math
 import threading
 import time
 from pathlib import Path
@@ -10,23 +8,13 @@ import numpy as np
 
 from keras_vanilla._checks import extra_missing, first_line
 from keras_vanilla._types import PathLike
-from keras_vanilla.decoding import DecodingConfig
 from keras_vanilla.decoding.hypothesis_end import longest_output
-from keras_vanilla.export.config import Limits
-from keras_vanilla.export.metadata.description import STEPPED, find_description
+from keras_vanilla.export.metadata.description import FORMS, Description
+from keras_vanilla.export.metadata.flatbuffer import read_description
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.translation.buckets import bucket_width, pad_rows
 
-FORM_BY_SIGNATURE = {
-    "translate": "text",
-    "decode_step": "steps",
-}
-LIMITED_INPUTS = {  # the signature of each form, and its input with a longest length
-    "text": ("translate", "text"),
-    "steps": ("encode", "source_ids"),
-    "inside": ("encode", "text"),
-}
-NO_LIMITS = Limits(max_bytes=math.inf, max_source_length=math.inf, max_length=math.inf)
+ANY_LENGTH = 2**31 - 1
 
 
 def open_exported(path: PathLike) -> "SavedModelFolder | TfliteFile":
@@ -51,17 +39,13 @@ class SavedModelFolder:
     """A SavedModel that `saved_model` wrote, loaded with TensorFlow only.
 
     Args:
-        path: Path of the folder.
+        path: path of the folder.
     Raises:
         ValueError: if it is not a SavedModel, is damaged, or has other signatures.
     """
 
-    kind, form = "SavedModel", None
-    target_language = None  # texts have the codes of a multilingual model
-    precision = "float32"
-    custom_operators = ()
-    limits = NO_LIMITS  # the graph checks the model's limits
-    decoding = DecodingConfig()
+    kind = "SavedModel"
+    skips_blank_texts = False
     milliseconds = ()
 
     def __init__(self, path: PathLike):
@@ -72,17 +56,24 @@ class SavedModelFolder:
             raise extra_missing(
                 "SavedModels", "tensorflow and tensorflow-text", "tensorflow"
             ) from error
-        self.path = path
+        self.path = path = Path(path)
         self.size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+        self.description = Description(  # the graph checks the model's limits
+            name=path.name,
+            max_bytes=None,
+            max_source_tokens=ANY_LENGTH,
+            max_output_tokens=ANY_LENGTH,
+            parameters=0,
+        )
         if not tf.saved_model.contains_saved_model(str(path)):
             raise ValueError(f"{path} is not a SavedModel folder.")
         try:
             self._loaded = tf.saved_model.load(str(path))
         except Exception as error:  # TensorFlow raises many kinds
             raise _damaged(path, error) from error
-        names = "translate", "translate_ids"
-        if missing := [n for n in names if n not in self._loaded.signatures]:
-            raise _not_ours(path, ", ".join(missing))
+        _require_signatures(
+            path, self._loaded.signatures, ("translate", "translate_ids")
+        )
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids, int32 array (B, L), and translations, list of str."""
@@ -112,16 +103,15 @@ class TfliteFile:
     """A `.tflite` file that `tflite` wrote, run by LiteRT.
 
     Args:
-        path: Path of the file.
+        path: path of the file.
         threads: int.
     Raises:
-        ValueError: if it is not a `.tflite` file, is damaged, or has other signatures.
+        ValueError: if it is not a `.tflite` file, is damaged, has no description, needs
+            operators that are not builtin, or has other signatures.
         ImportError: if ai-edge-litert is not installed.
     """
 
     kind = "TFLite"
-    limits = NO_LIMITS
-    decoding = DecodingConfig()
 
     def __init__(self, path: PathLike, threads: int = 1):
         try:
@@ -131,34 +121,23 @@ class TfliteFile:
                 "A .tflite file is run by ai-edge-litert, which is not installed: "
                 "pip install ai-edge-litert"
             ) from error
-        description = find_description(path)  # first, because it checks the checksum
-        self.path = path
+        self.path = path = Path(path)
+        self.description = read_description(path)  # first, because of the checksum
         self.size = path.stat().st_size
         self.milliseconds = []  # per sentence
         self._lock = threading.Lock()
         try:
             interpreter = Interpreter(model_path=str(path), num_threads=threads)
+            names = interpreter.get_signature_list()
+            self._run = {n: interpreter.get_signature_runner(n) for n in names}
         except (RuntimeError, ValueError) as error:
             raise _damaged(path, error) from error
-        signatures = interpreter.get_signature_list()
-        forms = [form for name, form in FORM_BY_SIGNATURE.items() if name in signatures]
-        if not forms or (forms[0] == "text" and description is None):
-            raise _not_ours(path, "translate")
-        self.form = forms[0]
-        if self.form == "steps" and "text" in signatures["encode"]["inputs"]:
-            self.form = "inside"
-        self.custom_operators, self.precision = _operators_and_precision(path)
-        if not self.custom_operators:  # else LiteRT refuses to prepare it
-            self._run = {n: interpreter.get_signature_runner(n) for n in signatures}
-            self.limits = self._limits(description)
-        self.target_language = description and description.target_language
-        self.end_id = description and description.end_id  # None in older files
-        if description is not None and self.form not in STEPPED:
-            beams = {}
-            if description.beam_size > 1:
-                beams["beam_size"] = description.beam_size
-                beams["length_penalty"] = description.length_penalty
-            self.decoding = DecodingConfig(no_loops=description.no_loops, **beams)
+        _require_signatures(path, names, FORMS[self.description.form].signatures)
+
+    @property
+    def skips_blank_texts(self) -> bool:
+        """True if the file does not search for the translation of a blank text."""
+        return self.description.form == "text"
 
     def translate(self, texts: list[str], sources: list, model: Transformer) -> tuple:
         """Returns target ids and translations.
@@ -175,29 +154,8 @@ class TfliteFile:
                 raise _cannot_run(self.path, error) from error
             self.milliseconds.append(1e3 * (time.perf_counter() - begin))
         ids, translations = zip(*results, strict=True)
-        return np.stack(ids), list(translations) if self.form == "text" else None
-
-    def _limits(self, description):
-        """The limits given by the file's shapes and its description."""
-        signature, name = LIMITED_INPUTS[self.form]
-        try:
-            details = self._run[signature].get_input_details()
-            shape = details[name]["shape"].tolist()
-            if name == "source_ids":
-                _, length = shape
-                return dataclasses.replace(NO_LIMITS, max_source_length=length)
-            (max_bytes,) = shape
-        except (KeyError, ValueError) as error:
-            raise _not_ours(self.path, "with its inputs") from error
-        return dataclasses.replace(
-            NO_LIMITS,
-            max_bytes=max_bytes,
-            max_source_length=description.max_source_tokens,
-        )
-
-    def _padded_bytes(self, text):
-        text_bytes = bytes(text, "utf-8").ljust(self.limits.max_bytes, b"\0")
-        return np.frombuffer(text_bytes, "uint8")
+        has_text = self.description.form == "text"
+        return np.stack(ids), list(translations) if has_text else None
 
     def translate_text(self, text: str) -> tuple[np.ndarray, str, float]:
         """Returns ids (L,), translation and score of a text, for the form "text".
@@ -210,15 +168,20 @@ class TfliteFile:
         translation = result["text"].tobytes().rstrip(b"\0").decode()
         return result["ids"], translation, float(result["score"])
 
+    def _padded_bytes(self, text):
+        text_bytes = bytes(text, "utf-8").ljust(self.description.max_bytes, b"\0")
+        return np.frombuffer(text_bytes, "uint8")
+
     def _translate(self, text, source, model):
         """Returns ids (L,), and the translation in the form "text", otherwise None."""
-        if self.form == "text":
+        if self.description.form == "text":
             ids, translation, _ = self.translate_text(text)
             return ids, translation
-        if self.form == "inside":
+        if self.description.takes_text:
             encoded = self._run["encode"](text=self._padded_bytes(text))
             return self._searched(encoded, int(encoded["count"]), model), None
-        source_ids = pad_rows([source], self.limits.max_source_length, model.pad_id)
+        length = self.description.max_source_tokens
+        source_ids = pad_rows([source], length, model.pad_id)
         encoded = self._run["encode"](source_ids=source_ids)
         return self._searched(encoded, len(source), model), None
 
@@ -230,7 +193,7 @@ class TfliteFile:
             for name, tensor in step.get_input_details().items()
             if name not in ("ids", "index")
         }
-        length = cache["decoder_0_self_key"].shape[2]
+        length = self.description.max_output_tokens
         ids, last = np.full(length, model.pad_id, "int32"), model.start_id
         for index in range(longest_output(count, length)):
             token = np.array([last], "int32")
@@ -242,29 +205,12 @@ class TfliteFile:
         return ids
 
 
-def _operators_and_precision(path):
-    """Returns the operators that are not builtins, and the weights' precision."""
-    from ai_edge_litert import schema_py_generated as schema
-
-    model = schema.Model.GetRootAs(path.read_bytes(), 0)
-    codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
-    custom = {code.CustomCode().decode() for code in codes if code.CustomCode()}
-    graphs = [model.Subgraphs(i) for i in range(model.SubgraphsLength())]
-    scaled = {
-        tensor.Type()
-        for graph in graphs
-        for tensor in map(graph.Tensors, range(graph.TensorsLength()))
-        if tensor.Quantization() is not None and tensor.Quantization().ScaleLength()
-    }
-    names = {schema.TensorType.INT4: "int4", schema.TensorType.INT8: "int8"}
-    precision = next((name for kind, name in names.items() if kind in scaled), None)
-    return tuple(sorted(custom)), precision or "float32"
-
-
-def _not_ours(path, missing):
-    return ValueError(
-        f"{path} was not exported from a translator: it has no signature {missing}."
-    )
+def _require_signatures(path, names, required):
+    if missing := [name for name in required if name not in names]:
+        raise ValueError(
+            f"{path} was not exported from a translator: it has no signature "
+            f"{', '.join(missing)}."
+        )
 
 
 def _damaged(path, error):

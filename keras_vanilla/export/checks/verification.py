@@ -24,12 +24,13 @@ from keras_vanilla.export.checks.runners import (
     open_exported,
 )
 from keras_vanilla.export.checks.structure import structure_faults
-from keras_vanilla.export.config import Limits
-from keras_vanilla.export.metadata.description import TAKING_TEXTS
+from keras_vanilla.export.conversion import check_translator
+from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import unpacked
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.export.target_language import in_target_language
 from keras_vanilla.models import fake_quantize
+from keras_vanilla.tokenizer.id_rows import checked_lines
 from keras_vanilla.tokenizer.protocol import tokens_before_text
 from keras_vanilla.tokenizer.training import SPACE_MARK
 from keras_vanilla.translation import Translator
@@ -69,72 +70,112 @@ def verify(
         Report; `passed` is the verdict, and printing it shows every difference.
     Raises:
         FileNotFoundError: if `path` does not exist.
-        TypeError: if `sentences` is one str.
+        TypeError: if `translator` is not a Translator, or `sentences` or `references`
+            are not lists of str.
         ValueError: if there are no sentences, one is longer than the file takes, the
             number of `references` differs, or the file is damaged or cannot run on this
             translator's ids.
         ImportError: if it is a `.tflite` file and ai-edge-litert is not installed.
     """
-    translator = translator.in_float32()
-    exported = open_exported(path)
-    report = compare(translator, exported, sentences, references)
-    if exported.kind == "TFLite":
-        model, content = translator.model, exported.path.read_bytes()
-        takes_texts = exported.form in TAKING_TEXTS
-        tables = TokenizerGraph(translator.tokenizer).nbytes if takes_texts else 0
-        faults = structure_faults(unpacked(content), len(content), model, tables)
-        report.faults = tuple(faults)
-    return report
+    check_translator(translator)
+    sentences = checked_sentences("sentences", sentences)
+    if references is not None:
+        references = checked_lines(references, "references")
+        if len(references) != len(sentences):
+            raise ValueError(
+                "There must be one reference for each sentence. Received: "
+                f"{len(references)} references and {len(sentences)} sentences"
+            )
+    translator, exported = translator.in_float32(), open_exported(path)
+    faults = _faults(translator, exported) if exported.kind == "TFLite" else ()
+    return compare(translator, exported, sentences, references, faults)
+
+
+def _faults(translator, exported):
+    """Returns the faults in the structure of a `.tflite` file."""
+    content, tables = exported.path.read_bytes(), 0
+    if exported.description.takes_text:
+        tables = TokenizerGraph(translator.tokenizer).nbytes
+    file = unpacked(content)
+    return structure_faults(file, len(content), translator.model, tables)
+
+
+def checked_sentences(name: str, sentences: Sequence[str]) -> list[str]:
+    """Checks sentences to compare a file on, and returns them as a list.
+
+    Raises:
+        TypeError: if they are not a list of str.
+        ValueError: if there are none.
+    """
+    sentences = checked_lines(sentences, name)
+    if not sentences:
+        raise ValueError(f"`{name}` must hold at least one sentence. Received: []")
+    return sentences
+
+
+def sources_for(
+    translator: Translator, description: Description, sentences: Sequence[str]
+) -> list[list[int]]:
+    """Returns the source ids of sentences for a file.
+
+    Args:
+        translator: Translator.
+        description: Description of the file.
+        sentences: list of str.
+    Raises:
+        ValueError: if a sentence is longer than the file takes.
+    """
+    sources = translator.tokenizer.encode(sentences)
+    for number, pair in enumerate(zip(sentences, sources, strict=True), start=1):
+        if excess := description.excess(*pair):
+            raise ValueError(f"Sentence {number} has {excess}.")
+    return sources
 
 
 def compare(
     translator: Translator,
     exported: SavedModelFolder | TfliteFile,
-    sentences: Sequence[str] | None = None,
+    sentences: Sequence[str],
     references: Sequence[str] | None = None,
+    faults: Sequence[str] = (),
 ) -> Report:
-    """Compares translations like `verify`, without checking the structure.
+    """Compares translations, see `verify`.
 
     Args:
         translator: Translator that was exported; it computes in float32.
         exported: the opened folder or file.
-        sentences: as in `verify`; None uses made-up sentences.
-        references: as in `verify`.
+        sentences: list of str.
+        references: list of str or None.
+        faults: sequence of str. Faults in the structure, for the report.
     Raises:
-        TypeError, ValueError: as in `verify`.
+        ValueError: as in `verify`.
     """
-    translator = in_target_language(translator, exported.target_language)
-    if exported.precision == "int4":
+    description = exported.description
+    translator = in_target_language(translator, description.target_language)
+    sources = sources_for(translator, description, sentences)
+    if description.quantize == "int4":
         translator = translator.copy()
         fake_quantize(translator.model, "int4")
-    if sentences is None:
-        sentences = made_up_sentences(translator, exported.limits)
-    sources = translator.encode(sentences)
-    if not sources:
-        raise ValueError("`sentences` must hold at least one. Received: none")
-    if references is not None and len(references) != len(sentences):
-        raise ValueError(
-            "There must be one reference for each sentence. Received: "
-            f"{len(references)} references and {len(sentences)} sentences"
-        )
-    report = Report(
-        exported.kind,
-        exported.size,
-        exported.precision != "float32",
-        exported.custom_operators,
-        has_texts=exported.form == "text",
-        precision=exported.precision,
-    )
-    if report.custom_operators:
-        return report
-    exported.limits.refuse_longer(sentences, sources)
     pairs = sorted(_translate_both(translator, exported, sentences, sources))
-    _fill(report, pairs, translator, exported)
+    metrics = ()
     if references is not None:
         ids = [pair.keras_ids for pair in pairs], [pair.file_ids for pair in pairs]
         texts = map(translator.tokenizer.decode, ids)
-        report.metrics = compare_quality(*texts, references)
-    return report
+        metrics = compare_quality(*texts, references)
+    return Report(
+        kind=exported.kind,
+        size=exported.size,
+        precision=description.quantize or "float32",
+        sentences=len(pairs),
+        differences=tuple(_differences(pairs, translator.model, description.decoding)),
+        text_differences=tuple(_text_differences(pairs, translator, exported.kind)),
+        faults=tuple(faults),
+        endless=sum(pair.unfinished for pair in pairs),
+        inputs=len({pair.sentence for pair in pairs}),
+        outputs=len({pair.unlimited_ids for pair in pairs}),
+        milliseconds=tuple(exported.milliseconds),
+        metrics=metrics,
+    )
 
 
 class _Pair(NamedTuple):
@@ -157,8 +198,8 @@ class _Pair(NamedTuple):
 
 def _translate_both(translator, exported, sentences, sources):
     """Yields a `_Pair` for each sentence, in a different order."""
-    model, decoding = translator.model, exported.decoding
-    before_text = tokens_before_text(translator.tokenizer)
+    model, decoding = translator.model, exported.description.decoding
+    blank = tokens_before_text(translator.tokenizer) + 1
     for indices in length_buckets(sources):
         texts, batch = [sentences[i] for i in indices], [sources[i] for i in indices]
         file_ids, file_texts = exported.translate(texts, batch, model)
@@ -175,9 +216,10 @@ def _translate_both(translator, exported, sentences, sources):
             keras_ids[stopped] = limited_ids[:, : keras_ids.shape[1]]
         keras_texts = translator.tokenizer.decode(keras_ids)
         for row, index in enumerate(indices):
-            # Otherwise the translation is empty.
-            has_piece = len(batch[row]) > before_text + 1
-            skipped = exported.form == "text" and not has_piece
+            # Otherwise the translation is empty; a file of text does not search then.
+            has_piece = len(batch[row]) > blank
+            skipped = not has_piece and exported.skips_blank_texts
+            ends = model.end_id in [*unlimited_ids[row], *file_ids[row]]
             yield _Pair(
                 index + 1,
                 texts[row],
@@ -187,35 +229,31 @@ def _translate_both(translator, exported, sentences, sources):
                 keras_texts[row] if has_piece else "",
                 None if file_texts is None else file_texts[row],
                 tuple(until_end(unlimited_ids[row].tolist(), model)),
-                not skipped
-                and model.end_id not in [*unlimited_ids[row], *file_ids[row]],
+                not (skipped or ends),
             )
 
 
-def _fill(report, pairs, translator, exported):
-    """Adds the results to the report; `pairs` are in order."""
-    report.sentences = len(pairs)
-    report.endless = sum(pair.unfinished for pair in pairs)
-    report.inputs = len({pair.sentence for pair in pairs})
-    report.outputs = len({pair.unlimited_ids for pair in pairs})
-    report.milliseconds = list(exported.milliseconds)
+def _differences(pairs, model, decoding):
+    """Yields a `Difference` for each sentence with other ids."""
     for pair in pairs:
-        if pair.keras_ids != pair.file_ids:
-            position = _first_difference(pair.keras_ids, pair.file_ids)
-            if exported.decoding.is_greedy:
-                gap = _logit_gap(translator.model, pair, position)
-            else:
-                gap = _score_gap(translator.model, pair, exported.decoding)
-            report.differences.append(
-                Difference(pair.line, position, gap, pair.sentence)
-            )
+        if pair.keras_ids == pair.file_ids:
+            continue
+        position = _first_difference(pair.keras_ids, pair.file_ids)
+        if decoding.is_greedy:
+            gap = _logit_gap(model, pair, position)
+        else:
+            gap = _score_gap(model, pair, decoding)
+        yield Difference(pair.line, position, gap, pair.sentence)
+
+
+def _text_differences(pairs, translator, kind):
+    """Yields a `TextDifference` for each translation with another text."""
+    for pair in pairs:
         if pair.file_text not in (None, pair.keras_text):
-            why = None, False
-            if report.kind == "SavedModel":
+            why = ()
+            if kind == "SavedModel":
                 why = _segmentations(translator.tokenizer, pair.sentence)
-            report.text_differences.append(
-                TextDifference(pair.line, pair.keras_text, pair.file_text, *why)
-            )
+            yield TextDifference(pair.line, pair.keras_text, pair.file_text, *why)
 
 
 def _first_difference(keras_ids, file_ids):
@@ -280,7 +318,7 @@ def _segmentations(tokenizer, text):
     return pieces, math.isclose(*scores, rel_tol=1e-5)
 
 
-def made_up_sentences(translator: Translator, limits: Limits) -> list[str]:
+def made_up_sentences(translator: Translator, description: Description) -> list[str]:
     """Makes up sentences to check a file with.
 
     They contain frequent words in random order; one is empty, and one has the maximum
@@ -288,20 +326,18 @@ def made_up_sentences(translator: Translator, limits: Limits) -> list[str]:
 
     Args:
         translator: Translator.
-        limits: Limits that all sentences keep to.
+        description: Description of the file, whose limits all sentences keep to.
     Returns:
         List of str.
     """
     tokenizer = translator.tokenizer
-    max_tokens = min(limits.max_source_length, translator.model.max_length)
     rng = random.Random(0)
     pieces = tokenizer.source_pieces(range(min(FREQUENT, tokenizer.vocabulary_size)))
     words = [p[1:] for p in pieces if p.startswith(SPACE_MARK) and len(p) > 2]
     words = words or [piece for piece in pieces if piece.isalnum()] or ["a"]
 
     def fits(text):
-        tokens = len(tokenizer.encode([text])[0])
-        return len(bytes(text, "utf-8")) <= limits.max_bytes and tokens <= max_tokens
+        return description.excess(text, tokenizer.encode([text])[0]) is None
 
     texts = [" ".join(rng.choices(words, k=rng.randrange(1, 5))) for _ in range(COUNT)]
     longest = []

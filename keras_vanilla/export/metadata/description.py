@@ -1,34 +1,63 @@
-"""The description of the model inside a `.tflite` file, as JSON."""
+"""What a `.tflite` file is: its form, model, limits and search, kept inside as JSON."""
 
 import dataclasses
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-from ai_edge_litert import schema_py_generated as schema
+from typing import TYPE_CHECKING, NamedTuple
 
 from keras_vanilla._about import check_language, check_text, checked_examples
 from keras_vanilla._checks import check_choice, has_form
-from keras_vanilla._types import PathLike
 from keras_vanilla._version import __version__
-from keras_vanilla.export.metadata import checksum
-from keras_vanilla.export.metadata.flatbuffer import packed, read_metadata
 
-NAME = "keras_vanilla"  # name of the metadata entry
+if TYPE_CHECKING:
+    from keras_vanilla.decoding import DecodingConfig
+
 READABLE = tuple(f"keras_vanilla translator {number}" for number in (1, 2, 3, 4))
 FORMAT = READABLE[-1]
 OLDEST_RUNTIME = "LiteRT 2.1"
+REMOVED = ("shortlist",)  # fields of files of version 0.7.0 and earlier
+
+
+class Form(NamedTuple):
+    """What goes into a file and comes out of it.
+
+    Attributes:
+        summary: str.
+        signatures: tuple of str. The functions of the file.
+        takes_text: bool. Whether the input is text, otherwise ids.
+        searches: bool. Whether the file searches, otherwise the app does.
+    """
+
+    summary: str
+    signatures: tuple[str, ...]
+    takes_text: bool
+    searches: bool
+
+
 FORMS = {
-    "text": "UTF-8 bytes in, UTF-8 bytes out",
-    "steps": "the encoder, and one step of the decoder",
-    "inside": "the encoder and one step, from UTF-8 bytes, with all attention weights",
+    "text": Form("UTF-8 bytes in, UTF-8 bytes out", ("translate",), True, True),
+    "steps": Form(
+        "the encoder, and one step of the decoder",
+        ("encode", "decode_step"),
+        takes_text=False,
+        searches=False,
+    ),
+    "inside": Form(
+        "the encoder and one step, from UTF-8 bytes, with all attention weights",
+        ("encode", "decode_step"),
+        takes_text=True,
+        searches=False,
+    ),
 }
-STEPPED = ("steps", "inside")  # forms of files that do not search
-TAKING_TEXTS = ("text", "inside")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Description:
     """Description of a translator in one file; `str` formats it for a terminal.
+
+    An export makes it first, from the translator and its settings; the graph, the
+    checks, the model card and the page read it.
 
     Args:
         format: str. Format of the description; changes when its fields do.
@@ -39,8 +68,8 @@ class Description:
         target_language: str or None. The same.
         max_bytes: int or None. Longest text, in bytes of UTF-8; None if the input is
             not text.
-        max_source_tokens: int. Longest text in tokens, including the end.
-        max_output_tokens: int. Longest translation in tokens, including the end.
+        max_source_tokens: int. Longest text in tokens, including the end (S).
+        max_output_tokens: int. Longest translation in tokens, including the end (L).
         beam_size: int. 1 means greedy search.
         length_penalty: float or None. None for greedy search.
         quantize: "int8", "int4", or None for float32.
@@ -105,6 +134,72 @@ class Description:
             check_language(name, getattr(self, name))
         checked_examples(self.examples)
 
+    @classmethod
+    def from_json(cls, path: Path, content: bytes) -> "Description":
+        """Reads the description of a file.
+
+        Args:
+            path: path of the file, for errors.
+            content: bytes. The JSON.
+        Raises:
+            ValueError: if it is damaged, or the format or form is not known.
+        """
+        try:
+            fields = json.loads(content)
+            known = fields["format"] in READABLE
+            if known and fields.get("form") != "ids":
+                for name in REMOVED:
+                    fields.pop(name, None)
+                return cls(**fields)
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise ValueError(
+                f"{path} is damaged: its description cannot be read."
+            ) from error
+        if known:
+            raise ValueError(
+                f"{path} has the form 'ids', which was removed in 0.8.0; keras_vanilla "
+                "0.7.0 reads it."
+            )
+        raise ValueError(
+            f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
+            f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "
+            "version may read it."
+        )
+
+    def to_json(self) -> bytes:
+        """Returns the description as JSON in UTF-8."""
+        return json.dumps(dataclasses.asdict(self), ensure_ascii=False).encode()
+
+    @property
+    def takes_text(self) -> bool:
+        """True if the input of the file is text."""
+        return FORMS[self.form].takes_text
+
+    @property
+    def decoding(self) -> "DecodingConfig":
+        """The search of the file, or greedy search if the app searches."""
+        from keras_vanilla.decoding import DecodingConfig  # imports Keras
+
+        settings = {"beam_size": self.beam_size, "no_loops": self.no_loops}
+        if self.length_penalty is not None:
+            settings["length_penalty"] = self.length_penalty
+        return DecodingConfig(**settings)
+
+    def excess(self, text: str, source_ids: Sequence[int]) -> str | None:
+        """Describes the limit that a text exceeds, or returns None.
+
+        Args:
+            text: str.
+            source_ids: sequence of int. The ids of the text.
+        """
+        for size, limit, unit in (
+            (len(text.encode()), self.max_bytes, "bytes"),
+            (len(source_ids), self.max_source_tokens, "tokens"),
+        ):
+            if limit is not None and size > limit:
+                return f"{size} {unit}, but the file takes at most {limit}"
+        return None
+
     def __str__(self):
         rows = self.rows()
         width, lines = max(map(len, rows)) + 2, []
@@ -123,11 +218,11 @@ class Description:
         rows = {
             "name": self.name,
             "languages": self.languages,
-            "form": f"{self.form}: {FORMS[self.form]}",
+            "form": f"{self.form}: {FORMS[self.form].summary}",
             "takes": f"{limit}at most {self.max_source_tokens:,} tokens",
             "gives": f"at most {self.max_output_tokens:,} tokens",
             "of each token": ", ".join(self.outputs) or None,
-            "search": self.search,
+            "search": ", ".join(self._search()),
             "weights": f"{self.parameters:,} parameters, {self.quantize or 'float32'}",
             "converted from": self.converted_from,
             "model license": self.model_license or not_stated,
@@ -145,102 +240,12 @@ class Description:
         tags = (self.source_language, self.target_language)
         return " to ".join(tag or "(not stated)" for tag in tags)
 
-    @property
-    def search(self) -> str:
-        """The search of the file, as text."""
-        if self.form in STEPPED:
-            return "none: the app's own"
-        if self.beam_size == 1:
-            search = "greedy"
+    def _search(self) -> Iterator[str]:
+        if not FORMS[self.form].searches:
+            yield "none: the app's own"
+        elif self.beam_size == 1:
+            yield "greedy"
         else:
-            search = f"beam {self.beam_size}, length penalty {self.length_penalty}"
+            yield f"beam {self.beam_size}, length penalty {self.length_penalty}"
         if self.no_loops:
-            search = f"{search}, without loops"
-        return search
-
-
-def with_description(
-    file: schema.ModelT,
-    description: Description,
-    entries: dict[str, bytes] | None = None,
-) -> bytes:
-    """Returns a `.tflite` file with a description, and with a checksum at its end.
-
-    Args:
-        file: ModelT, a file's tables, see `unpacked`.
-        description: Description.
-        entries: dict or None. Additional metadata, by name.
-    Returns:
-        Bytes, about a kilobyte more than without a description.
-    Raises:
-        ValueError: if the file already has a description.
-    """
-    text = json.dumps(dataclasses.asdict(description), ensure_ascii=False)
-    described = {NAME: bytes(text, "utf-8"), **(entries or {})}
-    blank = {checksum.NAME: checksum.BLANK}
-    return checksum.with_digest(packed(file, described | blank))
-
-
-def read_description(path: PathLike) -> Description:
-    """Reads the description of a `.tflite` file without TensorFlow and Keras.
-
-    Args:
-        path: path of a file that `tflite` wrote.
-    Returns:
-        Description.
-    Raises:
-        FileNotFoundError: if `path` does not exist.
-        IsADirectoryError: if `path` is a folder, such as a SavedModel.
-        ValueError: if the file is not a `.tflite` file, is truncated, does not match
-            its checksum, has no description, or has one in a format that this version
-            does not know.
-    """
-    description = find_description(path)
-    if description is None:
-        raise ValueError(
-            f"{path} has no description: keras_vanilla did not write it, or not as a "
-            "file that translates text."
-        )
-    return description
-
-
-def find_description(path: PathLike) -> Description | None:
-    """Works like `read_description`, but returns None if there is no description.
-
-    Version 0.5.0 described only files of the text form.
-
-    Args:
-        path: path of a `.tflite` file.
-    Raises:
-        FileNotFoundError, IsADirectoryError, ValueError: as in `read_description`.
-    """
-    if Path(path).is_dir():
-        raise IsADirectoryError(
-            f"{path} is a folder, and only .tflite files describe themselves; "
-            f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
-        )
-    text = read_metadata(path, NAME)
-    checksum.require_checksum(path)
-    return None if text is None else _parsed(path, text)
-
-
-def _parsed(path, text):
-    try:
-        fields = json.loads(text)
-        if fields["format"] in READABLE and fields.get("form") != "ids":
-            known = {field.name for field in dataclasses.fields(Description)}
-            return Description(**{name: fields[name] for name in known & {*fields}})
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is damaged: its description cannot be read."
-        ) from error
-    if fields["format"] in READABLE:
-        raise ValueError(
-            f"{path} has the form 'ids', which was removed in 0.8.0; keras_vanilla "
-            "0.7.0 reads it."
-        )
-    raise ValueError(
-        f"{path} describes itself as {fields['format']!r}, and keras_vanilla "
-        f"{__version__} knows only {' and '.join(map(repr, READABLE))}; a newer "
-        "version may read it."
-    )
+            yield "without loops"

@@ -1,15 +1,23 @@
-"""Converts `.tflite` files between bytes and tables, and reads their metadata."""
+"""`.tflite` files as bytes and as tables, with a description and a checksum inside.
+
+The last 32 bytes of a file are the SHA-256 of those before.
+"""
 
 import copy
+import hashlib
 import mmap
 import struct
+from pathlib import Path
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from keras_vanilla._types import PathLike
+from keras_vanilla.export.metadata.description import Description
 
+DESCRIPTION, CHECKSUM = "keras_vanilla", "keras_vanilla_sha256"  # names of entries
+DIGEST_SIZE = hashlib.sha256().digest_size
 IDENTIFIER = b"TFL3"  # bytes 4 to 8 of every .tflite file
 ALIGNMENT = 16  # of a buffer's bytes: `force_align` in TensorFlow Lite's schema
 
@@ -124,3 +132,94 @@ def _find(content, name):
             begin, size = buffer.Vector(data), buffer.VectorLen(data)
             return content[begin : begin + size], size
     return None, 0
+
+
+def with_description(
+    file: schema.ModelT,
+    description: Description,
+    entries: dict[str, bytes] | None = None,
+) -> bytes:
+    """Returns a `.tflite` file with a description, and with a checksum at its end.
+
+    Args:
+        file: ModelT, a file's tables, see `unpacked`.
+        description: Description.
+        entries: dict or None. Additional metadata, by name.
+    Returns:
+        Bytes, about a kilobyte more than without a description.
+    Raises:
+        ValueError: if the file already has a description.
+    """
+    described = {DESCRIPTION: description.to_json(), **(entries or {})}
+    content = packed(file, described | {CHECKSUM: bytes(DIGEST_SIZE)})
+    body = memoryview(content)[:-DIGEST_SIZE]
+    return b"".join([body, hashlib.sha256(body).digest()])
+
+
+def read_description(path: PathLike) -> Description:
+    """Reads the description of a `.tflite` file without TensorFlow and Keras.
+
+    Args:
+        path: path of a file that `tflite` wrote.
+    Returns:
+        Description.
+    Raises:
+        FileNotFoundError: if `path` does not exist.
+        IsADirectoryError: if `path` is a folder, such as a SavedModel.
+        ValueError: if the file is not a `.tflite` file, is truncated, does not match
+            its checksum, has no description, or has one in a format or a form that
+            this version does not know.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"{path} is a folder, and only .tflite files describe themselves; "
+            f"`saved_model_cli show --all --dir {path}` describes a SavedModel."
+        )
+    content = read_metadata(path, DESCRIPTION)
+    require_checksum(path)
+    if content is None:
+        raise ValueError(
+            f"{path} has no description: keras_vanilla did not write it, or not as a "
+            "file that translates text."
+        )
+    return Description.from_json(path, content)
+
+
+def has_checksum(path: PathLike) -> bool:
+    """Returns True if a file has a checksum; version 0.5.0 and earlier wrote none."""
+    with open(path, "rb") as file:
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(CHECKSUM.encode()) >= 0
+
+
+def require_checksum(path: PathLike) -> None:
+    """Refuses a file whose content does not match its checksum.
+
+    Args:
+        path: path of a `.tflite` file. A file without a checksum is accepted.
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if the checksum does not match.
+    """
+    if not has_checksum(path):
+        return
+    content = np.memmap(path, np.uint8, "r")
+    digest = hashlib.sha256(content[:-DIGEST_SIZE]).digest()
+    if digest != content[-DIGEST_SIZE:].tobytes():
+        raise ValueError(
+            f"{path} is damaged or cut short: its bytes do not match its checksum. "
+            "Copy or export it again."
+        )
+
+
+def sha256_of(path: PathLike) -> str:
+    """Returns the SHA-256 of a file in hexadecimal, as `sha256sum` prints it.
+
+    Args:
+        path: path of a file.
+    Raises:
+        OSError: if the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,17 +1,20 @@
 """The model card of a published `.tflite` file."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_vanilla._atomic_write import atomic_write_text
 from keras_vanilla._types import PathLike
-from keras_vanilla.export.metadata.checksum import sha256_of
 from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.flatbuffer import sha256_of
 
 if TYPE_CHECKING:
     from keras_vanilla.translation import Score
 
+# What Markdown reads as markup; an underscore inside a word is none.
+MARKUP = re.compile(r"[\\`*\[\]<>|~&$#!]|(?<![^\W_])_|_(?![^\W_])")
 NOT_STATED = "**not stated: it must be before the file is published**"
 CARD = """\
 # {title}
@@ -110,20 +113,23 @@ def model_card_text(
         sha256: str. SHA-256 of the file, in hexadecimal.
         evaluation: Score or None.
     """
-    table = {"file": f"`{name}`, {size:,} bytes", "SHA-256": f"`{sha256}`"}
-    table |= description.rows(NOT_STATED) | {"tokenizer": "SentencePiece, unigram"}
+    about = description.rows(NOT_STATED)
+    table = {"file": f"{_plain(name)}, {size:,} bytes", "SHA-256": f"`{sha256}`"}
+    table |= {
+        row: text if text == NOT_STATED else _plain(text) for row, text in about.items()
+    }
+    table["tokenizer"] = "SentencePiece, unigram"
     measured = "Not stated."
     if evaluation is not None:
         scores = f"BLEU {evaluation.bleu:.2f}, chrF {evaluation.chrf:.2f}"
         measured = f"{scores} (`{evaluation.signature}`)."
+    example = next(iter(description.examples), "Text to translate.")
     return CARD.format(
-        title=_cell(description.name),
-        languages=description.languages,
-        table="\n".join(f"| {name} | {_cell(text)} |" for name, text in table.items()),
+        title=_plain(description.name),
+        languages=_plain(description.languages),
+        table="\n".join(f"| {row} | {text} |" for row, text in table.items()),
         file=json.dumps(name, ensure_ascii=False),
-        example=json.dumps(
-            next(iter(description.examples), "Text to translate."), ensure_ascii=False
-        ),
+        example=json.dumps(example, ensure_ascii=False),
         max_bytes=description.max_bytes,
         max_source_tokens=description.max_source_tokens,
         evaluation=measured,
@@ -131,6 +137,6 @@ def model_card_text(
     )
 
 
-def _cell(text):
-    """Escapes text for a table cell."""
-    return " ".join(text.split()).replace("|", r"\|")
+def _plain(text):
+    """Returns Markdown that shows a text as it is, on one line."""
+    return MARKUP.sub(r"\\\g<0>", " ".join(text.split()))

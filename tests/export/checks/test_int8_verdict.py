@@ -44,6 +44,7 @@ def int8_matrices(model):
         for graph in model.subgraphs
         for tensor in graph.tensors
         if tensor.type == schema.TensorType.INT8
+        and tensor.quantization.scale is not None
         and model.buffers[tensor.buffer].data is not None
     }
     return sorted(by_buffer.values(), key=lambda tensor: -np.prod(tensor.shape))

@@ -128,11 +128,15 @@ def test_another_models_file_does_not_pass(
     assert report.text_differences
 
 
-def write_file(path, ids_of, operators=()):
-    """A described file whose `ids` are a function of the bytes of the text."""
+def write_file(path, ids_of, text_of=lambda text: text, operators=()):
+    """A described file whose outputs are functions of the bytes of the text."""
     module = tf.Module()
     module.run = tf.function(
-        lambda text: {"text": text, "ids": ids_of(text), "score": tf.constant(0.0)},
+        lambda text: {
+            "text": tf.cast(text_of(text), tf.uint8),
+            "ids": ids_of(text),
+            "score": tf.constant(0.0),
+        },
         [tf.TensorSpec([160], tf.uint8, name="text")],
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -149,11 +153,16 @@ def write_file(path, ids_of, operators=()):
 
 
 def write_answers(path, answers):
-    """A file that gives the ids that a dict has for the first letter of a text."""
-    table = np.zeros((256, 59), "int32")
-    for letter, ids in answers.items():
+    """A file that gives the ids and the text of a dict for the first letter."""
+    table, texts = np.zeros((256, 59), "int32"), np.zeros((256, 20), "int32")
+    for letter, (ids, text) in answers.items():
         table[ord(letter), : len(ids)] = ids
-    write_file(path, lambda text: tf.gather(table, tf.cast(text[0], tf.int32)))
+        texts[ord(letter), : len(text)] = list(text.encode())
+
+    def row_of(values):
+        return lambda text: tf.gather(values, tf.cast(text[0], tf.int32))
+
+    write_file(path, row_of(table), row_of(texts))
 
 
 @pytest.mark.full
@@ -173,7 +182,8 @@ def test_differences_that_are_no_choice_of_a_logit_are_never_ties(
         [*words[3], end_id, 7, 7],
     ]
     path = tmp_path / "model.tflite"
-    write_answers(path, dict(zip("otrg", said, strict=True)))
+    answers = zip(said, trained_translator.translate(texts), strict=True)
+    write_answers(path, dict(zip("otrg", answers, strict=True)))
     for text, position in zip(texts, (2, 1, 0), strict=False):
         report = export.verify(trained_translator, path, [text])
         assert report.differences == (Difference(1, position, math.inf, text),)
@@ -264,7 +274,7 @@ def test_file_with_other_operators_is_refused(trained_translator, tmp_path):
     write_file(
         path,
         lambda text: tf.bitwise.bitwise_and(tf.cast(text, tf.int32), 7),
-        [tf.lite.OpsSet.SELECT_TF_OPS],
+        operators=[tf.lite.OpsSet.SELECT_TF_OPS],
     )
     with pytest.raises(ValueError, match="flex.tflite cannot be read.*"):
         export.verify(trained_translator, path, ["one"])

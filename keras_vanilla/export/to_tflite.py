@@ -182,7 +182,8 @@ def _converted(translator, description):
     file = convert(graph, copy.model, description.quantize)
     content = with_description(file, description, graph.metadata)
     tables = graph.tokenizer.nbytes if graph.tokenizer else 0
-    _refuse(structure_faults(file, len(content), translator.model, tables))
+    model, quantize = translator.model, description.quantize
+    _refuse(structure_faults(file, len(content), model, quantize, tables))
     return content
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 
 from ai_edge_litert import schema_py_generated as schema
 
@@ -10,62 +11,47 @@ from keras_vanilla.models.fake_quantization import SMALLEST_MATRIX
 from keras_vanilla.models.transformer import Transformer
 
 CHANNEL = 12  # bytes of scale and zero point per output of a quantised matrix
-BYTES = {schema.TensorType.INT4: 0.56, schema.TensorType.INT8: 1.05}  # per parameter
+BYTES = {"int4": 0.56, "int8": 1.05}  # per parameter of a quantised matrix
 FLOAT = 4.2  # bytes per parameter that is not quantised
-SHAPES = 2_000  # bytes
-COUNTERS = 20_000  # bytes, of the tokenizer's loops
+GRAPH = 220_000  # bytes of operators, shapes and the counters of the tokenizer
+LAYER = 100_000  # bytes of operators
 
 
 def structure_faults(
-    file: schema.ModelT, size: int, model: Transformer, tokenizer_bytes: int = 0
+    file: schema.ModelT,
+    size: int,
+    model: Transformer,
+    quantize: str | None,
+    tokenizer_bytes: int = 0,
 ) -> list[str]:
     """Finds faults in the structure of a file.
 
-    It is a fault if a matrix is stored more often than necessary, if a size is
-    exceeded, or if an output is the result of a loop, which compiled models cannot
-    read. Constants may have 1.05 bytes per parameter of a quantised matrix in int8
-    (0.56 in int4), 12 for each of its outputs, 4.2 per other parameter, 2 kB for
-    shapes, and in the text form the tokenizer's tables and 20 kB for its counters.
-    Everything else may have 0.1 MB per layer and 0.2 MB.
+    It is a fault if a matrix is stored more often than necessary, if the file is too
+    large, or if an output is the result of a loop, which compiled models cannot read.
+    A file may have 1.05 bytes per parameter of a quantised matrix in int8 (0.56 in
+    int4) and 12 for each of its outputs, 4.2 per other parameter, the tokenizer's
+    tables, 0.1 MB per layer and 0.22 MB.
 
     Args:
         file: ModelT, the tables of a `.tflite` file.
         size: int. Size of the file in bytes.
         model: Transformer that was exported.
+        quantize: "int8", "int4", or None for float32.
         tokenizer_bytes: int. Size of the tokenizer's tables in the file, see
             `TokenizerGraph.nbytes`; 0 if the file has no tokenizer.
     Returns:
         List of str, one sentence per fault.
     """
-    tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
-    constants = [
-        _Constant(tensors[index], len(buffer.data))
-        for index, buffer in enumerate(file.buffers)
-        if buffer.data is not None and index in tensors
-    ]
-    faults = list(_duplicates(constants, model))
-    used = sum(each.size + CHANNEL * each.channels for each in constants)
-    types = {each.type for each in constants if each.channels}
-    per_number = next((size for kind, size in BYTES.items() if kind in types), FLOAT)
-    allowed = SHAPES
-    for weight in model.weights:
-        count, is_matrix = math.prod(weight.shape), len(weight.shape) > 1
-        # Vectors and small matrices stay float32.
-        is_rounded = is_matrix and count >= SMALLEST_MATRIX
-        allowed += count * (per_number if is_rounded else FLOAT)
-        if is_matrix and types:
-            allowed += CHANNEL * _outputs(weight)
-    if tokenizer_bytes:
-        allowed += tokenizer_bytes + COUNTERS
-    if used > allowed:
-        faults.append(f"Its constants are {used:,} bytes, more than {allowed:,.0f}.")
+    faults = list(_duplicates(file, model))
     layers = model.num_encoder_layers + model.num_decoder_layers
-    rest, allowed = size - used, 100_000 * layers + 200_000
-    if rest > allowed:
-        faults.append(
-            f"All that is not a constant takes {rest:,} bytes, more than {allowed:,} "
-            f"for {layers} layers."
-        )
+    allowed = tokenizer_bytes + GRAPH + LAYER * layers
+    for weight in model.weights:
+        count = math.prod(weight.shape)
+        is_rounded = quantize and len(weight.shape) > 1 and count >= SMALLEST_MATRIX
+        allowed += count * (BYTES[quantize] if is_rounded else FLOAT)
+        allowed += CHANNEL * _outputs(weight) if is_rounded else 0
+    if size > allowed:
+        faults.append(f"It has {size:,} bytes, more than {allowed:,.0f}.")
     faults += [
         f"The output {name!r} is the result of a loop, which compiled models of LiteRT "
         "and LiteRT.js cannot read."
@@ -74,17 +60,7 @@ def structure_faults(
     return faults
 
 
-class _Constant:
-    """A constant of the file: a buffer with its tensor."""
-
-    def __init__(self, tensor, size):
-        self.size, self.type = size, tensor.type
-        self.shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
-        scale = tensor.quantization and tensor.quantization.scale
-        self.channels = 0 if scale is None else len(scale)
-
-
-def _outputs_of_loops(file):
+def _outputs_of_loops(file) -> Iterator[str]:
     """Yields the name of each output of a signature that a loop computes last."""
     codes = [code.builtinCode for code in file.operatorCodes]
     for signature in file.signatureDefs or ():
@@ -99,10 +75,16 @@ def _outputs_of_loops(file):
                 yield output.name.decode()
 
 
-def _duplicates(constants, model):
+def _duplicates(file, model) -> Iterator[str]:
     """Yields a sentence for each matrix stored more often than in the model."""
+    tensors = {t.buffer: t for graph in file.subgraphs for t in graph.tensors}
     in_file = Counter(
-        math.prod(each.shape) for each in constants if len(each.shape) == 2
+        math.prod(map(int, tensors[index].shape))
+        for index, buffer in enumerate(file.buffers)
+        if buffer.data is not None
+        and index in tensors
+        and tensors[index].shape is not None
+        and len(tensors[index].shape) == 2
     )
     in_model = Counter(math.prod(w.shape) for w in model.weights if len(w.shape) > 1)
     for attention in fused_attentions(model):

@@ -93,11 +93,11 @@ def verify(
 
 def _faults(translator, exported):
     """Returns the faults in the structure of a `.tflite` file."""
-    content, tables = exported.path.read_bytes(), 0
-    if exported.description.takes_text:
-        tables = TokenizerGraph(translator.tokenizer).nbytes
-    file = unpacked(content)
-    return structure_faults(file, len(content), translator.model, tables)
+    description, content = exported.description, exported.path.read_bytes()
+    takes_text = description.takes_text
+    tables = TokenizerGraph(translator.tokenizer).nbytes if takes_text else 0
+    model, file = translator.model, unpacked(content)
+    return structure_faults(file, len(content), model, description.quantize, tables)
 
 
 def checked_sentences(name: str, sentences: Sequence[str]) -> list[str]:

@@ -27,13 +27,13 @@ def said():
     logger.setLevel(level)
 
 
-def test_the_folder_offers_the_functions_it_is_said_to(tmp_path):
+def test_folder_offers_the_functions_it_is_said_to(tmp_path):
     names = save_graph(Doubling(), tmp_path / "graph")
     loaded = tf.saved_model.load(str(tmp_path / "graph"))
     assert sorted(names) == sorted(loaded.signatures) == ["again", "double"]
 
 
-def test_no_folder_that_is_soon_gone_is_named(said, tmp_path):
+def test_temporary_folder_is_not_named(said, tmp_path):
     save_graph(Doubling(), tmp_path / "graph")
     assert said == []
     tf.get_logger().info("as talkative as before")

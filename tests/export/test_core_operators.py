@@ -95,14 +95,14 @@ def test_strings_are_those_that_the_tokenizer_decodes(
 
 
 @pytest.mark.full
-def test_it_says_what_keras_says(trained_translator, core_folder, unseen_sentences):
+def test_translations_are_keras_s(trained_translator, core_folder, unseen_sentences):
     import tensorflow_text  # noqa: F401  `verify` reads the other form too
 
     report = export.verify(trained_translator, core_folder, unseen_sentences[:60])
     assert report.passed and not report.differences, str(report)
 
 
-def test_no_operator_is_of_another_library(core_folder):
+def test_core_folder_has_operators_of_tensorflow_alone(core_folder):
     saved = saved_model_pb2.SavedModel()
     saved.ParseFromString((core_folder / "saved_model.pb").read_bytes())
     graph = saved.meta_graphs[0].graph_def
@@ -113,7 +113,7 @@ def test_no_operator_is_of_another_library(core_folder):
 
 
 @pytest.mark.full
-def test_it_runs_where_there_is_no_tensorflow_text(
+def test_core_folder_runs_without_tensorflow_text(
     trained_translator, core_folder, unseen_sentences, tmp_path
 ):
     texts = [*unseen_sentences[:5], "", "one " * 60]

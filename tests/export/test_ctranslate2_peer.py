@@ -29,7 +29,7 @@ def check(translator, sentences, folder):
     return received
 
 
-def test_it_translates_as_keras_does(trained_translator, unseen_sentences, tmp_path):
+def test_peer_translates_as_keras(trained_translator, unseen_sentences, tmp_path):
     sentences = unseen_sentences[::10]
     received = check(trained_translator, sentences, tmp_path / "peer")
     right = map(word_reversal.dutch, sentences[:10])

@@ -82,7 +82,9 @@ def _weights(encoded, steps, name):
 
 
 @pytest.mark.full
-def test_it_says_what_it_is_and_verifies(path, trained_translator, unseen_sentences):
+def test_inside_file_is_described_and_verified(
+    path, trained_translator, unseen_sentences
+):
     description = export.read_description(path)
     assert (description.form, description.max_bytes) == ("inside", MAX_BYTES)
     assert description.search == "none: the app's own"
@@ -91,7 +93,7 @@ def test_it_says_what_it_is_and_verifies(path, trained_translator, unseen_senten
 
 
 @pytest.mark.full
-def test_it_names_every_id_that_it_can_give(path, trained_translator):
+def test_vocabulary_names_every_id(path, trained_translator):
     tokenizer = trained_translator.tokenizer
     vocabulary = json.loads(read_metadata(path, "keras_vanilla_vocabulary"))
     assert (vocabulary["start_id"], vocabulary["pad_id"]) == (2, 0)
@@ -101,13 +103,7 @@ def test_it_names_every_id_that_it_can_give(path, trained_translator):
 
 
 @pytest.mark.full
-def test_a_text_that_is_too_long_says_how_many_ids_it_has(inside, trained_translator):
+def test_long_text_has_its_number_of_ids(inside, trained_translator):
     text = "one " * 35
     expected = len(trained_translator.encode([text])[0])
     assert int(_encode(inside, text)["count"]) == expected > 29
-
-
-def test_it_leaves_the_search_to_the_app(trained_translator, tmp_path):
-    with pytest.raises(ValueError, match="the form 'inside' leaves the search"):
-        settings = {"form": "inside", "beam_size": 4}
-        export.tflite(trained_translator, tmp_path / "x.tflite", **settings)

@@ -69,7 +69,7 @@ def int4_file(trained_translator, tmp_path_factory):
 
 @pytest.mark.full
 @pytest.mark.parametrize("mode", LARGEST)
-def test_the_numbers_of_a_file_are_those_that_keras_rounds_to(
+def test_numbers_of_a_file_are_those_that_keras_rounds_to(
     trained_translator, request, mode
 ):
     """However the matrices are arranged: each output's row is compared."""
@@ -100,9 +100,7 @@ def is_rounding_of(row, quotients):
 
 
 @pytest.mark.full
-def test_an_int4_file_stores_half_a_byte_a_parameter_once(
-    trained_translator, int4_file
-):
+def test_int4_file_stores_half_a_byte_a_parameter_once(trained_translator, int4_file):
     sizes = [whole.size for whole, _ in matrices(unpacked(int4_file.read_bytes()))]
     table = trained_translator.model.source_embedding.embeddings
     assert sizes.count(np.prod(table.shape)) == 1
@@ -113,7 +111,7 @@ def test_an_int4_file_stores_half_a_byte_a_parameter_once(
 
 @pytest.mark.full
 @pytest.mark.parametrize("mode", LARGEST)
-def test_a_file_says_what_keras_says_with_the_same_roundings(
+def test_file_translates_as_keras_with_same_roundings(
     trained_translator, unseen_sentences, request, mode
 ):
     translate = TextForm(request.getfixturevalue(FILES[mode]))
@@ -126,20 +124,20 @@ def test_a_file_says_what_keras_says_with_the_same_roundings(
 
 
 @pytest.mark.full
-def test_an_int4_file_is_verified_and_described(trained_translator, int4_file):
+def test_int4_file_is_verified_and_described(trained_translator, int4_file):
     texts = ["one two three", "red house", "small green tree river"]
     report = export.verify(trained_translator, int4_file, texts)
     assert report.passed and str(report).startswith("TFLite, int4, ")
     assert export.read_description(int4_file).quantize == "int4"
 
 
-def test_the_matrix_of_a_product_is_rounded_with_a_scale_for_each_output():
+def test_matrix_of_a_product_is_rounded_with_a_scale_for_each_output():
     ((whole, scale),) = matrices(in_int4([PRODUCT]))
     np.testing.assert_array_equal(whole, WHOLE)
     np.testing.assert_array_equal(scale, SCALES)
 
 
-def test_a_matrix_that_another_operator_reads_is_left_as_it_is():
+def test_matrix_that_another_operator_reads_is_left_as_it_is():
     assert not list(matrices(in_int4([PRODUCT, schema.BuiltinOperator.TRANSPOSE])))
 
 

@@ -70,7 +70,7 @@ def test_matrices_that_stay_in_float32_stay_apart():
 
 
 @pytest.mark.full
-def test_a_feed_forward_as_wide_as_three_projections(trained_translator, tmp_path):
+def test_feed_forward_as_wide_as_three_projections(trained_translator, tmp_path):
     """Matrices that are as large as those of other layers are no duplicates."""
     tokenizer = trained_translator.tokenizer
     sizes = {"d_model": 32, "num_heads": 2, "d_ff": 96, "max_length": 60}
@@ -99,7 +99,7 @@ class WithOppositeQueries(DecoderLayer):
         return OppositeQueries(2, d_model // 2, name=name)
 
 
-def test_what_projects_in_another_way_does_so_inside():
+def test_other_projections_stay_as_they_are():
     makers = {"encoder_layer": WithoutBias, "decoder_layer": WithOppositeQueries}
     model = make_model(**makers)
     before = np.asarray(model(INPUTS))

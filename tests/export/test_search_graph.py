@@ -60,7 +60,7 @@ def test_without_branches_every_position_is_kept():
     assert int(fewer.removed) == 0
 
 
-def test_a_search_of_many_segments_is_keras_s(monkeypatch):
+def test_search_of_many_segments_is_keras_s(monkeypatch):
     model = make_decisive_model(0.4)
     decoding = DecodingConfig(beam_size=BEAMS)
     longest = dataclasses.replace(decoding, max_length=14)

@@ -27,9 +27,7 @@ def caller(request, trained_translator, tmp_path_factory):
     return caller
 
 
-def test_the_text_form_translates_as_keras(
-    caller, trained_translator, unseen_sentences
-):
+def test_text_form_translates_as_keras(caller, trained_translator, unseen_sentences):
     texts = unseen_sentences[:100]  # of lengths it was trained on
     expected = trained_translator.translate(texts)
     received = [caller(text)["text"] for text in texts]
@@ -50,7 +48,7 @@ def test_shapes_are_static_and_named(caller):
     assert [each["dtype"] for each in by_index] == [np.int32, np.uint8, np.float32]
 
 
-def test_the_ids_are_those_of_the_text_and_the_score_their_probability(
+def test_ids_are_those_of_the_text_and_the_score_their_probability(
     caller, trained_translator, unseen_sentences
 ):
     translator = trained_translator.copy()
@@ -67,7 +65,7 @@ def test_the_ids_are_those_of_the_text_and_the_score_their_probability(
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\0", "\t \u3000"])
-def test_of_nothing_comes_nothing(caller, nothing):
+def test_blank_text_has_empty_translation(caller, nothing):
     result = caller(nothing)
     assert (result["text"], result["score"]) == ("", 0) and not result["ids"].any()
 
@@ -125,7 +123,7 @@ def test_odd_bytes_are_translated_as_sentencepiece_reads_them(
 
 @pytest.mark.full
 @pytest.mark.parametrize("quantize", [None, "int8"])
-def test_an_app_can_search_by_steps(
+def test_app_can_search_by_steps(
     trained_translator, unseen_sentences, tmp_path, quantize
 ):
     path = tmp_path / "steps.tflite"

@@ -46,7 +46,7 @@ def test_translator_of_one_language_has_its_code_in_front(translator):
         in_target_language(translator, "fr")
 
 
-def test_a_code_alone_is_not_translated(translator):
+def test_code_alone_is_not_translated(translator):
     """Nor is it in files: the reports below compare them with the translator."""
     chinese = in_target_language(translator, "zho-Hans")
     assert chinese.translate(["", " ", "the cat"])[:2] == ["", ""]

@@ -86,9 +86,7 @@ def test_other_operators_are_refused_by_name(
     assert type(current_operators()) is Operators  # not those of phones
 
 
-def test_what_the_converter_cannot_do_otherwise_is_one_line(
-    small_translator, tmp_path, monkeypatch
-):
+def test_failure_of_converter_is_one_line(small_translator, tmp_path, monkeypatch):
     def fail():
         raise ValueError("out of luck\nand much more")
 

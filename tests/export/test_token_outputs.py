@@ -112,14 +112,14 @@ def test_words_are_linked_to_those_they_translate(path):
 
 @pytest.mark.full
 @pytest.mark.parametrize("text", ["", "   ", "é" * 70])
-def test_a_text_that_is_not_translated_has_no_tokens(path, text):
+def test_text_that_is_not_translated_has_no_tokens(path, text):
     result = TextForm(path)(text)
     for name in ("text_ends", "source_spans", "confidence"):
         assert not result[name].any()
 
 
 @pytest.mark.full
-def test_the_file_says_what_it_says(path):
+def test_description_names_outputs(path):
     description = read_description(path)
     assert description.outputs == ["alignment", "confidence"]
     assert description.rows()["of each token"] == "alignment, confidence"
@@ -132,7 +132,7 @@ def test_the_file_says_what_it_says(path):
     "output, names",
     [("alignment", {"source_spans"}), ("confidence", {"confidence"})],
 )
-def test_one_can_be_had_alone(small_translator, output, names):
+def test_each_output_can_be_alone(small_translator, output, names):
     config = ExportConfig.of(outputs=[output], **SMALL)
     description = described(small_translator, "x", config)
     graph = signatures.TextForm(small_translator, description)

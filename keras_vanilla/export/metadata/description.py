@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -222,7 +222,7 @@ class Description:
             "takes": f"{limit}at most {self.max_source_tokens:,} tokens",
             "gives": f"at most {self.max_output_tokens:,} tokens",
             "of each token": ", ".join(self.outputs) or None,
-            "search": ", ".join(self._search()),
+            "search": self.search,
             "weights": f"{self.parameters:,} parameters, {self.quantize or 'float32'}",
             "converted from": self.converted_from,
             "model license": self.model_license or not_stated,
@@ -240,12 +240,12 @@ class Description:
         tags = (self.source_language, self.target_language)
         return " to ".join(tag or "(not stated)" for tag in tags)
 
-    def _search(self) -> Iterator[str]:
+    @property
+    def search(self) -> str:
+        """The search of the file, as text."""
         if not FORMS[self.form].searches:
-            yield "none: the app's own"
-        elif self.beam_size == 1:
-            yield "greedy"
-        else:
-            yield f"beam {self.beam_size}, length penalty {self.length_penalty}"
-        if self.no_loops:
-            yield "without loops"
+            return "none: the app's own"
+        search = "greedy"
+        if self.beam_size > 1:
+            search = f"beam {self.beam_size}, length penalty {self.length_penalty}"
+        return f"{search}, without loops" if self.no_loops else search

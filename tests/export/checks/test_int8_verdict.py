@@ -61,7 +61,7 @@ def write_broken(path, file, which, change):
     path.write_bytes(with_description(model, export.read_description(file)))
 
 
-def test_a_good_file_passes_with_references_and_without(trained_translator, text_file):
+def test_good_file_passes_with_references_and_without(trained_translator, text_file):
     with_references = export.verify(trained_translator, text_file, TEXTS, REFERENCES)
     assert with_references.passed and len(with_references.metrics) == 2
     assert export.verify(trained_translator, text_file, TEXTS).passed
@@ -79,7 +79,7 @@ def test_a_good_file_passes_with_references_and_without(trained_translator, text
         (-1, zero_them),
     ],
 )
-def test_a_file_of_broken_weights_does_not_pass(
+def test_file_of_broken_weights_does_not_pass(
     trained_translator, text_file, tmp_path, which, change
 ):
     path = tmp_path / "broken.tflite"
@@ -91,13 +91,13 @@ def test_a_file_of_broken_weights_does_not_pass(
 
 
 @pytest.mark.full
-def test_the_same_weights_packed_again_pass(trained_translator, text_file, tmp_path):
+def test_same_weights_packed_again_pass(trained_translator, text_file, tmp_path):
     path = tmp_path / "same.tflite"
     write_broken(path, text_file, 0, lambda _, same: same)
     assert export.verify(trained_translator, path, TEXTS, REFERENCES).passed
 
 
-def test_a_loss_is_significant_where_it_is_no_chance():
+def test_loss_is_significant_where_it_is_no_chance():
     worse = [text.replace("een", "twee") for text in REFERENCES]
     same, _ = compare_quality(worse, list(worse), REFERENCES)
     assert same.keras == same.file and same.p_value == 1.0

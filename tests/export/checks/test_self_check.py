@@ -50,12 +50,12 @@ def refused(translator, folder, monkeypatch):
 
 
 @pytest.mark.full
-def test_sentences_that_never_end(endless_translator, tmp_path, monkeypatch):
+def test_endless_outputs_are_refused(endless_translator, tmp_path, monkeypatch):
     assert "outputs never end" in refused(endless_translator, tmp_path, monkeypatch)
 
 
 @pytest.mark.full
-def test_a_source_that_does_not_matter(small_translator, tmp_path, monkeypatch):
+def test_source_without_influence_is_refused(small_translator, tmp_path, monkeypatch):
     blind = small_translator.copy()
     for layer in blind.model.decoder_layers:
         values = layer.cross_attention.value_dense
@@ -66,7 +66,7 @@ def test_a_source_that_does_not_matter(small_translator, tmp_path, monkeypatch):
 
 
 @pytest.mark.full
-def test_other_ids_than_keras_s(small_translator, tmp_path, monkeypatch):
+def test_other_ids_than_keras_s_are_refused(small_translator, tmp_path, monkeypatch):
     convert = to_tflite.convert
 
     def convert_another(module, model, *settings):
@@ -86,7 +86,9 @@ def test_other_ids_than_keras_s(small_translator, tmp_path, monkeypatch):
 
 
 @pytest.mark.full
-def test_faults_of_structure(small_translator, content, tmp_path, monkeypatch):
+def test_faults_of_structure_are_refused(
+    small_translator, content, tmp_path, monkeypatch
+):
     monkeypatch.setattr(to_tflite, "convert", lambda *_: content)
     monkeypatch.setattr(to_tflite, "structure_faults", lambda *_: ["It is too large."])
     with pytest.raises(RuntimeError, match="not written: It is too large."):
@@ -109,32 +111,7 @@ def test_made_up_sentences_fill_the_limits(trained_translator):
 
 
 @pytest.mark.full
-def test_it_describes_itself_inside_and_beside(
-    small_translator, content, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(to_tflite, "convert", lambda *_: content)
-    path = tmp_path / "numbers.tflite"
-    about = {"source_language": "en", "target_language": "nl", "data": "made up"}
-    limits = {"max_bytes": 99, "max_source_length": 20, "max_length": 30}
-    settings = {"beam_size": 2, "check": "structure", **limits, **about}
-    export.tflite(small_translator, path, **settings)
-    found = export.read_description(path)
-    assert (found.name, found.languages, found.data) == (
-        "numbers",
-        "en to nl",
-        "made up",
-    )
-    assert (found.max_bytes, found.max_source_tokens) == (99, 20)
-    assert (found.max_output_tokens, found.beam_size) == (30, 2)
-    assert found.parameters == small_translator.model.count_params()
-    assert "en to nl" in (tmp_path / "numbers.md").read_text()
-    path.unlink()
-    with pytest.raises(FileExistsError, match="numbers.md exists already"):
-        export.tflite(small_translator, path)
-
-
-@pytest.mark.full
-def test_an_export_does_all_once_and_leaves_the_model_and_standard_output_alone(
+def test_export_does_all_once_and_leaves_model_and_standard_output_alone(
     trained_translator, tmp_path, monkeypatch, capfd
 ):
     model, calls = trained_translator.model, []
@@ -154,11 +131,16 @@ def test_an_export_does_all_once_and_leaves_the_model_and_standard_output_alone(
     count(tokenizer_graph, "Segmenter")
     for module in (to_tflite, verification):
         count(module, "structure_faults")
-    export.tflite(trained_translator, tmp_path / "x.tflite", sample=["one", "two"])
+    path, settings = tmp_path / "x.tflite", {"data": "made up", "max_length": 30}
+    export.tflite(trained_translator, path, sample=["one", "two"], **settings)
     assert sorted(calls) == ["Segmenter", "UnigramModel", "structure_faults"]
     assert type(current_operators()) is Operators
     assert capfd.readouterr().out == ""
     np.testing.assert_array_equal(np.asarray(model(inputs)), before)
+    config = export.ExportConfig.of(**settings)
+    description = to_tflite.described(trained_translator, "x", config)
+    assert export.read_description(path) == description
+    assert "| made up |" in path.with_suffix(".md").read_text()
 
 
 @pytest.mark.full
@@ -171,7 +153,7 @@ def test_an_export_does_all_once_and_leaves_the_model_and_standard_output_alone(
     ],
     ids=["file", "card", "text of the card"],
 )
-def test_a_failure_leaves_nothing_that_blocks_a_retry(
+def test_failure_leaves_nothing_that_blocks_retry(
     small_translator, content, tmp_path, monkeypatch, module, failing
 ):
     def fail(*_, **__):
@@ -201,7 +183,7 @@ def test_correct_files_pass_their_own_check(trained_translator, tmp_path, settin
 
 
 @pytest.mark.full
-def test_a_file_that_comes_during_the_export_is_kept(
+def test_file_written_during_export_is_kept(
     small_translator, content, tmp_path, monkeypatch
 ):
     def convert_slowly(*_):
@@ -225,7 +207,7 @@ def test_a_file_that_comes_during_the_export_is_kept(
     ],
     ids=["file", "folder", "broken link"],
 )
-def test_what_is_there_is_never_written_over(trained_translator, tmp_path, make):
+def test_existing_path_is_never_written_over(trained_translator, tmp_path, make):
     path = tmp_path / "x.tflite"
     make(path)
     before = path.lstat()

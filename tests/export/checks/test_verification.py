@@ -9,7 +9,7 @@ import sentencepiece.sentencepiece_model_pb2 as sentencepiece_model
 import tensorflow as tf
 from word_reversal import english_sentences, padded
 
-from keras_vanilla import export
+from keras_vanilla import cli, export
 from keras_vanilla.export.checks.report import Difference, Report, TextDifference
 from keras_vanilla.export.metadata.description import Description
 from keras_vanilla.export.metadata.flatbuffer import unpacked, with_description
@@ -60,7 +60,7 @@ def _numbers(report):
 
 
 @pytest.mark.full
-def test_int8_passes_and_says_what_differs(
+def test_int8_file_passes_and_differences_are_listed(
     trained_translator, text_file, unseen_sentences
 ):
     texts = unseen_sentences[:170]
@@ -193,7 +193,7 @@ def test_differences_that_are_no_choice_of_a_logit_are_never_ties(
 
 
 @pytest.mark.full
-def test_a_file_that_gives_shorter_outputs_is_compared_up_to_there(
+def test_shorter_outputs_are_compared_up_to_their_length(
     trained_translator, unseen_sentences, tmp_path
 ):
     path = tmp_path / "short.tflite"
@@ -281,7 +281,7 @@ def test_file_with_other_operators_is_refused(trained_translator, tmp_path):
 
 
 @pytest.mark.full
-def test_with_references_it_says_bleu_and_always_how_long_it_took(
+def test_report_has_bleu_with_references_and_times(
     trained_translator, float32_file, unseen_sentences
 ):
     texts = [*unseen_sentences[:20], *["one two three"] * 30]  # the same again is fine
@@ -314,8 +314,22 @@ def test_verdicts():
     assert report(0, 0, False, outputs=50, endless=50).passed
 
 
+def test_command_says_that_model_does_not_translate(
+    trained_file, tmp_path, monkeypatch, capsys
+):
+    counts = {"sentences": 60, "endless": 60, "inputs": 60, "outputs": 60}
+    report = Report(kind="TFLite", size=1, precision="int4", **counts)
+    monkeypatch.setattr(export, "verify", lambda *_: report)
+    for name in ("x.tflite", "lines"):
+        (tmp_path / name).write_text("one\n")
+    arguments = [trained_file, tmp_path / "x.tflite", "--source", tmp_path / "lines"]
+    assert cli.main(["verify", *map(str, arguments)]) == 1
+    error = capsys.readouterr().err
+    assert "60 of 60 outputs never end" in error and "export it again" not in error
+
+
 @pytest.mark.parametrize("name", ["saved_model.pb", "*/*.index", "*/*.data*"])
-def test_a_damaged_folder_is_refused(trained_translator, saved_folder, tmp_path, name):
+def test_damaged_folder_is_refused(trained_translator, saved_folder, tmp_path, name):
     folder = tmp_path / "damaged"
     shutil.copytree(saved_folder, folder)
     (path,) = folder.glob(name)
@@ -341,7 +355,7 @@ def test_files_of_something_else_are_refused(trained_translator, tmp_path):
         export.verify(trained_translator, tmp_path / "folder", ["one"])
 
 
-def test_a_folder_with_our_signatures_and_other_inputs_is_refused(
+def test_folder_with_our_signatures_and_other_inputs_is_refused(
     trained_translator, tmp_path
 ):
     module = tf.Module()

@@ -296,7 +296,7 @@ def test_odd_texts_get_the_ids_of_sentencepiece(converted):
 
 
 @pytest.mark.full
-def test_the_names_of_the_world_get_the_ids_of_sentencepiece(converted, names):
+def test_names_of_the_world_get_the_ids_of_sentencepiece(converted, names):
     for text in spaced(names[:200], seed=3):
         converted.check_encoding(text)
 
@@ -340,7 +340,7 @@ def test_any_ids_become_the_text_of_sentencepiece(converted):
 
 
 @pytest.mark.full
-def test_a_text_comes_back(usual, names):
+def test_text_comes_back(usual, names):
     for text in names[:50]:
         (normal,) = usual.peer.normalize([text])
         ids, count = usual.encode(text.encode())
@@ -473,7 +473,7 @@ def test_other_models_are_refused(make, words):
     ),
     st.lists(st.binary(max_size=6)),
 )
-def test_a_trie_finds_its_strings_and_no_others(strings, others):
+def test_trie_finds_its_strings_and_no_others(strings, others):
     trie = ByteTrie.build(strings, missing=-1)
     others = [other.replace(b"\xff", b"\xfe") for other in others]
     for string in [*strings, *others]:

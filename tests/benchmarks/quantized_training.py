@@ -99,7 +99,8 @@ def measured(name, mode, translator, test, folder, float32=None):
     in_keras = simulated.translate(texts) if mode else in_float32
     path = folder / f"{name}.tflite"
     if not path.exists():  # the comparison is below
-        export.tflite(translator, path, mode, check="structure", max_bytes=1024)
+        settings = {"check": "structure", "max_bytes": 1024}
+        export.tflite(translator, path, quantize=mode, **settings)
     sources = translator.encode(texts)
     _, of_file = open_exported(path).translate(texts, sources, translator.model)
     columns = [scores(each, test) for each in (in_float32, in_keras, of_file)]

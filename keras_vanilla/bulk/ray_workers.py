@@ -13,7 +13,6 @@ from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.shard import Shard, ShardTranslator
 
 LIVES = 20  # per worker; limits restarts if a model kills every worker
-SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def with_ray(
@@ -22,12 +21,12 @@ def with_ray(
     workers: int | None = None,
     threads: int | None = None,
     **settings: Any,
-) -> Iterator[None]:
-    """Translates shards on Ray; yields every few seconds until all are done.
+) -> Iterator[int]:
+    """Translates shards on Ray; yields the number of lines of each that is done.
 
     The environment variable RAY_ADDRESS specifies the cluster; the default is this
     machine. All machines of the cluster need the shards and the model under the same
-    paths. If a worker is killed, another one resumes its shard after the last window.
+    paths. If a worker is killed, another one translates its shard.
 
     Args:
         shards: list of Shard, with absolute paths.
@@ -62,16 +61,14 @@ def with_ray(
         for shard in shards:
             pool.submit(lambda actor, shard: actor.translate.remote(shard), shard)
         while pool.has_next():
-            with contextlib.suppress(TimeoutError):
-                try:
-                    pool.get_next_unordered(timeout=SECONDS_BETWEEN_LOOKS)
-                except RayTaskError as error:
-                    raise error.cause from None
-                except RayActorError as error:
-                    raise RuntimeError(
-                        f"Ray's workers are killed again and again: {error}"
-                    ) from error
-            yield
+            try:
+                yield pool.get_next_unordered()
+            except RayTaskError as error:
+                raise error.cause from None
+            except RayActorError as error:
+                raise RuntimeError(
+                    f"Ray's workers are killed again and again: {error}"
+                ) from error
 
 
 class _Worker:
@@ -81,11 +78,10 @@ class _Worker:
         self._open = lambda: ShardTranslator(model, **settings)
         self._translator = None
 
-    def translate(self, shard: Shard) -> None:
+    def translate(self, shard: Shard) -> int:
         # Ray passes on the original error from a task, but not from a constructor.
         self._translator = self._translator or self._open()
-        for _ in self._translator.translate(shard):
-            pass
+        return sum(self._translator.translate(shard))
 
 
 def _ray():

@@ -1,90 +1,29 @@
-"""Translates one file of lines, and resumes after an interruption."""
+"""Translates one file of lines, which is a shard of a corpus.
+
+The translations are written aside, and renamed when they are complete. Just before, the
+record of the shard is written: digests of source and target, and lines with problems.
+"""
 
 import contextlib
-import dataclasses
 import hashlib
 import itertools
-import json
 import os
-import shutil
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_vanilla._atomic_write import atomic_path, atomic_write_text
-from keras_vanilla._checks import has_form, json_of_form
+from keras_vanilla._atomic_write import remove_unfinished, sync_file
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla._record import read_record, write_record
 from keras_vanilla._types import PathLike
-from keras_vanilla.bulk.line_translators import (
-    LineTranslation,
-    open_line_translator,
-)
+from keras_vanilla.bulk.line_translators import LineTranslation, open_line_translator
 from keras_vanilla.data.compression import compressed
 from keras_vanilla.data.lines import one_line, raw_lines
 from keras_vanilla.translation.batch_translation import WINDOW
 
-JOURNAL = "journal.json"
-FORM = dict.fromkeys(("lines", "text_bytes", "problems", "problem_bytes"), int)
-FORM["digest"] = str
-SOURCES = (int, int), type(None)  # forms of `Journal.source`
 SECONDS_FOR_THE_DEAD = 60.0  # for the system to close the files of a killed worker
-
-
-@dataclasses.dataclass(frozen=True)
-class Journal:
-    """The progress of one shard that is already on the disk.
-
-    Args:
-        lines: int. Number of translated lines.
-        text_bytes: int. Bytes of their translations.
-        problems: int. Number of lines with a problem.
-        problem_bytes: int. Bytes of the list of problems.
-        digest: str. SHA-256 of the source's lines so far, in hexadecimal.
-        source: list of int, or None. Size in bytes and modification time in nanoseconds
-            of the source, once all translations are in the output folder.
-    """
-
-    lines: int = 0
-    text_bytes: int = 0
-    problems: int = 0
-    problem_bytes: int = 0
-    digest: str = ""
-    source: list[int] | None = None
-
-    @property
-    def finished(self) -> bool:
-        """True if the shard is translated completely."""
-        return self.source is not None
-
-    @classmethod
-    def read(cls, folder: Path) -> "Journal":
-        """Reads the journal in a folder, or returns that of an unread shard.
-
-        Raises:
-            ValueError: if it is damaged.
-        """
-        path = folder / JOURNAL
-        if not path.exists():
-            return cls()
-        record = json_of_form(path.read_bytes(), FORM)
-        if record is None or not any(
-            has_form(record, {"source": each}) for each in SOURCES
-        ):
-            raise ValueError(
-                f"{path} is damaged: remove {folder} to translate that file again."
-            )
-        return cls(**{name: record[name] for name in (*FORM, "source")})
-
-    def write(self, folder: Path) -> None:
-        """Writes the journal into a folder atomically."""
-        atomic_write_text(folder / JOURNAL, json.dumps(dataclasses.asdict(self)))
-
-
-def identity(source: Path) -> list[int]:
-    """Returns size and modification time of a file, as in `Journal.source`."""
-    status = source.stat()
-    return [status.st_size, status.st_mtime_ns]
 
 
 class Shard(NamedTuple):
@@ -93,7 +32,7 @@ class Shard(NamedTuple):
     Fields:
         source: Path. Lines to translate, decompressed by `data.compression.opened`.
         target: Path. The translations, line by line, compressed according to the name.
-        folder: Path. Folder of the state for resuming.
+        folder: Path. Its record, and the translations until they are complete.
     """
 
     source: Path
@@ -101,18 +40,49 @@ class Shard(NamedTuple):
     folder: Path
 
     @property
-    def problems(self) -> Path:
-        """The file of lines with problems, as number, tab, problem."""
-        return self.folder / "problems"
+    def record(self) -> Path:
+        """The file of its record."""
+        return self.folder / "record.json"
 
-    @property
-    def text(self) -> Path:
-        """The file of the translations so far."""
-        return self.folder / "text"
+
+def is_done(shard: Shard) -> bool:
+    """Returns True if a shard is translated.
+
+    Raises:
+        FileExistsError: if there is a target without a record.
+        ValueError: if source or target has changed since then, or the record is
+            damaged.
+    """
+    if not shard.target.exists():
+        return False
+    if not shard.record.exists():
+        raise FileExistsError(
+            f"{shard.target} exists already and is not of this translation; nothing "
+            "was written."
+        )
+    record = read_record(shard.record)
+    for name, path in (("source", shard.source), ("target", shard.target)):
+        if digest_of(path) != record[name]:
+            raise ValueError(
+                f"{path} has changed since the translation. Remove {shard.target} to "
+                f"translate {shard.source.name} again."
+            )
+    return True
+
+
+def digest_of(path: Path) -> str:
+    """Returns the SHA-256 of a file or folder."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            with file.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest.update(f"{file.relative_to(path)} {content}\n".encode())
+    return digest.hexdigest()
 
 
 class ShardTranslator:
-    """Translates shards, each from its first line without a translation.
+    """Translates shards.
 
     Args:
         model: as in `open_line_translator`.
@@ -122,57 +92,38 @@ class ShardTranslator:
     def __init__(self, model: PathLike, **settings: Any):
         self._translate = open_line_translator(model, **settings)
 
-    def translate(self, shard: Shard) -> Iterator[None]:
-        """Translates a shard to its end; yields after each window of lines.
+    def translate(self, shard: Shard) -> Iterator[int]:
+        """Translates a shard; yields the number of lines of each window.
 
         Raises:
             OSError: if a file cannot be read or written.
-            ValueError: if the source has changed, or is a damaged .gz file.
+            ValueError: if the source is a damaged .gz, .xz or .zst file.
         """
         with _lock(shard.folder):
-            journal = Journal.read(shard.folder)
-            if journal.finished and shard.target.exists():
+            if is_done(shard):  # by the worker that was killed before this one
                 return
-            if journal.finished:  # the result was removed to create it again
-                journal = Journal()
-            source, digest = identity(shard.source), hashlib.sha256()
+            remove_unfinished(shard.folder, re.compile(".*"))
+            unfinished = shard.folder / f"unfinished{shard.target.suffix}"
+            unfinished.unlink(missing_ok=True)
+            source, number, problems = digest_of(shard.source), 0, []
             lines = raw_lines(shard.source)
-            _pass_over(lines, journal, digest, shard)
-            while window := list(itertools.islice(lines, WINDOW)):
-                journal = self._window(window, journal, digest, shard)
-                yield
-            shard.text.touch()
-            with atomic_path(shard.target) as temporary:
-                with shard.text.open("rb") as text, compressed(temporary) as file:
-                    shutil.copyfileobj(text, file)
-            dataclasses.replace(journal, source=source).write(shard.folder)
-            shard.text.unlink()
-
-    def _window(self, lines, journal, digest, shard):
-        """Translates a window of lines; returns the updated journal."""
-        for line in lines:
-            digest.update(line + b"\n")
-        results = self._translated(lines)
-        texts = "".join(one_line(result.text) + "\n" for result in results).encode()
-        numbered = enumerate(results, start=journal.lines + 1)
-        bad = [(number, each.problem) for number, each in numbered if each.problem]
-        problems = "".join(f"{number}\t{problem}\n" for number, problem in bad).encode()
-        _append(shard.text, journal.text_bytes, texts)
-        _append(shard.problems, journal.problem_bytes, problems)
-        journal = Journal(
-            lines=journal.lines + len(lines),
-            text_bytes=journal.text_bytes + len(texts),
-            problems=journal.problems + len(bad),
-            problem_bytes=journal.problem_bytes + len(problems),
-            digest=digest.hexdigest(),
-        )
-        journal.write(shard.folder)
-        return journal
+            with compressed(unfinished) as file:
+                while window := list(itertools.islice(lines, WINDOW)):
+                    for result in self._translated(window):
+                        number += 1
+                        file.write(f"{one_line(result.text)}\n".encode())
+                        if result.problem:
+                            problems.append([number, result.problem])
+                    yield len(window)
+            sync_file(unfinished)
+            record = {"source": source, "target": digest_of(unfinished)}
+            record |= {"lines": number, "problems": problems}
+            write_record(shard.record, record)
+            os.replace(unfinished, shard.target)
 
     def _translated(self, lines):
         """Returns a `LineTranslation` for each line, including lines not in UTF-8."""
-        results = [None] * len(lines)
-        texts = {}
+        results, texts = [None] * len(lines), {}
         for i, line in enumerate(lines):
             try:
                 texts[i] = line.decode()
@@ -182,27 +133,6 @@ class ShardTranslator:
         for i, result in zip(texts, self._translate([*texts.values()]), strict=True):
             results[i] = result
         return results
-
-
-def _pass_over(lines, journal, digest, shard):
-    """Skips lines that are already translated, and checks that they are unchanged."""
-    for line in itertools.islice(lines, journal.lines):
-        digest.update(line + b"\n")
-    if journal.lines and digest.hexdigest() != journal.digest:
-        raise ValueError(
-            f"{shard.source} has changed: its first {journal.lines:,} lines, which are "
-            f"translated already, differ. Remove {shard.folder} to translate it again."
-        )
-
-
-def _append(path, size, content):
-    """Writes after the first `size` bytes of a file, and drops the rest of it."""
-    with open(path, "r+b" if path.exists() else "xb") as file:
-        file.truncate(size)
-        file.seek(size)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

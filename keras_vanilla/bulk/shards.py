@@ -1,28 +1,24 @@
 """Translates files of lines to files with the same names."""
 
-import hashlib
-import json
-import time
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_vanilla._atomic_write import atomic_write, atomic_write_text
-from keras_vanilla._checks import check_choice, json_of_form
+from keras_vanilla._atomic_write import atomic_write, remove_unfinished
+from keras_vanilla._checks import check_choice
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
+from keras_vanilla._record import read_record, write_record
 from keras_vanilla._types import PathLike
 from keras_vanilla.bulk.ray_workers import with_ray
-from keras_vanilla.bulk.shard import JOURNAL, Journal, Shard, ShardTranslator, identity
-from keras_vanilla.data.lines import raw_lines
+from keras_vanilla.bulk.shard import Shard, ShardTranslator, digest_of, is_done
 from keras_vanilla.interop.hub import pinned
 from keras_vanilla.pretrained import model_not_found
 
 STATE = ".translating"  # subfolder of the output folder with the state for later runs
 PROBLEMS = "problems.tsv"
-RECORD = "run.json"
-SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def translate_shards(
@@ -37,9 +33,9 @@ def translate_shards(
 ) -> tuple[int, int]:
     """Translates files of lines to files with the same names, line by line.
 
-    To resume an interrupted run, call this function again. Lines that cannot be
-    translated are empty in the output; `problems.tsv` in the folder lists the file,
-    number and problem of each.
+    To resume an interrupted run, call this function again: files that are complete are
+    kept, others begin anew. Lines that cannot be translated are empty in the output;
+    `problems.tsv` in the folder lists the file, number and problem of each.
 
     Args:
         model: path, as in `open_line_translator`.
@@ -58,38 +54,41 @@ def translate_shards(
         FolderInUse: if another run writes into the folder.
         FileExistsError: if an output file exists that this translation did not write.
         FileNotFoundError: if a source or the model does not exist.
-        ValueError: if two sources have the same name, a source has changed since it was
-            translated, or the folder belongs to another model or search.
+        ValueError: if two sources have the same name or one is named problems.tsv, a
+            source or its translation has changed since it was translated, or the folder
+            belongs to another model or search.
     """
-    check_choice("engine", engine, ENGINES)
-    model, folder = _absolute(model), Path(folder).absolute()
-    shards = _planned(sources, folder)
-    with folder_lock(folder / STATE):
-        _check_record(model, settings, folder / STATE / RECORD)
-        remaining = [shard for shard in shards if not _is_done(shard)]
-        since = _lines(remaining)
-        for _ in ENGINES[engine](remaining, model, workers, **settings):
-            _show(progress, remaining, since)
-        _show(progress, remaining, since)
-        return _totals(shards, folder / PROBLEMS)
-
-
-def _absolute(model):
-    """Returns the model with existing absolute paths, or the commit of a hub model."""
+    check_choice("engine", engine, tuple(ENGINES))
+    folder = Path(folder).absolute()
+    state = folder / STATE
     if is_hub_reference(model):
-        return pinned(str(model))
-    if not Path(model).exists():
+        model = pinned(str(model))
+    elif Path(model).exists():
+        model = Path(model).absolute()
+    else:
         raise model_not_found(model)
-    return Path(model).absolute()
+    shards = _planned(sources, folder)
+    with folder_lock(state):
+        remove_unfinished(state, re.compile(".*"))
+        remove_unfinished(folder, re.compile(re.escape(PROBLEMS)))
+        _check_run(model, settings, state)
+        remaining = [shard for shard in shards if not is_done(shard)]
+        for count in ENGINES[engine](remaining, model, workers, **settings):
+            if progress is not None:
+                progress.update(count)
+        return _totals(shards, folder / PROBLEMS)
 
 
 def _planned(sources, folder):
     """Returns the shards in the order of their names."""
     shards = {}
     for source in map(Path, sources):
-        shard = Shard(
-            source.absolute(), folder / source.name, folder / STATE / source.name
-        )
+        if source.name == PROBLEMS:
+            raise ValueError(
+                f"{PROBLEMS} has the lines with problems. Received: the source {source}"
+            )
+        state = folder / STATE / source.name
+        shard = Shard(source.absolute(), folder / source.name, state)
         if (other := shards.setdefault(source.name, shard)).source != shard.source:
             raise ValueError(
                 "Each file must have a name of its own, which its translation gets. "
@@ -97,108 +96,52 @@ def _planned(sources, folder):
             )
         if not source.is_file():
             raise FileNotFoundError(f"There is no file {source}.")
-        if shard.target.exists() and not shard.folder.exists():
-            raise FileExistsError(
-                f"{shard.target} exists already and is not of this translation; "
-                "nothing was written."
-            )
+        if not shard.record.exists():
+            is_done(shard)  # refuses a target of something else
     return [shards[name] for name in sorted(shards)]
 
 
-def _check_record(model, settings, path):
-    """Refuses a folder that was started with another model or search."""
+def _check_run(model, settings, state):
+    """Refuses a folder with translations of another model or search."""
     search = {name: value for name, value in settings.items() if name != "threads"}
-    record = {"model": _digest(model), "search": search}
-    has_begun = any(path.parent.glob(f"*/{JOURNAL}"))
-    if not has_begun or not path.exists():  # also after an error at the first line
-        atomic_write_text(path, json.dumps(record, indent=2))
+    identity = model if isinstance(model, str) else digest_of(model)
+    run = {"model": identity, "search": search}
+    path = state / "run.json"
+    if not any(state.glob("*/record.json")):  # also after an error at the first line
+        write_record(path, run)
         return
-    begun = json_of_form(path.read_bytes(), {})
-    if begun is None or record.keys() - begun:
-        raise ValueError(f"{path} is damaged; use another folder.")
-    for name, value in record.items():
+    begun = read_record(path)
+    for name, value in run.items():
         if begun[name] != value:
             raise ValueError(
-                f"{path.parent.parent} was begun with another {name}: {begun[name]}. "
+                f"{state.parent} was begun with another {name}: {begun[name]}. "
                 f"Received: {value}; use another folder"
             )
 
 
-def _digest(model):
-    """Returns a value that identifies a model.
-
-    It is the SHA-256 of a file or of all files in a folder, a list of these for a list,
-    a command itself, or the commit of a model on the hub.
-    """
-    if isinstance(model, str):
-        return model
-    if not isinstance(model, Path):
-        return [_digest(path) for path in model]
-    digest = hashlib.sha256()
-    paths = sorted(model.rglob("*")) if model.is_dir() else [model]
-    for path in paths:
-        if path.is_file():
-            digest.update(path.name.encode())
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
-
-
-def _is_done(shard):
-    """Whether a shard is translated; refuses a source that has changed since then."""
-    journal = Journal.read(shard.folder)
-    if not (journal.finished and shard.target.exists()):
-        return False
-    if journal.source == identity(shard.source):
-        return True
-    # The source may be a copy, which has another modification time.
-    digest, lines = hashlib.sha256(), 0
-    for line in raw_lines(shard.source):
-        digest.update(line + b"\n")
-        lines += 1
-    if lines != journal.lines or (lines and digest.hexdigest() != journal.digest):
-        raise ValueError(
-            f"{shard.source} has changed since it was translated. Remove "
-            f"{shard.target} to translate it again."
-        )
-    return True
-
-
-def _local(shards, model, workers, **settings) -> Iterator[None]:
+def _local(shards, model, workers, **settings) -> Iterator[int]:
     """Translates shards one after the other in this process."""
     if workers is not None:
         raise ValueError(f"`workers` is for the engine 'ray'. Received: {workers}")
-    if not shards:
-        return
-    translator, looked = ShardTranslator(model, **settings), time.monotonic()
-    for shard in shards:
-        for _ in translator.translate(shard):
-            if time.monotonic() - looked > SECONDS_BETWEEN_LOOKS:
-                looked = time.monotonic()
-                yield
+    if shards:
+        translator = ShardTranslator(model, **settings)
+        for shard in shards:
+            yield from translator.translate(shard)
 
 
 ENGINES = {"local": _local, "ray": with_ray}
 
 
-def _lines(shards):
-    return sum(Journal.read(shard.folder).lines for shard in shards)
-
-
-def _show(progress, shards, since):
-    if progress is not None:
-        progress.update(_lines(shards) - since - progress.count)
-
-
 def _totals(shards, path):
     """Returns the numbers of lines and problems; writes the list of problems."""
-    journals = [Journal.read(shard.folder) for shard in shards]
-    problems = sum(journal.problems for journal in journals)
+    records = [read_record(shard.record) for shard in shards]
+    rows = [
+        f"{shard.source.name}\t{number}\t{problem}\n"
+        for shard, record in zip(shards, records, strict=True)
+        for number, problem in record["problems"]
+    ]
     path.unlink(missing_ok=True)
-    if problems:
+    if rows:
         with atomic_write(path) as file:
-            for shard, journal in zip(shards, journals, strict=True):
-                if journal.problems:
-                    for line in shard.problems.read_text("utf-8").splitlines():
-                        file.write(f"{shard.source.name}\t{line}\n".encode())
-    return sum(journal.lines for journal in journals), problems
+            file.write("".join(rows).encode())
+    return sum(record["lines"] for record in records), len(rows)

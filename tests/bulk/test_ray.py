@@ -57,14 +57,13 @@ def started(model, sources, out):
 
 
 def wait_for_a_window(out, process, ended=()):
-    """The folder of a shard that is half done, and its worker, none that has ended."""
+    """The folder of a shard that is not done, and its worker, none that has ended."""
     stop = time.monotonic() + SECONDS
     while time.monotonic() < stop and process.poll() is None:
-        for journal in sorted(out.glob(".translating/*/journal.json")):
-            if '"source": null' in journal.read_text():
-                worker = worker_on(journal.parent)
-                if worker and worker not in ended:
-                    return journal.parent, worker
+        for unfinished in sorted(out.glob(".translating/*/unfinished.*")):
+            worker = worker_on(unfinished.parent)
+            if worker and worker not in ended:
+                return unfinished.parent, worker
         time.sleep(0.02)
     raise AssertionError(f"no shard was ever half done: {process.communicate()}")
 

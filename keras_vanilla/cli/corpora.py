@@ -170,7 +170,7 @@ class TrainingInput:
         if self.translator is None and self.tokenizer is None:
             self.tokenizer = folder.tokenizer() or self._train_tokenizer(config)
         if replicas_in_force().in_other_processes:
-            TokenCache.open(options.cache)  # only one process may create it
+            TokenCache(options.cache)  # only one process may create it
         return TokenCache.make(
             options.source,
             options.target,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_vanilla._checks import check_integer
 from keras_vanilla.data.filters import KEPT, REASONS, PairFilters
 from keras_vanilla.data.id_store import IdStore
 
@@ -52,8 +53,10 @@ def bucket_widths(widths: Sequence[int] | None, max_tokens: int) -> tuple[int, .
         steps = (factor << power for power in range(30) for factor in (8, 12))
         below = itertools.takewhile(lambda width: width < max_tokens, steps)
         return (*below, max_tokens)
-    widths = tuple(widths)
-    rising = all(one < other for one, other in itertools.pairwise((0, *widths)))
+    if not isinstance(widths, (Sequence, np.ndarray)) or isinstance(widths, str):
+        raise ValueError(f"`widths` must be a list of integers. Received: {widths!r}")
+    widths = tuple(check_integer("widths", width, 1) for width in widths)
+    rising = all(one < other for one, other in itertools.pairwise(widths))
     if not (widths and rising and widths[-1] >= max_tokens):
         raise ValueError(
             "`widths` must rise from at least 1 to at least `max_tokens`. "

@@ -1,16 +1,21 @@
 """Parallel text: the same sentences in two languages, line by line."""
 
 import hashlib
-import itertools
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from itertools import chain, zip_longest
 from typing import BinaryIO
 
 import numpy as np
 
-from keras_vanilla._checks import extra_missing, some_of
+from keras_vanilla._checks import (
+    check_integer,
+    check_line,
+    extra_missing,
+    some_of,
+)
 from keras_vanilla.data.id_store import IdStore, encode_corpus
 from keras_vanilla.data.lines import (
     Lines,
@@ -24,6 +29,7 @@ from keras_vanilla.data.lines import (
 )
 from keras_vanilla.data.table import Columns, check_columns, table_rows
 from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.id_rows import check_iterable
 
 NUMBERS = range(10_000)
 FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
@@ -67,9 +73,9 @@ class ParallelCorpus:
         line_numbers: int64 array. Line number of each pair, from 1.
         report: dict of reason -> line numbers of the pairs left out.
     Raises:
-        TypeError: if a sentence is not a str.
-        ValueError: if the numbers of sentences differ, no pairs remain, or a sentence
-            has an unpaired surrogate.
+        TypeError: if `sources` or `targets` is one str, or a sentence is not a str.
+        ValueError: if the numbers of sentences or line numbers differ, no pairs remain,
+            or a sentence has an unpaired surrogate.
     """
 
     def __init__(
@@ -80,13 +86,18 @@ class ParallelCorpus:
         report: dict[str, list[int]] | None = None,
         origin: str = "The corpus",
     ):
-        sources, targets = Lines.of(sources), Lines.of(targets)
-        if len(sources) != len(targets):
-            raise ValueError(
-                f"{origin}: {len(sources)} source lines, {len(targets)} target lines."
-            )
+        if not isinstance(sources, Lines) or not isinstance(targets, Lines):
+            check_iterable("sources", sources)
+            check_iterable("targets", targets)
+            sources, targets = _packed(zip_longest(sources, targets), origin)
+        count = len(sources)
         if line_numbers is None:
-            line_numbers = range(1, len(sources) + 1)
+            line_numbers = range(1, count + 1)
+        if len(targets) != count or len(line_numbers) != count:
+            raise ValueError(
+                f"{origin}: sources, targets and `line_numbers` must be of one length. "
+                f"Received: {count}, {len(targets)} and {len(line_numbers)}"
+            )
         self.line_numbers = np.array(line_numbers, dtype=np.int64)
         self.report = {reason: list(lines) for reason, lines in (report or {}).items()}
         self.sources, self.targets, self.origin = sources, targets, origin
@@ -200,15 +211,7 @@ class ParallelCorpus:
         Example:
             ParallelCorpus.from_pairs([("one", "een"), ("two", "twee")])
         """
-        pairs = list(pairs)
-        for number, pair in enumerate(pairs, start=1):
-            if isinstance(pair, str) or not _are_two_texts(pair):
-                raise TypeError(
-                    f"Pair {number} must be (source, target), two str. Received: "
-                    f"{pair!r:.60}"
-                )
-        sides = ([pair[side] for pair in pairs] for side in (0, 1))
-        return cls(*sides, origin=origin)
+        return cls(*_packed(check_iterable("pairs", pairs), origin), origin=origin)
 
     def filter(self, keep: Callable[[str, str], bool]) -> "ParallelCorpus":
         """Keeps the pairs for which a function is true; others are reported.
@@ -244,7 +247,9 @@ class ParallelCorpus:
             ValueError: if sizes are missing, below 1, leave nothing for the rest, or
                 cannot be filled by complete groups of shared sentences.
         """
-        if not sizes or min(sizes) < 1 or sum(sizes) >= len(self):
+        sizes = [check_integer("sizes", size, 1) for size in sizes]
+        seed = check_integer("seed", seed, 0)
+        if not sizes or sum(sizes) >= len(self):
             raise ValueError(
                 "`split` expects sizes from 1 that leave at least one pair for the "
                 f"rest. Received: sizes={sizes} of {len(self)} pairs"
@@ -349,15 +354,30 @@ class ParallelCorpus:
         self.line_numbers = self.line_numbers[kept]
 
 
-def _are_two_texts(pair):
-    two = isinstance(pair, Sequence) and len(pair) == 2
-    return two and all(isinstance(text, str) for text in pair)
+def _packed(pairs, origin):
+    """The sources and targets of pairs, each checked before the next one is read."""
+    packings = Packing(), Packing()
+    for number, pair in enumerate(pairs, start=1):
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(
+                f"Pair {number} must be (source, target), two str. Received: "
+                f"{pair!r:.60}"
+            )
+        if pair.count(None) == 1:
+            side = ("source", "target")[pair.index(None)]
+            raise ValueError(
+                f"{origin}: every source needs a target. Received: pair {number} "
+                f"without a {side}"
+            )
+        for packing, text in zip(packings, pair, strict=True):
+            packing.add(check_line(number, text))
+    return [packing.lines() for packing in packings]
 
 
 def _joined_reports(*reports):
     """Merges several reports; reasons without lines are dropped."""
     joined = {}
-    for reason, lines in itertools.chain.from_iterable(map(dict.items, reports)):
+    for reason, lines in chain.from_iterable(map(dict.items, reports)):
         joined[reason] = [*joined.get(reason, []), *lines]
     return {reason: lines for reason, lines in joined.items() if lines}
 

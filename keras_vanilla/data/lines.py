@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from keras_vanilla._checks import check_line, some_of
+from keras_vanilla._checks import some_of
 from keras_vanilla.data.compression import opened
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
@@ -33,21 +33,6 @@ class Lines(Sequence):
     def __init__(self, block: bytes | bytearray, offsets: Sequence[int] | np.ndarray):
         self._block = bytes(block)
         self._offsets = np.asarray(offsets, dtype=np.int64)
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> "Lines":
-        """Packs strings; `Lines` are returned unchanged.
-
-        Raises:
-            TypeError: if a line is not a str.
-            ValueError: if a line has an unpaired surrogate; the error gives its number.
-        """
-        if isinstance(texts, cls):
-            return texts
-        packing = Packing()
-        for number, text in enumerate(texts, start=1):
-            packing.add(check_line(number, text))
-        return packing.lines()
 
     @classmethod
     def read(cls, *files: str | os.PathLike | BinaryIO) -> "Lines":

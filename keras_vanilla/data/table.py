@@ -20,7 +20,8 @@ def check_columns(columns: Columns | None) -> None:
     """
     if columns is None:
         return
-    if isinstance(columns, str) or len(columns) != 2 or columns[0] == columns[1]:
+    several = isinstance(columns, Sequence) and not isinstance(columns, str)
+    if not several or len(columns) != 2 or columns[0] == columns[1]:
         raise ValueError(
             "`columns` must be two different columns, of the source and of its "
             f"translation. Received: {columns!r}"

@@ -2,10 +2,9 @@
 
 The parts of the file follow each other, little-endian and without a header:
 
-    ids            uint16, or int32 for more than 65,536 pieces; then zeros up to a
-                   multiple of 8 bytes
-    offsets        int64 (2 * pairs + 1,), as in `IdStore`
-    line_numbers   int64 (pairs,), from 1 over all text files
+    offsets        int64 (2 * lines + 1,), as in `IdStore`; the rest is unused
+    line_numbers   int64 (lines,), of each pair, from 1 over all text files
+    ids            uint16, or int32 for more than 65,536 pieces
     description    JSON in UTF-8
     size           int64, number of bytes of the description
     checksum       32 bytes, SHA-256 of all bytes before it
@@ -14,20 +13,15 @@ A file is written under a temporary name, renamed when it is complete, and never
 afterwards, so it cannot change while it is read.
 """
 
-import contextlib
 import hashlib
 import itertools
 import json
-import mmap
 import os
 import re
-import shutil
 import warnings
-from bisect import bisect_left
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TextIO
 
 import numpy as np
@@ -52,9 +46,8 @@ from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
 
 NAME = "token_cache.ids"
 LINES_AT_ONCE = 4_096
-VERSION = 3
+VERSION = 4
 CHECKSUM_BYTES = 32
-STAMP = "path", "size", "mtime_ns"
 
 
 class TokenCache:
@@ -82,21 +75,41 @@ class TokenCache:
 
     def __init__(self, folder: str | os.PathLike):
         self.folder = Path(folder)
+        path = self.folder / NAME
         try:
-            description, self._store = _read_file(self.folder / NAME)
+            content = np.asarray(np.memmap(path, np.uint8, "r"))
         except FileNotFoundError:
             raise FileNotFoundError(
                 f"{folder} has no complete token cache: make one with TokenCache.make."
             ) from None
-        self.max_tokens = description["max_tokens"]
-        self._tokenizer = description["tokenizer"]
-        self._files = description["files"]
-        self.report = {k: lines for k, lines in description["report"].items() if lines}
-
-    @classmethod
-    def open(cls, folder: str | os.PathLike) -> "TokenCache":
-        """Opens the cache in a folder; see `TokenCache`."""
-        return cls(folder)
+        except ValueError:  # an empty file
+            content = np.empty(0, np.uint8)
+        body, checksum = np.split(content, [-CHECKSUM_BYTES])
+        if hashlib.sha256(body).digest() != checksum.tobytes():
+            raise ValueError(
+                f"{path} is damaged or incomplete: its SHA-256 is another. "
+                "TokenCache.make makes it again."
+            )
+        body, size = np.split(body, [-8])
+        body, description = np.split(body, [-int(size.view("<i8")[0])])
+        description = json.loads(description.tobytes())
+        if description["version"] != VERSION:
+            raise ValueError(
+                f"{path} must be a token cache of version {VERSION}. Received: version "
+                f"{description['version']}"
+            )
+        self.report, self._files = description["report"], description["files"]
+        self._tokenizer, self.max_tokens, _ = self._made_of = description["made_of"]
+        lines, pairs = self._lines, description["pairs"]
+        index, ids = np.split(body, [8 * (3 * lines + 1)])
+        offsets, line_numbers = np.split(index.view("<i8"), [2 * lines + 1])
+        self._store = IdStore(
+            ids.view(description["dtype"]),
+            offsets[: 2 * pairs + 1],
+            line_numbers[:pairs],
+            description["longest"],
+            self.max_tokens,
+        )
 
     @classmethod
     def make(
@@ -146,17 +159,31 @@ class TokenCache:
         check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
         max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
         paths = paired_paths(source, target)
-        wanted = (folder, paths, tokenizer, max_tokens)
-        cache, files, reason = _compared(*wanted)
+        cache = None
+        try:
+            cache, reason = cls(folder), None
+        except FileNotFoundError:
+            reason = "there is none"
+        except ValueError:
+            reason = "it is damaged or of another version"
+        files = _text_files(paths, cache._files if cache else [])
+        for pair, source, target in zip(paths, files[::2], files[1::2], strict=True):
+            check_line_counts(*pair, source["lines"], target["lines"])
+            same = bool(source["lines"]) and source["sha256"] == target["sha256"]
+            refuse_copies(*pair, same)
+        checksums = [file["sha256"] for file in files]
+        made_of = [tokenizer.digest, max_tokens, checksums]
+        if cache:
+            names = "the tokenizer", "`max_tokens`", "the text"
+            parts = zip(names, cache._made_of, made_of, strict=True)
+            changed = [name for name, before, now in parts if before != now]
+            reason = f"{changed[0]} has changed" if changed else None
         if reason:
+            if progress and (folder / NAME).exists():
+                print(f"{folder} is made again: {reason}.", file=progress)
             with folder_lock(folder):
-                # another process may have created it meanwhile
-                cache, files, reason = _compared(*wanted, known=files)
-                if reason:
-                    if progress and (folder / NAME).exists():
-                        print(f"{folder} is made again: {reason}.", file=progress)
-                    _make(*wanted, files, progress)
-                    cache = cls(folder)
+                _make(folder, paths, tokenizer, made_of, files, progress)
+                cache = cls(folder)
         cache._files = files  # the same text may now have other paths
         cache._warn()
         return cache
@@ -169,9 +196,7 @@ class TokenCache:
     @property
     def digest(self) -> str:
         """SHA-256 of text, tokenizer and `max_tokens`."""
-        checksums = [file["sha256"] for file in self._files]
-        values = json.dumps([self._tokenizer, self.max_tokens, checksums])
-        return hashlib.sha256(values.encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self._made_of).encode()).hexdigest()
 
     def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
         """The ids of every pair, for `batches`; they are read from the file.
@@ -196,14 +221,18 @@ class TokenCache:
         Raises:
             ValueError: if the line does not exist.
         """
-        ends = list(itertools.accumulate(file["lines"] for file in self._files[::2]))
-        line = check_integer("line", line, 1, ends[-1])
-        pair = bisect_left(ends, line)
-        within = line - (ends[pair] - self._files[2 * pair]["lines"])
-        return f"{' and '.join(self._paths[pair])}, line {within}"
+        line = check_integer("line", line, 1, self._lines)
+        for paths, file in zip(self._paths, self._files[::2], strict=True):
+            if line <= file["lines"]:
+                return f"{' and '.join(paths)}, line {line}"
+            line -= file["lines"]
 
     def __len__(self) -> int:
         return len(self._store)
+
+    @property
+    def _lines(self):
+        return sum(file["lines"] for file in self._files[::2])
 
     @property
     def _paths(self):
@@ -211,121 +240,85 @@ class TokenCache:
         return list(zip(paths[::2], paths[1::2], strict=True))
 
     def _warn(self):
-        total = sum(file["lines"] for file in self._files[::2])
         for reason, lines in self.report.items():
             first = "; ".join(self.place(line) for line in lines[:3])
             warnings.warn(
-                f"{len(lines)} of {total} pairs are left out, {reason}: "
+                f"{len(lines)} of {self._lines} pairs are left out, {reason}: "
                 f"{first}{'; ...' if len(lines) > 3 else ''}.",
                 stacklevel=3,
             )
 
 
-def _compared(folder, paths, tokenizer, max_tokens, known=()):
-    """The cache of a folder, the text files, and the reason to create it, if any."""
-    cache = reason = None
-    try:
-        cache = TokenCache(folder)
-    except FileNotFoundError:
-        reason = "there is none"
-    except ValueError:
-        reason = "it is damaged or of another version"
-    files = _text_files(
-        [path for pair in paths for path in pair],
-        [*known, *(cache._files if cache else [])],
-    )
-    for pair, source, target in zip(paths, files[::2], files[1::2], strict=True):
-        check_line_counts(*pair, source["lines"], target["lines"])
-        same = bool(source["lines"]) and source["sha256"] == target["sha256"]
-        refuse_copies(*pair, same)
-    if cache:
-        checksums = [
-            [file["sha256"] for file in each] for each in (cache._files, files)
-        ]
-        if cache.max_tokens != max_tokens:
-            reason = "`max_tokens` has changed"
-        elif cache._tokenizer != tokenizer.digest:
-            reason = "the tokenizer has changed"
-        elif checksums[0] != checksums[1]:
-            reason = "the text has changed"
-    return cache, files, reason
-
-
-def _make(folder, paths, tokenizer, max_tokens, files, stream):
+def _make(folder, paths, tokenizer, made_of, files, stream):
     """Writes the file of a cache; the caller must hold the folder's lock.
 
     Memory does not grow with the number of pairs.
     """
     remove_unfinished(folder, re.compile(re.escape(NAME)))
-    total = sum(file["lines"] for file in files[::2])
-    show = Progress("Tokenising", total, "lines", stream) if stream else None
+    lines, max_tokens = sum(file["lines"] for file in files[::2]), made_of[1]
+    show = Progress("Tokenising", lines, "lines", stream) if stream else nullcontext()
     report = {"empty": [], "too long": []}
     count = pairs = longest = 0
     with (
-        show or contextlib.nullcontext() as progress,
+        show as progress,
         atomic_path(folder / NAME) as temporary,
         open(temporary, "x+b") as cache,
-        TemporaryFile(dir=folder) as offsets,
-        TemporaryFile(dir=folder) as line_numbers,
     ):
-        offsets.write(bytes(8))
-        for lines in _numbered_lines(paths):
-            ids, lengths, numbers = _encoded(lines, tokenizer, max_tokens, report)
-            cache.write(ids.tobytes())
-            offsets.write((count + np.cumsum(lengths)).astype("<i8").tobytes())
-            line_numbers.write(numbers.astype("<i8").tobytes())
+        for chunk in _numbered_lines(paths, lines):
+            ids, lengths, numbers = _encoded(chunk, tokenizer, max_tokens, report)
+            for start, values in (
+                (8 * (2 * pairs + 1), count + np.cumsum(lengths)),
+                (8 * (2 * lines + 1 + pairs), numbers),
+                (8 * (3 * lines + 1) + count * ids.itemsize, ids),
+            ):
+                cache.seek(start)
+                cache.write(values.tobytes())
             count, pairs = count + len(ids), pairs + len(numbers)
             longest = max(longest, int(lengths.max(initial=0)))
             if progress:
-                progress.update(len(lines))
-        now = _text_files([file["path"] for file in files], files)
-        changed = [a["path"] for a, b in zip(files, now, strict=True) if a != b]
-        if changed:
-            raise ValueError(f"{changed[0]} has changed while it was read.")
+                progress.update(len(chunk))
+        for before, now in zip(files, _text_files(paths, files), strict=True):
+            if before != now:
+                raise ValueError(f"{now['path']} has changed while it was read.")
         if not pairs:
             raise ValueError(
-                f"{names_of(paths)}: none of {total} pairs has text on both sides and "
+                f"{names_of(paths)}: none of {lines} pairs has text on both sides and "
                 f"at most {max_tokens} tokens."
             )
-        cache.write(bytes(-cache.tell() % 8))
-        for array in (offsets, line_numbers):
-            array.seek(0)
-            shutil.copyfileobj(array, cache)
         description = {
             "version": VERSION,
             "dtype": ids.dtype.str,
-            "ids": count,
             "pairs": pairs,
             "longest": longest,
-            "tokenizer": tokenizer.digest,
-            "max_tokens": max_tokens,
+            "made_of": made_of,
             "files": files,
-            "report": report,
+            "report": {reason: lines for reason, lines in report.items() if lines},
         }
         content = json.dumps(description).encode()
+        cache.seek(0, os.SEEK_END)
         cache.write(content + len(content).to_bytes(8, "little"))
         cache.seek(0)
         cache.write(hashlib.file_digest(cache, "sha256").digest())
 
 
-def _numbered_lines(paths) -> Iterator[list[tuple[int, str, str]]]:
-    """Line number, source and target of all pairs, in chunks."""
-    # Files that have become shorter since they were counted are refused in the end.
+def _numbered_lines(paths, most):
+    """Yields line number, source and target of all pairs, in chunks."""
+    # Files that have changed since their lines were counted are refused in the end.
     pairs = (pair for both in paths for pair in zip(*map(lines_of, both), strict=False))
     numbered = ((n, s.decode(), t.decode()) for n, (s, t) in enumerate(pairs, start=1))
+    numbered = itertools.islice(numbered, most)
     while chunk := list(itertools.islice(numbered, LINES_AT_ONCE)):
         yield chunk
 
 
 def _encoded(lines, tokenizer, max_tokens, report):
     """Ids, the length of each sequence, and line numbers of the kept pairs."""
-    numbers, sources, targets = zip(*lines, strict=True)
-    full = [bool(s.strip() and t.strip()) for _, s, t in lines]
-    numbers, *sides = _kept(full, report["empty"], numbers, sources, targets)
-    ids = tokenizer.encode(sides[0]), tokenizer.encode_target(sides[1])
-    short = [max(len(s), len(t)) <= max_tokens for s, t in zip(*ids, strict=True)]
-    numbers, *ids = _kept(short, report["too long"], numbers, *ids)
-    return *flat_ids(*ids, tokenizer), np.array(numbers, dtype=np.int64)
+    full = [bool(source.strip() and target.strip()) for _, source, target in lines]
+    numbers, *texts = _kept(full, report["empty"], *zip(*lines, strict=True))
+    rows = tokenizer.encode(texts[0]), tokenizer.encode_target(texts[1])
+    short = [max(map(len, pair)) <= max_tokens for pair in zip(*rows, strict=True)]
+    numbers, *rows = _kept(short, report["too long"], numbers, *rows)
+    return *flat_ids(*rows, tokenizer), np.array(numbers, dtype="<i8")
 
 
 def _kept(keep, left_out, numbers, *sides):
@@ -340,54 +333,20 @@ def _text_files(paths, known):
     A file with the path, size and time of one of the `known` files counts as unchanged
     and is not read.
     """
-    known = {tuple(file[key] for key in STAMP): file for file in known}
+    known = {(file["path"], file["size"], file["mtime_ns"]): file for file in known}
 
     def described(path):
         refuse_pipe(path)
-        status = os.stat(path)
-        stamp = os.path.abspath(path), status.st_size, status.st_mtime_ns
+        status, absolute = os.stat(path), os.path.abspath(path)
+        stamp = absolute, status.st_size, status.st_mtime_ns
         if stamp in known:
             return known[stamp]
         with open(path, "rb") as text:
             digest = hashlib.file_digest(text, "sha256").hexdigest()
-        file = dict(zip(STAMP, stamp, strict=True))
-        return file | {"sha256": digest, "lines": count_lines(path)}
+        values = *stamp, digest, count_lines(path)
+        return dict(
+            zip(("path", "size", "mtime_ns", "sha256", "lines"), values, strict=True)
+        )
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return list(threads.map(described, paths))
-
-
-def _read_file(path: Path) -> tuple[dict, IdStore]:
-    """Reads the description of a cache file, and memory-maps its ids.
-
-    The operating system reads pages of the file when they are needed, and frees them
-    when memory is short.
-
-    Raises:
-        FileNotFoundError: if the file does not exist.
-        ValueError: if it was not written by `_make`, or is damaged.
-    """
-    with open(path, "rb") as file:
-        content = b""  # which cannot be mapped
-        if os.fstat(file.fileno()).st_size:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    body = memoryview(content)[:-CHECKSUM_BYTES]
-    if not body or hashlib.sha256(body).digest() != content[-CHECKSUM_BYTES:]:
-        raise ValueError(
-            f"{path} is damaged or incomplete: its SHA-256 is another. TokenCache.make "
-            "makes it again."
-        )
-    size = int.from_bytes(body[-8:], "little")
-    description = json.loads(bytes(body[-8 - size : -8]))
-    if description["version"] != VERSION:
-        raise ValueError(
-            f"{path} must be a token cache of version {VERSION}. Received: version "
-            f"{description['version']}"
-        )
-    count, pairs = description["ids"], description["pairs"]
-    ids = np.frombuffer(body, description["dtype"], count)
-    after_ids = -(-ids.nbytes // 8) * 8
-    integers = np.frombuffer(body, "<i8", 3 * pairs + 1, after_ids)
-    offsets, line_numbers = np.split(integers, [2 * pairs + 1])
-    longest, most = description["longest"], description["max_tokens"]
-    return description, IdStore(ids, offsets, line_numbers, longest, most)
+        return list(threads.map(described, itertools.chain.from_iterable(paths)))

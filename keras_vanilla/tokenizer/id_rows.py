@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_vanilla._checks import check_line
+
 
 def pad_ids(
     rows: Sequence[Sequence[int]], pad_id: int, length: int | None = None
@@ -47,20 +49,24 @@ def check_iterable(name: str, values: Any) -> Iterable:
     return values
 
 
-def checked_lines(lines: Iterable[str], name: str = "lines") -> list[str]:
-    """Checks lines and returns them as a list; errors use the argument's `name`.
+def checked_lines(
+    lines: Iterable[str], name: str = "lines", item: str = "Line"
+) -> list[str]:
+    """Returns lines as a list; each is checked before the next one is read.
 
+    Args:
+        lines: iterable of str.
+        name: str. The argument's name, for errors.
+        item: str. The name of one item in errors.
     Raises:
         TypeError: if `lines` is one str, or not all items are str.
+        ValueError: if an item has an unpaired surrogate.
     """
-    lines = list(check_iterable(name, lines))
-    for number, line in enumerate(lines, start=1):
-        if not isinstance(line, str):
-            raise TypeError(
-                f"`{name}` must hold str. Received: {type(line).__name__} at line "
-                f"{number}"
-            )
-    return lines
+    checked = []
+    for number, line in enumerate(check_iterable(name, lines), start=1):
+        check_line(number, line, item)
+        checked.append(line)
+    return checked
 
 
 def checked_rows(ids: Any) -> Iterator[np.ndarray]:
@@ -69,9 +75,14 @@ def checked_rows(ids: Any) -> Iterator[np.ndarray]:
     Raises:
         TypeError: if `ids` is not a list of sequences of int.
     """
-    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
-        raise TypeError(f"`ids` must be a list of lists of int. Received: {ids!r:.60}")
-    for row in ids if isinstance(ids, (list, tuple)) else np.asarray(ids):
+    if not isinstance(ids, (list, tuple)):
+        array = np.asarray(ids)
+        if not array.ndim:  # such as a str, or a generator
+            raise TypeError(
+                f"`ids` must be a list of lists of int. Received: {ids!r:.60}"
+            )
+        ids = array
+    for row in ids:
         row = np.asarray(row)
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
             best = "; of a beam search's ids, decode ids[:, 0]" if row.ndim > 1 else ""

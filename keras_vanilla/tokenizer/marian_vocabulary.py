@@ -6,7 +6,7 @@ from functools import cached_property
 
 import sentencepiece
 
-from keras_vanilla._checks import check_line, some_of
+from keras_vanilla._checks import some_of
 
 CODE = re.compile(">>.*?<<", re.DOTALL)  # a language code in Marian
 TYPED_CODE = re.compile(r">>[\w+-]+<<")  # never part of other text
@@ -72,10 +72,10 @@ class MarianVocabulary:
             ValueError: if the vocabulary has codes, and a line starts with another one.
         """
         ids, rests = [], []
-        for number, line in enumerate(lines, start=1):
+        for line in lines:
             code = CODE.match(line)
             code = code[0] if code else ""
-            ids.append([self._code_id(number, line, code)] if code else [])
+            ids.append([self._code_id(line, code)] if code else [])
             rests.append(line[len(code) :])
         return ids, rests
 
@@ -107,9 +107,8 @@ class MarianVocabulary:
         id_ = self.processor.piece_to_id(character)
         return id_ != self._unknown_id and not self.processor.is_unused(id_)
 
-    def _code_id(self, number, line, code):
+    def _code_id(self, line, code):
         if code not in self.codes:
-            check_line(number, line)
             if self.codes and TYPED_CODE.fullmatch(code):
                 raise ValueError(
                     f"A text begins with {code!r}, which is not in the vocabulary: "

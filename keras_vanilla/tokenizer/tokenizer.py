@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_vanilla._checks import check_line
 from keras_vanilla.tokenizer import tf_text
 from keras_vanilla.tokenizer.id_rows import (
     check_iterable,
@@ -311,13 +310,7 @@ class Tokenizer:
         return max(processor.get_piece_size(), max(self._special_ids) + 1)
 
     def _encode(self, processor, lines):
-        lines = checked_lines(lines)
-        try:
-            rows = processor.encode(lines)
-        except TypeError:
-            for number, line in enumerate(lines, start=1):
-                check_line(number, line)  # names the line that has no UTF-8 form
-            raise
+        rows = processor.encode(checked_lines(lines))
         for ids in rows:
             ids.append(self.end_id)
         return rows

@@ -66,7 +66,8 @@ def learn_vocabulary(
     """
     check_choice("model_type", model_type, MODEL_TYPES)
     symbols = _checked_symbols(user_defined_symbols)
-    lines = list(lines) if isinstance(lines, Iterator) else lines
+    if isinstance(lines, Iterator):
+        lines = checked_lines(lines)
     num_lines = _checked_length(lines)
     if vocabulary_size is None:
         num_characters = len(_characters(lines))
@@ -101,7 +102,7 @@ def learn_vocabulary(
 
 def _checked_symbols(symbols):
     """Checks that SentencePiece keeps each symbol in one piece; returns a list."""
-    symbols = checked_lines(symbols, "user_defined_symbols")
+    symbols = checked_lines(symbols, "user_defined_symbols", "Symbol")
     for symbol in symbols:
         has_space = symbol.split() != [symbol] or SPACE_MARK in symbol
         if has_space or symbol in SPECIAL_PIECES or symbols.count(symbol) > 1:

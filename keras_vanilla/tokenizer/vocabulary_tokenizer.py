@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from keras_vanilla._checks import check_integer
+from keras_vanilla._checks import check_integer, check_line
 from keras_vanilla.tokenizer import id_rows
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
@@ -34,8 +34,12 @@ class VocabularyTokenizer:
     def __init__(
         self, symbols: Sequence[str], target_symbols: Sequence[str] | None = None
     ):
-        self.symbols = id_rows.checked_lines(symbols)
-        self.target_symbols = id_rows.checked_lines(target_symbols or symbols)
+        self.symbols = id_rows.checked_lines(symbols, "symbols", "Symbol")
+        if target_symbols is None:
+            target_symbols = self.symbols
+        self.target_symbols = id_rows.checked_lines(
+            target_symbols, "target_symbols", "Symbol"
+        )
         self._source_ids = _ids_of(self.symbols)
         self._target_ids = _ids_of(self.target_symbols)
         self.vocabulary_size = len(SPECIAL) + len(self.symbols)
@@ -101,8 +105,10 @@ class VocabularyTokenizer:
 
     @classmethod
     def _frequent(cls, lines, vocabulary_size):
-        symbols = map(cls.split, id_rows.check_iterable("lines", lines))
-        counts = collections.Counter(symbol for line in symbols for symbol in line)
+        counts = collections.Counter()
+        for number, line in enumerate(id_rows.check_iterable("lines", lines), start=1):
+            check_line(number, line)
+            counts.update(cls.split(line))
         if not counts:
             raise ValueError("There is no text to learn a vocabulary from.")
         by_count = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))

@@ -120,7 +120,7 @@ def measured(folder):
     before = anonymous_memory()
     with peak_memory() as first_peak:
         started = time.monotonic()
-        data = batches(TokenCache.open(folder / "cache"), tokenizer)
+        data = batches(TokenCache(folder / "cache"), tokenizer)
         planned = time.monotonic() - started
         seconds = draw(data)
     with peak_memory() as second_peak:

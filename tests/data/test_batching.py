@@ -90,7 +90,7 @@ PAIRS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(PAIRS, OPTIONS)
-def test_every_pair_stands_once_in_every_epoch(tokenizer, pairs, options):
+def test_epoch_has_every_pair_once(tokenizer, pairs, options):
     corpus = ParallelCorpus(*zip(*pairs, strict=True))
     dataset = batches(corpus, tokenizer, **options)
     expected = encoded(corpus, tokenizer)
@@ -101,7 +101,7 @@ def test_every_pair_stands_once_in_every_epoch(tokenizer, pairs, options):
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
-def test_the_targets_are_the_labels_one_step_later(corpus, tokenizer, static_shapes):
+def test_targets_are_shifted_labels(corpus, tokenizer, static_shapes):
     found = epoch(batches(corpus, tokenizer, 331, static_shapes=static_shapes))
     assert len(found) > 5
     for _, targets, labels, weights in found:
@@ -118,9 +118,7 @@ def test_the_targets_are_the_labels_one_step_later(corpus, tokenizer, static_sha
 
 @pytest.mark.parametrize("static_shapes", [False, True])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_weights_are_one_at_labels_and_zero_at_padding(
-    corpus, tokenizer, shuffle, static_shapes
-):
+def test_weights_mask_padding(corpus, tokenizer, shuffle, static_shapes):
     dataset = batches(
         corpus, tokenizer, 331, shuffle=shuffle, static_shapes=static_shapes
     )
@@ -135,7 +133,7 @@ def test_weights_are_one_at_labels_and_zero_at_padding(
 
 
 @pytest.mark.parametrize("pad_id", [0, 3])
-def test_the_pad_is_the_tokenizers(corpus, tokenizer, pad_id):
+def test_pad_id_is_the_tokenizers(corpus, tokenizer, pad_id):
     class Elsewhere:
         """The same pieces under other special ids: pad and end change places."""
 
@@ -158,7 +156,7 @@ def test_the_pad_is_the_tokenizers(corpus, tokenizer, pad_id):
         assert ((labels == 3 - pad_id).sum(axis=1) == 1).all()
 
 
-def test_a_step_depends_on_the_seed_and_its_number_alone(corpus, tokenizer):
+def test_step_depends_on_seed_and_number(corpus, tokenizer):
     steps = batches(corpus, tokenizer, 331).steps_per_epoch
     dataset = batches(corpus, tokenizer, 331, seed=5)
     found = take(dataset, 3 * steps)
@@ -170,7 +168,7 @@ def test_a_step_depends_on_the_seed_and_its_number_alone(corpus, tokenizer):
         assert_same(take(later, steps), found[first : first + steps])
 
 
-def test_an_iterator_opened_after_start_at_begins_there(corpus, tokenizer):
+def test_start_at_moves_new_iterators(corpus, tokenizer):
     dataset = batches(corpus, tokenizer, 331, seed=5)
     steps = dataset.steps_per_epoch
     found = take(dataset, 3 * steps)
@@ -184,24 +182,18 @@ def test_an_iterator_opened_after_start_at_begins_there(corpus, tokenizer):
     opened_before = iter(dataset)
     dataset.start_at(0)
     assert_same(take(opened_before, 2), found[3:5])  # though nothing was read yet
-    with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
-        dataset.start_at(-1)
-    with pytest.raises(ValueError, match="endless batches .*step=2 for one pass"):
-        batches(corpus, tokenizer, shuffle=False).start_at(2)
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_the_dataset_and_numpy_give_the_same_batches(
-    corpus, tokenizer, shuffle, static_shapes
-):
+def test_dataset_equals_numpy_batches(corpus, tokenizer, shuffle, static_shapes):
     settings = {"shuffle": shuffle, "static_shapes": static_shapes, "first_step": 2}
     found = batches(corpus, tokenizer, 331, **settings)
     count = found.steps_per_epoch - 2
     assert_same(take(found.dataset(), count), take(found, count))
 
 
-def test_a_dataset_opened_after_start_at_begins_there(corpus, tokenizer):
+def test_start_at_moves_datasets(corpus, tokenizer):
     found = batches(corpus, tokenizer, 331, seed=5)
     dataset = found.dataset()
     for first in (3, 0, 7):
@@ -213,7 +205,7 @@ def halved(inputs, labels, weights):
     return inputs, labels, weights / 2
 
 
-def test_mapped_batches_are_changed_and_begin_at_any_step(corpus, tokenizer):
+def test_map_is_applied_at_any_step(corpus, tokenizer):
     plain = batches(corpus, tokenizer, 331, seed=5, first_step=4)
     mapped = plain.map(halved).map(halved)
     for first in (4, 9):
@@ -227,7 +219,7 @@ def test_mapped_batches_are_changed_and_begin_at_any_step(corpus, tokenizer):
     assert int(mapped.dataset().cardinality()) == -1
 
 
-def test_an_iterator_of_mapped_batches_begins_where_it_was_opened(corpus, tokenizer):
+def test_mapped_iterator_keeps_its_first_step(corpus, tokenizer):
     mapped = batches(corpus, tokenizer, 331, seed=5).map(lambda *batch: batch)
     found = take(mapped, 3)
     mapped.start_at(2)
@@ -237,19 +229,19 @@ def test_an_iterator_of_mapped_batches_begins_where_it_was_opened(corpus, tokeni
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_the_length_is_that_of_an_epoch(corpus, tokenizer, shuffle):
+def test_length_is_steps_per_epoch(corpus, tokenizer, shuffle):
     data = batches(corpus, tokenizer, 331, shuffle=shuffle)
     assert len(data) == data.steps_per_epoch > 1
 
 
-def test_mapped_batches_have_a_position_of_their_own(corpus, tokenizer):
+def test_mapped_batches_have_their_own_position(corpus, tokenizer):
     plain = batches(corpus, tokenizer, 331)
     mapped = plain.map(halved)
     mapped.start_at(5)
     assert (plain.first_step(), mapped.first_step()) == (0, 5)
 
 
-def test_the_digest_changes_with_whatever_changes_the_batches(corpus, tokenizer):
+def test_digest_covers_every_setting(corpus, tokenizer):
     one = batches(corpus, tokenizer, 331)
     same = batches(ParallelCorpus(LINES, OTHER), tokenizer, 331, first_step=3)
     assert one.digest == same.digest
@@ -270,7 +262,7 @@ def test_the_digest_changes_with_whatever_changes_the_batches(corpus, tokenizer)
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_a_step_names_the_lines_of_its_pairs(tokenizer, shuffle):
+def test_line_numbers_are_those_of_the_pairs(tokenizer, shuffle):
     sources = ["", *LINES[:20], " ", *LINES[20:]]
     targets = ["x", *OTHER[:20], "y", *OTHER[20:]]
     dataset = batches(ParallelCorpus(sources, targets), tokenizer, 331, shuffle=shuffle)
@@ -284,8 +276,6 @@ def test_a_step_names_the_lines_of_its_pairs(tokenizer, shuffle):
         ]
         seen += lines
     assert sorted(seen) == [n for n in range(1, 100) if n not in (1, 22)]
-    with pytest.raises(ValueError, match="`step` .* 0. Received: -1"):
-        dataset.line_numbers(-1)
 
 
 def on_replicas(monkeypatch, *arguments):
@@ -296,9 +286,7 @@ def on_replicas(monkeypatch, *arguments):
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
-def test_replicas_share_the_batch_of_one_with_rows_of_no_weight_after(
-    corpus, tokenizer, static_shapes, monkeypatch
-):
+def test_replicas_share_one_padded_batch(corpus, tokenizer, static_shapes, monkeypatch):
     single = batches(corpus, tokenizer, 331, static_shapes=static_shapes)
     found = epoch(single)
     on_replicas(monkeypatch, 3, 0, 3)
@@ -317,7 +305,7 @@ def test_replicas_share_the_batch_of_one_with_rows_of_no_weight_after(
 
 @pytest.mark.parametrize("static_shapes", [False, True])
 @pytest.mark.parametrize("count, here", [(2, 1), (3, 1), (4, 2), (200, 100)])
-def test_the_parts_of_all_processes_are_the_whole_batch(
+def test_processes_share_one_batch(
     corpus, tokenizer, count, here, static_shapes, monkeypatch
 ):
     options = {"tokens_per_batch": 331, "static_shapes": static_shapes, "seed": 4}
@@ -333,7 +321,7 @@ def test_the_parts_of_all_processes_are_the_whole_batch(
         assert len({len(share[0]) for share in shares}) == 1
 
 
-def test_epochs_and_seeds_differ_in_order_but_not_in_number(corpus, tokenizer):
+def test_epochs_and_seeds_change_the_order(corpus, tokenizer):
     def order(seed):
         dataset = batches(corpus, tokenizer, 331, seed=seed)
         found = take(dataset, 2 * dataset.steps_per_epoch)
@@ -349,7 +337,7 @@ def test_epochs_and_seeds_differ_in_order_but_not_in_number(corpus, tokenizer):
     assert first != second and first != other and sorted(first) == sorted(other)
 
 
-def test_validation_is_one_pass_of_known_length_in_one_order(corpus, tokenizer):
+def test_unshuffled_batches_are_one_pass(corpus, tokenizer):
     dataset = batches(corpus, tokenizer, 331, shuffle=False)
     assert int(dataset.dataset().cardinality()) == dataset.steps_per_epoch
     found = [as_numpy(element) for element in dataset]
@@ -362,13 +350,13 @@ def test_validation_is_one_pass_of_known_length_in_one_order(corpus, tokenizer):
     assert_same([as_numpy(element) for element in rest], found[2:])
 
 
-def test_a_training_stream_never_ends(corpus, tokenizer):
+def test_shuffled_batches_are_endless(corpus, tokenizer):
     dataset = batches(corpus, tokenizer)
     assert int(dataset.dataset().cardinality()) == -1  # tf.data.INFINITE_CARDINALITY
     take(dataset, 5 * dataset.steps_per_epoch + 1)
 
 
-def test_a_batch_holds_its_budget_and_one_bucket(corpus, tokenizer):
+def test_batch_keeps_token_budget_and_bucket(corpus, tokenizer):
     widths = (17, 61, 256)
     for source_ids, target_ids, labels, _ in epoch(
         batches(corpus, tokenizer, 331, widths=widths)
@@ -390,7 +378,7 @@ def test_a_pair_above_the_budget_is_a_batch_of_its_own(corpus, tokenizer):
     assert all(len(labels) == 1 for _, _, labels, _ in epoch(dataset))
 
 
-def test_static_shapes_are_one_for_each_bucket(corpus, tokenizer):
+def test_static_shapes_have_one_shape_per_bucket(corpus, tokenizer):
     widths = (17, 61, 256)
     dataset = batches(corpus, tokenizer, 331, widths=widths, static_shapes=True)
     found = epoch(dataset)
@@ -411,7 +399,7 @@ def on_a_tpu(monkeypatch):
     monkeypatch.setattr(tf.distribute, "TPUStrategy", in_force)
 
 
-def test_shapes_vary_where_none_is_compiled(corpus, tokenizer):
+def test_tensorflow_has_varying_shapes(corpus, tokenizer):
     default, chosen = (
         batches(corpus, tokenizer, 331, **each)
         for each in ({}, {"static_shapes": False})
@@ -419,7 +407,7 @@ def test_shapes_vary_where_none_is_compiled(corpus, tokenizer):
     assert not default.static_shapes and default.digest == chosen.digest
 
 
-def test_jax_compiles_one_shape_for_each_bucket(corpus, tokenizer, on_jax):
+def test_jax_has_static_shapes(corpus, tokenizer, on_jax):
     default, chosen, varying = (
         batches(corpus, tokenizer, 331, **each)
         for each in ({}, {"static_shapes": True}, {"static_shapes": False})
@@ -432,14 +420,14 @@ def test_jax_compiles_one_shape_for_each_bucket(corpus, tokenizer, on_jax):
     assert any(not weights[-1].any() for *_, weights in found), "some row is padding"
 
 
-def test_a_tpu_compiles_one_shape(corpus, tokenizer, on_a_tpu):
+def test_tpu_has_one_shape(corpus, tokenizer, on_a_tpu):
     default = batches(corpus, tokenizer, 700)
     one = batches(corpus, tokenizer, 700, static_shapes=True, widths=[256])
     assert default.digest == one.digest
     assert {labels.shape for _, _, labels, _ in epoch(default)} == {(2, 256)}
 
 
-def test_the_element_says_its_shape_where_there_is_one(corpus, tokenizer):
+def test_element_spec_has_static_shape(corpus, tokenizer):
     one = batches(corpus, tokenizer, 1800, widths=(256,), static_shapes=True)
     many = batches(corpus, tokenizer, 1800)
     for dataset, shape in ((one, [7, 256]), (many, [None, None])):
@@ -450,7 +438,7 @@ def test_the_element_says_its_shape_where_there_is_one(corpus, tokenizer):
         assert [spec.dtype.name for spec in specs] == ["int32"] * 3 + ["float32"]
 
 
-def test_incomplete_batches_may_be_dropped_and_are_counted(corpus, tokenizer):
+def test_drop_remainder_warns_with_count(corpus, tokenizer):
     with pytest.warns(UserWarning, match=r"leaves out (\d+) of 97 pairs") as caught:
         dataset = batches(corpus, tokenizer, 331, drop_remainder=True)
     assert caught[0].filename == __file__
@@ -463,11 +451,9 @@ def test_incomplete_batches_may_be_dropped_and_are_counted(corpus, tokenizer):
         assert len(kept) == len(set(kept)) == len(whole) - left_out
         assert set(kept) < set(whole)
     assert all_pairs(first) != all_pairs(second), "not always the same are left out"
-    with pytest.raises(ValueError, match="No batch is left: 97 pairs do not fill one"):
-        batches(corpus, tokenizer, 10**6, drop_remainder=True)
 
 
-def test_pairs_too_long_on_either_side_are_reported_and_left_out(tokenizer):
+def test_long_pairs_are_reported(tokenizer):
     sources = ["a", "", "long " * 30, "b", "c", "long " * 40]
     targets = ["1", "2", "3", "4", "long " * 50, "long " * 40]
     corpus = ParallelCorpus(sources, targets)
@@ -478,11 +464,9 @@ def test_pairs_too_long_on_either_side_are_reported_and_left_out(tokenizer):
     assert dataset.report == {"empty": [2], "too long": [3, 5, 6]}
     assert corpus.report == {"empty": [2]}
     assert all_pairs(epoch(dataset)) == encoded(corpus, tokenizer, 16)
-    with pytest.warns(UserWarning), pytest.raises(ValueError, match="no pair is left"):
-        batches(ParallelCorpus(LINES, OTHER), tokenizer, max_tokens=2)
 
 
-def test_the_end_counts_and_the_longest_pair_allowed_stays(tokenizer):
+def test_max_tokens_includes_the_end(tokenizer):
     (ids,) = tokenizer.encode(["one line of words"])
     corpus = ParallelCorpus(["one line of words"], ["a"])
     for widths in (None, (len(ids),), (len(ids) + 1,)):
@@ -491,39 +475,6 @@ def test_the_end_counts_and_the_longest_pair_allowed_stays(tokenizer):
             batches(corpus, tokenizer, max_tokens=len(ids), widths=widths)
     with pytest.warns(UserWarning, match="1 of 1"), pytest.raises(ValueError):
         batches(corpus, tokenizer, max_tokens=len(ids) - 1, widths=(99,))
-
-
-@pytest.mark.parametrize("side", ["encode", "encode_target"])
-@pytest.mark.parametrize("bad", [-1, 293])
-def test_ids_outside_the_vocabulary_are_refused(
-    corpus, tokenizer, monkeypatch, side, bad
-):
-    encode = getattr(tokenizer, side)
-    monkeypatch.setattr(
-        tokenizer, side, lambda lines: [[*ids[:-1], bad] for ids in encode(lines)]
-    )
-    with pytest.raises(ValueError, match=f"Id {bad} .* of 293"):
-        batches(corpus, tokenizer)
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"tokens_per_batch": 0}, "`tokens_per_batch` .* 1. Received: 0"),
-        ({"tokens_per_batch": 0.5}, "`tokens_per_batch` .*Received: 0.5"),
-        ({"max_tokens": 1}, "`max_tokens` .* 2. Received: 1"),
-        ({"seed": -1}, "`seed` .*Received: -1"),
-        ({"first_step": -3}, "`first_step` .*Received: -3"),
-        ({"widths": ()}, r"`widths` .*\(\)"),
-        ({"widths": (8, 8, 256)}, r"`widths` .*\(8, 8, 256\)"),
-        ({"widths": (64, 8, 256)}, r"`widths` .*\(64, 8, 256\)"),
-        ({"widths": [0, 256]}, r"`widths` .*\(0, 256\)"),
-        ({"widths": (8, 255)}, r"`widths` .*\(8, 255\), max_tokens=256"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(corpus, tokenizer, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        batches(corpus, tokenizer, **arguments)
 
 
 def tiny_model(size):
@@ -536,16 +487,8 @@ def tiny_model(size):
     return keras.Model({"source_ids": source, "target_ids": target}, logits)
 
 
-def test_a_list_of_pairs_is_refused_with_what_makes_a_corpus_of_it(tokenizer):
-    message = r"`corpus` must be a .*ParallelCorpus.from_pairs\(pairs\).* a list"
-    with pytest.raises(TypeError, match=message):
-        batches([("one", "een")], tokenizer)
-
-
 @pytest.mark.parametrize("static_shapes", [False, *in_full(True)])
-def test_fit_takes_one_step_a_batch_and_no_phantom_ones(
-    corpus, tokenizer, static_shapes
-):
+def test_fit_takes_one_step_per_batch(corpus, tokenizer, static_shapes):
     model = tiny_model(tokenizer.vocabulary_size)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
     model.compile("sgd", loss, jit_compile=False)

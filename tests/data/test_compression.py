@@ -69,13 +69,6 @@ def test_a_file_that_is_not_compressed_is_read_as_it_is(tmp_path):
     assert text_of(tmp_path / "text.txt") == TEXT
 
 
-def test_what_reads_zst_files_is_named_where_it_is_missing(tmp_path, monkeypatch):
-    for module in ("compression", "compression.zstd", "backports", "backports.zstd"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=r"or the package backports.zstd.*\[zstd\]"):
-        text_of(tmp_path / "text.zst")
-
-
 WHOLE = {".gz": gzip.decompress, ".xz": lzma.decompress, ".txt": bytes}
 
 
@@ -94,13 +87,3 @@ def test_what_is_written_is_what_other_programs_read(tmp_path, suffix):
     with pytest.raises(FileExistsError), compression.compressed(path):
         pass
     assert text_of(path) == TEXT
-
-
-def test_a_zst_file_is_not_written_without_a_package(tmp_path, monkeypatch):
-    for name in ("backports", "compression"):
-        monkeypatch.setitem(sys.modules, name, None)
-    path = tmp_path / "a.zst"
-    with pytest.raises(ImportError, match=r"pip install \"\.\[zstd\]\""):
-        with compression.compressed(path):
-            pass
-    assert not path.exists()

@@ -1,6 +1,5 @@
 import datetime
 import gzip
-import sys
 
 import babel.dates
 import numpy as np
@@ -48,7 +47,7 @@ def test_files_are_read_line_by_line(tmp_path, suffix):
     assert corpus.line_numbers.tolist() == [1, 2]
 
 
-def test_a_missing_last_newline_and_carriage_returns_change_nothing(tmp_path):
+def test_carriage_returns_and_a_missing_newline_are_ignored(tmp_path):
     corpus = ParallelCorpus.from_files(*files(tmp_path, "a\r\nb\r\r\n", "c\nd"))
     assert list(corpus) == [("a", "c"), ("b\r", "d")]
 
@@ -60,18 +59,18 @@ def test_only_a_newline_ends_a_line(tmp_path):
     assert list(corpus.sources) == [odd, "x"]
 
 
-def test_a_byte_order_mark_vanishes_at_the_start_alone(tmp_path):
+def test_byte_order_mark_is_dropped_at_the_start(tmp_path):
     path = write(tmp_path / "bom", "\ufeffa\n\ufeffb\n")
     assert read_lines(path) == ["a", "\ufeffb"]
 
 
-def test_a_stream_is_read_like_a_file(tmp_path):
+def test_streams_are_read_like_files(tmp_path):
     path = write(tmp_path / "text", "a\r\nb")
     with open(path, "rb") as stream:
         assert read_lines(stream) == ["a", "b"]
 
 
-def test_pairs_empty_on_either_side_are_left_out_and_reported(tmp_path):
+def test_empty_pairs_are_reported(tmp_path):
     paths = files(tmp_path, "a\n\n \u3000\nd\ne\n", "1\n2\n3\n\t\n5\n")
     corpus = ParallelCorpus.from_files(*paths)
     assert list(corpus) == [("a", "1"), ("e", "5")]
@@ -81,7 +80,7 @@ def test_pairs_empty_on_either_side_are_left_out_and_reported(tmp_path):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1))
-def test_any_text_comes_back_as_it_was(pairs):
+def test_any_text_is_stored_unchanged(pairs):
     full = [bool(s.strip() and t.strip()) for s, t in pairs]
     if not any(full):
         with pytest.raises(ValueError, match="text on both sides"):
@@ -95,13 +94,8 @@ def test_any_text_comes_back_as_it_was(pairs):
     assert sorted([*left_out, *corpus.line_numbers]) == list(range(1, len(pairs) + 1))
 
 
-def test_an_index_past_the_end_is_refused():
-    with pytest.raises(IndexError):
-        ParallelCorpus(["a"], ["b"]).sources[1]
-
-
 @pytest.mark.parametrize("kind", ["path", "link", "copy"])
-def test_a_text_beside_itself_is_refused(tmp_path, kind):
+def test_same_text_on_both_sides_is_refused(tmp_path, kind):
     source, target = files(tmp_path, "a\nb\n", "a\nb\n")
     if kind == "path":
         target = str(source)
@@ -117,18 +111,16 @@ def test_a_text_beside_itself_is_refused(tmp_path, kind):
     assert len(ParallelCorpus(lines, lines)) == 2  # where copying is what is wanted
 
 
-def test_texts_that_share_all_bytes_but_not_the_lines_are_read(tmp_path):
+def test_same_bytes_in_other_lines_are_two_texts(tmp_path):
     corpus = ParallelCorpus.from_files(*files(tmp_path, "a\nbc\n", "ab\nc\n"))
     assert list(corpus) == [("a", "ab"), ("bc", "c")]
 
 
-def test_lines_can_be_taken_out_of_a_corpus():
+def test_without_drops_lines_by_number():
     corpus = ParallelCorpus(["a", " ", "b", "c"], ["1", "2", "3", "4"], origin="text")
     rest = corpus.without([3, 99])
     assert list(rest) == [("a", "1"), ("c", "4")] and rest.origin == "text"
     assert rest.line_numbers.tolist() == [1, 4] and len(corpus) == 3
-    with pytest.raises(ValueError, match="text: no pair is left of 3"):
-        corpus.without([1, 3, 4])
 
 
 # Slices, filters and sums
@@ -140,7 +132,7 @@ def letters():
     return ParallelCorpus(list("a bcd"), list("1x234"), origin="letters")
 
 
-def test_slice_is_a_corpus_with_its_line_numbers_and_origin(letters):
+def test_slice_keeps_line_numbers_and_origin(letters):
     part = letters[1:3]
     assert list(part) == [("b", "2"), ("c", "3")] and part.origin == "letters"
     assert part.line_numbers.tolist() == [3, 4] and part.report == {}
@@ -154,11 +146,6 @@ def test_index_gives_one_pair(letters):
     assert letters.sources[1:] == ["b", "c", "d"]
     with pytest.raises(IndexError):
         letters[4]
-    for wrong in ("a", 1.5, [1, 2]):
-        with pytest.raises(TypeError, match="an integer or a slice.* Received: "):
-            letters[wrong]
-    with pytest.raises(ValueError, match="letters: no pair is left of 4"):
-        letters[9:]
 
 
 def test_filter_reports_the_lines_left_out(letters):
@@ -167,8 +154,6 @@ def test_filter_reports_the_lines_left_out(letters):
     assert kept.line_numbers.tolist() == [1, 4] and kept.origin == "letters"
     assert kept.report == {"empty": [2], "filter": [3, 5]}
     assert kept.filter(lambda *pair: "a" in pair).report["filter"] == [3, 5, 4]
-    with pytest.raises(ValueError, match="no pair is left"):
-        letters.filter(lambda source, target: False)
 
 
 def test_sum_has_the_pairs_of_both_and_one_number_per_line(letters):
@@ -200,32 +185,6 @@ def test_pairs_in_memory_are_a_corpus():
     assert corpus.report == {"empty": [3]} and corpus.origin == "mine"
 
 
-@pytest.mark.parametrize("pair", ["ab", ("a",), ("a", "b", "c"), ("a", 5), None])
-def test_anything_but_two_texts_is_refused_with_its_number(pair):
-    with pytest.raises(TypeError, match=r"Pair 2 must be \(source, target\)"):
-        ParallelCorpus.from_pairs([("a", "b"), pair])
-
-
-def test_a_corpus_without_text_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="none of 0 lines has text"):
-        ParallelCorpus.from_files(*files(tmp_path, "", ""))
-    with pytest.raises(ValueError, match="none of 2 lines has text"):
-        ParallelCorpus.from_files(*files(tmp_path, "a\n\n", "\nb\n"))
-
-
-def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path):
-    path = write(tmp_path / "here", "a\n")
-    with pytest.raises(FileNotFoundError, match="gone"):
-        ParallelCorpus.from_files(path, tmp_path / "gone")
-    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
-        ParallelCorpus.from_files(tmp_path, path)
-
-
-def test_half_a_character_is_refused_with_its_line():
-    with pytest.raises(ValueError, match="Line 2 .*position 1"):
-        ParallelCorpus(["a", "b\ud800"], ["c", "d"])
-
-
 @pytest.mark.full
 def test_numbers_are_what_num2words_and_babel_print(numbers):
     assert len(numbers) == 10_000 + 73_049
@@ -243,20 +202,7 @@ def test_numbers_are_what_num2words_and_babel_print(numbers):
     assert numbers.report == {}
 
 
-@pytest.mark.full
-def test_a_language_only_one_package_knows_is_refused_with_the_choices():
-    with pytest.raises(ValueError, match="de, en, .*Received: 'tet'"):
-        ParallelCorpus.numbers("en", "tet")
-
-
-@pytest.mark.parametrize("package", ["num2words", "babel.dates"])
-def test_a_missing_package_names_the_extra(monkeypatch, package):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[demo\]"'):
-        ParallelCorpus.numbers()
-
-
-def test_a_split_has_the_sizes_asked_for_and_every_pair_once(digits):
+def test_split_partitions_the_corpus(digits):
     rest, valid, test = digits.split(300, 200)
     assert (len(rest), len(valid), len(test)) == (len(digits) - 500, 300, 200)
     together = np.concatenate([part.line_numbers for part in (rest, valid, test)])
@@ -266,7 +212,7 @@ def test_a_split_has_the_sizes_asked_for_and_every_pair_once(digits):
             assert pair == (digits.sources[number - 1], digits.targets[number - 1])
 
 
-def test_a_split_depends_on_the_seed_alone(digits):
+def test_split_depends_on_the_seed(digits):
     one, same, other = (digits.split(50, seed=seed)[1] for seed in (7, 7, 8))
     assert list(one) == list(same)
     assert list(one) != list(other)
@@ -281,7 +227,7 @@ SHARED = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(SHARED, st.integers(1, 12), st.integers(0, 3))
-def test_no_sentence_of_one_part_stands_in_another(pairs, size, seed):
+def test_split_keeps_shared_sentences_together(pairs, size, seed):
     corpus = ParallelCorpus(*zip(*pairs, strict=True))
     try:
         rest, part = corpus.split(size, seed=seed)
@@ -294,20 +240,7 @@ def test_no_sentence_of_one_part_stands_in_another(pairs, size, seed):
     assert sorted([*rest, *part]) == sorted(pairs)
 
 
-def test_the_report_stays_with_the_rest():
+def test_split_keeps_the_report_with_the_rest():
     corpus = ParallelCorpus(["a", "", "b", "c"], ["d", "e", "f", "g"])
     rest, part = corpus.split(1)
     assert (rest.report, part.report) == ({"empty": [2]}, {})
-
-
-@pytest.mark.parametrize("sizes", [(), (0,), (2, -1), (3,), (2, 1)])
-def test_sizes_that_leave_no_rest_are_refused(sizes):
-    corpus = ParallelCorpus(["a", "b", "c"], ["d", "e", "f"])
-    with pytest.raises(ValueError, match="of 3 pairs"):
-        corpus.split(*sizes)
-
-
-def test_a_size_that_would_tear_shared_sentences_apart_is_refused():
-    corpus = ParallelCorpus(["a", "a", "b", "b"], ["1", "2", "3", "4"])
-    with pytest.raises(ValueError, match="corpus of 3 pairs: only 2 fit"):
-        corpus.split(3)

@@ -120,20 +120,6 @@ def test_filters_change_the_digest_and_their_absence_does_not(tokenizer):
     assert quiet_batches(corpus, tokenizer, **off).digest in digests
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"max_length_ratio": 0.5}, "`max_length_ratio` .* at least 1. Received: 0.5"),
-        ({"max_length_ratio": "3"}, "`max_length_ratio` .* Received: '3'"),
-        ({"drop_duplicates": "no"}, "`drop_duplicates` must be one of .*'no'"),
-    ],
-    ids=str,
-)
-def test_filters_out_of_range_are_refused(tokenizer, settings, message):
-    with pytest.raises(ValueError, match=message):
-        batches(ParallelCorpus(WORDS, WORDS), tokenizer, **settings)
-
-
 def store_of(pairs):
     """An `IdStore` of (source, target) ids."""
     sizes = SimpleNamespace(vocabulary_size=1 << 17, target_vocabulary_size=1 << 17)

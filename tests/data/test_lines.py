@@ -1,9 +1,8 @@
 import gzip
-import os
 
 import pytest
 
-from keras_vanilla.data import FileLines, TokenCache
+from keras_vanilla.data import FileLines
 from keras_vanilla.data.lines import Lines
 from keras_vanilla.tokenizer import Tokenizer
 
@@ -18,7 +17,7 @@ def files(tmp_path):
     return tmp_path / "a", tmp_path / "b.gz"
 
 
-def test_lines_that_stay_in_files_are_those_read_from_them(files):
+def test_file_lines_are_read_again(files):
     stay = FileLines(*files)
     expected = ["one", "", "thrée\u2028", "four", "five"]
     for _ in range(2):
@@ -26,28 +25,7 @@ def test_lines_that_stay_in_files_are_those_read_from_them(files):
     assert len(stay) == 5
 
 
-def test_files_are_named_one_by_one(files):
-    for wrong in ([], [[*files]]):
-        with pytest.raises(TypeError, match="FileLines expects paths"):
-            FileLines(*wrong)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_refused_where_text_is_read_twice(tmp_path):
-    paths = [tmp_path / "pipe", tmp_path / "other-pipe"]
-    for path in paths:
-        os.mkfifo(path)
-    tokenizer = Tokenizer.train(["some words"], vocabulary_size=270)
-    for read in (
-        lambda: FileLines(*paths),
-        lambda: TokenCache.make(*paths, tokenizer, tmp_path / "cache"),
-    ):
-        with pytest.raises(ValueError, match="pipe must be a file: .* more than once"):
-            read()
-    assert not (tmp_path / "cache").exists()
-
-
-def test_a_tokenizer_of_files_is_that_of_their_lines(files):
+def test_tokenizer_of_file_lines_is_that_of_a_list(files):
     sizes = {"vocabulary_size": 272}
     one = Tokenizer.train(FileLines(*files), **sizes)
     other = Tokenizer.train(lines=list(Lines.read(*files)), **sizes)
@@ -61,7 +39,7 @@ def test_a_tokenizer_of_files_is_that_of_their_lines(files):
     )
 
 
-def test_a_tokenizers_digest_is_of_all_that_decides_its_ids():
+def test_tokenizer_digest_covers_both_models():
     model, other = (
         Tokenizer.train(lines=[text], vocabulary_size=270).source_model
         for text in ("some words", "other words")

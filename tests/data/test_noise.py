@@ -20,7 +20,7 @@ from keras_vanilla.data.noise import (
     random_thing,
     with_thing_to_copy,
 )
-from keras_vanilla.tokenizer import Tokenizer, WordTokenizer
+from keras_vanilla.tokenizer import Tokenizer
 
 NOUNS = "Hund Katze Vogel Mann Frau Kind Baum Haus".split()
 SOURCES = [
@@ -191,13 +191,6 @@ def test_language_tags_stay_at_the_beginning():
     assert all(source.startswith("<2en>") for source, _ in pairs)
     assert any(source.startswith("<2en> DER") for source, _ in pairs)
     assert not any("<2en>" in target for _, target in pairs)
-
-
-def test_what_noise_cannot_be_had_with_is_refused(corpus, tokenizer):
-    with pytest.raises(ValueError, match="Noise needs a `Tokenizer`.* a WordTokenizer"):
-        batches(corpus, WordTokenizer.train(SOURCES), noise=True)
-    with pytest.raises(ValueError, match="`noise` is for endless.*shuffle=False"):
-        batches(corpus, tokenizer, noise=True, shuffle=False)
 
 
 def test_people_write_in_title_case_with_typos_and_without_punctuation():

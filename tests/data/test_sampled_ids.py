@@ -7,7 +7,7 @@ import pytest
 
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution import replicas
-from keras_vanilla.tokenizer import Tokenizer, WordTokenizer
+from keras_vanilla.tokenizer import Tokenizer
 
 LINES = [f"line {n} has " + "some words " * (n * 7 % 13) for n in range(97)]
 OTHER = [f"ligne {n} a " + "des mots " * (n * 5 % 17) for n in range(97)]
@@ -100,13 +100,6 @@ def test_every_process_draws_the_same_rows(corpus, tokenizer, monkeypatch):
             joined = np.concatenate(part)
             assert (joined[: len(array)] == array).all()
             assert (joined[len(array) :] == 0).all()
-
-
-def test_a_tokenizer_of_one_segmentation_is_refused(corpus):
-    with pytest.raises(ValueError, match="several segmentations.* a WordTokenizer"):
-        batches(corpus, WordTokenizer.train(LINES), sampling=0.1)
-    with pytest.raises(ValueError, match="`sampling`.* at least 0. Received: -0.5"):
-        batches(corpus, Tokenizer.train(LINES, 290), sampling=-0.5)
 
 
 @pytest.mark.full

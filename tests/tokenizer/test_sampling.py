@@ -28,7 +28,7 @@ def best(tokenizer, lines):
     return [ids[:-1] for ids in tokenizer.encode(lines)]
 
 
-def test_text_and_whatever_is_no_piece_stay(tokenizer):
+def test_sampling_keeps_text_and_bytes(tokenizer):
     lines = [*LINES, "<2fr> kato mi", "du<2fr>ka ж!", ""]
     sampler, _ = tokenizer.samplers(0.3)
     chance = random.Random(5)
@@ -43,7 +43,7 @@ def test_text_and_whatever_is_no_piece_stay(tokenizer):
     assert changed > 100
 
 
-def test_the_random_numbers_decide(tokenizer):
+def test_sampling_depends_on_random_numbers(tokenizer):
     (ids,) = best(tokenizer, LINES[:1])
     one, other = (
         [sampler(ids, chance) for _ in range(9)]
@@ -88,10 +88,3 @@ def test_probabilities_are_those_of_the_formula(tokenizer):
         expected = weight / total
         deviation = math.sqrt(expected * (1 - expected) / count)
         assert abs(found[each] / count - expected) < 5 * deviation + 1e-9
-
-
-def test_what_cannot_be_sampled_is_refused(tokenizer):
-    with pytest.raises(ValueError, match="`sampling` must be a finite.*Received: -1"):
-        tokenizer.samplers(-1)
-    with pytest.raises(ValueError, match="type UNIGRAM. Received: BPE"):
-        Tokenizer.train(LINES, 320, "bpe").samplers(0.1)

@@ -39,21 +39,21 @@ def numbers():
     return Tokenizer.train(lines=lines, vocabulary_size=400), lines
 
 
-def test_every_sequence_ends_with_the_end_and_none_begins_with_the_start(tokenizer):
+def test_sequences_end_with_end_id(tokenizer):
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
     for line, ids in zip(LINES, tokenizer.encode(LINES), strict=True):
         assert ids == peer.encode(line) + [3]
         assert 2 not in ids
 
 
-def test_an_empty_line_is_the_end_alone(tokenizer):
+def test_empty_line_is_end_id(tokenizer):
     assert tokenizer.encode(["", " \t"]) == [[3], [3]]
     assert tokenizer.encode([]) == []
     assert tokenizer.decode([[3], []]) == ["", ""]
     assert tokenizer.decode([]) == []
 
 
-def test_each_side_has_its_own_vocabulary(bilingual, tokenizer):
+def test_two_models_are_two_vocabularies(bilingual, tokenizer):
     assert (bilingual.vocabulary_size, bilingual.target_vocabulary_size) == (307, 311)
     assert bilingual.source_model != bilingual.target_model
     assert bilingual.encode(LINES) == tokenizer.encode(LINES)
@@ -64,7 +64,7 @@ def test_each_side_has_its_own_vocabulary(bilingual, tokenizer):
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(exclude_categories=["C"]), max_size=30))
-def test_text_comes_back_by_pieces_and_bytes(tokenizer, text):
+def test_any_text_round_trips(tokenizer, text):
     text = " ".join(unicodedata.normalize("NFKC", text).replace("▁", " ").split())
     (normal,) = tokenizer.decode(tokenizer.encode([text]))
     again = tokenizer.encode([normal])
@@ -74,40 +74,12 @@ def test_text_comes_back_by_pieces_and_bytes(tokenizer, text):
     assert normal == allowed.normalize(text).replace("▁", " ").strip()
 
 
-def test_decoding_stops_at_the_first_end_and_skips_pads_and_starts(tokenizer):
+def test_decode_stops_at_end_id(tokenizer):
     (ids,) = tokenizer.encode(LINES[:1])
     rows = [[2, *ids, 5, 6, 3], [0, *ids[:-1], 0, 0, 0, 0], [3, *ids, 0, 0]]
     assert tokenizer.decode(rows) == [LINES[0], LINES[0], ""]
     padded = np.array([row + [0] * (99 - len(row)) for row in rows], dtype="int32")
     assert tokenizer.decode(padded) == tokenizer.decode(rows)
-
-
-@pytest.mark.parametrize("bad", [-1, 307, 2**31])
-def test_an_id_outside_the_vocabulary_is_refused_with_both_numbers(tokenizer, bad):
-    with pytest.raises(ValueError, match=f"Id {bad} .*of 307 "):
-        tokenizer.decode([[4, 3], [5, bad]])
-
-
-@pytest.mark.parametrize("bad", ["text", 5, [5], [[1.5]], [["a"]], np.zeros((2, 2, 2))])
-def test_ids_that_are_no_sequences_are_refused(tokenizer, bad):
-    with pytest.raises(TypeError, match="list of lists of int"):
-        tokenizer.decode(bad)
-
-
-@pytest.mark.parametrize("bad", ["one text", b"bytes", 7, None])
-def test_one_text_instead_of_a_list_is_refused(tokenizer, bad):
-    for method in (tokenizer.encode, tokenizer.encode_target):
-        with pytest.raises(TypeError, match="`lines` must be a list"):
-            method(bad)
-    with pytest.raises(TypeError, match="`lines` must hold str. .* line 2"):
-        tokenizer.encode(["a", b"b"])
-
-
-def test_half_a_character_is_refused_with_its_line(tokenizer):
-    with pytest.raises(ValueError, match="Line 2 "):
-        tokenizer.encode(["a", "\ud800"])
-    with pytest.raises(ValueError, match="Line 1 "):
-        Tokenizer.train(lines=["\udfff"], vocabulary_size=300)
 
 
 def test_special_ids_are_the_models(tokenizer):
@@ -126,17 +98,7 @@ def test_special_ids_are_the_models(tokenizer):
         Tokenizer(tokenizer.source_model, start_id=3, end_id=2)
 
 
-@pytest.mark.parametrize("name", ["source_model", "target_model"])
-def test_bytes_that_are_no_model_are_refused(tokenizer, name):
-    models = {"source_model": tokenizer.source_model}
-    for bad in (b"garbage", b"", tokenizer.source_model[:1999]):
-        with pytest.raises(ValueError, match=f"`{name}` "):
-            Tokenizer(**models | {name: bad})
-    with pytest.raises(TypeError, match=f"`{name}` must be bytes. Received: str"):
-        Tokenizer(**models | {name: "a path"})
-
-
-def test_the_same_text_trains_the_same_model(tokenizer, tmp_path):
+def test_training_is_deterministic(tokenizer, tmp_path):
     assert Tokenizer.train(lines=iter(LINES), vocabulary_size=307).source_model == (
         tokenizer.source_model
     )
@@ -147,7 +109,7 @@ def test_the_same_text_trains_the_same_model(tokenizer, tmp_path):
     assert again.source_model == tokenizer.source_model
 
 
-def test_lines_that_can_be_read_again_are_not_kept():
+def test_training_streams_lines():
     class Text:
         """Lines of which at most a few are alive at a time."""
 
@@ -173,7 +135,7 @@ def test_lines_that_can_be_read_again_are_not_kept():
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_every_letter_is_a_piece_and_any_other_falls_to_bytes(model_type):
+def test_every_character_is_a_piece(model_type):
     lines = [*LINES, "one ẞ only"]
     tokenizer = Tokenizer.train(lines=lines, vocabulary_size=320, model_type=model_type)
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
@@ -185,21 +147,21 @@ def test_every_letter_is_a_piece_and_any_other_falls_to_bytes(model_type):
 
 
 @pytest.mark.parametrize("size", [5_000, 5_000 * 200])
-def test_no_long_line_is_dropped(size):
+def test_long_lines_are_used(size):
     words = ("ab cd " * size)[:size]
     tokenizer = Tokenizer.train(lines=["xy", words + "q"], vocabulary_size=268)
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
     assert peer.unk_id() not in peer.piece_to_id([*"abcdxyq"])
 
 
-def test_a_long_word_and_the_trainers_own_mark_drop_no_line():
+def test_long_words_and_unknown_marks_are_used():
     tokenizer = Tokenizer.train(lines=["x" * 9_999 + "q", "z▅y"], vocabulary_size=267)
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
     pieces = {peer.id_to_piece(i) for i in range(peer.get_piece_size())}
     assert {"x", "q", "z", "y"} <= pieces
 
 
-def test_a_size_the_text_cannot_fill_is_lowered_with_a_warning():
+def test_large_size_is_lowered_with_a_warning():
     with pytest.warns(UserWarning, match=r"of (\d+) pieces, not of 9000") as caught:
         tokenizer = Tokenizer.train(lines=LINES, vocabulary_size=9000)
     assert str(tokenizer.vocabulary_size) in str(caught[0].message)
@@ -209,7 +171,7 @@ def test_a_size_the_text_cannot_fill_is_lowered_with_a_warning():
 
 @pytest.mark.parametrize("size", [-1, 0, 100, 259, 270])
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_too_small_a_size_is_refused_with_the_least(capfd, size, model_type):
+def test_small_size_is_refused_with_the_least(capfd, size, model_type):
     letters = {"▁", *"".join(LINES)} - {" "}
     least = 4 + 256 + len(letters)
     with pytest.raises(ValueError, match=f"at least {least}. Received: {size}"):
@@ -219,20 +181,6 @@ def test_too_small_a_size_is_refused_with_the_least(capfd, size, model_type):
     )
     assert smallest.vocabulary_size == least
     assert capfd.readouterr() == ("", "")
-
-
-def test_what_cannot_be_trained_on_is_refused(tmp_path):
-    for empty in ([], [""], [" ", "\u3000"], ["\x07"]):
-        with pytest.raises(ValueError, match="no text|cannot learn"):
-            Tokenizer.train(lines=empty)
-    with pytest.raises(ValueError, match="`model_type`.*'word'"):
-        Tokenizer.train(lines=LINES, model_type="word")
-    with pytest.raises(TypeError, match="`lines` must be a list"):
-        Tokenizer.train("text")
-    with pytest.raises(TypeError, match="Line 2 must be str. Received: int"):
-        Tokenizer.train(["text", 5])
-    with pytest.raises(FileNotFoundError):
-        Tokenizer.train(FileLines(tmp_path / "gone"))
 
 
 def strange_lines():
@@ -269,7 +217,7 @@ def assert_ties(model, lines, python, graph):
 
 
 @pytest.mark.full
-def test_the_graph_gives_the_same_ids_but_for_exact_ties(numbers):
+def test_graph_ids_equal_but_for_ties(numbers):
     tokenizer, lines = numbers
     lines = [*lines, *strange_lines(), "", " "]
     assert len(lines) > 5_000
@@ -278,7 +226,7 @@ def test_the_graph_gives_the_same_ids_but_for_exact_ties(numbers):
 
 
 @pytest.mark.parametrize("name", ["multi30k-de-en/val.de", "tatoeba-en-fr/val.fr"])
-def test_the_graph_agrees_on_real_text(name):
+def test_graph_ids_equal_on_real_text(name):
     path = CORPORA / name
     if not path.exists():
         pytest.skip(f"the corpus {name} is not here")
@@ -289,7 +237,7 @@ def test_the_graph_agrees_on_real_text(name):
 
 
 @pytest.mark.parametrize("text", ["0" * n for n in range(2, 12)] + ["x000 0000y00000"])
-def test_two_segmentations_of_one_score_may_differ(tokenizer, text):
+def test_ties_may_differ(tokenizer, text):
     proto = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.source_model)
     proto.pieces[-2].piece, proto.pieces[-1].piece = "00", "0000"
     tied = Tokenizer(proto.SerializeToString())
@@ -301,7 +249,7 @@ def test_two_segmentations_of_one_score_may_differ(tokenizer, text):
     assert_ties(tied.source_model, ["000"], [one], [other])
 
 
-def test_a_worse_segmentation_is_no_tie(tokenizer):
+def test_worse_segmentation_is_not_a_tie(tokenizer):
     (ids,) = tokenizer.encode(LINES[:1])
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
     merged = next(i for i in ids if len(peer.id_to_piece(i)) > 1 and i > 259)
@@ -312,7 +260,7 @@ def test_a_worse_segmentation_is_no_tie(tokenizer):
         assert_ties(tokenizer.source_model, LINES[:1], [ids], [worse])
 
 
-def test_the_graph_may_be_traced_first_and_used_again_outside(bilingual):
+def test_graph_is_traced_and_reused(bilingual):
     import tensorflow as tf
 
     fresh = Tokenizer(bilingual.source_model, bilingual.target_model)
@@ -334,7 +282,7 @@ def test_the_graph_may_be_traced_first_and_used_again_outside(bilingual):
     assert fresh.source_graph(tf.zeros([0], tf.string)).to_list() == []
 
 
-def test_ids_become_text_in_a_graph_as_in_python(bilingual):
+def test_graph_detokenizes_like_python(bilingual):
     import tensorflow as tf
 
     shapeless = tf.TensorSpec(None, tf.int32)
@@ -354,7 +302,7 @@ def test_ids_become_text_in_a_graph_as_in_python(bilingual):
     assert detokenize(np.zeros((2, 0), "int32")).numpy().tolist() == [b"", b""]
 
 
-def test_importing_text_does_not_import_tensorflow():
+def test_import_does_not_import_tensorflow():
     folder = Path(sys.modules["keras_vanilla.tokenizer"].__file__).parents[1]
     code = f"""
 import sys, types

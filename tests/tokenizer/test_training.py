@@ -106,19 +106,6 @@ def test_a_size_one_language_cannot_fill_is_lowered_with_a_warning():
         Tokenizer.train_separate(OTHER, few, vocabulary_size=301)
 
 
-def test_separate_texts_that_cannot_be_trained_on_are_refused():
-    for name in ("source_lines", "target_lines"):
-        texts = {"source_lines": LINES, "target_lines": OTHER}
-        with pytest.raises(TypeError, match=f"`{name}` must be a list"):
-            Tokenizer.train_separate(**texts | {name: "text"})
-        with pytest.raises(ValueError, match="no text"):
-            Tokenizer.train_separate(**texts | {name: [" "]})
-        with pytest.raises(ValueError, match="Line 2 holds half a character"):
-            Tokenizer.train_separate(**texts | {name: ["a", "\ud800"]})
-        with pytest.raises(ValueError, match="`model_type`"):
-            Tokenizer.train_separate(**texts, model_type="word")
-
-
 def test_of_a_very_large_text_every_nth_line_is_read_and_every_character_kept(
     monkeypatch,
 ):
@@ -158,15 +145,3 @@ def test_symbols_have_room_beside_the_text():
     message = "256 byte pieces, 1 user-defined symbols and every.*Received: 270"
     with pytest.raises(ValueError, match=message):
         Tokenizer.train(LINES, 270, user_defined_symbols=["<2fr>"])
-
-
-@pytest.mark.parametrize("symbols", [["<s>"], ["a b"], [""], ["x", "x"], ["▁x"]])
-def test_symbols_that_cannot_be_one_piece_are_refused(symbols):
-    with pytest.raises(ValueError, match="different texts without white space.*Rece"):
-        Tokenizer.train(LINES, 310, user_defined_symbols=symbols)
-
-
-@pytest.mark.parametrize("symbols", ["<2fr>", [5]])
-def test_symbols_are_a_list_of_str(symbols):
-    with pytest.raises(TypeError, match="`user_defined_symbols` must"):
-        Tokenizer.train(LINES, 310, user_defined_symbols=symbols)

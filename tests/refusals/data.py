@@ -1,0 +1,419 @@
+"""What corpora, batches and token caches refuse."""
+
+import functools
+import gzip
+import hashlib
+import itertools
+import os
+import sys
+from unittest import mock
+
+from refusal import Refusal
+
+from keras_vanilla.data import FileLines, ParallelCorpus, TokenCache, batches
+from keras_vanilla.data.compression import compressed, opened
+from keras_vanilla.tokenizer import Tokenizer, WordTokenizer
+
+LINES = ["one two", "three", "four five six"]
+WORDS = WordTokenizer.train(LINES)
+CORPUS = ParallelCorpus(LINES, LINES)
+ENDLESS = batches(CORPUS, WORDS)
+
+
+@functools.cache
+def sentencepiece():
+    return Tokenizer.train(LINES, vocabulary_size=280)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def texts(tmp_path, source, target):
+    return write(tmp_path / "s", source), write(tmp_path / "t", target)
+
+
+def from_files(source, target):
+    return lambda tmp_path: ParallelCorpus.from_files(*texts(tmp_path, source, target))
+
+
+def table(content, columns=None, name="t.tsv"):
+    return lambda tmp_path: ParallelCorpus.from_table(
+        write(tmp_path / name, content), columns
+    )
+
+
+def cache(tmp_path, source="one\ntwo\n", target="two\none\n", **options):
+    files = texts(tmp_path, source, target)
+    return TokenCache.make(*files, WORDS, tmp_path / "cache", **options)
+
+
+def of_another_version(tmp_path):
+    path = cache(tmp_path).folder / "token_cache.ids"
+    content = path.read_bytes()[:-32].replace(b'"version": 4', b'"version": 7')
+    path.unlink()
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    TokenCache(path.parent)
+
+
+def cut(tmp_path):
+    path = cache(tmp_path).folder / "token_cache.ids"
+    write(path.with_name("cut"), path.read_bytes()[:-1]).replace(path)
+    TokenCache(path.parent)
+
+
+def changed_while_read(tmp_path):
+    encode = WORDS.encode
+
+    def touch(lines):
+        os.utime(tmp_path / "s", ns=(1, 1))
+        return encode(lines)
+
+    with mock.patch.object(WORDS, "encode", touch):
+        cache(tmp_path)
+
+
+def outside(**methods):
+    """A tokenizer with ids outside its vocabulary."""
+    words = WordTokenizer.train(LINES)
+    for name, id_ in methods.items():
+        setattr(words, name, lambda lines, id_=id_: [[id_, 3]] * len(lines))
+    return words
+
+
+def call(function, *arguments, **settings):
+    """A call without arguments, for rows made in a loop."""
+    return lambda: function(*arguments, **settings)
+
+
+def without_zstd(action):
+    modules = ("compression", "compression.zstd", "backports", "backports.zstd")
+
+    def call(tmp_path):
+        with mock.patch.dict(sys.modules, dict.fromkeys(modules)):
+            with action(tmp_path / "a.zst"):
+                pass
+
+    return call
+
+
+def without(package):
+    def call():
+        with mock.patch.dict(sys.modules, {package: None}):
+            ParallelCorpus.numbers()
+
+    return call
+
+
+def pipe(read):
+    def call(tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        read(tmp_path / "pipe")
+
+    return call
+
+
+def without_tensorflow():
+    with mock.patch.dict(sys.modules, {"keras_vanilla.data.tf_pipeline": None}):
+        ENDLESS.dataset()
+
+
+HALF = "b\ud800"
+TAKEN = [("a", "1"), ("a", "2"), ("b", "3")]
+PIPES = [
+    Refusal("FileLines of a pipe", pipe(FileLines), "pipe must be a file"),
+    Refusal(
+        "cache of a pipe",
+        pipe(lambda path: TokenCache.make(path, f"{path}2", WORDS, f"{path}-cache")),
+        "pipe must be a file",
+    ),
+]
+
+ROWS = [
+    # Corpora
+    Refusal(
+        "sources without targets",
+        lambda: ParallelCorpus(["a", "b"], ["c"]),
+        "pair 2 without a target",
+    ),
+    Refusal(
+        "endless sources",
+        lambda: ParallelCorpus(itertools.repeat("a"), ["b"]),
+        "pair 2 without a target",
+    ),
+    Refusal(
+        "sources in one str", lambda: ParallelCorpus("ab", "cd"), "`sources`", TypeError
+    ),
+    Refusal(
+        "targets in one str",
+        lambda: ParallelCorpus(["a"], "b"),
+        "`targets`.*'b'",
+        TypeError,
+    ),
+    Refusal(
+        "too few line numbers",
+        lambda: ParallelCorpus(["a", "b"], ["c", "d"], line_numbers=[1]),
+        "`line_numbers`.* 2, 2 and 1",
+    ),
+    Refusal(
+        "half a character",
+        lambda: ParallelCorpus(["a", HALF], ["c", "d"]),
+        "Line 2 .*position 1",
+    ),
+    Refusal("no text", lambda: ParallelCorpus(["a", " "], ["", "b"]), "none of 2"),
+    *(
+        Refusal(
+            f"pair {pair!r:.20}",
+            call(ParallelCorpus.from_pairs, [("a", "b"), pair]),
+            r"Pair 2 must be \(source, target\)",
+            TypeError,
+        )
+        for pair in ("ab", ("a",), ("a", "b", "c"), None)
+    ),
+    Refusal(
+        "pair of a number",
+        lambda: ParallelCorpus.from_pairs([("a", 5)]),
+        "Line 1 .*int",
+        TypeError,
+    ),
+    Refusal(
+        "endless batches",
+        lambda: ParallelCorpus.from_pairs(ENDLESS),
+        "Pair 1",
+        TypeError,
+    ),
+    Refusal(
+        "pairs in one str",
+        lambda: ParallelCorpus.from_pairs("ab"),
+        "`pairs`",
+        TypeError,
+    ),
+    *(
+        Refusal(
+            f"index {index}",
+            call(CORPUS.__getitem__, index),
+            f"integer or a slice.*{index}",
+            TypeError,
+        )
+        for index in ("a", 1.5)
+    ),
+    Refusal("empty slice", lambda: CORPUS[9:], "no pair is left of 3"),
+    Refusal("filter of all", lambda: CORPUS.filter(lambda *_: False), "no pair"),
+    Refusal("without all", lambda: CORPUS.without([1, 2, 3]), "no pair is left of 3"),
+    *(
+        Refusal(f"split {sizes}", call(CORPUS.split, *sizes), pattern)
+        for sizes, pattern in {
+            (): "of 3 pairs",
+            (3,): "of 3 pairs",
+            (2, 1): "of 3 pairs",
+            (0,): "`sizes`.* 0",
+            (1.5,): "`sizes`.* 1.5",
+        }.items()
+    ),
+    Refusal(
+        "split of shared sentences",
+        lambda: ParallelCorpus.from_pairs([*TAKEN, ("b", "4")]).split(3),
+        "3 pairs: only 2 fit",
+    ),
+    Refusal("no number words", without("num2words"), r"\[demo\]", ImportError),
+    Refusal("no dates", without("babel.dates"), r"\[demo\]", ImportError),
+    Refusal(
+        "language of one package",
+        lambda: ParallelCorpus.numbers("en", "tet"),
+        "de, en, .*'tet'",
+    ),
+    # Files
+    Refusal("more sources", from_files("a\nb\n", "1\n"), "2 source lines, 1 target"),
+    Refusal("empty files", from_files("", ""), "none of 0 lines"),
+    Refusal("copy", from_files("a\nb\n", "a\nb\n"), "a text and its translation"),
+    Refusal(
+        "one path twice",
+        lambda tmp_path: ParallelCorpus.from_files(*[write(tmp_path / "a", "b")] * 2),
+        "must be a text and its translation",
+    ),
+    Refusal("invalid UTF-8", from_files("a\nb", b"1\n\xe9"), "t, line 2: byte 0xe9"),
+    Refusal(
+        "no translation",
+        lambda: ParallelCorpus.from_files("a", ["b", "c"]),
+        "1 source and 2 target",
+    ),
+    Refusal("no files", lambda: ParallelCorpus.from_files([], []), "0 source and 0"),
+    Refusal(
+        "missing file",
+        lambda tmp_path: ParallelCorpus.from_files(tmp_path / "gone", "a"),
+        "gone",
+        FileNotFoundError,
+    ),
+    Refusal(
+        "folder",
+        lambda tmp_path: ParallelCorpus.from_files(tmp_path, "a"),
+        "Is a directory",
+        IsADirectoryError,
+    ),
+    Refusal("no FileLines", lambda: FileLines(), "expects paths", TypeError),
+    Refusal("FileLines of a list", lambda: FileLines(["a"]), r"\['a'\]", TypeError),
+    *(PIPES if hasattr(os, "mkfifo") else []),
+    Refusal(
+        "half a .gz",
+        lambda tmp_path: ParallelCorpus.from_files(
+            write(tmp_path / "a.gz", gzip.compress(b"a" * 99)[:-9]),
+            write(tmp_path / "b", ""),
+        ),
+        "a.gz is not a whole .gz file",
+    ),
+    Refusal("reading .zst", without_zstd(opened), r"\[zstd\]", ImportError),
+    Refusal("writing .zst", without_zstd(compressed), r"\[zstd\]", ImportError),
+    # Tables
+    *(
+        Refusal(f"columns {columns}", table("a\tb\n", columns), pattern)
+        for columns, pattern in [
+            (("de",), "two different columns.*'de'"),
+            ((1, 2, 3), r"\(1, 2, 3\)"),
+            ("de", "'de'"),
+            (5, "Received: 5"),
+            ((2, 2), r"\(2, 2\)"),
+            (("b", 2), "both column 2"),
+            ((0, 2), "`columns`.* 0"),
+            ((1.5, 2), "`columns`.* 1.5"),
+            (("a", "c"), "no column 'c'.*'a', 'b'"),
+        ]
+    ),
+    Refusal("repeated name", table("a\tb\ta\n", ("a", "b")), "more than one .*'a'"),
+    Refusal("names of an empty table", table("", ("a", "b")), "no column 'a'"),
+    Refusal("one column", table("a\tb\nc\n"), "line 2: expected 2 tab.*: 1$"),
+    Refusal("three columns", table("a,b,c\n", name="t.csv"), "line 1.*comma.*: 3$"),
+    Refusal("short row", table("a\tb\tc\nd\te\n", (1, 3)), "line 2.*at least 3.*: 2$"),
+    Refusal("NUL", table("a\tb\nc\0\td\n"), "t.tsv, line 2: a NUL"),
+    Refusal(
+        "table in latin-1", table(b"a,b\n\xe9,d\n", name="t.csv"), "line 2: byte 0xe9"
+    ),
+    Refusal("open quote", table('a,b\n"c,d\n', name="t.csv"), "line 2: not CSV"),
+    Refusal("text after a quote", table('"c"d,e\n', name="t.csv"), "line 1: not CSV"),
+    Refusal("table of names alone", table("a\tb\n", ("a", "b")), "none of 0 lines"),
+    Refusal("no tables", lambda: ParallelCorpus.from_table([]), "`path`.*none"),
+    # Batches
+    Refusal(
+        "list of pairs",
+        lambda: batches([("a", "b")], WORDS),
+        r"`corpus`.*from_pairs\(pairs\).* list",
+        TypeError,
+    ),
+    Refusal(
+        "no tokenizer", lambda: batches(CORPUS, "a.model"), "a str without", TypeError
+    ),
+    *(
+        Refusal(
+            f"{name}={value!r:.30}",
+            call(batches, CORPUS, WORDS, **{name: value}),
+            pattern,
+        )
+        for name, value, pattern in [
+            ("tokens_per_batch", 0, "`tokens_per_batch`.* 0"),
+            ("tokens_per_batch", 0.5, "`tokens_per_batch`.* 0.5"),
+            ("max_tokens", 1, "`max_tokens`.* 1"),
+            ("seed", -1, "`seed`.* -1"),
+            ("first_step", -3, "`first_step`.* -3"),
+            ("widths", (), r"`widths`.*\(\)"),
+            ("widths", (8, 8, 256), r"`widths`.*\(8, 8, 256\)"),
+            ("widths", (64, 8, 256), r"`widths`.*\(64, 8, 256\)"),
+            ("widths", [0, 256], "`widths`.* 0"),
+            ("widths", (8.5, 256), "`widths`.* 8.5"),
+            ("widths", (8, 255), r"`widths`.*\(8, 255\), max_tokens=256"),
+            ("widths", 256, "`widths`.* 256"),
+            ("widths", itertools.count(1), r"`widths`.*count\(1\)"),
+            ("max_length_ratio", 0.5, "`max_length_ratio`.* 0.5"),
+            ("max_length_ratio", "3", "`max_length_ratio`.* '3'"),
+            ("drop_duplicates", "no", "`drop_duplicates`.*'no'"),
+            ("sampling", 0.1, "`sampling`.*WordTokenizer"),
+            ("noise", True, "`Tokenizer`.*WordTokenizer"),
+        ]
+    ),
+    Refusal(
+        "negative sampling",
+        lambda: batches(CORPUS, sentencepiece(), sampling=-0.5),
+        "`sampling`.* -0.5",
+    ),
+    Refusal(
+        "noise in one pass",
+        lambda: batches(CORPUS, sentencepiece(), noise=True, shuffle=False),
+        "`noise`.*shuffle=False",
+    ),
+    *(
+        Refusal(
+            f"{side} gives id {id_}",
+            call(batches, CORPUS, outside(**{side: id_})),
+            f"Id {id_} .* of 10",
+        )
+        for side in ("encode", "encode_target")
+        for id_ in (-1, 10)
+    ),
+    Refusal("step -1", lambda: batches(CORPUS, WORDS).start_at(-1), "`step`.* -1"),
+    Refusal(
+        "lines of -1",
+        lambda: batches(CORPUS, WORDS).line_numbers(-1),
+        "`step`.* -1",
+    ),
+    Refusal(
+        "start of one pass",
+        lambda: batches(CORPUS, WORDS, shuffle=False).start_at(2),
+        "endless batches.*step=2",
+    ),
+    Refusal(
+        "no whole batch",
+        lambda: batches(CORPUS, WORDS, 10**6, drop_remainder=True),
+        "No batch is left: 3 pairs",
+    ),
+    Refusal(
+        "only long pairs",
+        lambda: batches(CORPUS[:1], WORDS, max_tokens=2),
+        "no pair is left",
+    ),
+    Refusal(
+        "dataset without TensorFlow", without_tensorflow, r"\[tensorflow\]", ImportError
+    ),
+    # Token caches
+    Refusal(
+        "no cache",
+        lambda tmp_path: TokenCache(tmp_path),
+        "no complete token cache",
+        FileNotFoundError,
+    ),
+    Refusal("cut cache", cut, "token_cache.ids is damaged"),
+    Refusal("cache of another version", of_another_version, "version 4. Received: .*7"),
+    Refusal("max_tokens=1", lambda tmp: cache(tmp, max_tokens=1), "`max_tokens`.* 1"),
+    Refusal("cache of no text", lambda tmp: cache(tmp, "one", " "), "none of 1 pairs"),
+    Refusal("changed text", changed_while_read, "s has changed while it was read"),
+    Refusal("cache of a copy", lambda tmp: cache(tmp, "a", "a"), "a text and its"),
+    Refusal("short text", lambda tmp: cache(tmp, "a", "b\nc"), "1 source lines, 2"),
+    Refusal(
+        "latin-1 text",
+        lambda tmp: cache(tmp, "a\nb", b"c\n\xff"),
+        "t, line 2: byte",
+    ),
+    Refusal("line 3 of 2", lambda tmp: cache(tmp).place(3), "`line`.* 3"),
+    Refusal(
+        "another tokenizer",
+        lambda tmp: batches(cache(tmp), WordTokenizer.train(["x"])),
+        "cache was made with another tokenizer",
+    ),
+    Refusal(
+        "longer pairs than the cache's",
+        lambda tmp: batches(cache(tmp, max_tokens=41), WORDS, max_tokens=42),
+        "at most 41.* 42",
+    ),
+]
+
+COMPLETE = (
+    "data/batching.py",
+    "data/bucketing.py",
+    "data/compression.py",
+    "data/corpus.py",
+    "data/filters.py",
+    "data/id_store.py",
+    "data/lines.py",
+    "data/noise.py",
+    "data/sampled_ids.py",
+    "data/table.py",
+    "data/token_cache.py",
+)

@@ -7,8 +7,6 @@ import json
 
 import pytest
 
-from keras_vanilla.bulk import shards as bulk_shards
-from keras_vanilla.bulk.shard import Journal
 from keras_vanilla.export.metadata import description
 from keras_vanilla.interop import (
     from_ctranslate2,
@@ -155,32 +153,6 @@ def test_marian_folder(translator, tmp_path, no_model, name):
         index = {"weight_map": dict.fromkeys(set(names) - {"__metadata__"}, part.name)}
         (folder / name).write_text(json.dumps(index))
     check(folder / name, no_model(from_marian, folder))
-
-
-@pytest.mark.parametrize("source", [None, [1, 2]])
-def test_journal_of_a_shard(tmp_path, source):
-    journal = Journal(lines=3, text_bytes=5, digest="00", source=source)
-    journal.write(tmp_path)
-
-    def read():
-        received = Journal.read(tmp_path)
-        assert received.lines + received.text_bytes + len(received.digest) < 10**16
-        assert received.finished == (received.source is not None)
-
-    check(tmp_path / "journal.json", read)
-
-
-def test_record_of_many_shards(tmp_path):
-    model, path = tmp_path / "model", tmp_path / "state" / "record.json"
-    model.write_text("x")
-    (path.parent / "1").mkdir(parents=True)
-    Journal().write(path.parent / "1")
-
-    def read():
-        bulk_shards._check_record(model, {"beam_size": 4}, path)
-
-    read()
-    check(path, read)
 
 
 def test_record_of_a_training(tmp_path):

@@ -9,7 +9,8 @@ const setting = JSON.parse(readFileSync(process.env.KERAS_VANILLA_WEB_TEST));
 const load = (name) => import(pathToFileURL(`${setting.page}/${name}.js`));
 const [{ openTranslator, Translator }, { SentenceQueue }, inBrowser, inNode] =
   await Promise.all(['translator', 'sentence_queue', 'translate', 'node'].map(load));
-const [{ openInside, InsideModel }] = await Promise.all([load('inside/model')]);
+const { openInside, InsideModel } = await load('inside/model');
+const { install, translatorOver } = await load('polyfill');
 const END_ID = 5;
 
 /** When all that can go on by itself has done so. */
@@ -179,6 +180,14 @@ test('a model of another type is refused, and its options are', async () => {
     await isRefused(() => inNode.loadTranslator(bytes, { runtime }));
   }
   await assert.rejects(openInside('a', 'no URL'), { code: 'runtime' });
+  for (const call of [install, translatorOver]) {
+    for (const manifest of [null, undefined, 7, ['a'], {}, bytes]) {
+      await isRefused(() => call(manifest));
+    }
+    for (const options of [...NO_OPTIONS, { inputQuota: '9' }, { inputQuota: null }]) {
+      await isRefused(() => call('translators.json', options));
+    }
+  }
 });
 
 test('a worker that does not start is not called a damaged file', async () => {

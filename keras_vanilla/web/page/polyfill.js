@@ -11,6 +11,7 @@
  * without a click too. Its types are in polyfill.d.ts.
  */
 
+import { requireModel, requireOptions, requireType } from './errors.js';
 import { bestPair, canonical, fit } from './languages.js';
 import { Manifest } from './manifest.js';
 import { loadTranslator } from './translate.js';
@@ -43,7 +44,11 @@ export function install(manifest, options) {
  * @param {import('./polyfill.js').PolyfillOptions} [options] `runtime` as `loadTranslator`
  *     takes it; `inputQuota` is the length of the longest text, without a limit by default.
  */
-export function translatorOver(manifest, { runtime, inputQuota = Infinity } = {}) {
+export function translatorOver(manifest, options = {}) {
+  requireModel(manifest, [String, URL], 'manifest');
+  requireOptions(options);
+  const { runtime, inputQuota = Infinity } = options;
+  requireType('inputQuota', inputQuota, 'number');
   const list = new Manifest(manifest);
 
   return class Translator extends CreatedTranslator {

@@ -1,11 +1,10 @@
 """Checks of arguments, and the wording of their errors."""
 
+import difflib
 import inspect
 import json
 import math
 import operator
-import os
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -385,29 +384,6 @@ def _did_you_mean(names):
 
 
 def _spelled_alike(name, choices):
-    """Returns the first choice that a name misspells, as a list of at most one."""
-    words = _words(name)
-    for choice in choices:
-        if isinstance(choice, str):
-            others = _words(choice)
-            slips = len(words) == len(others) and all(map(_is_slip, words, others))
-            if slips or "".join(words) == "".join(others):
-                return [choice]
-    return []
-
-
-def _words(name):
-    return re.findall(r"[^\W_]+", name.lower())
-
-
-def _is_slip(word, other):
-    """Returns True for equal words, or long words that differ by a letter or swap."""
-    if word == other:
-        return True
-    word, other = sorted((word, other), key=len)
-    if len(other) < 4 or re.search(r"\d", word + other):  # such as "max" and "min"
-        return False
-    same = len(os.path.commonprefix((word, other)))
-    word, other = word[same:], other[same:]
-    swapped = word[:2] == other[1::-1] and word[2:] == other[2:]
-    return word[1:] == other[1:] or word == other[1:] or swapped
+    """Returns the choice that a name misspells, as a list of at most one."""
+    names = [choice for choice in choices if isinstance(choice, str)]
+    return difflib.get_close_matches(name, names, n=1, cutoff=0.87)

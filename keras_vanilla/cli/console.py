@@ -67,12 +67,10 @@ def refuse_missing_models(options: argparse.Namespace) -> None:
 
 def model_name(path: str) -> str:
     """Returns what a command takes for a path from `model_path`, for messages."""
-    paths = {
-        str(pretrained_file(name, suffix)): name
-        for name in NAMES
-        for suffix in (".keras", ".tflite")
-    }
-    return paths.get(path, path)
+    names = [
+        name for name in NAMES if Path(path).parent == pretrained_file(name).parent
+    ]
+    return names[0] if names else path
 
 
 def is_keras_file(model: str) -> bool:
@@ -145,32 +143,20 @@ def add_search_options(command: argparse._ActionsContainer) -> None:
     )
 
 
-def line_search_settings(options: argparse.Namespace) -> dict:
-    """Converts `add_search_options` to arguments of `open_line_translator`.
-
-    Only given options are included, because models with a built-in search accept none.
-    """
-    settings = search_settings(options)
-    if options.beam_size is None:
-        del settings["beam_size"]
-    return settings
-
-
-def search_settings(options: argparse.Namespace, scored: bool = False) -> dict:
-    """Converts `add_search_options` to arguments of `Translator.stream`.
+def search_settings(
+    options: argparse.Namespace, *more: str, scored: bool = False
+) -> dict:
+    """Converts given search options to arguments of a translator.
 
     Args:
-        options: the parsed options.
+        options: the parsed options of `add_search_options`.
+        *more: names of further options that are arguments of the translator.
         scored: bool. Whether scores, which the penalty normalises, are printed.
     """
-    settings = {"beam_size": 1 if options.beam_size is None else options.beam_size}
-    if options.length_penalty is not None:
-        if settings["beam_size"] == 1 and not scored:
-            raise ValueError("--length-penalty is for --beam-size above 1.")
-        settings["length_penalty"] = options.length_penalty
-    if options.no_loops:
-        settings["no_loops"] = True
-    return settings
+    names = given_options(options, ("beam_size", "length_penalty", "no_loops", *more))
+    if "length_penalty" in names and options.beam_size in (None, 1) and not scored:
+        raise ValueError("--length-penalty is for --beam-size above 1.")
+    return {name: getattr(options, name) for name in names}
 
 
 ABOUT = {

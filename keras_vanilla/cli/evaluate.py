@@ -10,7 +10,6 @@ from keras_vanilla.cli.console import (
     add_search_options,
     is_keras_file,
     json_text,
-    line_search_settings,
     model_path,
     search_settings,
 )
@@ -85,7 +84,7 @@ def _of_lines(options):
         raise ValueError(
             f"--on-too-long split is for .keras files. Received: {options.model}"
         )
-    translate = open_line_translator(options.model, **line_search_settings(options))
+    translate = open_line_translator(options.model, **search_settings(options))
     corpus = read_corpus(options, options.reference)
     results = translate(list(corpus.sources))
     left_out = [result.is_left_out for result in results]

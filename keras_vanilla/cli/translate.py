@@ -17,7 +17,6 @@ from keras_vanilla.cli.console import (
     given_options,
     is_keras_file,
     json_text,
-    line_search_settings,
     model_path,
     named_options,
     refuse_unwritable,
@@ -34,10 +33,12 @@ KERAS_FILE_OPTIONS = (
     "no_repeat_ngram_size",
     "n_best",
     "alignments",
+    "on_too_long",
 )
 LINE_OPTIONS = ("output", *KERAS_FILE_OPTIONS, "json")
 FILE_OPTIONS = ("engine", "workers", "threads", "keep_going")  # of --output-dir
 ENGINES = ("local", "ray")
+SHOWN = 256  # lines that another model than a `.keras` file translates at a time
 PROBLEMS = 3  # exit status if lines have no translation, or one without an end
 
 
@@ -91,9 +92,9 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     )
     of_keras(
         "--on-too-long",
-        default="refuse",
         choices=["refuse", "split"],
-        help="refuse a text that is too long, or split every text into sentences",
+        help="refuse a text that is too long (default), or split every text into "
+        "sentences",
     )
 
 
@@ -126,16 +127,15 @@ def run(options: argparse.Namespace) -> int | None:
     from keras_vanilla.translation.required_terms import warn_unmet
 
     _check(options)
-    translates = _KerasLines if is_keras_file(options.model) else _OtherLines
-    settings = translates.settings(options)
     # A file appears only when it is complete, so its first lines are not urgent.
     groups = [options.text] if options.text else None
     groups = groups or input_groups(options.input, WINDOW, at_once=bool(options.output))
+    open_model = _open_keras_file if is_keras_file(options.model) else _open_other_model
+    translate = open_model(options)
     ended, unmet = [], []
     with _progress(options, groups) as progress, _opened(options.output) as write:
-        lines = translates(options, settings, progress)
         for group in groups:
-            for rows in lines.translated(group, first=len(ended) + 1):
+            for rows in translate(group, len(ended) + 1, progress):
                 write(b"".join(_line(row, options) for row in rows))
                 best = [row for row in rows if row["rank"] == 1]
                 ended += [row["ended"] for row in best]
@@ -157,7 +157,6 @@ def _translates_files(options):
             raise ValueError(f"{named_options(of_files)} is for --output-dir.")
         return False
     others = given_options(options, LINE_OPTIONS)
-    others += ["on_too_long"] if options.on_too_long != "refuse" else []
     if others or options.text:
         received = named_options(others) or "a text"
         raise ValueError(f"--output-dir is only for files. Received: {received}")
@@ -171,10 +170,7 @@ def _translate_files(options):
     sources = [path for path in glob.glob(options.input) if Path(path).is_file()]
     if not sources:
         raise FileNotFoundError(f"There is no file {options.input}.")
-    settings = line_search_settings(options)
-    for name in ("max_length", "threads"):
-        if getattr(options, name) is not None:
-            settings[name] = getattr(options, name)
+    settings = search_settings(options, "max_length", "threads")
 
     from keras_vanilla.bulk import translate_shards
 
@@ -195,39 +191,30 @@ def _translate_files(options):
     return PROBLEMS if problems and not options.keep_going else 0
 
 
-class _KerasLines:
-    """Translates lines with a `.keras` file; the rows have all available values."""
+def _open_keras_file(options):
+    """Returns a function that yields lists of rows for texts, with all their values.
 
-    @staticmethod
-    def settings(options: argparse.Namespace) -> dict:
-        """Converts the options to arguments of `Translator.stream`."""
-        settings = search_settings(options, scored=options.n_best is not None)
-        names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
-        if options.terms is not None:
-            settings["terms"] = _terms_of(options.terms)
-        if options.copy is not None:
-            settings["copy"] = options.copy.split(",")
-        return settings | {name: getattr(options, name) for name in names}
+    Its arguments are the texts, the number of the first one and a progress display.
+    """
+    from keras_vanilla.translation import Translator
+    from keras_vanilla.translation.batch_translation import WINDOW
+    from keras_vanilla.translation.encoded_texts import EncodedTexts
 
-    def __init__(self, options, settings, progress):
-        from keras_vanilla.translation import Translator
+    names = ("max_length", "on_too_long", "n_best", "no_repeat_ngram_size")
+    settings = search_settings(options, *names, scored=options.n_best is not None)
+    if options.terms is not None:
+        settings["terms"] = _terms_of(options.terms)
+    if options.copy is not None:
+        settings["copy"] = options.copy.split(",")
+    translator = Translator.load(options.model)
 
-        self._translator = Translator.load(options.model)
-        self._settings = settings | {"progress": progress}
-        self._aligns, self._prefix = options.alignments, options.target_prefix
-
-    def translated(self, texts, first):
-        """Yields lists of rows for texts; `first` is the number of the first text."""
-        from keras_vanilla.translation.batch_translation import WINDOW
-        from keras_vanilla.translation.encoded_texts import EncodedTexts
-
-        translator, settings, sources = self._translator, self._settings, texts
-        if self._aligns:  # alignments need the ids as well
+    def translate(texts, first, progress):
+        sources, more = texts, {"first_number": first, "progress": progress}
+        if options.alignments:  # they need the ids as well
             sources = EncodedTexts(texts, translator.tokenizer.encode, first)
-        if self._prefix is not None:
-            settings = {**settings, "target_prefix": [self._prefix] * len(texts)}
-        stream = translator.stream(sources, first_number=first, **settings)
-        numbered = enumerate(stream)
+        if options.target_prefix is not None:
+            more["target_prefix"] = [options.target_prefix] * len(texts)
+        numbered = enumerate(translator.stream(sources, **settings, **more))
         while window := list(itertools.islice(numbered, WINDOW)):
             pairs = [(i, each) for i, hypotheses in window for each in hypotheses]
             rows = [
@@ -243,71 +230,52 @@ class _KerasLines:
                 for i, hypotheses in window
                 for rank, each in enumerate(hypotheses, start=1)
             ]
-            if self._aligns:
-                self._align(rows, pairs, sources)
+            if options.alignments:
+                _align(translator, rows, pairs, sources)
             yield rows
 
-    def _align(self, rows, pairs, sources):
-        """Adds alignment links to rows; `pairs` have the index and a hypothesis."""
-        from keras_vanilla.translation.alignment import align
-
-        links = align(
-            self._translator.model,
-            self._translator.tokenizer,
-            [sources[i].tolist() for i, _ in pairs],
-            [each.ids for _, each in pairs],
-        )
-        for row, row_links in zip(rows, links, strict=True):
-            row["alignment"] = row_links
+    return translate
 
 
-class _OtherLines:
-    """Translates lines with any other model; rows have translations and their ends."""
+def _align(translator, rows, pairs, sources):
+    """Adds alignment links to rows; `pairs` have the index and a hypothesis."""
+    from keras_vanilla.translation.alignment import align
 
-    MOST = 256  # lines at a time, which are then shown
+    ids = [sources[i].tolist() for i, _ in pairs], [each.ids for _, each in pairs]
+    links = align(translator.model, translator.tokenizer, *ids)
+    for row, row_links in zip(rows, links, strict=True):
+        row["alignment"] = row_links
 
-    @staticmethod
-    def settings(options: argparse.Namespace) -> dict:
-        """Converts the options to arguments of `open_line_translator`."""
-        keras_options = given_options(options, KERAS_FILE_OPTIONS)
-        keras_options += ["on_too_long"] if options.on_too_long != "refuse" else []
-        if keras_options:
-            raise ValueError(
-                f"{named_options(keras_options)} is for .keras files. "
-                f"Received: {options.model}"
-            )
-        settings = line_search_settings(options)
-        if options.max_length is not None:
-            settings["max_length"] = options.max_length
-        return settings
 
-    def __init__(self, options, settings, progress):
-        from keras_vanilla.bulk import open_line_translator
+def _open_other_model(options):
+    """Returns a function as `_open_keras_file` does; rows have texts and their ends."""
+    from keras_vanilla.bulk import open_line_translator
 
-        self._translate = open_line_translator(options.model, **settings)
-        self._progress = progress
+    settings = search_settings(options, "max_length")
+    translate_lines = open_line_translator(options.model, **settings)
 
-    def translated(self, texts, first):
-        """Yields lists of rows for texts; `first` is the number of the first text."""
-        for start in range(0, len(texts), self.MOST):
-            some = texts[start : start + self.MOST]
+    def translate(texts, first, progress):
+        for start in range(0, len(texts), SHOWN):
             rows = []
-            for i, result in enumerate(self._translate(some), start=first + start):
+            results = translate_lines(texts[start : start + SHOWN])
+            for i, result in enumerate(results, start=start):
                 if result.is_left_out:
-                    raise ValueError(f"Text {i}: {result.problem}.")
+                    raise ValueError(f"Text {first + i}: {result.problem}.")
                 rows.append(
                     {
-                        "line": i,
+                        "line": first + i,
                         "rank": 1,
-                        "source": texts[i - first],
+                        "source": texts[i],
                         "translation": result.text,
                         "score": None,
                         "ended": result.problem is None,
                     }
                 )
-            if self._progress is not None:
-                self._progress.update(len(rows))
+            if progress is not None:
+                progress.update(len(rows))
             yield rows
+
+    return translate
 
 
 def _terms_of(path):
@@ -338,6 +306,12 @@ def _terms_of(path):
 def _check(options):
     if options.text and options.input:
         raise ValueError("Give texts as arguments or a file with --input, not both.")
+    keras_options = given_options(options, KERAS_FILE_OPTIONS)
+    if keras_options and not is_keras_file(options.model):
+        raise ValueError(
+            f"{named_options(keras_options)} is for .keras files. "
+            f"Received: {options.model}"
+        )
     if options.alignments and options.on_too_long == "split":
         raise ValueError(
             "--alignments and --on-too-long split cannot be combined: words of a text "

@@ -39,7 +39,7 @@ def files(tmp_path):
     return ["--source", str(tmp_path / "a.en"), "--reference", str(tmp_path / "a.nl")]
 
 
-def test_texts_are_translated_with_the_search_that_was_asked_for(opened, capfd):
+def test_search_options_reach_model(opened, capfd):
     assert main(["translate", "m.tflite", "one", "endless", "two"]) == 0
     out, err = capfd.readouterr()
     assert out == "ONE\nEND\nTWO\n"
@@ -52,12 +52,12 @@ def test_texts_are_translated_with_the_search_that_was_asked_for(opened, capfd):
     assert opened == [("m.tflite", {}), ("m.tflite", search)]
 
 
-def test_a_folder_is_opened_as_what_it_holds(opened, tmp_path, capfd):
+def test_folder_is_opened(opened, tmp_path, capfd):
     assert main(["translate", str(tmp_path), "one"]) == 0
     assert opened == [(str(tmp_path), {})]
 
 
-def test_the_input_and_the_output_may_be_files(opened, tmp_path, capfd):
+def test_input_and_output_files(opened, tmp_path, capfd):
     lines = [f"line {number}" for number in range(600)]
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n")
     files = [f"--{side}put={tmp_path / f'{side}.txt'}" for side in ("in", "out")]
@@ -66,7 +66,7 @@ def test_the_input_and_the_output_may_be_files(opened, tmp_path, capfd):
     assert (tmp_path / "out.txt").read_text() == expected
 
 
-def test_a_text_that_is_too_long_is_refused_by_its_number(opened, tmp_path, capfd):
+def test_long_text_is_refused_by_number(opened, tmp_path, capfd):
     path = tmp_path / "out.txt"
     command = ["translate", "m.tflite", "one", "long", "--output", str(path)]
     assert main(command) == 1
@@ -74,28 +74,7 @@ def test_a_text_that_is_too_long_is_refused_by_its_number(opened, tmp_path, capf
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--n-best", "2"],
-        ["--n-best", "0"],
-        ["--target-prefix", ""],
-        ["--alignments"],
-        ["--target-prefix", "a"],
-        ["--terms", "terms.tsv"],
-        ["--copy", "url"],
-        ["--no-repeat-ngram-size", "3"],
-        ["--on-too-long", "split"],
-    ],
-)
-def test_what_needs_a_keras_file_is_refused(options, opened, capfd):
-    assert main(["translate", "m.tflite", "one", *options]) == 1
-    error = capfd.readouterr().err
-    assert f"{options[0]} is for .keras files. Received: m.tflite" in error
-    assert not opened
-
-
-def test_each_translation_is_a_line_of_json(opened, capfd):
+def test_json_lines(opened, capfd):
     assert main(["translate", "m.tflite", "één", "endless", "--json"]) == 0
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert rows == [
@@ -104,7 +83,7 @@ def test_each_translation_is_a_line_of_json(opened, capfd):
     ]
 
 
-def test_scores_leave_out_what_is_too_long(opened, files, capfd):
+def test_scores_leave_out_long_sources(opened, files, capfd):
     assert main(["evaluate", "m.tflite", *files, "--json"]) == 0
     out, err = capfd.readouterr()
     result = json.loads(out)
@@ -113,8 +92,6 @@ def test_scores_leave_out_what_is_too_long(opened, files, capfd):
     assert "1 of 3 sources are longer than the model takes" in err
 
 
-def test_scores_can_refuse_what_is_too_long(opened, files, capfd):
+def test_scores_refuse_long_sources(opened, files, capfd):
     assert main(["evaluate", "m.tflite", *files, "--on-too-long", "refuse"]) == 1
     assert "line 2: 900 bytes; the file takes 512." in capfd.readouterr().err
-    assert main(["evaluate", "m.tflite", *files, "--on-too-long", "split"]) == 1
-    assert "split is for .keras files" in capfd.readouterr().err

@@ -82,13 +82,6 @@ def test_the_next_steps_are_printed(tmp_path, capsys, monkeypatch):
     assert f"python {tmp_path}/python/translate.py FILE" in capsys.readouterr().out
 
 
-def test_a_folder_that_exists_is_left_alone(tmp_path, capsys):
-    (tmp_path / "file").write_text("mine")
-    assert main(["caller", "ios", str(tmp_path)]) == 1
-    assert f"{tmp_path} exists already; nothing was written." in capsys.readouterr().err
-    assert names(tmp_path) == {"file"}
-
-
 def test_an_unknown_platform_lists_those_that_there_are(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["caller", "windows", str(tmp_path / "x")])

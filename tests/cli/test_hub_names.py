@@ -55,11 +55,3 @@ def test_a_command_asks_the_hub_and_reports_in_one_sentence(command, asked, capf
 def test_no_model_is_fetched_while_arguments_are_parsed(command, asked):
     parser().parse_args(shlex.split(command))
     assert asked == []
-
-
-@pytest.mark.parametrize("name", ["hub:model", "hub:owner/model/file", "hub:"])
-def test_another_form_is_refused(name, asked, capfd):
-    assert main(["translate", name, "hello"]) == 1
-    error = capfd.readouterr().err
-    assert "OWNER/NAME or OWNER/NAME@REVISION" in error and name in error
-    assert asked == []

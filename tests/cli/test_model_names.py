@@ -7,7 +7,7 @@ import pytest
 from keras_vanilla._about import About
 from keras_vanilla.cli import main, parser
 from keras_vanilla.cli.console import example_of, model_name, model_path
-from keras_vanilla.pretrained import NAMES, pretrained_file
+from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.translation import Translator
 
 PATH = str(pretrained_file("en-fr"))
@@ -61,13 +61,6 @@ def test_an_example_is_quoted_for_a_shell(text, quoted):
     assert shlex.split(quoted) == [text]
 
 
-def test_a_file_for_another_command_is_refused_with_its_name(capsys, tmp_path):
-    assert main(["convert", "en-fr", str(tmp_path / "x.tflite")]) == 1
-    assert "`keras-vanilla export` writes .tflite" in capsys.readouterr().err
-    assert main(["serve-web", PATH]) == 1
-    assert "a .tflite file, which `keras-vanilla export`" in capsys.readouterr().err
-
-
 def test_a_file_with_that_name_takes_precedence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "en-fr").mkdir()
@@ -79,23 +72,6 @@ def test_a_file_with_that_name_takes_precedence(tmp_path, monkeypatch):
 )
 def test_a_path_is_not_a_name(path):
     assert model_path(path) == path
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "translate en-de hello",
-        "translate en-de --input lines.txt --output-dir out",
-        "convert en-de x.keras",
-        "serve-web en-de",
-    ],
-)
-def test_an_unknown_name_lists_what_there_is(command, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lines.txt").write_text("one\n")
-    assert main(command.split()) == 1
-    message = f"no pretrained model of this name: there is {', '.join(NAMES)}."
-    assert message in capsys.readouterr().err
 
 
 def test_translate_en_fr_loads_its_file(trained_translator, monkeypatch, capfd):

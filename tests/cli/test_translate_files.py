@@ -47,13 +47,13 @@ def test_files_in_files_out(
     assert "Lines with problems: 1. They are named in " in errors
 
 
-def test_lines_with_problems_may_be_no_failure(files, monkeypatch):
+def test_keep_going_ignores_problems(files, monkeypatch):
     monkeypatch.setattr(bulk, "translate_shards", lambda *_, **__: (40, 2))
     assert translate(files) == 3
     assert translate(files, "--keep-going") == 0
 
 
-def test_says_nothing_of_settings_that_nobody_gave(files, called):
+def test_only_given_settings_reach_library(files, called):
     assert translate(files) == 0
     ((model, sources, folder, settings),) = called
     names = {source.rpartition("/")[2] for source in sources}
@@ -62,7 +62,7 @@ def test_says_nothing_of_settings_that_nobody_gave(files, called):
     assert settings == {"engine": "local", "workers": None}
 
 
-def test_every_setting_reaches_the_library(files, called):
+def test_every_setting_reaches_library(files, called):
     options = "--engine ray --workers 3 --threads 2 --beam-size 4 --max-length 99"
     assert translate(files, *options.split(), "--length-penalty", "1.0") == 0
     assert called[0][3] == {
@@ -73,44 +73,3 @@ def test_every_setting_reaches_the_library(files, called):
         "length_penalty": 1.0,
         "max_length": 99,
     }
-
-
-@pytest.mark.parametrize(
-    "option, named",
-    [
-        (["--output", "one.txt"], "--output"),
-        (["--n-best", "2"], "--n-best"),
-        (["--alignments"], "--alignments"),
-        (["--target-prefix", "a"], "--target-prefix"),
-        (["--terms", "a.tsv", "--copy", "url"], "--terms, --copy"),
-        (["--no-repeat-ngram-size", "3"], "--no-repeat-ngram-size"),
-        (["--on-too-long", "split"], "--on-too-long"),
-        (["--json"], "--json"),
-        (["a text"], "a text"),
-    ],
-)
-def test_what_is_for_lines_is_refused(option, named, files, called, capsys):
-    assert translate(files, *option) == 1
-    message = f"--output-dir is only for files. Received: {named}"
-    assert message in capsys.readouterr().err
-    assert not called
-
-
-@pytest.mark.parametrize(
-    "option", ["--engine ray", "--workers 2", "--threads 2", "--keep-going"]
-)
-def test_what_is_for_files_is_refused_elsewhere(option, capsys):
-    assert main(["translate", "model.keras", "text", *option.split()]) == 1
-    assert f"{option.split()[0]} is for --output-dir." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("given", [[], ["--input", "-"]])
-def test_files_must_be_named(given, files, capsys):
-    command = ["translate", "model.keras", *given, "--output-dir", str(files / "out")]
-    assert main(command) == 1
-    assert "--output-dir needs --input" in capsys.readouterr().err
-
-
-def test_a_pattern_without_files_is_named(tmp_path, capsys):
-    assert translate(tmp_path) == 1
-    assert "There is no file" in capsys.readouterr().err

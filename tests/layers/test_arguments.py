@@ -86,7 +86,6 @@ def test_a_name_of_other_libraries_never_leads_to_another_meaning(layer, given, 
 @pytest.mark.parametrize(
     ("given", "known"),
     [
-        ("encoder_layer", "decoder_layer"),
         ("source_id", "pad_id"),
         ("min_length", "max_length"),
         ("top_p", "top_k"),
@@ -114,7 +113,6 @@ def test_another_word_is_no_misspelling(given, known):
         ("kernel_initialiser", "kernel_initializer"),  # another one
         ("kernel_initilaizer", "kernel_initializer"),  # two swapped
         ("kernal_initialiser", "kernel_initializer"),  # a slip in each word
-        ("numHeads", "num_heads"),
         ("vocabularysize", "vocabulary_size"),
     ],
 )

@@ -15,29 +15,18 @@ FOLDERS = {
 } - {"."}
 
 
-def test_the_tree_names_each_file_once_and_no_other():
+def test_tree_names_each_file():
     listed = set(tree()) - {"web/page", "py.typed"}
     missing, gone = (FILES | FOLDERS) - listed, listed - FILES - FOLDERS
     assert not missing, f"{PAGE}: the section Files lacks {sorted(missing)}"
     assert not gone, f"{PAGE}: the section Files names {sorted(gone)}, which are gone"
 
 
-def test_each_file_has_a_description():
+def test_files_have_descriptions():
     assert [name for name, description in tree().items() if not description] == []
 
 
-def test_files_are_listed_in_alphabetical_order_of_their_folder():
-    of_folder = {}
-    for name in tree():
-        folder, _, file = name.rpartition("/")
-        of_folder.setdefault(folder, []).append(file)
-    for folder, names in of_folder.items():
-        if folder:  # the folders of the package are in the order of the data
-            files = [name for name in names if name.endswith(".py")]
-            assert files == sorted(files), folder
-
-
-def test_every_part_is_in_the_import_table_and_exists():
+def test_import_table_names_every_part():
     parts = {path.stem if path.is_file() else path.name for path in ROOT.iterdir()}
     assert set(import_table()) == {
         part for part in parts if part not in ("__pycache__", "README", "py")
@@ -45,7 +34,7 @@ def test_every_part_is_in_the_import_table_and_exists():
 
 
 @pytest.mark.parametrize("name", sorted(FOLDERS))
-def test_links_of_the_guides_lead_somewhere(name):
+def test_links_of_guides_lead_somewhere(name):
     guide = ROOT / name / "README.md"
     if guide.exists():
         text = guide.read_text(encoding="utf-8")

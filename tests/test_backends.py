@@ -42,7 +42,7 @@ def tensorflow(tmp_path_factory):
     return probe(tmp_path_factory.mktemp("tensorflow"), "tensorflow")
 
 
-def test_the_probe_moves_every_weight_and_its_ids_vary(tensorflow):
+def test_probe_moves_every_weight(tensorflow):
     """What is compared below is worth comparing."""
     names = [name for name in tensorflow if name.startswith("weights/")]
     assert names
@@ -55,7 +55,7 @@ def test_the_probe_moves_every_weight_and_its_ids_vary(tensorflow):
 
 
 @pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_the_backend_agrees_without_tensorflow(backend, tensorflow, tmp_path):
+def test_backend_agrees_without_tensorflow(backend, tensorflow, tmp_path):
     """JAX in an environment that never had it, if there is one; else it is hidden."""
     if backend == "jax" and JAX_PYTHON:
         command = [JAX_PYTHON, "-c", "import tensorflow"]

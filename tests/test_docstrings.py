@@ -32,7 +32,7 @@ def test_examples_run(name):
 
 
 @pytest.mark.parametrize("name", layers.__all__)
-def test_every_layer_has_an_example_its_arguments_and_its_source(name):
+def test_layers_have_example_arguments_and_source(name):
     layer = getattr(layers, name)
     docstring = inspect.getdoc(layer)
     for section in ("Args:", "Call arguments:", "Returns:", "Example:", "Source:"):

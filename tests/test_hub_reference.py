@@ -6,13 +6,13 @@ NAME = "Helsinki-NLP/opus-mt_tiny_eng-fra.v2"
 
 
 @pytest.mark.parametrize("revision", [None, "main", "v1.0", "refs/pr/3", "a" * 40])
-def test_a_reference_is_written_as_it_is_read(revision):
+def test_reference_round_trip(revision):
     reference = HubReference(NAME, revision)
     assert HubReference.parse(str(reference)) == reference
     assert HubReference.parse(str(reference).removeprefix("hub:")) == reference
 
 
-def test_how_it_is_written():
+def test_reference_is_formatted():
     assert str(HubReference("a/b")) == "hub:a/b"
     assert str(HubReference("a/b", "v1")) == "hub:a/b@v1"
 
@@ -29,5 +29,5 @@ def test_other_text_is_refused(text):
 
 
 @pytest.mark.parametrize("path", ["a/b", "./hub:a/b", "hub", "translator.keras"])
-def test_a_path_is_not_a_reference(path):
+def test_path_is_not_reference(path):
     assert not is_hub_reference(path)

@@ -26,14 +26,14 @@ def registered_classes():
                 yield node.name, module
 
 
-def test_every_class_that_is_registered_later_has_a_home():
+def test_registered_classes_have_homes():
     later = {n: m for n, m in registered_classes() if not m.startswith("layers.")}
     tokenizers = {n: m for n, m in HOMES.items() if m == "translation.saved_classes"}
     assert later | tokenizers == HOMES
 
 
 @pytest.mark.parametrize("name", HOMES)
-def test_a_class_takes_the_place_of_its_stand_in(name):
+def test_class_replaces_placeholder(name):
     cls = LazyClass(name).imported()
     assert isinstance(cls, type) and cls.__name__ == name
     assert keras.saving.get_registered_object(f"keras_vanilla>{name}") is cls
@@ -47,7 +47,7 @@ def test_removed_class_is_loaded_by_another(name):
     )
 
 
-def test_a_stand_in_makes_what_the_class_makes():
+def test_placeholder_makes_object_of_class():
     made = LazyClass("SmoothedCrossentropy")(label_smoothing=0.25)
     again = LazyClass("SmoothedCrossentropy").from_config(made.get_config())
     assert type(again) is keras_vanilla.training.SmoothedCrossentropy
@@ -74,7 +74,7 @@ def printed(code, *arguments):
 @pytest.mark.parametrize(
     "first", ["import keras_vanilla", "from keras_vanilla.layers import EncoderLayer"]
 )
-def test_the_layers_are_imported_alone(first):
+def test_layers_are_imported_alone(first):
     parts = ["_checks", "_lazy_classes", "_lazy_names", "_operators", "_readable"]
     parts += ["_types", "_version", "layers"]
     assert printed(FRESH.format(first=first)) == f"{parts} False"
@@ -84,14 +84,14 @@ LOADED = "import sys, keras, keras_vanilla; {}; print(type(loaded).__name__)"
 
 
 @pytest.mark.full
-def test_a_saved_translator_loads_after_the_package_alone():
+def test_saved_translator_loads_after_package_alone():
     code = LOADED.format("loaded = keras.saving.load_model(sys.argv[1])")
     assert printed(code, str(SAVED)) == Translator.__name__
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("suffix", ["keras", "h5"])
-def test_a_compiled_model_loads_after_the_package_alone(suffix, tmp_path):
+def test_compiled_model_loads_after_package_alone(suffix, tmp_path):
     path = tmp_path / f"model.{suffix}"
     inputs = keras.Input((None,), dtype="int32")
     x = keras_vanilla.layers.TokenEmbedding(7, 4)(inputs)

@@ -36,7 +36,7 @@ def needs(what, extra):
     return pytest.raises(ImportError, match=rf'{what}.*pip install "\.\[{extra}\]"')
 
 
-def test_training_data_name_tensorflows_extra(without, tokenizer):
+def test_training_data_name_extra(without, tokenizer):
     data = batches(ParallelCorpus(TEXT, TEXT), tokenizer)
     without("tensorflow", forget=["data.tf_pipeline"])
     with needs("Training data need tensorflow", "tensorflow"):
@@ -44,13 +44,13 @@ def test_training_data_name_tensorflows_extra(without, tokenizer):
 
 
 @pytest.mark.parametrize("name", ["to_tflite", "to_saved_model"])
-def test_exports_name_tensorflows_extra(name, without):
+def test_exports_name_extra(name, without):
     without("tensorflow", forget=[f"export.{name}", "export.conversion"])
     with needs("Exports need tensorflow", "tensorflow"):
         getattr(export, name.removeprefix("to_"))
 
 
-def test_another_import_that_fails_in_an_export_is_named(monkeypatch):
+def test_other_failing_import_is_named(monkeypatch):
     def import_numpy(name):
         raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
 
@@ -59,25 +59,25 @@ def test_another_import_that_fails_in_an_export_is_named(monkeypatch):
         _ = export.saved_model
 
 
-def test_tokenizers_in_graphs_name_tensorflows_extra(without, tokenizer):
+def test_tokenizers_in_graphs_name_extra(without, tokenizer):
     without("tensorflow_text")
     with needs("Tokenizers in TensorFlow graphs need tensorflow-text", "tensorflow"):
         tokenizer.source_graph(TEXT)
 
 
-def test_saved_models_name_tensorflows_extra(without, tmp_path):
+def test_saved_models_name_extra(without, tmp_path):
     without("tensorflow_text")
     with needs("SavedModels need tensorflow and", "tensorflow"):
         SavedModelFolder(tmp_path)
 
 
-def test_models_of_the_hub_name_its_extra(without):
+def test_hub_models_name_extra(without):
     without("huggingface_hub")
     with needs("Models of the hub need huggingface-hub", "hub"):
         Translator.from_hub("Helsinki-NLP/opus-mt-de-en")
 
 
-def test_a_missing_backend_names_its_extra_and_the_others():
+def test_missing_backend_names_extra_and_others():
     error = _checks.backend_missing("jax")
     assert 'backend jax is not installed. Install with: pip install ".[jax]"' in str(
         error
@@ -100,7 +100,7 @@ import keras_vanilla
         ("keras", "ModuleNotFoundError: import of keras halted"),
     ],
 )
-def test_without_a_backend_the_package_says_what_to_install(name, words, monkeypatch):
+def test_import_without_backend_names_extra(name, words, monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     result = subprocess.run(
         [sys.executable, "-c", IMPORTED.format(name=name)],

@@ -32,7 +32,7 @@ def clock(monkeypatch):
     return clock
 
 
-def test_a_log_gets_a_line_now_and_then_and_one_at_the_end(clock):
+def test_log_gets_lines_now_and_then(clock):
     stream = io.StringIO()
     with Progress("Tokenising", 4000, "lines", stream) as progress:
         for _ in range(80):
@@ -45,7 +45,7 @@ def test_a_log_gets_a_line_now_and_then_and_one_at_the_end(clock):
     ]
 
 
-def test_an_unknown_total_is_not_shown(clock):
+def test_unknown_total_is_not_shown(clock):
     stream = io.StringIO()
     progress = Progress("Reading", None, "lines", stream)
     clock.now += 2
@@ -61,7 +61,7 @@ def lines_on(terminal):
 
 
 @pytest.mark.parametrize("total", [4_000_000, None])
-def test_a_terminal_line_fits_its_width(clock, monkeypatch, total):
+def test_line_fits_terminal(clock, monkeypatch, total):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     terminal = Terminal()
@@ -73,7 +73,7 @@ def test_a_terminal_line_fits_its_width(clock, monkeypatch, total):
     assert max(map(len, lines_on(terminal))) <= 80
 
 
-def test_a_terminal_is_redrawn_at_most_twice_a_second(clock, monkeypatch):
+def test_terminal_is_redrawn_at_most_twice_a_second(clock, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
     with Progress("Training", 1000, "steps", terminal) as progress:
@@ -84,14 +84,14 @@ def test_a_terminal_is_redrawn_at_most_twice_a_second(clock, monkeypatch):
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
-def test_a_text_is_written_as_it_is(stream):
+def test_text_is_written_unchanged(stream):
     with Progress("Training", 10, "steps", stream) as progress:
         progress.write("BLEU [bold]41.5[/bold] in C:\\runs")
     assert "BLEU [bold]41.5[/bold] in C:\\runs\n" in stream.getvalue()
 
 
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
-def test_work_goes_on_where_the_display_cannot_be_written(clock, kind, monkeypatch):
+def test_unwritable_display_does_not_stop_work(clock, kind, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
 
     class Full(kind):

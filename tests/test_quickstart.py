@@ -9,7 +9,7 @@ def corpora():
     return quickstart.corpora("en", "fr")
 
 
-def test_no_item_is_in_two_corpora(corpora):
+def test_corpora_are_disjoint(corpora):
     train, validation, tests = corpora
     texts = [list(corpus) for corpus in (validation, *tests.values())]
     unseen = [pair for pairs in texts for pair in pairs]
@@ -19,7 +19,7 @@ def test_no_item_is_in_two_corpora(corpora):
         assert not seen & {pair[side] for pair in unseen}
 
 
-def test_small_numbers_are_not_outnumbered(corpora):
+def test_small_numbers_are_frequent(corpora):
     train = list(corpora.train)
     assert train.count(("zero", "zéro")) == train.count(("one", "un")) == 20
     below_100 = sum(" " not in source for source, _ in train)
@@ -71,7 +71,7 @@ def run(corpora, monkeypatch, tmp_path):
     return run
 
 
-def test_its_hint_is_a_sentence_that_was_just_translated(run, corpora, capsys):
+def test_hint_was_just_translated(run, corpora, capsys):
     fake = Fake(corpora, wrong=["six"])
     with pytest.raises(RuntimeError, match="Received: 90.0% of 0 to 99"):
         run(fake)

@@ -44,7 +44,7 @@ EXPECTED = {
 }
 
 
-def test_every_recipe_is_checked_listed_and_short():
+def test_recipes_are_checked_listed_and_short():
     assert list(RECIPES) == list(EXPECTED)
     for name, program in RECIPES.items():
         assert f"| [{name}](#{name.lower().replace(' ', '-')}) |" in PAGE.read_text()
@@ -56,7 +56,7 @@ def test_every_recipe_is_checked_listed_and_short():
 @pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in RECIPES if "JAX" not in name])
 @pytest.mark.filterwarnings("ignore")
-def test_a_recipe_runs_and_prints_what_it_says(name, tmp_path, monkeypatch, capsys):
+def test_recipe_prints_what_it_says(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     keras.utils.set_random_seed(0)
     exec(RECIPES[name], {"__name__": "__main__"})
@@ -65,7 +65,7 @@ def test_a_recipe_runs_and_prints_what_it_says(name, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.full
-def test_the_recipe_of_jax_runs_in_a_process_of_its_own(tmp_path):
+def test_recipe_of_jax_runs_in_process(tmp_path):
     pytest.importorskip("jax", reason="JAX is not installed")
     (name,) = (name for name in RECIPES if "JAX" in name)
     seed = "import keras\nkeras.utils.set_random_seed(0)\n"

@@ -64,7 +64,7 @@ def test_public_functions_have_type_hints():
     assert missing == {}
 
 
-def test_a_missing_hint_is_found():
+def test_missing_hint_is_found():
     source = """
 class Layer:
     def __init__(self, size): ...

@@ -88,7 +88,7 @@ def ask(server, path, method="GET", **headers):
         ("/translator.tflite", "application/octet-stream"),
     ],
 )
-def test_each_file_has_its_type(server, path, type_):
+def test_files_have_types_and_headers(server, path, type_):
     response, content = ask(server, path)
     assert response.status == 200
     assert response.headers["Content-Type"] == type_
@@ -137,12 +137,8 @@ def test_links_that_leave_their_folder_are_not_served(tmp_path):
         "nothing",
     ],
 )
-def test_no_path_leads_to_another_file(server, path):
+def test_other_paths_are_not_found(server, path):
     assert ask(server, path)[0].status == 404
-
-
-def test_only_this_machine_is_served(server):
-    assert server.server_address[0] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -160,6 +156,7 @@ def test_only_this_machine_is_served(server):
     ],
 )
 def test_only_names_of_this_machine_are_answered(server, host, status):
+    assert server.server_address[0] == "127.0.0.1"
     for path in ("/translator.tflite", "/", "/nothing"):
         answer = ask(server, path, Host=host)[0]
         assert answer.status == (
@@ -168,7 +165,7 @@ def test_only_names_of_this_machine_are_answered(server, host, status):
 
 
 @pytest.mark.parametrize("hosts", [(), ("localhost", "attacker.example")])
-def test_a_request_names_one_host(server, hosts):
+def test_request_names_one_host(server, hosts):
     lines = ["GET / HTTP/1.1", *(f"Host: {host}" for host in hosts), "", ""]
     assert raw_answer(server, "\r\n".join(lines)).startswith(b"HTTP/1.1 421 ")
 
@@ -185,7 +182,7 @@ def test_a_request_names_one_host(server, hosts):
         ("GET / HTTP/1.1", 200),
     ],
 )
-def test_every_answer_has_the_security_headers(server, request_line, status):
+def test_every_answer_has_security_headers(server, request_line, status):
     answer = raw_answer(server, f"{request_line}\r\nHost: localhost\r\n\r\n")
     head = answer.split(b"\r\n\r\n")[0].decode()
     assert head.startswith(f"HTTP/1.1 {status} ")
@@ -219,7 +216,7 @@ def test_model_exported_again_is_sent_again(server, model):
     assert ask(server, "/translator.tflite")[0].status == 404
 
 
-def test_the_service_worker_keeps_every_file_of_the_page():
+def test_service_worker_keeps_every_file():
     listed = (PAGE / "service-worker.js").read_text()
     listed = re.search(r"const PAGE = \[(.*?)\]", listed, re.DOTALL)[1]
     kept = set(re.findall(r"'(.+?)'", listed))
@@ -230,7 +227,7 @@ def test_the_service_worker_keeps_every_file_of_the_page():
     assert kept == files - {"index.html"} | {"./"}
 
 
-def test_the_lock_file_pins_by_hash_and_names_no_other_registry():
+def test_lock_file_pins_by_hash():
     assert {name for name in LOCK["packages"] if name} == {
         "node_modules/@litertjs/core",
         "node_modules/@litertjs/wasm-utils",
@@ -241,7 +238,7 @@ def test_the_lock_file_pins_by_hash_and_names_no_other_registry():
         assert not name or package["integrity"].startswith("sha512-")
 
 
-def test_npm_installs_into_the_cache_once(cache, tmp_path, monkeypatch):
+def test_npm_installs_once(cache, tmp_path, monkeypatch):
     fake_npm(tmp_path / "bin", monkeypatch)
     said = []
     folder = runtime_folder(say=said.append)
@@ -254,7 +251,7 @@ def test_npm_installs_into_the_cache_once(cache, tmp_path, monkeypatch):
     assert [path.name for path in cache.iterdir()] == [f"litertjs-{VERSION}"]
 
 
-def test_of_two_that_install_at_once_one_is_kept(cache, tmp_path, monkeypatch):
+def test_simultaneous_installations_keep_one(cache, tmp_path, monkeypatch):
     root = cache / f"litertjs-{VERSION}"
     also = f"import shutil; shutil.copytree('.', {str(root)!r})"
     fake_npm(tmp_path / "bin", monkeypatch, also)
@@ -262,7 +259,7 @@ def test_of_two_that_install_at_once_one_is_kept(cache, tmp_path, monkeypatch):
     assert list(cache.iterdir()) == [root]
 
 
-def test_what_npm_could_not_install_is_taken_away(cache, tmp_path, monkeypatch):
+def test_failed_installation_is_removed(cache, tmp_path, monkeypatch):
     errors = "npm error code ENOTFOUND\\nnpm error network is down\\n"
     errors += "npm error A complete log of this run can be found in: /x"
     fake_npm(tmp_path / "bin", monkeypatch, f"sys.exit('{errors}')")
@@ -274,7 +271,7 @@ def test_what_npm_could_not_install_is_taken_away(cache, tmp_path, monkeypatch):
     assert list(cache.iterdir()) == []
 
 
-def test_without_npm_it_says_what_to_do(cache, monkeypatch):
+def test_missing_npm_is_named(cache, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match=r"npm .* is not installed\. .*--runtime"):
         runtime_folder(say=print)
@@ -282,7 +279,7 @@ def test_without_npm_it_says_what_to_do(cache, monkeypatch):
 
 @pytest.mark.full
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
-def test_the_registry_has_what_the_lock_file_names(cache):
+def test_registry_has_pinned_versions(cache):
     try:
         folder = runtime_folder(say=print)
     except RuntimeError as error:
@@ -293,7 +290,7 @@ def test_the_registry_has_what_the_lock_file_names(cache):
     assert (folder / "wasm-utils" / "dist" / "index.js").is_file()
 
 
-def test_the_cache_on_windows(monkeypatch):
+def test_cache_on_windows(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "/data")
     assert runtime_module._cache() == Path("/data/keras_vanilla")
@@ -306,9 +303,7 @@ def fails(capfd, *arguments):
     return err
 
 
-def test_the_command_says_what_is_wrong_with_its_arguments(
-    model, installed, server, tmp_path, capfd
-):
+def test_wrong_arguments_are_named(model, installed, server, tmp_path, capfd):
     missing, text = tmp_path / "missing.tflite", tmp_path / "text.tflite"
     text.write_text("a text that is no model")
     runtime = ("--runtime", installed)
@@ -327,9 +322,7 @@ def test_the_command_says_what_is_wrong_with_its_arguments(
     assert "Received: 0.0.1." in fails(capfd, model, "--runtime", old)
 
 
-def test_a_file_that_the_page_cannot_translate_with_is_refused(
-    tmp_path, installed, capfd
-):
+def test_unsuitable_file_is_refused(tmp_path, installed, capfd):
     path, runtime = tmp_path / "file.tflite", ("--runtime", installed)
     path.write_bytes(described_file.content(form="steps", max_bytes=None))
     error = fails(capfd, path, *runtime)
@@ -342,15 +335,7 @@ def test_a_file_that_the_page_cannot_translate_with_is_refused(
     assert f"{path} is damaged" in fails(capfd, path, *runtime)
 
 
-def test_the_default_port_is_not_that_of_known_software(capfd):
-    with pytest.raises(SystemExit):
-        main(["serve-web", "--help"])
-    port = int(re.search(r"--port N[^(]*\((\d+)\)", capfd.readouterr().out)[1])
-    known = {8765, 8000, 8080, 8888, 5000, 3000, 6006, 29500}
-    assert 1024 < port < 32768 and port not in known
-
-
-def test_a_broken_cache_is_told_from_a_broken_folder(cache, capfd, model):
+def test_broken_cache_has_remedy(cache, capfd, model):
     make_runtime(cache / f"litertjs-{VERSION}", "0.0.1")
     assert "Delete that folder and try again." in fails(capfd, model)
 
@@ -367,7 +352,7 @@ def start(*arguments, **settings):
     )
 
 
-def test_it_starts_without_keras_and_ctrl_c_ends_it_quietly(model, installed):
+def test_starts_without_keras_and_ends_on_ctrl_c(model, installed):
     options = ["--port", 0, "--runtime", installed, "--no-browser"]
     with start(model, *options) as program:
         line = program.stdout.readline()
@@ -380,7 +365,7 @@ def test_it_starts_without_keras_and_ctrl_c_ends_it_quietly(model, installed):
     assert (program.returncode, out, err) == (0, "", "")
 
 
-def test_it_opens_a_browser(model, installed, tmp_path):
+def test_browser_is_opened(model, installed, tmp_path):
     opened = tmp_path / "opened"
     environment = os.environ | {
         "BROWSER": f"/bin/sh -c 'echo %s > {opened}; sleep 0.5'"

@@ -53,7 +53,7 @@ def files_in(folder):
     return {path.relative_to(folder).as_posix() for path in paths}
 
 
-def test_it_has_both_files_of_the_model(site):
+def test_site_has_both_files_of_model(site):
     text = export.read_description(site / "translator.tflite")
     inside = export.read_description(site / "inside.tflite")
     assert (text.form, text.beam_size, text.outputs) == ("text", 2, ["alignment"])
@@ -62,7 +62,7 @@ def test_it_has_both_files_of_the_model(site):
     assert text.max_bytes == inside.max_bytes == 131
 
 
-def test_it_has_what_its_pages_load_and_nothing_else(site):
+def test_site_has_what_pages_load_only(site):
     files = files_in(site)
     runtime = {name for name in files if name.startswith("runtime/")}
     assert runtime == {f"runtime/core/wasm/litert.{end}" for end in ("js", "wasm")}
@@ -73,7 +73,7 @@ def test_it_has_what_its_pages_load_and_nothing_else(site):
     assert files - runtime - models - pages == {"inside/tour.json"}
 
 
-def test_its_tour_is_of_the_first_example(site):
+def test_tour_is_of_first_example(site):
     shown = json.loads((site / "inside" / "tour.json").read_text(encoding="utf-8"))
     assert shown["text"] == "three red house"
 
@@ -90,13 +90,13 @@ def imported(path):
             yield (path.parent / name).resolve()
 
 
-def test_whatever_its_pages_name_is_there(site):
+def test_named_files_exist(site):
     for path in [*site.rglob("*.html"), *site.glob("*.js"), *site.glob("inside/*.js")]:
         for name in imported(path):
             assert name.is_file(), f"{path.name} names {name}"
 
 
-def test_the_service_worker_keeps_every_page(site):
+def test_service_worker_keeps_every_page(site):
     listed = (site / "service-worker.js").read_text(encoding="utf-8")
     kept = set(
         re.findall(r"'([\w./-]+\.(?:js|json|css|html|svg|webmanifest))'", listed)
@@ -109,14 +109,14 @@ def test_the_service_worker_keeps_every_page(site):
     assert names - kept == {"index.html", "service-worker.js"}  # "./", and itself
 
 
-def test_the_page_leads_inside_in_a_site_alone(site):
+def test_only_site_links_inside(site):
     link = 'href="inside/index.html"'
     (shown,) = re.findall(f"<a .*{link}.*>", (site / "index.html").read_text())
     (hidden,) = re.findall(f"<a .*{link}.*>", (PAGE / "index.html").read_text())
     assert shown == hidden.replace(" hidden", "") != hidden
 
 
-def test_it_is_served_as_it_is(site):
+def test_site_is_served(site):
     with running(server := PageServer(site)):
         for name in ("", "inside/", "inside/worker.js", "inside.tflite"):
             with urlopen(server.url + name) as response:
@@ -126,9 +126,7 @@ def test_it_is_served_as_it_is(site):
         assert "/translator.md" not in server.files
 
 
-def test_the_command_says_how_to_serve_it_and_writes_over_nothing(
-    written, installed, capsys
-):
+def test_command_names_next_steps_and_overwrites_nothing(written, installed, capsys):
     site, said = written
     assert f"keras-vanilla serve-web {site}" in said
     options = ["--form", "site", "--runtime", str(installed)]
@@ -149,12 +147,12 @@ def test_the_command_says_how_to_serve_it_and_writes_over_nothing(
         (["x", "--quantize", "int8"], "a site is a folder with --form site"),
     ],
 )
-def test_options_that_do_not_belong_together_are_refused(arguments, message, capsys):
+def test_conflicting_options_are_refused(arguments, message, capsys):
     assert main(["export", "model.keras", *arguments]) != 0
     assert message in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_something_is_missing(small_translator, tmp_path):
+def test_missing_runtime_writes_nothing(small_translator, tmp_path):
     with pytest.raises(ValueError, match="must hold @litertjs/core"):
         write_site(small_translator, tmp_path / "site", str(tmp_path))
     (tmp_path / "model").mkdir()
@@ -164,7 +162,7 @@ def test_nothing_is_written_where_something_is_missing(small_translator, tmp_pat
     assert not (tmp_path / "site").exists()
 
 
-def test_a_page_of_a_file_and_its_translator_is_a_site(
+def test_page_of_file_and_translator_is_site(
     site, installed, small_translator, tmp_path
 ):
     arguments = [site / "translator.tflite", tmp_path / "page", str(installed)]
@@ -181,7 +179,7 @@ def test_a_page_of_a_file_and_its_translator_is_a_site(
         assert (tmp_path / "page" / name).read_bytes() == (site / name).read_bytes()
 
 
-def test_a_page_of_one_file_does_not_look_inside(site, installed, tmp_path):
+def test_page_of_file_has_no_inside(site, installed, tmp_path):
     write_page(site / "translator.tflite", tmp_path / "page", str(installed))
     assert not [name for name in files_in(tmp_path / "page") if "inside" in name]
     assert (
@@ -189,7 +187,7 @@ def test_a_page_of_one_file_does_not_look_inside(site, installed, tmp_path):
     )
 
 
-def test_a_page_refuses_a_file_of_another_form(site, installed, tmp_path):
+def test_page_refuses_other_form(site, installed, tmp_path):
     with pytest.raises(ValueError, match="needs a file of the form 'text'"):
         write_page(site / "inside.tflite", tmp_path / "page", str(installed))
     assert not (tmp_path / "page").exists()

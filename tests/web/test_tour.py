@@ -20,11 +20,11 @@ def softmax(scores):
     return exponentials / exponentials.sum()
 
 
-def test_it_can_be_written_as_json(shown):
+def test_tour_is_json(shown):
     assert json.loads(json.dumps(shown)) == shown
 
 
-def test_its_pieces_are_the_sentence_and_its_translation(shown, trained_translator):
+def test_pieces_are_sentence_and_translation(shown, trained_translator):
     assert "".join(shown["pieces"]) == TEXT.replace(" ", "") + "⟨end⟩"
     assert [shown["ids"]] == trained_translator.encode([TEXT])
     (translation,) = trained_translator.translate([TEXT])
@@ -33,7 +33,7 @@ def test_its_pieces_are_the_sentence_and_its_translation(shown, trained_translat
     assert shown["beginnings"][0] == "" and shown["beginnings"][-1] == translation
 
 
-def test_the_vector_is_the_embedding_and_the_position(shown, trained_translator):
+def test_vector_is_embedding_and_position(shown, trained_translator):
     model = trained_translator.model
     id_ = shown["ids"][shown["position"]]
     table = np.asarray(model.encoder.embedding.embeddings)[id_]
@@ -43,7 +43,7 @@ def test_the_vector_is_the_embedding_and_the_position(shown, trained_translator)
     np.testing.assert_allclose(shown["sum"], both, atol=2e-4)
 
 
-def test_the_head_computes_what_the_paper_says(shown):
+def test_head_computes_attention(shown):
     query, keys, values = (
         np.array(shown[name]) for name in ("query", "keys", "values")
     )
@@ -55,7 +55,7 @@ def test_the_head_computes_what_the_paper_says(shown):
     assert max(others) > 0  # it reads another piece
 
 
-def test_the_head_is_one_of_the_models(shown, trained_translator):
+def test_head_is_of_model(shown, trained_translator):
     model = trained_translator.model
     ids = np.array([shown["ids"]])
     arrays = {"source_ids": ids, "target_ids": ids[:, :1]}
@@ -64,7 +64,7 @@ def test_the_head_is_one_of_the_models(shown, trained_translator):
     np.testing.assert_allclose(shown["weights"], head, atol=1e-4)
 
 
-def test_the_head_that_is_shown_mixes_what_it_reads():
+def test_shown_head_mixes_values():
     to_others = np.zeros((2, 3, 3))
     to_others[0, 0, 1], to_others[1, 1, 0], to_others[1, 2, 0] = 0.7, 0.99, 0.6
     assert chosen_head(to_others) == (1, 2)
@@ -72,7 +72,7 @@ def test_the_head_that_is_shown_mixes_what_it_reads():
     assert chosen_head(to_others) == (1, 1)  # there is no other
 
 
-def test_each_step_chooses_the_most_probable_piece(shown):
+def test_steps_choose_most_probable_piece(shown):
     assert len(shown["candidates"]) == len(shown["cross"]) == len(shown["written"])
     for name, candidates, cross in zip(
         shown["written"], shown["candidates"], shown["cross"], strict=True
@@ -84,6 +84,6 @@ def test_each_step_chooses_the_most_probable_piece(shown):
     assert np.shape(shown["memory"]) == (len(shown["pieces"]), 32)
 
 
-def test_a_text_that_is_too_long_is_refused(trained_translator):
+def test_long_text_is_refused(trained_translator):
     with pytest.raises(ValueError, match="tokens"):
         tour(trained_translator, "one " * 200)

@@ -137,9 +137,7 @@ def free_port():
         return server.getsockname()[1]
 
 
-def test_the_example_of_vite_and_react_translates(
-    setting, example, short, unseen_sentences, tmp_path
-):
+def test_vite_example_translates(setting, example, short, unseen_sentences, tmp_path):
     pairs = in_python(short, unseen_sentences)
     whole = [pair for pair in pairs if len(pair[1].split()) < MOST_WORDS][:3]
     paragraphs = ["\n\n".join(texts) for texts in zip(*whole, strict=True)]
@@ -191,13 +189,11 @@ def run_block_of_the_guide(folder, heading, monkeypatch):
             subprocess.run([program, *arguments], check=True)
 
 
-def test_the_installed_module_translates_in_node(example):
+def test_installed_module_translates_in_node(example):
     assert translated_in_node(example, "public/translator.tflite") == "twee"
 
 
-def test_an_app_keeps_the_packed_module_among_its_own_files(
-    short, tmp_path, monkeypatch
-):
+def test_app_keeps_packed_module(short, tmp_path, monkeypatch):
     (tmp_path / "package.json").write_text('{"name": "app"}')
     run_block_of_the_guide(tmp_path, "In an app, with npm", monkeypatch)
     archive = f"keras-vanilla-web-{__version__}.tgz"
@@ -216,7 +212,7 @@ def test_an_app_keeps_the_packed_module_among_its_own_files(
     assert in_node(tmp_path, exports) == "install translatorOver"
 
 
-def test_a_page_without_npm_has_the_module_and_its_runtime(tmp_path, monkeypatch):
+def test_page_without_npm_has_module_and_runtime(tmp_path, monkeypatch):
     run_block_of_the_guide(tmp_path, "In a page of your own", monkeypatch)
     module = tmp_path / "translator"
     assert (module / "translate.js").is_file()

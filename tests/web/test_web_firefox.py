@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.full, NEEDS_NODE]
 LIMITS = {"max_bytes": 131, "max_source_length": 29, "max_length": 59}
 
 
-def test_firefox_translates_and_looks_inside(
+def test_firefox_translates_and_shows_inside(
     trained_translator, litertjs, unseen_sentences, tmp_path
 ):
     firefox = shutil.which("firefox-esr") or shutil.which("firefox")

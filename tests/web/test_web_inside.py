@@ -69,7 +69,7 @@ def weights_of(translator, text):
     return {name: np.asarray(value)[0].tolist() for name, value in weights.items()}
 
 
-def test_weights_and_searches_are_those_of_the_files(
+def test_weights_and_searches_equal_files(
     setting, site, greedy, trained_translator, unseen_sentences, tmp_path
 ):
     texts = unseen_sentences[:SENTENCES]
@@ -89,7 +89,7 @@ def test_weights_and_searches_are_those_of_the_files(
         node("inside_agrees", setting, tmp_path)
 
 
-def test_a_reader_finds_out_how_a_translation_came_about(setting, site, tmp_path):
+def test_page_explains_translation(setting, site, tmp_path):
     names = zip(word_reversal.ENGLISH, word_reversal.DUTCH, strict=True)
     setting["partners"] = dict(names)
     setting["examples"] = EXAMPLES
@@ -98,20 +98,20 @@ def test_a_reader_finds_out_how_a_translation_came_about(setting, site, tmp_path
         node("inside", setting, tmp_path)
 
 
-def test_a_tour_shows_one_sentence_step_by_step(setting, site, tmp_path):
+def test_tour_shows_sentence(setting, site, tmp_path):
     with running(server := PageServer(site)):
         setting["urls"] = {"site": server.url}
         node("tour", setting, tmp_path)
 
 
-def test_both_pages_begin_with_an_example(setting, site, runtime, echo, tmp_path):
+def test_pages_begin_with_example(setting, site, runtime, echo, tmp_path):
     setting["examples"] = in_python(site / "translator.tflite", EXAMPLES)
     with running(server := PageServer(site)), served(echo, runtime) as plain:
         setting["urls"] = {"site": server.url, "echo": plain}
         node("opening", setting, tmp_path)
 
 
-def test_the_guides_picture_is_made_of_a_site(browser, site, tmp_path):
+def test_picture_of_guide_is_made(browser, site, tmp_path):
     picture = tmp_path / "look_inside.png"
     with running(server := PageServer(site)):
         command = ["node", FOLDER / "picture.mjs", server.url, picture]
@@ -192,7 +192,7 @@ def decoded(tokenizer, seed):
 
 
 @NEEDS_NODE
-def test_its_modules_do_what_python_does(byte_tokenizer, tmp_path):
+def test_modules_equal_python(byte_tokenizer, tmp_path):
     setting = {
         "page": str(PAGE),
         "startId": Table.start_id,

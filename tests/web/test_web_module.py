@@ -29,7 +29,7 @@ pytestmark = pytest.mark.full
 
 
 @NEEDS_NODE
-def test_its_modules_work_without_a_browser(echo, tmp_path):
+def test_modules_without_browser(echo, tmp_path):
     old = tmp_path / "old.tflite"
     old.write_bytes(described_by_0_5(echo_file.content()))
     rng = random.Random(0)
@@ -45,7 +45,7 @@ def test_its_modules_work_without_a_browser(echo, tmp_path):
 
 
 @NEEDS_NODE
-def test_its_words_and_marks_are_those_of_python(monkeypatch, tmp_path):
+def test_words_and_marks_equal_python(monkeypatch, tmp_path):
     random_cases = [marked_case(random.Random(seed)) for seed in range(300)]
     for case in random_cases:
         case["expected"] = marked_in_python(case, monkeypatch)
@@ -54,14 +54,12 @@ def test_its_words_and_marks_are_those_of_python(monkeypatch, tmp_path):
 
 
 @NEEDS_NODE
-def test_requests_wait_end_replace_each_other_and_have_types(echo, tmp_path):
+def test_requests_and_types_of_arguments(echo, tmp_path):
     node("requests", {"page": str(PAGE), "file": str(echo)}, tmp_path)
 
 
 @NEEDS_NODE
-def test_it_translates_in_node_as_python_does(
-    echo, translator, short, unseen_sentences, tmp_path
-):
+def test_node_equals_python(echo, translator, short, unseen_sentences, tmp_path):
     files = {"translator": translator, "short": short, "echo": echo}
     texts = [unseen_sentences, unseen_sentences, ECHOED]
     setting = {
@@ -99,7 +97,7 @@ def compile_types(folder, right="", wrong=""):
 
 
 @NEEDS_NODE
-def test_its_types_are_those_of_its_modules(tmp_path):
+def test_types_match_modules(tmp_path):
     result = compile_types(tmp_path / "right")
     assert result.returncode == 0, result.stdout
     for right, wrong in [
@@ -119,7 +117,7 @@ def update_module():
     return module
 
 
-def test_a_newer_model_is_verified_and_swapped(setting, runtime, echo, short, tmp_path):
+def test_newer_model_is_verified_and_swapped(setting, runtime, echo, short, tmp_path):
     folder = tmp_path / "host"
     with hosted(folder, short, runtime) as port:
         (folder / "update.js").write_text(update_module(), encoding="utf-8")

@@ -100,7 +100,7 @@ def refused(folder, runtime):
         yield name, path, folder if code == "runtime" else runtime, code, message
 
 
-def test_it_translates_as_python_does(
+def test_page_equals_python(
     setting, runtime, echo, translator, short, unseen_sentences, tmp_path
 ):
     texts = {
@@ -125,7 +125,7 @@ def test_it_translates_as_python_does(
         node("translates", setting, tmp_path)
 
 
-def test_words_show_what_they_translate(setting, runtime, echo, linked, tmp_path):
+def test_words_show_their_sources(setting, runtime, echo, linked, tmp_path):
     with served(echo, runtime) as plain, served(linked, runtime) as url:
         setting["urls"] = {"echo": plain, "linked": url}
         names = zip(word_reversal.DUTCH, word_reversal.ENGLISH, strict=True)
@@ -133,7 +133,7 @@ def test_words_show_what_they_translate(setting, runtime, echo, linked, tmp_path
         node("links", setting, tmp_path)
 
 
-def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):
+def test_wrong_models_are_explained(setting, runtime, echo, tmp_path):
     with ExitStack() as stack:
         setting["urls"] = {"echo": stack.enter_context(served(echo, runtime))}
         setting["noText"] = []
@@ -158,15 +158,13 @@ def test_it_says_what_is_wrong_with_a_model(setting, runtime, echo, tmp_path):
         node("refuses", setting, tmp_path)
 
 
-def test_everyone_can_read_it(setting, runtime, echo, tmp_path):
+def test_page_is_accessible(setting, runtime, echo, tmp_path):
     with served(echo, runtime) as url:
         setting["urls"] = {"echo": url}
         node("readable", setting, tmp_path)
 
 
-def test_it_needs_no_network_after_its_first_load(
-    setting, runtime, translator, unseen_sentences, tmp_path
-):
+def test_page_works_offline(setting, runtime, translator, unseen_sentences, tmp_path):
     paths = [tmp_path / f"{name}.tflite" for name in ("first", "second")]
     for path in paths:
         path.write_bytes(described(echo_file.content(), path.stem))

@@ -35,12 +35,12 @@ def host(text_file, litertjs, unseen_sentences):
     }
 
 
-def test_chromium_has_the_interface_of_the_specification(setting, host, tmp_path):
+def test_chromium_has_specified_interface(setting, host, tmp_path):
     arguments = ["--host-resolver-rules=MAP insecure.test 127.0.0.1"]
     node("polyfill", {**setting, **host, "arguments": arguments}, tmp_path)
 
 
-def test_firefox_has_the_interface_of_the_specification(host, tmp_path):
+def test_firefox_has_specified_interface(host, tmp_path):
     firefox = shutil.which("firefox-esr") or shutil.which("firefox")
     if firefox is None:
         pytest.skip("no Firefox is installed")

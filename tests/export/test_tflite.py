@@ -48,22 +48,6 @@ def test_float32_gives_the_ids_of_keras(
 
 
 @pytest.mark.full
-def test_without_any_padding_the_ids_are_the_same(
-    trained_translator, float32_file, tmp_path
-):
-    texts = word_reversal.english_sentences(200, seed=3, lengths=[6])
-    sources = trained_translator.encode(texts)
-    length = len(sources[0])
-    assert {len(source) for source in sources} == {length} and length < 29
-    path = tmp_path / "exact.tflite"
-    lengths = {"max_source_length": length, "max_length": 59}
-    export.tflite(trained_translator, path, quantize=None, **UNTRAINED, **lengths)
-    model, expected = trained_translator.model, trained_translator.search(sources)
-    for received in (run(path, texts), run(float32_file, texts)):
-        assert_same_but_for_near_ties(model, sources, expected, received)
-
-
-@pytest.mark.full
 def test_output_is_limited_as_in_keras(endless_translator, tmp_path):
     """By 50 more than the source's own length, and by what was asked for."""
     path, limits = tmp_path / "x.tflite", {"max_source_length": 11, "max_length": 54}

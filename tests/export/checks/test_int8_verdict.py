@@ -62,8 +62,14 @@ def write_broken(path, file, which, change):
 
 
 def test_good_file_passes_with_references_and_without(trained_translator, text_file):
-    with_references = export.verify(trained_translator, text_file, TEXTS, REFERENCES)
-    assert with_references.passed and len(with_references.metrics) == 2
+    report = export.verify(trained_translator, text_file, TEXTS, REFERENCES)
+    assert report.passed and report.quantized and len(report.milliseconds) == 24
+    assert report.size == text_file.stat().st_size
+    shown = str(report)
+    for metric in report.metrics:
+        assert f"{metric.name} {metric.file:.2f}, in Keras {metric.keras:.2f}" in shown
+    assert len(report.metrics) == 2 and "differ by a near-tie at 8 bits" in shown
+    assert "ms per sentence for 50/90/99 % of them, one thread" in shown
     assert export.verify(trained_translator, text_file, TEXTS).passed
 
 

@@ -59,20 +59,6 @@ def _numbers(report):
     }
 
 
-@pytest.mark.full
-def test_int8_file_passes_and_differences_are_listed(
-    trained_translator, text_file, unseen_sentences
-):
-    texts = unseen_sentences[:170]
-    report = export.verify(trained_translator, text_file, texts)
-    assert report.passed and report.quantized
-    assert report.size == len(text_file.read_bytes())
-    assert report.far <= 0.05 * 170
-    assert "differ by a near-tie at 8 bits" in str(report)
-    for difference in report.differences:
-        assert texts[difference.line - 1] == difference.text
-
-
 @pytest.fixture(scope="module")
 def file_of_a_twin(trained_translator, tmp_path_factory):
     """It says a twin where the trained translator says "rood"."""
@@ -280,20 +266,6 @@ def test_file_with_other_operators_is_refused(trained_translator, tmp_path):
         export.verify(trained_translator, path, ["one"])
 
 
-@pytest.mark.full
-def test_report_has_bleu_with_references_and_times(
-    trained_translator, float32_file, unseen_sentences
-):
-    texts = [*unseen_sentences[:20], *["one two three"] * 30]  # the same again is fine
-    references = [*trained_translator.translate(texts[:-1]), "something else"]
-    report = export.verify(trained_translator, float32_file, texts, references)
-    assert report.passed and len(report.milliseconds) == 50
-    for metric in report.metrics:
-        assert 90 < metric.keras == metric.file < 100
-        assert f"{metric.name} {metric.file:.2f}, in Keras" in str(report)
-    assert "ms per sentence for 50/90/99 % of them, one thread" in str(report)
-
-
 def test_verdicts():
     def report(near, far, quantized, sentences=100, **more):
         gaps = [1e-4] * near + [1.1e-4] * far
@@ -386,15 +358,6 @@ def test_files_of_a_smaller_vocabulary_are_refused(trained_translator, tmp_path)
     for name in ("folder", "file.tflite"):
         with pytest.raises(ValueError, match=f"{name} cannot run on this translator's"):
             export.verify(trained_translator, tmp_path / name, ["stone small large"])
-
-
-def test_sentences_longer_than_the_file_takes_are_refused(
-    trained_translator, text_file
-):
-    longest, too_long = "one " * 28, "one " * 29
-    assert export.verify(trained_translator, text_file, [longest]).sentences == 1
-    with pytest.raises(ValueError, match="Sentence 2 has 30 tokens.* at most 29"):
-        export.verify(trained_translator, text_file, ["one", too_long])
 
 
 def test_without_litert_it_says_what_to_install(

@@ -215,6 +215,9 @@ def _verify(options):
 
 def _verdict(report, options):
     """Returns why a file is not as it should be, and what to do."""
+    if report.faults:
+        faults = " ".join(report.faults)
+        return f"{options.exported} has faults: {faults} Export it again."
     if report.reasons == report.model_faults:
         return (
             f"{options.exported} translates as {options.model} does, but that does not "

@@ -1,4 +1,5 @@
 import math
+import re
 import shutil
 import sys
 import tempfile
@@ -286,18 +287,31 @@ def test_verdicts():
     assert report(0, 0, False, outputs=50, endless=50).passed
 
 
-def test_command_says_that_model_does_not_translate(
-    trained_file, tmp_path, monkeypatch, capsys
+@pytest.mark.parametrize(
+    "facts, expected",
+    [
+        ({"endless": 60}, "model.* 60 of 60 outputs never end"),
+        ({"outputs": 2}, "model.* 60 different sentences have 2"),
+        ({"faults": ("It is too large.",)}, "x.tflite has faults: It is too large"),
+        (
+            {"differences": (Difference(1, 0, 1.0, "one"),)},
+            "x.tflite translates differently from .*export it again",
+        ),
+    ],
+)
+def test_command_says_what_is_wrong(
+    trained_file, tmp_path, monkeypatch, capsys, facts, expected
 ):
-    counts = {"sentences": 60, "endless": 60, "inputs": 60, "outputs": 60}
-    report = Report(kind="TFLite", size=1, precision="int4", **counts)
+    counts = {"sentences": 60, "inputs": 60, "outputs": 60}
+    report = Report(kind="TFLite", size=1, precision="float32", **counts | facts)
     monkeypatch.setattr(export, "verify", lambda *_: report)
     for name in ("x.tflite", "lines"):
         (tmp_path / name).write_text("one\n")
     arguments = [trained_file, tmp_path / "x.tflite", "--source", tmp_path / "lines"]
     assert cli.main(["verify", *map(str, arguments)]) == 1
     error = capsys.readouterr().err
-    assert "60 of 60 outputs never end" in error and "export it again" not in error
+    assert re.search(expected, error)
+    assert ("translates differently" in error) == ("differently" in expected)
 
 
 @pytest.mark.parametrize("name", ["saved_model.pb", "*/*.index", "*/*.data*"])

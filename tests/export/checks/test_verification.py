@@ -290,8 +290,8 @@ def test_verdicts():
 @pytest.mark.parametrize(
     "facts, expected",
     [
-        ({"endless": 60}, "model.* 60 of 60 outputs never end"),
-        ({"outputs": 2}, "model.* 60 different sentences have 2"),
+        ({"endless": 60}, "does not translate.* 60 of 60 outputs never end"),
+        ({"outputs": 2}, "does not translate.* 60 different sentences have 2"),
         ({"faults": ("It is too large.",)}, "x.tflite has faults: It is too large"),
         (
             {"differences": (Difference(1, 0, 1.0, "one"),)},

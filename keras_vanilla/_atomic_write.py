@@ -126,6 +126,24 @@ def refuse_existing(path: PathLike) -> None:
         raise FileExistsError(f"{path} exists already; nothing was written.")
 
 
+def refuse_unwritable(path: PathLike) -> None:
+    """Refuses a path that exists, or whose folder is not writable.
+
+    Missing folders are allowed, because they are created when the file is written.
+
+    Raises:
+        FileExistsError: if the path exists.
+        NotADirectoryError: if there is a file in place of a folder.
+        PermissionError: if the folder is read-only.
+    """
+    refuse_existing(path)
+    folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{path} cannot be written: {folder} is not a folder.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: its folder is read-only.")
+
+
 def atomic_write_text(path: PathLike, text: str, overwrite: bool = True) -> None:
     """Writes a small text file in UTF-8 atomically."""
     with atomic_write(path, overwrite) as file:

@@ -7,8 +7,8 @@ import shlex
 import shutil
 from pathlib import Path
 
-from keras_vanilla._atomic_write import atomic_path
-from keras_vanilla.cli.console import add_command, refuse_unwritable
+from keras_vanilla._atomic_write import atomic_path, refuse_unwritable
+from keras_vanilla.cli.console import add_command
 
 NEXT_STEPS = {
     "python": """\

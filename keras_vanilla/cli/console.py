@@ -4,14 +4,12 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_vanilla._atomic_write import refuse_existing
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla.pretrained import NAMES, model_not_found, pretrained_file
 
@@ -205,16 +203,3 @@ def say(message: object) -> None:
     """Writes a message of this program to standard error, if possible."""
     with contextlib.suppress(OSError):
         print(f"keras-vanilla: {message}", file=sys.stderr, flush=True)
-
-
-def refuse_unwritable(path: str | Path) -> None:
-    """Refuses a file that exists already, or whose folder is not writable.
-
-    Missing folders are allowed, because they are created when the file is written.
-    """
-    refuse_existing(path)
-    folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{path} cannot be written: {folder} is not a folder.")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path} cannot be written: its folder is read-only.")

@@ -2,6 +2,7 @@
 
 import argparse
 
+from keras_vanilla._atomic_write import refuse_unwritable
 from keras_vanilla.cli.console import (
     KERAS_MODEL,
     about_settings,
@@ -10,7 +11,6 @@ from keras_vanilla.cli.console import (
     example_of,
     model_path,
     named_options,
-    refuse_unwritable,
 )
 
 FORMATS = ("keras", "ctranslate2", "marian")

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from keras_vanilla._atomic_write import refuse_unwritable
 from keras_vanilla.cli.console import (
     KERAS_MODEL,
     about_settings,
@@ -14,7 +15,6 @@ from keras_vanilla.cli.console import (
     json_text,
     model_name,
     model_path,
-    refuse_unwritable,
     say,
 )
 from keras_vanilla.export.metadata.description import FORMS

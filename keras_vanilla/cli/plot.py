@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
+from keras_vanilla._atomic_write import refuse_unwritable
 from keras_vanilla.cli.console import (
     KERAS_MODEL,
     add_command,
     model_path,
-    refuse_unwritable,
 )
 
 

@@ -7,7 +7,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from keras_vanilla._atomic_write import atomic_write, named_errors
+from keras_vanilla._atomic_write import atomic_write, named_errors, refuse_unwritable
 from keras_vanilla._progress import Progress
 from keras_vanilla.cli.console import (
     ANY_MODEL,
@@ -19,7 +19,6 @@ from keras_vanilla.cli.console import (
     json_text,
     model_path,
     named_options,
-    refuse_unwritable,
     say,
     search_settings,
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from keras_vanilla._atomic_write import atomic_path, refuse_existing
+from keras_vanilla._atomic_write import atomic_path, refuse_unwritable
 from keras_vanilla._checks import check_choice
 from keras_vanilla._operators import Operators, use_operators
 from keras_vanilla._types import PathLike, Tensor
@@ -60,7 +60,7 @@ def saved_model(
     folder = Path(folder)
     check_translator(translator)
     check_choice("core_operators", core_operators, (False, True))
-    refuse_existing(folder)
+    refuse_unwritable(folder)
     require_tensorflow()
     operators = CoreOperators() if core_operators else Operators()
     graph = _TranslatorGraph(translator.in_float32(), core_operators)

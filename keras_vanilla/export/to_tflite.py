@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_vanilla._atomic_write import atomic_path, atomic_write_text, refuse_existing
+from keras_vanilla._atomic_write import (
+    atomic_path,
+    atomic_write_text,
+    refuse_unwritable,
+)
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding.hypothesis_end import longest_output
 from keras_vanilla.export.checks.runners import TfliteFile
@@ -77,6 +81,8 @@ def tflite(
             `quantize`, `beam_size` and `name`.
     Raises:
         FileExistsError: if `path` or the model card exists.
+        NotADirectoryError, PermissionError: if the folder of `path` is none, or is
+            read-only.
         TypeError: if `translator` is not a Translator, a setting is unknown or has the
             wrong type, or `sample` is not a list of str.
         ValueError: if a setting is out of its range, `path` does not end with
@@ -98,13 +104,14 @@ def tflite(
         raise ValueError(f"A TFLite file's name ends with .tflite. Received: {path}")
     card = card_path(path) if config.form == "text" else None
     for target in filter(None, (path, card)):
-        refuse_existing(target)
+        refuse_unwritable(target)
     description = described(translator, path.stem, config)
     translator = in_target_language(
         translator.in_float32(), description.target_language
     )
     if sample is not None:
-        sources_for(translator, description, checked_sentences("sample", sample))
+        sample = checked_sentences("sample", sample)
+        sources_for(translator, description, sample)
     say = say or (lambda sentence: None)
     say(f"Converting the model to {path.name}.")
     content = _converted(translator, description)

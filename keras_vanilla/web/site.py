@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keras_vanilla import export
-from keras_vanilla._atomic_write import atomic_path, refuse_existing
+from keras_vanilla._atomic_write import atomic_path, refuse_unwritable
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.export.checks.verification import checked_sentences
 from keras_vanilla.export.config import ExportConfig
 from keras_vanilla.export.conversion import check_translator
 from keras_vanilla.translation import Translator
@@ -65,7 +66,9 @@ def write_site(
             missing and cannot be downloaded, see `runtime_folder`.
     """
     config = _config(translator, settings)
-    refuse_existing(folder)
+    if sample is not None:
+        sample = checked_sentences("sample", sample)
+    refuse_unwritable(folder)
     litert = runtime_folder(runtime, say)
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
@@ -103,7 +106,9 @@ def write_page(
     """
     check_model(model)
     config = translator and _config(translator, settings)
-    refuse_existing(folder)
+    if sample is not None:
+        sample = checked_sentences("sample", sample)
+    refuse_unwritable(folder)
     litert = runtime_folder(runtime, say)
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()

@@ -44,8 +44,8 @@ def file(name="x.tflite", **settings):
     return lambda folder: export.tflite(translator(), folder / name, **settings)
 
 
-def saved_model(**settings):
-    return lambda folder: export.saved_model(translator(), folder / "x", **settings)
+def saved_model(name="x", **settings):
+    return lambda folder: export.saved_model(translator(), folder / name, **settings)
 
 
 def verify(*arguments):
@@ -85,6 +85,16 @@ def taken(call):
     def changed(folder):
         (folder / "x").mkdir()
         (folder / "x.md").write_text("mine")
+        call(folder)
+
+    return changed
+
+
+def below_a_file(call):
+    """The call, where a parent of its output is a file."""
+
+    def changed(folder):
+        (folder / "x").write_text("mine")
         call(folder)
 
     return changed
@@ -141,6 +151,7 @@ ROWS = [
     Refusal("sample is one str", file(sample="one"), "`sample`.*'one'", TypeError),
     Refusal("numbers as sample", file(sample=[1]), "`sample`.*int", TypeError),
     Refusal("file exists", taken(file()), "x.md", FileExistsError),
+    Refusal("folder is a file", below_a_file(file(name="x/y.tflite")), "x", OSError),
     Refusal("file on PyTorch", on_another_backend(file()), "'torch'", RuntimeError),
     Refusal(
         "path instead of translator",
@@ -149,6 +160,7 @@ ROWS = [
         TypeError,
     ),
     # `saved_model`
+    Refusal("file as parent", below_a_file(saved_model(name="x/y")), "x", OSError),
     Refusal("folder exists", taken(saved_model()), "x", FileExistsError),
     Refusal("folder on PyTorch", on_another_backend(saved_model()), "", RuntimeError),
     Refusal("operators by name", saved_model(core_operators="all"), "core_.*'all'"),

@@ -132,7 +132,8 @@ def test_export_does_all_once_and_leaves_model_and_standard_output_alone(
     for module in (to_tflite, verification):
         count(module, "structure_faults")
     path, settings = tmp_path / "x.tflite", {"data": "made up", "max_length": 30}
-    export.tflite(trained_translator, path, sample=["one", "two"], **settings)
+    sample = iter(["one", "two"])  # read once
+    export.tflite(trained_translator, path, sample=sample, **settings)
     assert sorted(calls) == ["Segmenter", "UnigramModel", "structure_faults"]
     assert type(current_operators()) is Operators
     assert capfd.readouterr().out == ""

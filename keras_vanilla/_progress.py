@@ -3,6 +3,7 @@
 `rich` draws the bar. Keras needs it, so it is always installed.
 """
 
+import collections
 import contextlib
 import sys
 import time
@@ -10,6 +11,7 @@ from typing import Any, TextIO
 
 SECONDS_BETWEEN_DRAWINGS = 0.5
 SECONDS_BETWEEN_LINES = 30.0
+DRAWINGS_OF_SPEED = 20  # the speed on a terminal is that since this many drawings
 
 
 class Progress:
@@ -17,8 +19,9 @@ class Progress:
 
     On a terminal, one line is redrawn at most twice per second, within the width of the
     terminal (80 columns if unknown). Elsewhere, such as in a log file, a line is
-    written about every 30 seconds and at the end. Errors when writing, for example to a
-    full disk, do not stop the work.
+    written about every 30 seconds and at the end. The speed is that of the last 10
+    seconds on a terminal, since the previous line elsewhere, and at the end that of the
+    whole work. Errors when writing, for example to a full disk, do not stop the work.
 
     Args:
         description: str. The work, such as "Tokenising".
@@ -46,6 +49,8 @@ class Progress:
         self._closed = False
         on_terminal = getattr(self._stream, "isatty", lambda: False)()
         self._bar = _Bar(self, self._stream) if on_terminal else None
+        # Time and count of the last drawings.
+        self._drawings = collections.deque([(self._started, 0)])
 
     def update(self, count: int = 1, **values: Any) -> None:
         """Adds to the count.
@@ -73,22 +78,25 @@ class Progress:
         """Shows the final count and ends the display; a second call does nothing."""
         if self._closed:
             return
-        self._show()
         self._closed = True
+        self._show()
         if self._bar:
             with contextlib.suppress(OSError):
                 self._bar.stop()
 
     def status(self) -> str:
-        """Returns count, speed and values, such as "30 of 40 lines, 12 lines/s"."""
+        """Returns "30 of 40 lines, 12 lines/s" with the values and the time left."""
         total = "" if self.total is None else f" of {self.total:,}"
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        speed = self.count / seconds
-        speed = f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}"
-        texts = [f"{self.count:,}{total} {self.unit}", f"{speed} {self.unit}/s"]
+        now = time.monotonic()
+        since, before = (self._started, 0) if self._closed else self._drawings[0]
+        speed = (self.count - before) / max(now - since, 1e-9)
+        shown = f"{speed:,.0f}" if speed >= 10 else f"{speed:.2g}"
+        texts = [f"{self.count:,}{total} {self.unit}", f"{shown} {self.unit}/s"]
         for name, value in self._values.items():
             value = f"{value:.4g}" if isinstance(value, float) else value
             texts.append(f"{name} {value}")
+        if self.total and speed and not (self._bar or self._closed):
+            texts.append(f"{minutes((self.total - self.count) / speed)} left")
         return ", ".join(texts)
 
     def __enter__(self) -> "Progress":
@@ -98,13 +106,21 @@ class Progress:
         self.close()
 
     def _show(self):
-        self._shown = time.monotonic()
         with contextlib.suppress(OSError):
             if self._bar:
                 self._bar.draw(self.count)
             else:
                 line = f"{self.description}: {self.status()}"
                 print(line, file=self._stream, flush=True)
+        self._shown = time.monotonic()
+        self._drawings.append((self._shown, self.count))
+        if len(self._drawings) > (DRAWINGS_OF_SPEED if self._bar else 1):
+            self._drawings.popleft()
+
+
+def minutes(seconds: float) -> str:
+    """Returns a time such as "12:34"."""
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
 
 
 class _Bar:

@@ -39,10 +39,23 @@ def test_log_gets_lines_now_and_then(clock):
             clock.now += 1
             progress.update(50, loss=1.23456)
     assert stream.getvalue().splitlines() == [
-        "Tokenising: 1,500 of 4,000 lines, 50 lines/s, loss 1.235",
-        "Tokenising: 3,000 of 4,000 lines, 50 lines/s, loss 1.235",
+        "Tokenising: 1,500 of 4,000 lines, 50 lines/s, loss 1.235, 0:50 left",
+        "Tokenising: 3,000 of 4,000 lines, 50 lines/s, loss 1.235, 0:20 left",
         "Tokenising: 4,000 of 4,000 lines, 50 lines/s, loss 1.235",
     ]
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+def test_speed_is_that_of_the_last_seconds(clock, kind, monkeypatch):
+    """The first step takes two minutes, the others a second."""
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress("Training", 300, "steps", kind()) as progress:
+        clock.now += 119
+        for _ in range(100):
+            clock.now += 1
+            progress.update()
+        assert "100 of 300 steps, 1 steps/s" in progress.status()
+    assert "100 of 300 steps, 0.46 steps/s" in progress.status()
 
 
 def test_unknown_total_is_not_shown(clock):

@@ -120,6 +120,23 @@ def check_number(
     return number
 
 
+def check_list(name: str, values: Any, what: str) -> list:
+    """Returns the values as a list; anything else may be endless and is not read.
+
+    Args:
+        name: str. The argument's name, for the error.
+        values: list, tuple or set.
+        what: str. What it contains, such as "Keras callbacks".
+    Raises:
+        TypeError: if it is none of these.
+    """
+    if not isinstance(values, (list, tuple, set, frozenset)):
+        raise TypeError(
+            f"`{name}` must be a list of {what}. Received: a {type(values).__name__}"
+        )
+    return list(values)
+
+
 def check_choice(name: str, value: Any, choices: Sequence) -> Any:
     """Returns the value if it is one of the choices.
 

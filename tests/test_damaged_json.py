@@ -16,7 +16,6 @@ from keras_vanilla.interop import (
 )
 from keras_vanilla.models import Transformer, assembly
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.training.run_folder import RunFolder
 from keras_vanilla.translation import Translator
 
 WRONG = None, "x", -1, 1.5, True, [], {}, [["x"]], 10**15
@@ -153,16 +152,6 @@ def test_marian_folder(translator, tmp_path, no_model, name):
         index = {"weight_map": dict.fromkeys(set(names) - {"__metadata__"}, part.name)}
         (folder / name).write_text(json.dumps(index))
     check(folder / name, no_model(from_marian, folder))
-
-
-def test_record_of_a_training(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder._write({"epochs": 3}, finished=True)
-
-    def read():
-        folder.resumes({"epochs": 3})
-
-    check(tmp_path / "run.json", read)
 
 
 def test_description_inside_a_file(tmp_path):

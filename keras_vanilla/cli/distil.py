@@ -45,7 +45,7 @@ def add_to(commands: argparse._SubParsersAction) -> None:
     add_validation_options(command)
     add_columns_option(command)
     train.add_training_options(command)
-    command.set_defaults(corpus=None, pairs=None, reverse=False, cache=None)
+    command.set_defaults(pairs=None, cache=None)
 
 
 def run(options: argparse.Namespace) -> None:

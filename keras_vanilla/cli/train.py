@@ -1,7 +1,7 @@
 """`keras-vanilla train`."""
 
 import argparse
-import functools
+import dataclasses
 import os
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,9 @@ from keras_vanilla.cli.corpora import (
     add_corpus_options,
     add_validation_options,
 )
+from keras_vanilla.training.config import TrainingConfig
 
 if TYPE_CHECKING:
-    from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
 
 
@@ -36,27 +36,6 @@ def add_to(commands: argparse._SubParsersAction) -> None:
 
 def add_training_options(command: argparse.ArgumentParser) -> None:
     """Adds the options for the training and its output folder."""
-    _add_output(command)
-    _add_model(command)
-    # Options that are not given have the defaults of `TrainingConfig`.
-    add = functools.partial(command.add_argument, default=argparse.SUPPRESS)
-    _add_recipe(add)
-    _add_further_training(add)
-    _add_regularization(add)
-    _add_end(add)
-    _add_filters(add)
-    _add_devices(command)
-    add_about_options(command)
-
-
-def _add_numbers(add, options):
-    """Adds options such as "--epochs N" with their help; N is an int, else a float."""
-    for option, text in options.items():
-        name, metavar = option.split()
-        add(name, type=int if metavar == "N" else float, metavar=metavar, help=text)
-
-
-def _add_output(command):
     add = command.add_argument
     add(
         "--output",
@@ -67,7 +46,7 @@ def _add_output(command):
     add(
         "--overwrite",
         action="store_true",
-        help="replace another training in the folder",
+        help="start anew, and replace another training in the folder",
     )
     add(
         "--allow-changed",
@@ -76,28 +55,6 @@ def _add_output(command):
         metavar="NAME",
         help="resume though these differ: epochs, loss, micro_batches, optimizer, "
         "versions",
-    )
-
-
-def _add_model(command):
-    add = command.add_argument
-    add(
-        "--preset",
-        help="size: tiny, small, base, big, phone, phone-small or phone-tiny (default: "
-        "small)",
-    )
-    add(
-        "--pre-norm",
-        dest="normalize_first",
-        action="store_true",
-        default=None,
-        help="normalize before each sublayer, not after it: learns sooner",
-    )
-    add(
-        "--max-length",
-        type=int,
-        metavar="N",
-        help="longest text in tokens (default: 512)",
     )
     add(
         "--from",
@@ -112,127 +69,28 @@ def _add_model(command):
         metavar="FILE",
         help="your SentencePiece .model: one for both languages, or two",
     )
-    add(
-        "--vocabulary-size",
-        type=int,
-        metavar="N",
-        help="number of pieces (default: by the size of the corpus)",
-    )
-    add(
-        "--separate-vocabularies",
-        action="store_true",
-        help="a vocabulary for each language, not one for both",
-    )
-    add(
-        "--precision",
-        dest="dtype",
-        choices=["float32", "mixed_bfloat16"],
-        help="dtype in which the layers compute (default: float32)",
-    )
-
-
-def _add_recipe(add):
-    """Adds the recipe, the options that it sets, and the learning rate."""
-    add(
-        "--recipe",
-        metavar="auto|paper",
-        help="auto, by the size of the corpus; the next four options override it",
-    )
-    _add_numbers(
-        add,
-        {
-            "--epochs N": "number of passes over the corpus",
-            "--tokens-per-batch N": "target positions of a batch, padding included",
-            "--warmup-steps N": "steps in which the learning rate rises to its highest",
-            "--dropout P": "share of activations to drop",
-            "--learning-rate X": "use this constant learning rate, without warm-up",
-            "--cooldown-epochs N": "number of last epochs, such as half, in which the "
-            "rate falls to 0",
-        },
-    )
-
-
-def _add_further_training(add):
-    """Adds the options for further training of a translator."""
-    add(
-        "--freeze",
-        nargs="+",
-        metavar="PART",
-        help="with --from, leave as they are: embeddings, encoder or decoder",
-    )
-    add(
-        "--quantize",
-        metavar="int8|int4",
-        help="with --from, train for .tflite files with these weights",
-    )
-
-
-def _add_regularization(add):
-    """Adds the options for regularisation by the loss, the updates and the text."""
-    _add_numbers(
-        add,
-        {
-            "--label-smoothing P": "share of each label's probability that all tokens "
-            "get (default: 0.1)",
-            "--clip-norm X": "largest norm of the gradients",
-            "--weight-decay X": "share of each weight to subtract, times the learning "
-            "rate",
-            "--sampling A": "draw a new segmentation of each text in every epoch, such "
-            "as 0.2",
-        },
-    )
-    add(
-        "--robust",
-        action="store_true",
-        help="also train on typos, capitals and things to copy",
-    )
-
-
-def _add_end(add):
-    """Adds the options for the end of a training, and the seed."""
-    _add_numbers(
-        add,
-        {
-            "--average-last N": "average the weights of the last N epochs (default: 5)",
-            "--patience N": "end after N epochs without a lower validation "
-            "cross-entropy",
-            "--seed N": "seed of initial weights, order and dropout (default: 0)",
-        },
-    )
-
-
-def _add_filters(add):
-    _add_numbers(
-        add,
-        {
-            "--max-tokens N": "leave out longer pairs (default: 256, or the model's "
-            "longest text)",
-            "--max-length-ratio R": "leave out pairs with more than R times the tokens "
-            "on one side",
-        },
-    )
-    add(
-        "--drop-duplicates",
-        action="store_true",
-        help="leave out pairs that occurred before",
-    )
-
-
-def _add_devices(command):
-    add = command.add_argument
+    for field in dataclasses.fields(TrainingConfig):
+        _add_setting(add, field)
     add(
         "--strategy",
         default="auto",
         metavar="S",
         help="auto, single, mirrored (several GPUs), multi-worker or tpu",
     )
-    add(
-        "--micro-batches",
-        type=int,
-        default=argparse.SUPPRESS,
-        metavar="N",
-        help="train on each batch in N parts, for less memory",
-    )
+    add_about_options(command)
+
+
+def _add_setting(add, field):
+    """Adds a field of `TrainingConfig`; if it is not given, its default is used."""
+    metavar, text = field.metadata["metavar"], field.metadata["help"]
+    settings = {"dest": field.name, "default": argparse.SUPPRESS, "help": text}
+    if metavar is None:
+        settings["action"] = "store_true"
+    else:
+        kind = {"N": int}.get(metavar, float if len(metavar) == 1 else str)
+        nargs = "+" if isinstance(field.default, tuple) else None
+        settings |= {"metavar": metavar, "type": kind, "nargs": nargs}
+    add(field.metadata["flag"] or f"--{field.name.replace('_', '-')}", **settings)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -264,9 +122,8 @@ def reuse_freed_memory() -> None:
 
 def checked(
     options: argparse.Namespace,
-) -> tuple["TrainingConfig", TrainingInput, "RunFolder"]:
+) -> tuple[TrainingConfig, TrainingInput, "RunFolder"]:
     """Checks the options before anything is read or written."""
-    from keras_vanilla.training.config import TrainingConfig
     from keras_vanilla.training.run_folder import RunFolder
 
     names = [name for name in TrainingConfig.names() if hasattr(options, name)]
@@ -276,7 +133,7 @@ def checked(
 
 
 def start(
-    training: tuple["TrainingConfig", TrainingInput, "RunFolder"],
+    training: tuple[TrainingConfig, TrainingInput, "RunFolder"],
     options: argparse.Namespace,
 ) -> None:
     """Trains from the beginning or from the last snapshot.
@@ -286,39 +143,29 @@ def start(
         options: the options that were checked.
     """
     from keras_vanilla.distribution.strategies import strategy
+    from keras_vanilla.training.run import TrainingRun
 
     config, training_input, folder = training
     with strategy(options.strategy), folder:
         training_input.read(config, folder)
-        _train(config, folder, training_input, options.allow_changed)
-
-
-def _train(config, folder, training_input, allow_changed):
-    from keras_vanilla.training.run import TrainingRun
-
-    run = TrainingRun(
-        config,
-        folder,
-        training_input.corpus,
-        training_input.validation,
-        tokenizer=training_input.tokenizer,
-        translator=training_input.translator,
-        about=training_input.about,
-        allow_changed=allow_changed,
-    )
-    say(f"{len(training_input.corpus):,} pairs: {run.description}")
-    step = None if folder.overwrite else folder.snapshots.last_step()
-    if step is not None:
-        say(f"{folder.path} has a snapshot after step {step:,} to resume from")
-    translator = run.train()
-    if folder.is_writer:
-        print(folder.results_path.read_text(), end="")
-        _print_next_steps(
-            folder.path,
-            bool(training_input.validation),
-            run.config.quantize,
-            translator.about,
+        run = TrainingRun(
+            config,
+            folder,
+            training_input.corpus,
+            training_input.validation,
+            tokenizer=training_input.tokenizer,
+            translator=training_input.translator,
+            about=training_input.about,
+            allow_changed=options.allow_changed,
         )
+        say(f"{len(training_input.corpus):,} pairs: {run.description}")
+        if run.step is not None:
+            say(f"{folder.path} has a snapshot after step {run.step:,} to resume from")
+        about = run.train().about
+        if folder.is_writer:
+            print((folder.path / "results.json").read_text(), end="")
+            is_validated, quantize = bool(training_input.validation), config.quantize
+            _print_next_steps(folder.path, is_validated, quantize, about)
 
 
 def _print_next_steps(folder, is_validated, quantize, about):

@@ -5,22 +5,20 @@ import importlib.util
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import keras
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_write
 from keras_vanilla._checks import check_integer
-from keras_vanilla._progress import Progress
+from keras_vanilla._progress import Progress, minutes
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.training.resume.snapshots import SeparateArrays
+from keras_vanilla.training.config import TrainingConfig
+from keras_vanilla.training.resume.snapshots import unchanging
 from keras_vanilla.translation.evaluation import score
 from keras_vanilla.translation.translator import Translator
-
-if TYPE_CHECKING:
-    from keras_vanilla.training.run import TrainingRun
 
 
 class AverageCheckpoints(keras.callbacks.Callback):
@@ -46,16 +44,16 @@ class AverageCheckpoints(keras.callbacks.Callback):
         self._kept = collections.deque(maxlen=self.last)
 
     def on_epoch_end(self, epoch, logs=None):
-        self._kept.append(SeparateArrays(self.model.get_weights()))
+        self._kept.append(list(map(unchanging, self.model.get_weights())))
 
     def get_state(self) -> dict:
-        """State for `ExactResume`: the weights of the last epochs, stored once each."""
+        """State for `ExactResume`: the weights of the last epochs."""
         return {"kept": list(self._kept)}
 
     def set_state(self, state: dict) -> None:
         """Continues from what `get_state` returned."""
         self._kept.clear()
-        self._kept.extend(state["kept"])
+        self._kept.extend(list(map(unchanging, kept)) for kept in state["kept"])
 
     def weights(self) -> list[np.ndarray]:
         """Returns the mean of the kept weights, a list of arrays for `set_weights`.
@@ -155,51 +153,21 @@ class TranslationScore(_Stateless):
         logs["val_bleu"], logs["val_chrf"] = result.bleu, result.chrf
 
 
-class TrainingCallbacks:
-    """The callbacks of one training run.
-
-    Args:
-        run: TrainingRun with a translator and batches.
-    Attributes:
-        average: AverageCheckpoints.
-        save: SaveTranslators.
-        progress: TrainingProgress.
-    """
-
-    def __init__(self, run: "TrainingRun"):
-        folder = run.folder
-        self.average = AverageCheckpoints(run.config.average_last)
-        self.save = SaveTranslators(
-            run.translator,
-            folder.last_path,
-            folder.best_path,
-            by_chrf=run.config.quantize is not None,
-        )
-        self.progress = TrainingProgress(run.batches.tokens_per_epoch)
-        self._logs = [keras.callbacks.CSVLogger(str(folder.output / "history.csv"))]
-        if importlib.util.find_spec("tensorboard"):
-            logs = str(folder.output / "logs")
-            self._logs.append(keras.callbacks.TensorBoard(logs, write_graph=False))
-        self._scores = []
-        if run.validation is not None:
-            score = TranslationScore(run.validation, run.translator.tokenizer)
-            self._scores.append(score)
-        self._stops = _early_stopping(run) if run.config.patience else []
-        self._of_the_user = run.callbacks
-
-    def in_order(self) -> list[keras.callbacks.Callback]:
-        """All callbacks; those that read `val_bleu` come after the one that logs it."""
-        of_the_run = [*self._scores, self.average, self.save, *self._stops]
-        return [*of_the_run, *self._of_the_user, *self._logs, self.progress]
-
-
-def _early_stopping(run):
-    """Stops training if the best epoch is `patience` epochs ago.
+def early_stopping(
+    config: TrainingConfig, has_validation: bool
+) -> list[keras.callbacks.Callback]:
+    """The callback that stops training if the best epoch is `patience` epochs ago.
 
     It does not stop before the cooldown, in which the model still improves.
+
+    Args:
+        config: TrainingConfig that is resolved.
+        has_validation: bool. Whether metrics of a validation text are logged.
     """
-    config, monitor, mode = run.config, "token_crossentropy", "min"
-    if run.validation is not None:
+    if not config.patience:
+        return []
+    monitor, mode = "token_crossentropy", "min"
+    if has_validation:
         monitor = f"val_{monitor}"
         if config.quantize is not None:
             monitor, mode = "val_chrf", "max"
@@ -209,6 +177,15 @@ def _early_stopping(run):
             monitor, patience=config.patience, mode=mode, start_from_epoch=first
         )
     ]
+
+
+def logs_in(folder: Path) -> list[keras.callbacks.Callback]:
+    """Callbacks that write `history.csv` and, with TensorBoard, `logs/` to a folder."""
+    logs = [keras.callbacks.CSVLogger(str(folder / "history.csv"))]
+    if importlib.util.find_spec("tensorboard"):
+        board = keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False)
+        logs.append(board)
+    return logs
 
 
 class TrainingProgress(_Stateless):
@@ -231,15 +208,14 @@ class TrainingProgress(_Stateless):
 
     def on_train_begin(self, logs=None):
         self._display = None
-        self._steps_done = 0  # by this process
-        self._training_began = time.monotonic()
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._epoch = epoch
-        self._epoch_began, self._steps_before = time.monotonic(), self._steps_done
+        self._epoch, self._epoch_began, self._steps_done = epoch, time.monotonic(), 0
 
     def on_train_batch_begin(self, batch, logs=None):
-        self._open(batch)
+        if self._display is None:
+            left = self._steps_left() - batch
+            self._display = Progress("Training", left, "steps", self._stream)
 
     def on_train_batch_end(self, batch, logs=None):
         steps = self.model.steps_per_execution
@@ -247,15 +223,16 @@ class TrainingProgress(_Stateless):
         self._display.update(steps, loss=float(logs["token_crossentropy"]))
 
     def on_epoch_end(self, epoch, logs=None):
-        self._open(self.params["steps"])
         seconds = time.monotonic() - self._epoch_began
-        trained = (self._steps_done - self._steps_before) / self.params["steps"]
+        share = self._steps_done / self.params["steps"]  # less if it was resumed
+        self._epoch = epoch + 1
+        left = seconds / self._steps_done * self._steps_left()
         self._display.write(
             f"epoch {epoch + 1}/{self.params['epochs']}: "
             f"loss {logs['token_crossentropy']:.3f}, "
             f"accuracy {logs['token_accuracy']:.3f}, "
-            f"{self.tokens_per_epoch * trained / seconds:,.0f} tokens/s, "
-            f"{self._time_left()} left"
+            f"{self.tokens_per_epoch * share / seconds:,.0f} tokens/s, "
+            f"{minutes(left)} left"
         )
         texts = [
             f"{label} {logs[name]:.{digits}f}"
@@ -277,17 +254,5 @@ class TrainingProgress(_Stateless):
         if self._display is not None:
             self._display.close()
 
-    def _open(self, batch):
-        """Opens the display of the remaining steps."""
-        if self._display is None:
-            left = self._steps_left(batch)
-            self._display = Progress("Training", left, "steps", self._stream)
-
-    def _steps_left(self, batch):
-        return (self.params["epochs"] - self._epoch) * self.params["steps"] - batch
-
-    def _time_left(self):
-        seconds = time.monotonic() - self._training_began
-        # `_steps_done` is 0 if the process was killed after the last step of an epoch.
-        seconds *= self._steps_left(self.params["steps"]) / max(1, self._steps_done)
-        return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+    def _steps_left(self):
+        return (self.params["epochs"] - self._epoch) * self.params["steps"]

@@ -4,21 +4,28 @@ import keras
 
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.transformer import Transformer
+from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.loss import SmoothedCrossentropy
 from keras_vanilla.training.metrics import TokenAccuracy, TokenCrossentropy
 from keras_vanilla.training.schedule import transformer_optimizer
 
+SETTINGS = (
+    "clip_norm",
+    "label_smoothing",
+    "learning_rate",
+    "micro_batches",
+    "quantize",
+    "warmup_steps",
+    "weight_decay",
+)
+
 
 def compile_for_training(
     model: Transformer,
-    warmup_steps: int | None = None,
-    label_smoothing: float = 0.1,
-    micro_batches: int = 1,
+    config: TrainingConfig | None = None,
+    *,
     optimizer: keras.optimizers.Optimizer | None = None,
-    clip_norm: float = 0.0,
-    weight_decay: float = 0.0,
-    learning_rate: float | None = None,
-    quantize: str | None = None,
+    **settings,
 ) -> None:
     """Compiles a Transformer with the paper's optimizer, the loss and exact metrics.
 
@@ -27,64 +34,61 @@ def compile_for_training(
 
     Args:
         model: Transformer.
-        warmup_steps: int. Steps until the highest learning rate; None means 4000.
-        label_smoothing: float.
-        micro_batches: int. Number of parts of each batch that are computed one after
-            the other; more parts need less memory.
-        optimizer: an optimizer to use instead of `transformer_optimizer`; it ignores
-            `warmup_steps`.
-        clip_norm: float. Largest global norm of the gradients; 0 means no limit.
-        weight_decay: float. See `transformer_optimizer`.
-        learning_rate: float. A constant rate instead of the paper's schedule.
-        quantize: "int8", "int4" or None.
+        config: TrainingConfig, of which the settings below are used; None means the
+            defaults. Without `warmup_steps` and `learning_rate`, there are 4000 steps.
+        optimizer: a Keras optimizer to use instead of `transformer_optimizer`; it
+            ignores `warmup_steps`.
+        **settings: `warmup_steps`, `learning_rate`, `clip_norm`, `weight_decay`,
+            `label_smoothing`, `micro_batches` and `quantize` of `TrainingConfig`,
+            instead of those of `config`.
     Raises:
+        TypeError: if a setting is unknown, or `config` has another type.
         ValueError: if a value is out of range, `clip_norm`, `weight_decay` or
-            `learning_rate` is combined with an optimizer, or `warmup_steps` with
-            `learning_rate`.
+            `learning_rate` is combined with an optimizer, `warmup_steps` with
+            `learning_rate`, or there are `cooldown_epochs`, which
+            `transformer_optimizer` takes as a number of steps.
     """
-    refuse_both(
-        optimizer, learning_rate, clip_norm=clip_norm, weight_decay=weight_decay
-    )
-    fake_quantize(model, quantize)
+    owner = "compile_for_training"
+    config = TrainingConfig.of(owner, config, settings, (*SETTINGS, "optimizer"))
+    config.check_optimizer(optimizer)
     if optimizer is None:
+        if config.cooldown_epochs:
+            raise ValueError(
+                "A cooldown needs the number of steps: give the optimizer "
+                "`transformer_optimizer(..., total_steps=, cooldown_steps=)`. "
+                f"Received: cooldown_epochs={config.cooldown_epochs}"
+            )
         optimizer = transformer_optimizer(
-            model.d_model, warmup_steps, clip_norm, weight_decay, learning_rate
+            model.d_model,
+            config.warmup_steps,
+            config.clip_norm,
+            config.weight_decay,
+            config.learning_rate,
         )
+    compile_with(model, optimizer, config)
+
+
+def compile_with(
+    model: Transformer, optimizer: keras.optimizers.Optimizer, config: TrainingConfig
+) -> None:
+    """Compiles a Transformer with an optimizer, and the loss and metrics of a config.
+
+    Args:
+        model: Transformer.
+        optimizer: a Keras optimizer.
+        config: TrainingConfig.
+    """
+    fake_quantize(model, config.quantize)
     model.compile(
         optimizer=optimizer,
-        loss=SmoothedCrossentropy(label_smoothing, model.pad_id),
+        loss=SmoothedCrossentropy(config.label_smoothing, model.pad_id),
         metrics=[
             TokenCrossentropy(pad_id=model.pad_id),
             TokenAccuracy(pad_id=model.pad_id),
         ],
         # XLA would compile each batch shape, and drop the check of the ids.
         jit_compile=False if keras.backend.backend() == "tensorflow" else "auto",
-        micro_batches=micro_batches,
+        micro_batches=config.micro_batches,
     )
     # TensorFlow traces a step again if variables are created inside it.
     model.optimizer.build(model.trainable_variables)
-
-
-def refuse_both(
-    optimizer: keras.optimizers.Optimizer | None,
-    learning_rate: float | None,
-    **numbers: float,
-) -> None:
-    """Refuses settings of `transformer_optimizer` together with another optimizer.
-
-    Args:
-        optimizer: the other optimizer, or None.
-        learning_rate: float or None.
-        numbers: the other settings by name; 0 means not given.
-    Raises:
-        ValueError: if an optimizer and such a setting are given.
-    """
-    settings = {name: value for name, value in numbers.items() if value}
-    if learning_rate is not None:
-        settings["learning_rate"] = learning_rate
-    if optimizer is not None and settings:
-        texts = (f"{name}={value}" for name, value in settings.items())
-        raise ValueError(
-            "An optimizer brings its own learning rate, clipping and weight decay: set "
-            f"them in it. Received: {', '.join(texts)} and an optimizer"
-        )

@@ -3,9 +3,8 @@
 import dataclasses
 import functools
 import inspect
-from typing import Any
-
-import keras
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 from keras_vanilla._checks import (
     check_choice,
@@ -14,12 +13,12 @@ from keras_vanilla._checks import (
     check_probability,
     refuse_unknown,
 )
-from keras_vanilla.data.noise import check_gives_texts
-from keras_vanilla.data.sampled_ids import samplers
-from keras_vanilla.models.presets import PRESETS
-from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.training.freezing import checked_parts
-from keras_vanilla.training.schedule import refuse_warmup_of_constant
+
+if TYPE_CHECKING:  # the command line reads the settings before Keras is imported
+    import keras
+
+    from keras_vanilla.models.transformer import Transformer
 
 # Section 5 of the paper; 20 epochs of its corpus are its 100,000 steps.
 PAPER = {"tokens_per_batch": 25_000, "warmup_steps": 4000, "epochs": 20}
@@ -54,10 +53,54 @@ TRANSLATOR_OPTIONS = (
 )
 TOKENIZER_OPTIONS = ("vocabulary_size", "separate_vocabularies")
 FURTHER_TRAINING_OPTIONS = ("freeze", "quantize")
+OPTIMIZER_OPTIONS = ("learning_rate", "clip_norm", "weight_decay", "cooldown_epochs")
 
 _MAX_TOKENS = 256
-_ARGUMENTS = inspect.signature(Transformer.__init__).parameters
-_DEFAULT_MAX_LENGTH = _ARGUMENTS["max_length"].default
+
+
+def _choice(name, value, choices):
+    """Returns the choice that equals the value, such as True for `numpy.True_`."""
+    return choices[choices.index(check_choice(name, value, choices))]
+
+
+def _preset(name, value):
+    from keras_vanilla.models.presets import PRESETS
+
+    return _choice(name, value, list(PRESETS))
+
+
+def _policy_name(_, dtype):
+    """The name of a precision policy."""
+    import keras
+
+    try:
+        return keras.dtype_policies.get(dtype).name
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "`dtype` must be a precision policy such as 'float32' or 'mixed_bfloat16'. "
+            f"Received: {dtype!r}"
+        ) from error
+
+
+_positive = functools.partial(check_integer, least=1)
+_not_negative = functools.partial(check_number, least=0)
+_flag = functools.partial(_choice, choices=[False, True])
+
+
+def _setting(default: Any, check: Callable, metavar: str | None, text: str, flag=None):
+    """A field of `TrainingConfig` that is also an option of `keras-vanilla train`.
+
+    Args:
+        default: the default value; None is not checked.
+        check: function of name and value that returns a plain int, float, bool, str or
+            tuple of these.
+        metavar: str. The value in the option's help; N is an int, one other letter a
+            float. None for an option without a value.
+        text: str. The option's help.
+        flag: str. The option, if it is not the field's name.
+    """
+    metadata = {"check": check, "metavar": metavar, "help": text, "flag": flag}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,33 +181,137 @@ class TrainingConfig:
     Source: Vaswani et al. 2017, section 5; Sennrich and Zhang 2019 for small corpora.
     """
 
-    preset: str | None = None
-    normalize_first: bool | None = None
-    max_length: int | None = None
-    vocabulary_size: int | None = None
-    separate_vocabularies: bool = False
-    dtype: str | keras.DTypePolicy | None = None
-    dropout: float | None = None
-    tokens_per_batch: int | None = None
-    warmup_steps: int | None = None
-    learning_rate: float | None = None
-    cooldown_epochs: int = 0
-    freeze: tuple[str, ...] = ()
-    quantize: str | None = None
-    epochs: int | None = None
-    label_smoothing: float = 0.1
-    clip_norm: float = 0.0
-    weight_decay: float = 0.0
-    max_tokens: int | None = None
-    max_length_ratio: float | None = None
-    drop_duplicates: bool = False
-    sampling: float | None = None
-    robust: bool = False
-    average_last: int = 5
-    patience: int | None = None
-    seed: int = 0
-    micro_batches: int = 1
-    recipe: str = "auto"
+    preset: str | None = _setting(
+        None,
+        _preset,
+        "SIZE",
+        "tiny, small, base, big, phone, phone-small or phone-tiny (default: small)",
+    )
+    normalize_first: bool | None = _setting(
+        None,
+        _flag,
+        None,
+        "normalize before each sublayer, not after it: learns sooner",
+        flag="--pre-norm",
+    )
+    max_length: int | None = _setting(
+        None,
+        functools.partial(check_integer, least=2),
+        "N",
+        "longest text in tokens (default: 512)",
+    )
+    vocabulary_size: int | None = _setting(
+        None, _positive, "N", "number of pieces (default: by the size of the corpus)"
+    )
+    separate_vocabularies: bool = _setting(
+        False, _flag, None, "a vocabulary for each language, not one for both"
+    )
+    dtype: "str | keras.DTypePolicy | None" = _setting(
+        None,
+        _policy_name,
+        "float32|mixed_bfloat16",
+        "dtype in which the layers compute (default: float32)",
+        flag="--precision",
+    )
+    recipe: str = _setting(
+        "auto",
+        functools.partial(_choice, choices=["auto", "paper"]),
+        "auto|paper",
+        "auto, by the size of the corpus; the next four options override it",
+    )
+    epochs: int | None = _setting(
+        None, _positive, "N", "number of passes over the corpus"
+    )
+    tokens_per_batch: int | None = _setting(
+        None, _positive, "N", "target positions of a batch, padding included"
+    )
+    warmup_steps: int | None = _setting(
+        None, _positive, "N", "steps in which the learning rate rises to its highest"
+    )
+    dropout: float | None = _setting(
+        None, check_probability, "P", "share of activations to drop"
+    )
+    learning_rate: float | None = _setting(
+        None,
+        functools.partial(check_number, above=0),
+        "X",
+        "use this constant learning rate, without warm-up",
+    )
+    cooldown_epochs: int = _setting(
+        0,
+        functools.partial(check_integer, least=0),
+        "N",
+        "number of last epochs, such as half, in which the rate falls to 0",
+    )
+    freeze: tuple[str, ...] = _setting(
+        (),
+        lambda _, parts: checked_parts(parts),
+        "PART",
+        "with --from, leave as they are: embeddings, encoder or decoder",
+    )
+    quantize: str | None = _setting(
+        None,
+        functools.partial(_choice, choices=["int8", "int4"]),
+        "int8|int4",
+        "with --from, train for .tflite files with these weights",
+    )
+    label_smoothing: float = _setting(
+        0.1,
+        check_probability,
+        "P",
+        "share of each label's probability that all tokens get (default: 0.1)",
+    )
+    clip_norm: float = _setting(
+        0.0, _not_negative, "X", "largest norm of the gradients"
+    )
+    weight_decay: float = _setting(
+        0.0,
+        _not_negative,
+        "X",
+        "share of each weight to subtract, times the learning rate",
+    )
+    sampling: float | None = _setting(
+        None,
+        _not_negative,
+        "A",
+        "draw a new segmentation of each text in every epoch, such as 0.2",
+    )
+    robust: bool = _setting(
+        False, _flag, None, "also train on typos, capitals and things to copy"
+    )
+    average_last: int = _setting(
+        5, _positive, "N", "average the weights of the last N epochs (default: 5)"
+    )
+    patience: int | None = _setting(
+        None,
+        _positive,
+        "N",
+        "end after N epochs without a lower validation cross-entropy",
+    )
+    seed: int = _setting(
+        0,
+        functools.partial(check_integer, least=0, most=2**32 - 1),  # NumPy's limit
+        "N",
+        "seed of initial weights, order and dropout (default: 0)",
+    )
+    max_tokens: int | None = _setting(
+        None,
+        functools.partial(check_integer, least=2),
+        "N",
+        "leave out longer pairs (default: 256, or the model's longest text)",
+    )
+    max_length_ratio: float | None = _setting(
+        None,
+        functools.partial(check_number, least=1),
+        "R",
+        "leave out pairs with more than R times the tokens on one side",
+    )
+    drop_duplicates: bool = _setting(
+        False, _flag, None, "leave out pairs that occurred before"
+    )
+    micro_batches: int = _setting(
+        1, _positive, "N", "train on each batch in N parts, for less memory"
+    )
 
     def __new__(cls, **values):
         refuse_unknown(cls.__name__, values, cls.names())
@@ -175,8 +322,10 @@ class TrainingConfig:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value is not None or field.default is not None:  # None is left open
-                checked[field.name] = _CHECKS[field.name](field.name, value)
+                checked[field.name] = field.metadata["check"](field.name, value)
         vars(self).update(checked)  # the only change of a frozen config
+        from keras_vanilla.training.schedule import refuse_warmup_of_constant
+
         refuse_warmup_of_constant(self.learning_rate, self.warmup_steps)
         if self.epochs is not None and self.cooldown_epochs > self.epochs:
             raise ValueError(
@@ -188,6 +337,49 @@ class TrainingConfig:
     def names(cls) -> list[str]:
         """The names of all settings."""
         return [field.name for field in dataclasses.fields(cls)]
+
+    @classmethod
+    def of(
+        cls,
+        owner: str,
+        config: "TrainingConfig | None",
+        settings: dict[str, Any],
+        known: Collection[str],
+    ) -> "TrainingConfig":
+        """The config of a function that takes one, or some of its settings by name.
+
+        Args:
+            owner: str. The name of the function, for errors.
+            config: the config that it received; None means the defaults.
+            settings: dict of the settings that it received, which replace the config's.
+            known: names of all its arguments, for errors.
+        Raises:
+            TypeError: if `config` has another type, or a setting is not known.
+        """
+        refuse_unknown(owner, settings, known)
+        if config is None:
+            return cls(**settings)
+        if not isinstance(config, cls):
+            raise TypeError(
+                f"`config` must be a TrainingConfig. Received: {config!r:.80}"
+            )
+        return dataclasses.replace(config, **settings)
+
+    def check_optimizer(self, optimizer: Any) -> None:
+        """Refuses settings of `transformer_optimizer` together with another optimizer.
+
+        Args:
+            optimizer: the other optimizer, or None.
+        Raises:
+            ValueError: if an optimizer and such a setting are given.
+        """
+        given = self._set_by_user(OPTIMIZER_OPTIONS)
+        if optimizer is not None and given:
+            texts = (f"{name}={getattr(self, name)}" for name in given)
+            raise ValueError(
+                "An optimizer brings its own learning rate, clipping and weight decay: "
+                f"set them in it. Received: {', '.join(texts)} and an optimizer"
+            )
 
     def check_start(self, translator: Any = None, tokenizer: Any = None) -> None:
         """Refuses settings that do not fit the given translator or tokenizer.
@@ -225,6 +417,9 @@ class TrainingConfig:
         if translator is not None:
             tokenizer = translator.tokenizer
         longest = self._longest(translator and translator.model)
+        from keras_vanilla.data.noise import check_gives_texts
+        from keras_vanilla.data.sampled_ids import samplers
+
         if self.sampling is not None and tokenizer is not None:
             samplers(tokenizer, self.sampling)
         if self.robust and tokenizer is not None:
@@ -235,13 +430,19 @@ class TrainingConfig:
                 f"{longest}. Received: {self.max_tokens}"
             )
 
-    def resolve(self, pairs: int, model: Transformer | None = None) -> "TrainingConfig":
+    def resolve(
+        self, pairs: int, model: "Transformer | None" = None
+    ) -> "TrainingConfig":
         """Returns a config in which the recipe has replaced None by numbers.
 
         Args:
             pairs: int. Number of pairs to train on.
             model: Transformer to train further, or None for a new one.
         """
+        import keras
+
+        from keras_vanilla.models.presets import PRESETS
+
         paper = self.recipe == "paper"
         recipe = (
             PAPER if paper else next(recipe for most, recipe in RECIPES if pairs < most)
@@ -276,7 +477,7 @@ class TrainingConfig:
         most = max(1, total_steps // MOST_WARMUP)
         return dataclasses.replace(self, warmup_steps=min(self.warmup_steps, most))
 
-    def longest_pair(self, model: Transformer | None = None) -> int:
+    def longest_pair(self, model: "Transformer | None" = None) -> int:
         """The largest number of tokens per side; longer pairs are left out.
 
         Args:
@@ -307,62 +508,13 @@ class TrainingConfig:
 
     def _longest(self, model):
         """The longest sequence of the model to train."""
-        return model.max_length if model else self.max_length or _DEFAULT_MAX_LENGTH
+        if model is not None or self.max_length is not None:
+            return (model or self).max_length
+        from keras_vanilla.models.transformer import Transformer
+
+        return inspect.signature(Transformer.__init__).parameters["max_length"].default
 
     def _set_by_user(self, names):
         """Those of the names that the user has set."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         return [name for name in names if getattr(self, name) != defaults[name]]
-
-
-def _choice(name, value, choices):
-    """Returns the choice that equals the value, such as True for `numpy.True_`."""
-    return choices[choices.index(check_choice(name, value, choices))]
-
-
-def _policy_name(_, dtype):
-    """The name of a precision policy."""
-    try:
-        return keras.dtype_policies.get(dtype).name
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "`dtype` must be a precision policy such as 'float32' or 'mixed_bfloat16'. "
-            f"Received: {dtype!r}"
-        ) from error
-
-
-_positive_integer = functools.partial(check_integer, least=1)
-_number = functools.partial(check_number, least=0)
-_flag = functools.partial(_choice, choices=[False, True])
-
-# Each function takes the name and the value, and returns a plain int, float, bool, str
-# or tuple of these.
-_CHECKS = {
-    "preset": functools.partial(_choice, choices=list(PRESETS)),
-    "normalize_first": _flag,
-    "max_length": functools.partial(check_integer, least=2),
-    "vocabulary_size": _positive_integer,
-    "separate_vocabularies": _flag,
-    "dtype": _policy_name,
-    "dropout": check_probability,
-    "tokens_per_batch": _positive_integer,
-    "warmup_steps": _positive_integer,
-    "learning_rate": functools.partial(check_number, above=0),
-    "cooldown_epochs": functools.partial(check_integer, least=0),
-    "freeze": lambda _, parts: checked_parts(parts),
-    "quantize": functools.partial(_choice, choices=["int8", "int4"]),
-    "epochs": _positive_integer,
-    "label_smoothing": check_probability,
-    "clip_norm": _number,
-    "weight_decay": _number,
-    "max_tokens": functools.partial(check_integer, least=2),
-    "max_length_ratio": functools.partial(check_number, least=1),
-    "drop_duplicates": _flag,
-    "sampling": _number,
-    "robust": _flag,
-    "average_last": _positive_integer,
-    "patience": _positive_integer,
-    "seed": functools.partial(check_integer, least=0, most=2**32 - 1),  # NumPy's limit
-    "micro_batches": _positive_integer,
-    "recipe": functools.partial(_choice, choices=["auto", "paper"]),
-}

@@ -2,9 +2,12 @@
 
 import contextlib
 from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
 
-from keras_vanilla._checks import check_choice
-from keras_vanilla.models.transformer import Transformer
+from keras_vanilla._checks import check_choice, check_list
+
+if TYPE_CHECKING:
+    from keras_vanilla.models.transformer import Transformer
 
 PARTS = ("decoder", "embeddings", "encoder")
 
@@ -13,11 +16,13 @@ def checked_parts(parts: str | Collection[str]) -> tuple[str, ...]:
     """Checks the names of parts; returns them sorted, without duplicates.
 
     Args:
-        parts: collection of names, or a single name.
+        parts: list, tuple or set of names, or a single name.
     Raises:
+        TypeError: if it is none of these.
         ValueError: if a name is not among `PARTS`, or all parts are named.
     """
-    names = [parts] if isinstance(parts, str) else list(parts)
+    names = [parts] if isinstance(parts, str) else parts
+    names = check_list("freeze", names, "parts")
     chosen = tuple(sorted({check_choice("freeze", name, PARTS) for name in names}))
     if chosen == PARTS:
         raise ValueError(
@@ -28,7 +33,7 @@ def checked_parts(parts: str | Collection[str]) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def frozen(model: Transformer, parts: Collection[str]) -> Iterator[None]:
+def frozen(model: "Transformer", parts: Collection[str]) -> Iterator[None]:
     """Context manager in which some parts of a model are not trainable.
 
     Args:

@@ -5,22 +5,29 @@ import hashlib
 import itertools
 import json
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 
 import keras
 import numpy as np
 
 from keras_vanilla._about import About, short_sentences
 from keras_vanilla._atomic_write import atomic_write_text
-from keras_vanilla._checks import some_of
+from keras_vanilla._checks import check_list, some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.distribution.replicas import replicas_in_force
 from keras_vanilla.models.fake_quantization import fake_quantize
 from keras_vanilla.models.fit_arguments import refuse_fixed_learning_rate
 from keras_vanilla.tokenizer import Tokenizer
-from keras_vanilla.training.callbacks import TrainingCallbacks
-from keras_vanilla.training.compilation import compile_for_training
+from keras_vanilla.training.callbacks import (
+    AverageCheckpoints,
+    SaveTranslators,
+    TrainingProgress,
+    TranslationScore,
+    early_stopping,
+    logs_in,
+)
+from keras_vanilla.training.compilation import compile_with
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.freezing import frozen
 from keras_vanilla.training.resume.exact_resume import ExactResume
@@ -28,7 +35,14 @@ from keras_vanilla.training.resume.identity import (
     check_changeable,
     optimizer_settings,
 )
-from keras_vanilla.training.run_folder import SHORT_WARMUP, RunFolder
+from keras_vanilla.training.run_folder import (
+    BEST,
+    FINAL,
+    LAST,
+    RESULTS,
+    SHORT_WARMUP,
+    RunFolder,
+)
 from keras_vanilla.training.schedule import (
     decay_after_short_warmup,
     transformer_optimizer,
@@ -69,7 +83,11 @@ class TrainingRun:
         about: About or None. Description of the translator, which is added to its
             existing one.
         allow_changed: as for `ExactResume`.
+    Attributes:
+        step: int. The step of the snapshot to resume from; None to start anew.
     Raises:
+        FileExistsError: if the folder holds a run with other settings.
+        TypeError: if `callbacks` is not a list.
         ValueError: if `allow_changed` has an unknown name.
     """
 
@@ -82,11 +100,13 @@ class TrainingRun:
         *,
         tokenizer: Tokenizer | None = None,
         translator: Translator | None = None,
-        callbacks: Iterable[keras.callbacks.Callback] = (),
+        callbacks: Sequence[keras.callbacks.Callback] = (),
         optimizer: keras.optimizers.Optimizer | None = None,
         about: About | None = None,
         allow_changed: Collection[str] = (),
     ):
+        self.callbacks = check_list("callbacks", callbacks, "Keras callbacks")
+        self.allow_changed = check_changeable(allow_changed)
         if translator is not None and config.quantize is not None:
             translator = translator.in_float32()  # the precision of the files
         is_open = config.recipe == "auto" and config.warmup_steps is None
@@ -97,9 +117,9 @@ class TrainingRun:
         self._decay_from = None
         self.folder, self.corpus, self.validation = folder, corpus, validation
         self.tokenizer, self.translator = tokenizer, translator
-        self.callbacks, self.optimizer = tuple(callbacks), optimizer
-        self.about = about or About()
-        self.allow_changed = check_changeable(allow_changed)
+        self.optimizer, self.about = optimizer, about or About()
+        self._settings = self._settings_of_result()
+        self.step = folder.step_to_resume(self._settings, self.allow_changed)
 
     @property
     def description(self) -> str:
@@ -113,24 +133,21 @@ class TrainingRun:
         There is a warning if the warm-up is longer than the run.
 
         Raises:
-            FileExistsError: if the folder holds a run with other settings.
             ValueError: if no pairs remain for training or validation, or a callback
                 sets a learning rate that follows a schedule.
             Diverged: if the loss is not a number.
             Interrupted: on Ctrl-C, after `last.keras` is written.
         """
-        settings = self._settings()
-        resumes = self.folder.resumes(settings, self.allow_changed)
-        self.translator = self._start(resumes)
+        self.translator = self._start()
         self._make_batches()
-        self._set_warmup(settings, resumes)
+        self._set_warmup()
         self.translator = self.translator.replace(about=self._about())
         with frozen(self.translator.model, self.config.freeze):
             try:
                 self._compile()
-                if not resumes:
-                    self.folder.begin(settings, self.translator)
-                chosen = self._fit(settings)
+                if self.step is None:
+                    self.folder.begin(self._settings, self.translator)
+                chosen = self._fit()
             finally:
                 fake_quantize(self.translator.model, None)
         self.folder.finish()
@@ -138,44 +155,36 @@ class TrainingRun:
 
     def _compile(self):
         config, model = self.config, self.translator.model
-        compile_for_training(
-            model,
-            label_smoothing=config.label_smoothing,
-            micro_batches=config.micro_batches,
-            optimizer=self.optimizer or self._recipes_optimizer(),
-            quantize=config.quantize,
-        )
-        refuse_fixed_learning_rate(self.callbacks, model.optimizer)
+        optimizer, steps_per_epoch = self.optimizer, self.batches.steps_per_epoch
+        if optimizer is None:
+            optimizer = transformer_optimizer(
+                model.d_model,
+                config.warmup_steps,
+                config.clip_norm,
+                config.weight_decay,
+                config.learning_rate,
+                total_steps=config.epochs * steps_per_epoch,
+                cooldown_steps=config.cooldown_epochs * steps_per_epoch,
+                decay_from=self._decay_from,
+            )
+        compile_with(model, optimizer, config)
+        refuse_fixed_learning_rate(self.callbacks, optimizer)
 
-    def _recipes_optimizer(self):
-        config, steps_per_epoch = self.config, self.batches.steps_per_epoch
-        return transformer_optimizer(
-            self.translator.model.d_model,
-            config.warmup_steps,
-            config.clip_norm,
-            config.weight_decay,
-            config.learning_rate,
-            total_steps=config.epochs * steps_per_epoch,
-            cooldown_steps=config.cooldown_epochs * steps_per_epoch,
-            decay_from=self._decay_from,
-        )
-
-    def _set_warmup(self, settings, resumes):
+    def _set_warmup(self):
         """Shortens the recipe's warm-up in a short run; warns about any other.
 
-        A resumed run keeps its warm-up, even if it has more epochs or was started by an
-        earlier version, which did not shorten it.
+        A resumed run keeps its warm-up, even if it has more epochs.
         """
         config, steps = self.config, self.config.warmup_steps
         total_steps = config.epochs * self.batches.steps_per_epoch
         if self._may_shorten_warmup:
-            if resumes:
+            if self.step is not None:
                 begun = self.folder.settings().get(SHORT_WARMUP, steps)
                 short = dataclasses.replace(config, warmup_steps=begun)
             else:
                 short = config.with_short_warmup(total_steps)
             if short.warmup_steps < steps:
-                settings[SHORT_WARMUP] = short.warmup_steps
+                self._settings[SHORT_WARMUP] = short.warmup_steps
                 self.config = short
                 self._decay_from = decay_after_short_warmup(
                     self.translator.model.d_model, steps, short.warmup_steps
@@ -187,7 +196,7 @@ class TrainingRun:
                 stacklevel=2,
             )
 
-    def _settings(self):
+    def _settings_of_result(self):
         """Everything that determines the result, for the folder's record."""
         settings = {**self.config.to_dict(), "corpus": self.corpus.digest}
         if self.validation is not None:
@@ -200,7 +209,7 @@ class TrainingRun:
             settings["optimizer"] = optimizer_settings(self.optimizer)
         return settings
 
-    def _start(self, resumes):
+    def _start(self):
         """The translator to train: the one given, or a new one.
 
         `fit` restores the weights of the last snapshot.
@@ -208,9 +217,7 @@ class TrainingRun:
         if self.translator is not None:
             _seed_dropout(self.translator.model, self.config.seed)
             return self.translator
-        tokenizer = self.tokenizer
-        if tokenizer is None and resumes and (saved := self.folder.last_saved()):
-            tokenizer = saved.tokenizer  # otherwise it is trained again
+        tokenizer = self.tokenizer or self.folder.tokenizer()
         return untrained(self.config, self.corpus, tokenizer)
 
     def _about(self):
@@ -255,38 +262,59 @@ class TrainingRun:
                 stacklevel=2,
             )
 
-    def _fit(self, settings):
-        callbacks, allowed = TrainingCallbacks(self), self.allow_changed
-        if self.config.cooldown_epochs and "epochs" in allowed:
-            allowed |= {"optimizer"}  # its schedule has another end
+    def _fit(self):
+        config, output = self.config, self.folder.output
+        average = AverageCheckpoints(config.average_last)
+        save = SaveTranslators(
+            self.translator,
+            output / LAST,
+            output / BEST,
+            by_chrf=config.quantize is not None,
+        )
+        scores = []  # before the callbacks that read `val_bleu`
+        if self.validation is not None:
+            tokenizer = self.translator.tokenizer
+            scores = [TranslationScore(self.validation, tokenizer)]
+        progress = TrainingProgress(self.batches.tokens_per_epoch)
         # Recorded after the settings were compared with the snapshots.
         record = keras.callbacks.LambdaCallback(
-            on_train_begin=lambda logs: self.folder.resume(settings)
+            on_train_begin=lambda logs: self.folder.record(self._settings)
         )
+        allowed = self.allow_changed
+        if config.cooldown_epochs and "epochs" in allowed:
+            allowed |= {"optimizer"}  # its schedule has another end
         resume = ExactResume(
             self.folder.snapshots.folder,
-            [record, *callbacks.in_order()],
+            [
+                record,
+                *scores,
+                average,
+                save,
+                *early_stopping(config, has_validation=bool(scores)),
+                *self.callbacks,
+                *logs_in(output),
+                progress,
+            ],
             allow_changed=allowed,
         )
-        keras.utils.set_random_seed(self.config.seed)
+        keras.utils.set_random_seed(config.seed)
         try:
             history = resume.fit(
                 self.translator.model,
                 self.batches,
-                epochs=self.config.epochs,
+                epochs=config.epochs,
                 validation_data=self.validation_batches,
                 verbose=0,
             ).history
-            return self._choose(callbacks, history)
+            return self._choose(average.weights(), save.best_epoch, history)
         except KeyboardInterrupt:
             raise self._interrupted() from None
         finally:
-            callbacks.progress.close()
+            progress.close()
 
-    def _choose(self, callbacks, history):
+    def _choose(self, average_weights, best_epoch, history):
         """Saves the better of the average and the best epoch, and both scores."""
-        chosen = self.translator.copy(callbacks.average.weights())
-        best_epoch = callbacks.save.best_epoch
+        chosen = self.translator.copy(average_weights)
         results = {"chosen": "average", "best_epoch": best_epoch}
         if self.validation is not None:
             average, metric = self._score(chosen), self._metric
@@ -294,14 +322,14 @@ class TrainingRun:
                 results[f"average_val_{name}"] = getattr(average, name)
                 results[f"best_val_{name}"] = history[f"val_{name}"][best_epoch - 1]
             if results[f"best_val_{metric}"] > results[f"average_val_{metric}"]:
-                best = self.folder.load(self.folder.best_path)
+                best = self.folder.load(BEST)
                 if best:  # may be saved by an earlier process, with another `about`
                     results["chosen"] = "best"
                     chosen = best.replace(about=self.translator.about)
-        chosen.save(self.folder.translator_path)
+        chosen.save(self.folder.output / FINAL)
         results["config"] = self.config.to_dict()
         text = json.dumps(results, indent=2) + "\n"
-        atomic_write_text(self.folder.results_path, text)
+        atomic_write_text(self.folder.output / RESULTS, text)
         return chosen
 
     @property
@@ -322,8 +350,8 @@ class TrainingRun:
                 "Stopped. Stop the other processes too; started again together, they "
                 "resume from the last snapshot."
             )
-        self.translator.save(self.folder.last_path)
-        return Interrupted(self.folder.last_path)
+        self.translator.save(self.folder.output / LAST)
+        return Interrupted(self.folder.output / LAST)
 
 
 def _seed_dropout(model, seed):

@@ -4,18 +4,16 @@ The command `keras-vanilla train` enters at `TrainingRun` in `run.py` instead.
 """
 
 import inspect
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 
 import keras
 
 from keras_vanilla._about import About
-from keras_vanilla._checks import refuse_unknown
 from keras_vanilla._types import PathLike
 from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.data.batching import check_corpus
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.tokenizer.protocol import check_tokenizer
-from keras_vanilla.training.compilation import refuse_both
 from keras_vanilla.training.config import TrainingConfig
 from keras_vanilla.training.run import TrainingRun
 from keras_vanilla.training.run_folder import RunFolder
@@ -27,10 +25,11 @@ def train_translator(
     corpus: ParallelCorpus | TokenCache,
     output: PathLike,
     validation: ParallelCorpus | None = None,
+    config: TrainingConfig | None = None,
     *,
     tokenizer: Tokenizer | None = None,
     translator: Translator | None = None,
-    callbacks: Iterable[keras.callbacks.Callback] = (),
+    callbacks: Sequence[keras.callbacks.Callback] = (),
     optimizer: keras.optimizers.Optimizer | None = None,
     about: About | None = None,
     overwrite: bool = False,
@@ -53,6 +52,7 @@ def train_translator(
         output: path of a folder that does not exist yet, or that holds this run,
             unfinished.
         validation: ParallelCorpus to validate on, or None.
+        config: TrainingConfig; None means the defaults.
         tokenizer: Tokenizer, or None to train one on the corpus; for a TokenCache, its
             tokenizer.
         translator: Translator to train further, in place; its size, tokenizer, dropout
@@ -66,19 +66,20 @@ def train_translator(
             translator, which are saved with it and shown by exported files. Missing
             values are taken from `translator`, missing examples are short sentences of
             `validation`.
-        overwrite: bool. Replace another run in `output`. Only files that it lists as
-            its own are deleted.
+        overwrite: bool. Start anew, whatever run is in `output`; it is not resumed.
+            Only files that it lists as its own are deleted.
         allow_changed: names of settings that may differ from an unfinished run in
             `output`, which continues with the new ones: "epochs", "loss",
             "micro_batches", "optimizer" (including its warm-up steps), "versions".
-        **settings: values of `TrainingConfig`, such as `preset="tiny"` or `epochs=3`.
+        **settings: values of `TrainingConfig`, such as `preset="tiny"` or `epochs=3`,
+            instead of those of `config`.
     Returns:
         The Translator of `translator.keras`: the average of the last epochs or the best
         epoch, whichever has the higher BLEU on `validation` (with `quantize`, chrF);
         without it, the average.
     Raises:
-        TypeError: if a setting is unknown, or `corpus`, `validation`, `translator` or
-            `tokenizer` has the wrong type.
+        TypeError: if a setting is unknown, or `corpus`, `validation`, `config`,
+            `translator`, `tokenizer` or `callbacks` has the wrong type.
         FileExistsError: if `output` holds anything else, or, without `overwrite`, a
             finished run or one with other settings.
         FolderInUse: if another process trains in `output`.
@@ -94,8 +95,7 @@ def train_translator(
     Source: Vaswani et al. 2017, sections 5 and 6.1.
     """
     known = [*TrainingConfig.names(), *_optional_arguments()]
-    refuse_unknown("train_translator", settings, known)
-    config = TrainingConfig(**settings)
+    config = TrainingConfig.of("train_translator", config, settings, known)
     check_corpus("corpus", corpus)
     if validation is not None and not isinstance(validation, ParallelCorpus):
         raise TypeError(
@@ -104,13 +104,7 @@ def train_translator(
         )
     _check_classes(translator, tokenizer, about)
     config.check_start(translator, tokenizer)
-    refuse_both(
-        optimizer,
-        config.learning_rate,
-        clip_norm=config.clip_norm,
-        weight_decay=config.weight_decay,
-        cooldown_epochs=config.cooldown_epochs,
-    )
+    config.check_optimizer(optimizer)
     with RunFolder(output, overwrite) as folder:
         return TrainingRun(
             config,

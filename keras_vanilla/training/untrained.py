@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import keras
 
-from keras_vanilla._checks import refuse_unknown
 from keras_vanilla.data import ParallelCorpus, TokenCache
 from keras_vanilla.data.noise import lines_with_noise
 from keras_vanilla.models.transformer import Transformer
@@ -17,6 +16,7 @@ from keras_vanilla.translation.translator import Translator
 
 def new_translator(
     corpus: ParallelCorpus | TokenCache,
+    config: TrainingConfig | None = None,
     *,
     tokenizer: Tokenizer | None = None,
     **settings,
@@ -25,6 +25,7 @@ def new_translator(
 
     Args:
         corpus: ParallelCorpus, to train a tokenizer and to choose the recipe by size.
+        config: TrainingConfig; None means the defaults.
         tokenizer: Tokenizer, or None to train one on both sides of the corpus.
         **settings: values of `TrainingConfig`, such as `preset="tiny"` or
             `vocabulary_size=8000`, and arguments of `Transformer`, which replace those
@@ -38,9 +39,10 @@ def new_translator(
     """
     shape = set(inspect.signature(Transformer.__init__).parameters) - {"self", "kwargs"}
     names = TrainingConfig.names()
-    refuse_unknown("new_translator", settings, ["tokenizer", *names, *sorted(shape)])
-    config = TrainingConfig(**{k: v for k, v in settings.items() if k in names})
-    transformer = {k: v for k, v in settings.items() if k not in names}
+    transformer = {k: v for k, v in settings.items() if k in shape.difference(names)}
+    others = {k: v for k, v in settings.items() if k not in transformer}
+    known = ["tokenizer", *names, *sorted(shape)]
+    config = TrainingConfig.of("new_translator", config, others, known)
     config.check_start(tokenizer=tokenizer)
     return untrained(config.resolve(len(corpus)), corpus, tokenizer, **transformer)
 

@@ -148,8 +148,8 @@ MISTAKES = [
     (
         "snapshots are read without their checksums",
         "training/resume/snapshots.py",
-        "if damaged := file.zip.testzip():",
-        "if damaged := None:",
+        'if header != FORMAT + f"{digest}\\n".encode():',
+        "if not header:",
         "training",
     ),
     (

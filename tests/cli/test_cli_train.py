@@ -3,36 +3,17 @@ import os
 import platform
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
 
 import keras_vanilla
-from keras_vanilla._about import About
 from keras_vanilla.cli import parser
-from keras_vanilla.cli.train import _train, reuse_freed_memory
+from keras_vanilla.cli.train import reuse_freed_memory
 from keras_vanilla.training import TrainingConfig
-from keras_vanilla.training.run_folder import RunFolder
 
 GUIDE = Path(keras_vanilla.__file__).parent / "training" / "README.md"
 COMMAND = "train --source x --target y --output z".split()
-OPTIONS = {name: f"--{name.replace('_', '-')}" for name in TrainingConfig.names()}
-OPTIONS |= {"dtype": "--precision", "normalize_first": "--pre-norm"}
-
-
-class Run:
-    """Stands for a training that is already done."""
-
-    config = TrainingConfig().resolve(9)
-    description = "9 epochs"
-
-    def __init__(self, *arguments, **named):
-        pass
-
-    def train(self):
-        return types.SimpleNamespace(about=About())
-
 
 FAULTS = """
 import resource
@@ -52,7 +33,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
-def test_memory_of_a_step_is_that_of_the_last_one():
+def test_steps_reuse_freed_memory():
     """64 MiB have 16,384 pages of 4 KiB, which fault once instead of each time."""
     environment = {k: v for k, v in os.environ.items() if k != "GLIBC_TUNABLES"}
     result = subprocess.run(
@@ -67,60 +48,45 @@ def test_tunables_of_the_environment_decide(monkeypatch):
     reuse_freed_memory()
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_a_snapshot_is_announced_unless_it_may_be_overwritten(
-    tmp_path, monkeypatch, capfd, overwrite
-):
-    monkeypatch.setattr("keras_vanilla.training.run.TrainingRun", Run)
-    given = types.SimpleNamespace(
-        corpus=[], validation=None, tokenizer=None, translator=None, about=About()
-    )
-    folder = RunFolder(tmp_path, overwrite)
-    with folder.snapshots.writing():
-        folder.snapshots.save(4, {})
-    folder.results_path.write_text("{}")
-    _train(None, folder, given, allow_changed=[])
-    said = "has a snapshot after step 4" in capfd.readouterr().err
-    assert said is not overwrite
+# A value of each setting, other than its default.
+VALUES = {
+    "preset": "tiny",
+    "normalize_first": True,
+    "max_length": 100,
+    "vocabulary_size": 300,
+    "separate_vocabularies": True,
+    "dtype": "mixed_bfloat16",
+    "recipe": "paper",
+    "epochs": 3,
+    "tokens_per_batch": 512,
+    "warmup_steps": 7,
+    "dropout": 0.25,
+    "learning_rate": 1e-4,
+    "cooldown_epochs": 2,
+    "freeze": ("embeddings", "encoder"),
+    "quantize": "int4",
+    "label_smoothing": 0.2,
+    "clip_norm": 0.5,
+    "weight_decay": 1e-4,
+    "sampling": 0.2,
+    "robust": True,
+    "average_last": 3,
+    "patience": 4,
+    "seed": 9,
+    "max_tokens": 40,
+    "max_length_ratio": 3.0,
+    "drop_duplicates": True,
+    "micro_batches": 2,
+}
 
 
-def settings_of(*words):
-    """The settings of a training that a command gives, without those left to it."""
-    options = vars(parser().parse_args([*COMMAND, *words]))
-    names = OPTIONS.keys() & options
-    return {name: options[name] for name in names if options[name] is not None}
-
-
-def test_a_command_without_options_has_the_settings_of_a_config():
-    assert TrainingConfig(**settings_of()) == TrainingConfig()
-
-
-@pytest.mark.parametrize(
-    ("words", "settings"),
-    [
-        (["--pre-norm"], {"normalize_first": True}),
-        (["--label-smoothing", "0.2"], {"label_smoothing": 0.2}),
-        (["--average-last", "3"], {"average_last": 3}),
-        (["--patience", "4"], {"patience": 4}),
-        (["--max-length", "100"], {"max_length": 100}),
-        (["--learning-rate", "1e-4"], {"learning_rate": 1e-4}),
-        (["--freeze", "encoder", "embeddings"], {"freeze": ("embeddings", "encoder")}),
-        (["--quantize", "int4"], {"quantize": "int4"}),
-        (["--clip-norm", "0.5"], {"clip_norm": 0.5}),
-        (["--weight-decay", "1e-4"], {"weight_decay": 1e-4}),
-        (["--sampling", "0.2"], {"sampling": 0.2}),
-        (["--robust"], {"robust": True}),
-        (["--max-length-ratio", "3"], {"max_length_ratio": 3.0}),
-        (["--drop-duplicates"], {"drop_duplicates": True}),
-    ],
-    ids=lambda value: value[0] if isinstance(value, list) else "",
-)
-def test_an_option_is_a_setting(words, settings):
-    assert TrainingConfig(**settings_of(*words)) == TrainingConfig(**settings)
-
-
-@pytest.mark.parametrize("option", OPTIONS.values())
-def test_every_setting_has_an_option_that_the_guide_names(option):
-    commands = parser()._subparsers._group_actions[0].choices
-    assert option in commands["train"]._option_string_actions
+@pytest.mark.parametrize("name", TrainingConfig.names())
+def test_setting_is_an_option_that_the_guide_names(name):
+    value = VALUES[name]
+    flags = {"dtype": "--precision", "normalize_first": "--pre-norm"}
+    option = flags.get(name, f"--{name.replace('_', '-')}")
+    words = {True: []}.get(value, value if isinstance(value, tuple) else [str(value)])
+    options = vars(parser().parse_args([*COMMAND, option, *words]))
+    settings = {key: options[key] for key in options.keys() & VALUES.keys()}
+    assert TrainingConfig(**settings) == TrainingConfig(**{name: value})
     assert option in GUIDE.read_text()

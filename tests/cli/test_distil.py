@@ -48,7 +48,7 @@ def distil(teacher, lines, *options):
         ("a.tflite", ["--beam-size", "4"], {"beam_size": 4}),  # the library refuses
     ],
 )
-def test_the_teacher_is_asked_for_beams_where_it_takes_them(
+def test_teacher_gets_a_beam_size_if_it_takes_one(
     teacher, options, settings, lines, called, tmp_path
 ):
     folder = str(tmp_path / "said")
@@ -59,7 +59,7 @@ def test_the_teacher_is_asked_for_beams_where_it_takes_them(
     assert trained.target == [str(tmp_path / "said/lines.txt")]
 
 
-def test_a_student_has_its_teachers_languages(
+def test_student_has_the_languages_of_its_teacher(
     lines, called, trained_translator, tmp_path, monkeypatch
 ):
     monkeypatch.undo()
@@ -72,7 +72,7 @@ def test_a_student_has_its_teachers_languages(
 
 
 @pytest.mark.full
-def test_a_student_learns_what_its_teacher_says(
+def test_student_is_trained_on_translations_of_its_teacher(
     lines, trained_file, trained_translator, tmp_path, monkeypatch, capfd
 ):
     runs = []
@@ -112,16 +112,14 @@ def test_a_student_learns_what_its_teacher_says(
         (["--example", "a", "--no-examples"], "--example or --no-examples, not both"),
     ],
 )
-def test_what_cannot_be_trained_is_found_before_anything_is_translated(
+def test_options_are_checked_before_anything_is_translated(
     options, message, lines, called, capfd
 ):
     assert distil("a.keras", lines, *options) == 1
     assert message in capfd.readouterr().err and not called
 
 
-def test_a_folder_with_something_else_is_refused_before_anything_is_translated(
-    lines, called, capfd
-):
+def test_foreign_folder_is_refused_before_anything_is_translated(lines, called, capfd):
     (lines.parent / "student").mkdir()
     (lines.parent / "student/thesis.txt").write_text("mine")
     assert distil("a.keras", lines) == 1

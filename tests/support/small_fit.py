@@ -58,11 +58,14 @@ def compiled(
     dropout=0.4,
     steps=1,
     jit=False,
+    penalty=False,
     **settings,
 ):
     """A model with dropout; `settings` are of Adam."""
     keras.utils.set_random_seed(seed)
     layers = [keras.Input((3,)), keras.layers.Dropout(dropout), keras.layers.Dense(2)]
+    if penalty:
+        layers.append(keras.layers.ActivityRegularization(l2=0.1))  # by `add_loss`
     model = keras.Sequential(layers)
     model.compile(
         keras.optimizers.Adam(rate, **settings),

@@ -3,7 +3,12 @@ import pytest
 
 from keras_vanilla import Transformer
 from keras_vanilla.data import ParallelCorpus
-from keras_vanilla.training import compile_for_training, train_translator
+from keras_vanilla.training import (
+    TrainingConfig,
+    compile_for_training,
+    train_translator,
+)
+from keras_vanilla.training.compilation import compile_with
 
 
 @pytest.fixture(scope="module")
@@ -11,7 +16,7 @@ def model():
     return Transformer.from_preset("tiny", source_vocabulary_size=7)
 
 
-def test_the_default_optimizer_is_plain_adam(model):
+def test_default_optimizer_is_plain_adam(model):
     compile_for_training(model)
     optimizer = model.optimizer
     assert type(optimizer) is keras.optimizers.Adam
@@ -24,30 +29,26 @@ def test_clipping_and_weight_decay_reach_the_optimizer(model):
     assert (optimizer.weight_decay, optimizer.global_clipnorm) == (0.01, 0.5)
 
 
-def test_a_learning_rate_is_constant_and_may_be_changed(model):
+def test_learning_rate_is_constant_and_may_be_changed(model):
     compile_for_training(model, learning_rate=0.25)
     model.optimizer.learning_rate = float(model.optimizer.learning_rate) / 2
     assert float(model.optimizer.learning_rate) == 0.125
 
 
-def test_warmup_steps_of_a_constant_rate_are_refused(model):
-    with pytest.raises(ValueError, match="learning_rate=0.1, warmup_steps=9"):
-        compile_for_training(model, warmup_steps=9, learning_rate=0.1)
-
-
-@pytest.mark.parametrize(
-    "settings", [{"clip_norm": 0.5}, {"weight_decay": 0.01}, {"learning_rate": 0.1}]
-)
-def test_numbers_of_adam_beside_another_optimizer_are_refused(
-    model, settings, tmp_path
-):
-    ((name, value),) = settings.items()
-    optimizer, corpus = keras.optimizers.SGD(), ParallelCorpus(["a"], ["b"])
-    with pytest.raises(ValueError, match=f"its own learning .*: .*{name}={value}"):
-        compile_for_training(model, optimizer=optimizer, **settings)
-    with pytest.raises(ValueError, match=f"its own learning .*: .*{name}={value}"):
-        train_translator(corpus, tmp_path / "out", optimizer=optimizer, **settings)
-    assert not (tmp_path / "out").exists()
+def test_config_and_settings_compile_alike(model):
+    numbers = {"clip_norm": 0.5, "weight_decay": 0.01, "label_smoothing": 0.2}
+    compiled = []
+    for arguments, settings in (
+        ([], numbers),
+        ([TrainingConfig(**numbers, epochs=3, preset="big")], {}),
+        ([TrainingConfig(clip_norm=9)], numbers),
+    ):
+        compile_for_training(model, *arguments, **settings, micro_batches=2)
+        optimizer, loss = model.optimizer.get_config(), model.loss.get_config()
+        compiled.append((optimizer | {"name": ""}, loss, model.micro_batches))
+    assert compiled[0] == compiled[1] == compiled[2]
+    assert compiled[0][0]["global_clipnorm"] == 0.5 and compiled[0][2] == 2
+    assert compiled[0][1]["label_smoothing"] == 0.2
 
 
 class Stop(Exception):
@@ -55,22 +56,20 @@ class Stop(Exception):
 
 
 @pytest.mark.full
-def test_a_training_compiles_with_the_numbers_of_its_settings(
+def test_training_compiles_with_the_numbers_of_its_settings(
     trained_translator, tmp_path, monkeypatch
 ):
     compiled = []
 
-    def compile_and_stop(model, **numbers):
-        compile_for_training(model, **numbers)
+    def compile_and_stop(model, optimizer, config):
+        compile_with(model, optimizer, config)
         compiled.append((model.optimizer, model.loss))
         raise Stop
 
-    monkeypatch.setattr(
-        "keras_vanilla.training.run.compile_for_training", compile_and_stop
-    )
+    monkeypatch.setattr("keras_vanilla.training.run.compile_with", compile_and_stop)
     corpus, settings = ParallelCorpus(["one"], ["een"]), {"max_tokens": 9}
     numbers = {"clip_norm": 0.5, "weight_decay": 0.01, "label_smoothing": 0.2}
-    for given in ({}, numbers):
+    for given in ({}, {"config": TrainingConfig(**numbers)}):
         settings["translator"] = trained_translator.copy()
         with pytest.raises(Stop):
             train_translator(corpus, tmp_path / "out", **settings, **given)

@@ -10,59 +10,43 @@ from word_reversal import dutch, english_sentences
 from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import new_translator, train_translator
-from keras_vanilla.training.callbacks import TrainingCallbacks
+from keras_vanilla.training.callbacks import early_stopping, logs_in
 from keras_vanilla.training.config import TrainingConfig
 
 RISING_LOSS = -0.03  # a learning rate
-
-
-def callbacks_of(tmp_path, validation=None, **settings):
-    """The callbacks of a training with these settings."""
-    run = types.SimpleNamespace(
-        config=TrainingConfig(**settings),
-        folder=types.SimpleNamespace(
-            output=tmp_path, last_path=tmp_path / "last", best_path=tmp_path / "best"
-        ),
-        batches=types.SimpleNamespace(tokens_per_epoch=1),
-        translator=types.SimpleNamespace(tokenizer=None),
-        validation=validation,
-        callbacks=(),
-    )
-    return TrainingCallbacks(run).in_order()
-
-
-def early_stopping(tmp_path, validation, **settings):
-    every = callbacks_of(tmp_path, validation, **settings)
-    return [each for each in every if isinstance(each, keras.callbacks.EarlyStopping)]
 
 
 @pytest.mark.parametrize("installed", [True, False])
 def test_tensorboard_has_a_log_where_it_is_installed(installed, tmp_path, monkeypatch):
     found = {"tensorboard": installed}
     monkeypatch.setattr(importlib.util, "find_spec", found.__getitem__)
-    kinds = [type(each) for each in callbacks_of(tmp_path)]
+    kinds = [type(each) for each in logs_in(tmp_path)]
     assert keras.callbacks.CSVLogger in kinds
     assert (keras.callbacks.TensorBoard in kinds) == installed
 
 
-def test_nothing_ends_a_training_early_without_patience(tmp_path):
-    assert early_stopping(tmp_path, None) == []
-
-
 @pytest.mark.parametrize(
-    ("validation", "watched"),
-    [(None, "token_crossentropy"), ("text", "val_token_crossentropy")],
+    ("has_validation", "settings", "watched"),
+    [
+        (True, {}, None),
+        (False, {"patience": 3}, ("token_crossentropy", "min")),
+        (True, {"patience": 3}, ("val_token_crossentropy", "min")),
+        (True, {"patience": 3, "quantize": "int8"}, ("val_chrf", "max")),
+        (False, {"patience": 3, "quantize": "int8"}, ("token_crossentropy", "min")),
+    ],
 )
-def test_the_crossentropy_per_token_is_watched(tmp_path, validation, watched):
-    (callback,) = early_stopping(tmp_path, validation, patience=3)
-    assert (callback.monitor, callback.patience) == (watched, 3)
-    assert callback.restore_best_weights is False
-
-
-def test_a_training_does_not_end_before_its_cooldown(tmp_path):
-    (callback,) = early_stopping(
-        tmp_path, None, epochs=9, cooldown_epochs=4, patience=2
+def test_patience_watches_the_best_metric_there_is(has_validation, settings, watched):
+    callbacks = early_stopping(TrainingConfig(**settings), has_validation)
+    assert [(each.monitor, each.mode) for each in callbacks] == [watched] * bool(
+        watched
     )
+    for each in callbacks:
+        assert each.patience == 3 and each.restore_best_weights is False
+
+
+def test_training_does_not_end_before_its_cooldown():
+    config = TrainingConfig(epochs=9, cooldown_epochs=4, patience=2)
+    (callback,) = early_stopping(config, has_validation=False)
     callback.set_model(types.SimpleNamespace(stop_training=False))
     callback.on_train_begin()
     ended = []
@@ -78,7 +62,7 @@ def epochs_of(folder):
 
 
 @pytest.mark.full
-def test_a_training_that_gets_worse_ends_early_also_when_it_was_resumed(tmp_path):
+def test_resumed_training_that_gets_worse_ends_early(tmp_path):
     """A resumed one that forgot its epochs would end later."""
     sources = english_sentences(20, 3)
     pairs = ParallelCorpus(sources, map(dutch, sources))

@@ -39,7 +39,7 @@ def test_only_the_other_parts_are_trained(parts, prefixes):
         assert np.array_equal(weight, old) is stays, weight.path
 
 
-def test_what_was_frozen_before_stays_frozen():
+def test_frozen_weights_stay_frozen():
     model = make_model(**SIZES)
     model.encoder_layers[0].trainable = False
     inside = [weight.trainable for weight in model.weights]

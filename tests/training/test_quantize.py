@@ -22,6 +22,7 @@ from keras_vanilla.training import (
     run,
     train_translator,
 )
+from keras_vanilla.training.compilation import compile_with
 from keras_vanilla.translation import score
 
 pytestmark = pytest.mark.full
@@ -54,7 +55,7 @@ def trained(start, tmp_path_factory):
     return output, train(start, output, quantize="int4")
 
 
-def test_its_scores_are_those_with_the_roundings(trained):
+def test_scores_are_those_of_the_rounded_model(trained):
     output, translator = trained
     results = json.loads((output / "results.json").read_text())
     assert translator.model.fake_quantization is None
@@ -66,7 +67,7 @@ def test_its_scores_are_those_with_the_roundings(trained):
     assert results[f"{chosen}_val_bleu"] == rounded.bleu
 
 
-def test_the_epoch_with_the_highest_chrf_is_the_best(trained):
+def test_best_epoch_has_the_highest_chrf(trained):
     output, _ = trained
     results = json.loads((output / "results.json").read_text())
     with open(output / "history.csv", newline="") as file:
@@ -75,7 +76,7 @@ def test_the_epoch_with_the_highest_chrf_is_the_best(trained):
     assert results["best_val_chrf"] == max(scores)
 
 
-def test_an_interrupted_one_ends_with_the_same_weights(
+def test_interrupted_training_ends_with_the_same_weights(
     start, trained, tmp_path, monkeypatch
 ):
     for module in (callbacks, run):  # a search would take longer than the rest
@@ -103,15 +104,16 @@ def test_an_interrupted_one_ends_with_the_same_weights(
         np.testing.assert_array_equal(one, other)
 
 
-def test_it_computes_in_float32_with_the_rate_of_an_optimizer(
+def test_training_is_in_float32_with_the_rate_of_an_optimizer(
     start, tmp_path, monkeypatch
 ):
-    def compile_and_stop(model, **numbers):
-        compile_for_training(model, **numbers)
+    def compile_and_stop(*arguments):
+        model = arguments[0]
+        compile_with(*arguments)
         assert (model.compute_dtype, model.fake_quantization) == ("float32", "int8")
         raise Crash
 
-    monkeypatch.setattr(run, "compile_for_training", compile_and_stop)
+    monkeypatch.setattr(run, "compile_with", compile_and_stop)
     half = Translator(start.tokenizer, start.model.copy(dtype="mixed_bfloat16"))
     optimizer = keras.optimizers.SGD(0.25)
     settings = {"learning_rate": None, "optimizer": optimizer, "quantize": "int8"}
@@ -121,7 +123,7 @@ def test_it_computes_in_float32_with_the_rate_of_an_optimizer(
     assert half.model.fake_quantization is None
 
 
-def test_fit_resumes_with_the_same_roundings_alone(start, tmp_path):
+def test_fit_resumes_only_with_the_same_roundings(start, tmp_path):
     data = batches(PAIRS, start.tokenizer, tokens_per_batch=512)
     before_any_step = keras.callbacks.LambdaCallback(on_epoch_begin=lambda *_: crash())
 

@@ -4,18 +4,17 @@ import os
 import shutil
 import subprocess
 import sys
-import warnings
 
-import numpy as np
 import pytest
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla._record import read_record, write_record
 from keras_vanilla.training import run_folder
-from keras_vanilla.training.resume.snapshots import SeparateArrays
+from keras_vanilla.training.resume.snapshots import pack
 from keras_vanilla.training.run_folder import RunFolder
 
-WRONG_TYPE = '{"finished": false, "settings": [], "files": []}'
-SETTINGS = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "preset": None}
+SETTINGS = {"epochs": 3, "dropout": 0.1, "corpus": "ab12", "freeze": ("encoder",)}
+OTHER = {**SETTINGS, "epochs": 5, "warmup_steps": 7}
 
 
 class Model:
@@ -25,13 +24,14 @@ class Model:
         path.write_bytes(b"weights")
 
 
-def begun(path, settings=SETTINGS, step=4):
+def begun(path, step=4):
     """The folder of a training as it is after a kill."""
     with RunFolder(path) as folder:
-        assert not folder.resumes(settings)
-        folder.begin(settings, Model())
-        with folder.snapshots.writing():
-            folder.snapshots.save(step, {})
+        assert folder.step_to_resume(SETTINGS) is None
+        folder.begin(SETTINGS, Model())
+        if step is not None:
+            with folder.snapshots.writing():
+                folder.snapshots.save(step, pack({}))
 
 
 def finished(path):
@@ -40,125 +40,127 @@ def finished(path):
         folder.finish()
 
 
-def names_in(path):
-    return {each.name for each in path.iterdir() if not each.name.startswith(".")}
+def foreign(path):
+    path.mkdir()
+    (path / "results.json").write_text("kept")
 
 
-def test_a_new_folder_and_an_empty_one_begin(tmp_path):
-    for path in (tmp_path, tmp_path / "new" / "folder"):
-        with RunFolder(path) as folder:
-            assert not folder.resumes(SETTINGS)
+def only_temporary(path):
+    path.mkdir()
+    (path / ".run.0123456789ab.json").write_text('{"fin')
 
 
-def test_nothing_is_left_of_a_folder_that_was_not_used(tmp_path):
+REFUSED = {
+    "finished": "its training is finished",
+    "foreign": "is not the folder of a training",
+    "epochs": r"epochs was 3 and is 5; warmup_steps .*=\['epochs', 'optimizer'\]",
+    "warm-up": r"settings: warmup_steps was None.*=\['epochs', 'optimizer'\]",
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "overwrite", "settings", "allowed", "decision"),
+    [
+        (None, False, SETTINGS, [], None),
+        (only_temporary, False, SETTINGS, [], None),
+        (lambda path: begun(path, step=None), False, SETTINGS, [], None),
+        (begun, False, SETTINGS, [], 4),
+        (begun, False, None, [], 4),  # the settings are not known yet
+        (begun, True, SETTINGS, [], None),
+        (begun, True, None, [], None),
+        (begun, False, OTHER, [], "epochs"),
+        (begun, False, OTHER, ["epochs"], "warm-up"),
+        (begun, False, OTHER, ["epochs", "optimizer"], 4),
+        (begun, True, OTHER, [], None),
+        (finished, False, SETTINGS, [], "finished"),
+        (finished, True, SETTINGS, [], None),
+        (foreign, False, SETTINGS, [], "foreign"),
+        (foreign, True, SETTINGS, [], "foreign"),
+    ],
+)
+def test_folder_starts_resumes_or_refuses(
+    tmp_path, before, overwrite, settings, allowed, decision
+):
+    path = tmp_path / "run"
+    if before:
+        before(path)
+    there = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    if isinstance(decision, str):
+        with pytest.raises(FileExistsError, match=REFUSED[decision]):
+            with RunFolder(path, overwrite) as folder:
+                folder.step_to_resume(settings, allowed)
+    else:
+        with RunFolder(path, overwrite) as folder:
+            assert folder.step_to_resume(settings, allowed) == decision
+    after = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    unfinished = {p for p in there if p.name.startswith(".run")}
+    kept = there.keys() - unfinished if before is only_temporary else there.keys()
+    assert {p for p in after if p.name != ".lock"} == {
+        p for p in kept if p.name != ".lock"
+    }
+
+
+def test_overwriting_deletes_the_previous_run_and_nothing_else(tmp_path):
+    for before in (begun, finished):
+        path = tmp_path / before.__name__
+        before(path)
+        log = "logs/train/events.out.tfevents.1"
+        ours = ["best.keras", "results.json", "history.csv", log]
+        theirs = ["logs/mine.txt", "snapshots/mine.npz", "notes.txt", "step-1.npz"]
+        for name in [*ours, *theirs, "translator.keras"]:
+            (path / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).write_text("x")
+        with RunFolder(path, overwrite=True) as folder:
+            folder.begin(OTHER, Model())
+            assert folder.snapshots.last_step() is None
+            assert folder.settings() == json.loads(json.dumps(OTHER))
+        assert not any((path / name).exists() for name in ours)
+        assert all((path / name).exists() for name in theirs)
+        assert not (path / "logs" / "train").exists()
+        # The translator in use stays until there is another.
+        assert (path / "translator.keras").exists()
+
+
+def test_record_cannot_name_other_files(tmp_path):
+    finished(tmp_path / "run")
+    record = read_record(tmp_path / "run" / "run.json")
+    record["files"] = ["../mine.txt", "notes.txt"]
+    write_record(tmp_path / "run" / "run.json", record)
+    kept = [tmp_path / "mine.txt", tmp_path / "run" / "notes.txt"]
+    for path in kept:
+        path.write_text("kept")
+    with RunFolder(tmp_path / "run", overwrite=True) as folder:
+        folder.begin(SETTINGS, Model())
+    assert all(path.exists() for path in kept)
+
+
+def test_finished_run_has_no_snapshots(tmp_path):
+    finished(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {".lock", "last.keras", "run.json"}
+    assert read_record(tmp_path / "run.json")["finished"] is True
+
+
+def test_unused_folders_are_removed(tmp_path):
     with RunFolder(tmp_path / "new" / "folder"):
         assert (tmp_path / "new" / "folder").is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_training_resumes(tmp_path):
-    begun(tmp_path)
-    for overwrite in (False, True):
-        with RunFolder(tmp_path, overwrite) as folder:
-            assert folder.resumes(dict(SETTINGS))
-
-
-def test_a_setting_that_a_record_does_not_have_yet_was_its_default(tmp_path):
-    begun(tmp_path)
-    with RunFolder(tmp_path) as folder:
-        assert folder.resumes({**SETTINGS, "drop_duplicates": False, "patience": None})
-        with pytest.raises(FileExistsError, match="drop_duplicates was False and is T"):
-            folder.resumes({**SETTINGS, "drop_duplicates": True})
-
-
-def test_a_training_killed_before_its_first_snapshot_begins_again(tmp_path):
-    begun(tmp_path)
-    with RunFolder(tmp_path) as folder:
-        shutil.rmtree(folder.snapshots.folder)
-        assert not folder.resumes(SETTINGS)
-
-
-def test_a_training_killed_before_its_record_begins_again(tmp_path):
-    (tmp_path / ".run.12ab.json").write_text('{"fin')
-    with RunFolder(tmp_path) as folder:
-        assert not folder.resumes(SETTINGS)
-
-
-def test_another_training_is_refused_with_what_is_different(tmp_path):
-    begun(tmp_path)
-    other = {**SETTINGS, "epochs": 5, "validation": "cd34"}
-    expected = "settings: epochs was 3 and is 5; validation was None and is 'cd34'"
-    with RunFolder(tmp_path) as folder:
-        with pytest.raises(FileExistsError, match=expected):
-            folder.resumes(other)
-        assert folder.snapshots.last_step() == 4
-
-
-def test_another_training_with_overwrite_begins_without_the_snapshots(tmp_path):
-    begun(tmp_path)
-    other = {**SETTINGS, "epochs": 5}
-    with RunFolder(tmp_path, overwrite=True) as folder:
-        assert not folder.resumes(other)
-        assert folder.snapshots.last_step() == 4  # nothing is lost before it begins
-        folder.begin(other, Model())
-        assert folder.snapshots.last_step() is None
-    assert json.loads((tmp_path / "run.json").read_text())["settings"]["epochs"] == 5
-
-
-def test_a_finished_training_is_refused(tmp_path):
-    finished(tmp_path)
-    with pytest.raises(FileExistsError, match="is fin.* start from its tr"):
-        RunFolder(tmp_path).__enter__()
-    with RunFolder(tmp_path, overwrite=True) as folder:
-        assert folder.snapshots.last_step() is None
-        assert not folder.resumes(SETTINGS)
-
-
+@pytest.mark.parametrize("content", ["{", '{"finished": false, "settings": {}}'])
 @pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("name", ["mine.txt", "translator.keras", "results.json"])
-def test_a_folder_of_something_else_is_refused_untouched(tmp_path, name, overwrite):
-    (tmp_path / name).write_text("kept")
-    with pytest.raises(FileExistsError, match="is not the folder of a training"):
-        RunFolder(tmp_path, overwrite).__enter__()
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
-    (tmp_path / "file").write_text("kept")
-    with pytest.raises(FileExistsError, match="file exists already"):
-        RunFolder(tmp_path / "file").__enter__()
-
-
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
-    (tmp_path / "file").write_text("kept")
-    with pytest.raises(OSError, match="file"):
-        RunFolder(tmp_path / "file" / "folder").__enter__()
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", '{"finished": true}', WRONG_TYPE])
-def test_a_damaged_record_is_refused(tmp_path, content):
+def test_damaged_or_earlier_record_is_refused_untouched(tmp_path, content, overwrite):
     (tmp_path / "run.json").write_text(content)
-    for overwrite in (False, True):
-        with pytest.raises(ValueError, match="run.json is damaged, or not the record"):
-            RunFolder(tmp_path, overwrite).__enter__()
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_a_record_of_an_earlier_version_is_refused_untouched(tmp_path, overwrite):
-    (tmp_path / "run.json").write_text('{"finished": false, "asked": {}}')
-    with pytest.raises(FileExistsError, match="exists already: .* earlier version"):
+    with pytest.raises(ValueError, match="run.json is damaged, or .* delete this one"):
         RunFolder(tmp_path, overwrite).__enter__()
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_what_another_process_wrote_before_the_lock_was_held_is_refused(
-    tmp_path, monkeypatch
-):
+def test_run_written_before_the_lock_was_held_is_refused(tmp_path, monkeypatch):
     @contextlib.contextmanager
     def slow_lock(path):
         path.mkdir()
-        record = {"finished": True, "settings": {}, "files": []}
-        (path / "run.json").write_text(json.dumps(record))
+        write_record(path / "run.json", {"finished": True, "settings": {}, "files": []})
         yield
 
     monkeypatch.setattr(run_folder, "folder_lock", slow_lock)
@@ -167,7 +169,7 @@ def test_what_another_process_wrote_before_the_lock_was_held_is_refused(
     assert (tmp_path / "run" / "run.json").exists()
 
 
-def test_on_windows_the_lock_file_is_removed_after_the_lock(tmp_path, monkeypatch):
+def test_on_windows_lock_file_is_removed_after_the_lock(tmp_path, monkeypatch):
     events, remove = [], RunFolder._remove_if_unused
 
     @contextlib.contextmanager
@@ -188,7 +190,7 @@ def test_on_windows_the_lock_file_is_removed_after_the_lock(tmp_path, monkeypatc
     assert events == ["released", "removed"] and list(tmp_path.iterdir()) == []
 
 
-def test_only_what_killed_writes_have_left_is_removed(tmp_path):
+def test_only_files_of_killed_writes_are_removed(tmp_path):
     begun(tmp_path)
     ours = [f".{name}.0123456789ab" for name in ("last", "best", "translator")]
     ours = [*(f"{name}.keras" for name in ours), ".run.0123456789ab.json"]
@@ -200,76 +202,29 @@ def test_only_what_killed_writes_have_left_is_removed(tmp_path):
         assert all((tmp_path / name).exists() for name in theirs)
 
 
-def test_settings_that_may_differ_are_allowed_by_name(tmp_path):
-    begun(tmp_path)
-    other = {**SETTINGS, "epochs": 5, "warmup_steps": 7}
-    with RunFolder(tmp_path) as folder:
-        with pytest.raises(FileExistsError, match=r"allow_changed=\['epochs', 'optim"):
-            folder.resumes(other)
-        message = r"settings: warmup_steps was None.*=\['epochs', 'optimizer'\]"
-        with pytest.raises(FileExistsError, match=message):
-            folder.resumes(other, ["epochs"])
-        assert folder.resumes(other, ["epochs", "optimizer"])
-        folder.resume(other)
-        assert folder.resumes(other)
-        assert folder.snapshots.last_step() == 4
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("lost", [[], ["last"], ["last", "best"]])
-def test_a_lost_translator_is_replaced_by_the_next_one(tmp_path, trained_file, lost):
+def test_tokenizer_of_a_run_survives_a_lost_translator(
+    tmp_path, trained_file, trained_translator, lost, recwarn
+):
     begun(tmp_path)
     for name in ("last", "best"):
         shutil.copy(trained_file, tmp_path / f"{name}.keras")
     for name in lost:
         os.truncate(tmp_path / f"{name}.keras", 1000)
-    with RunFolder(tmp_path) as folder, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        assert (folder.last_saved() is None) == (len(lost) == 2)
-    texts = [str(each.message) for each in caught if "without it" in str(each.message)]
-    assert len(texts) == len(lost)
-
-
-def test_a_finished_run_leaves_nothing_of_its_snapshots(tmp_path):
-    begun(tmp_path)
     with RunFolder(tmp_path) as folder:
-        with folder.snapshots.writing():
-            folder.snapshots.save(9, {"kept": SeparateArrays([np.zeros(3)])})
-        folder.finish()
-    assert not (tmp_path / "snapshots").exists()
-
-
-def test_overwriting_deletes_the_previous_run_and_nothing_else(tmp_path):
-    finished(tmp_path)
-    log = "logs/train/events.out.tfevents.1"
-    ours = ["best.keras", "results.json", "history.csv", log]
-    theirs = ["logs/mine.txt", "snapshots/mine.npz", "notes.txt", "step-1.npz"]
-    for name in [*ours, *theirs, "translator.keras"]:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x")
+        tokenizer = folder.tokenizer()
+    if len(lost) == 2:
+        assert tokenizer is None
+    else:
+        assert tokenizer.digest == trained_translator.tokenizer.digest
+    texts = [str(each.message) for each in recwarn if "without it" in str(each.message)]
+    assert len(texts) == len(lost)
     with RunFolder(tmp_path, overwrite=True) as folder:
-        folder.begin(SETTINGS, Model())
-    assert not any((tmp_path / name).exists() for name in ours)
-    assert all((tmp_path / name).exists() for name in theirs)
-    assert not (tmp_path / "logs" / "train").exists()
-    # The translator in use stays until there is another.
-    assert (tmp_path / "translator.keras").exists()
+        assert folder.tokenizer() is None
 
 
-def test_a_record_cannot_name_files_elsewhere(tmp_path):
-    finished(tmp_path / "run")
-    (tmp_path / "mine.txt").write_text("kept")
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
-    record["files"] = ["../mine.txt", "notes.txt"]
-    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
-    (tmp_path / "run" / "notes.txt").write_text("kept")
-    with RunFolder(tmp_path / "run", overwrite=True) as folder:
-        folder.delete_previous_run()
-    assert (tmp_path / "mine.txt").exists()
-    assert (tmp_path / "run" / "notes.txt").exists()
-
-
-def test_a_second_training_in_the_folder_is_refused_with_the_first_ones_name(tmp_path):
+def test_second_training_in_a_folder_names_the_first(tmp_path):
     with RunFolder(tmp_path / "run") as folder:
         folder.begin(SETTINGS, Model())
         with pytest.raises(FolderInUse, match=r"in use by another process \(process "):
@@ -279,7 +234,7 @@ def test_a_second_training_in_the_folder_is_refused_with_the_first_ones_name(tmp
 
 
 @pytest.mark.full
-def test_the_lock_of_a_killed_process_is_free(tmp_path):
+def test_lock_of_a_killed_process_is_free(tmp_path):
     program = (
         "import os, signal; from keras_vanilla.training.run_folder import RunFolder; "
         f"RunFolder({str(tmp_path)!r}).__enter__(); os.kill(os.getpid(), 9)"

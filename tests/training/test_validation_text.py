@@ -25,7 +25,8 @@ def training_text():
 def run_with(validation, training_text, translator, **settings):
     """A run whose batches are made, and what it warned of."""
     config = TrainingConfig(max_tokens=40, **settings)
-    run = TrainingRun(config, None, training_text, validation, translator=translator)
+    folder = types.SimpleNamespace(step_to_resume=lambda *_: None)
+    run = TrainingRun(config, folder, training_text, validation, translator=translator)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         run._make_batches()
@@ -48,7 +49,7 @@ def test_pairs_too_long_or_empty_are_left_out_of_validation_and_counted(
     assert len(trained_translator.encode(list(run.validation.sources))) == 2
 
 
-def test_a_translator_keeps_short_sentences_of_it(training_text, trained_translator):
+def test_translator_keeps_short_validation_sentences(training_text, trained_translator):
     validation = corpus(*english_sentences(40, 1))
     run, _ = run_with(validation, training_text, trained_translator)
     examples = run._about().examples
@@ -60,7 +61,7 @@ def test_a_translator_keeps_short_sentences_of_it(training_text, trained_transla
     assert run._about() == chosen.about
 
 
-def test_the_best_epoch_of_an_earlier_process_has_todays_description(
+def test_best_epoch_of_an_earlier_process_has_todays_description(
     training_text, trained_translator, tmp_path
 ):
     validation = corpus(*english_sentences(20, 1))
@@ -68,30 +69,19 @@ def test_the_best_epoch_of_an_earlier_process_has_todays_description(
     run.about = About(name="today", examples=[])
     run.translator = run.translator.replace(about=run._about())
     earlier = trained_translator.replace(about=About(name="earlier"))
-    run.folder = types.SimpleNamespace(
-        best_path=None,
-        load=lambda _: earlier,
-        translator_path=tmp_path / "translator.keras",
-        results_path=tmp_path / "results.json",
-    )
+    run.folder = types.SimpleNamespace(output=tmp_path, load=lambda _: earlier)
     weights = trained_translator.model.get_weights()
-    callbacks = types.SimpleNamespace(
-        average=types.SimpleNamespace(weights=lambda: weights),
-        save=types.SimpleNamespace(best_epoch=1),
-    )
-    chosen = run._choose(callbacks, {"val_bleu": [101.0]})  # so that it is the best
+    chosen = run._choose(weights, 1, {"val_bleu": [101.0]})  # so that it is the best
     assert chosen.about == About(name="today", examples=[])
 
 
-def test_validation_of_which_nothing_is_left_is_refused_by_name(
-    training_text, trained_translator
-):
+def test_validation_without_pairs_is_refused(training_text, trained_translator):
     validation = ParallelCorpus([LONG], [LONG], origin="valid.en")
     with pytest.raises(ValueError, match="valid.en: no pair is left of 1"):
         run_with(validation, training_text, trained_translator)
 
 
-def test_validation_text_that_is_in_the_training_text_is_reported(
+def test_validation_text_in_the_training_text_is_reported(
     training_text, trained_translator
 ):
     known = training_text.sources
@@ -104,7 +94,7 @@ def test_validation_text_that_is_in_the_training_text_is_reported(
     ]
 
 
-def test_filters_are_for_the_training_text_alone(trained_translator):
+def test_filters_apply_only_to_the_training_text(trained_translator):
     uneven = ParallelCorpus(
         ["one", "two", "two"], ["een", dutch("two " * 9)] + ["twee"]
     )

@@ -4,13 +4,16 @@ import copy
 import os
 import warnings
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import keras
 
 from keras_vanilla._atomic_write import sync_file
+from keras_vanilla._checks import check_list
+from keras_vanilla.training.resume.snapshots import pack, unpack
 
-# Public attributes in which Keras's callbacks keep state between epochs.
+# Public attributes in which Keras's callbacks keep state between epochs; those that are
+# neither here nor refused need none. A `CSVLogger` has the size of its file.
 _STATE = {
     keras.callbacks.EarlyStopping: (
         "wait",
@@ -22,18 +25,6 @@ _STATE = {
     keras.callbacks.ModelCheckpoint: ("best",),
     keras.callbacks.ReduceLROnPlateau: ("wait", "best", "cooldown_counter"),
 }
-
-# Callbacks that need no state from previous epochs.
-_STATELESS = (
-    keras.callbacks.CSVLogger,  # see `get_state`
-    keras.callbacks.History,
-    keras.callbacks.LambdaCallback,
-    keras.callbacks.LearningRateScheduler,
-    keras.callbacks.ProgbarLogger,
-    keras.callbacks.RemoteMonitor,
-    keras.callbacks.TensorBoard,
-    keras.callbacks.TerminateOnNaN,
-)
 
 # Callbacks that cannot be resumed exactly, and what to do instead.
 _REFUSED = {
@@ -57,15 +48,19 @@ class Stateful(Protocol):
         """Returns the state, which is saved in snapshots."""
 
     def set_state(self, state: dict) -> None:
-        """Restores what `get_state` returned."""
+        """Restores what `get_state` returned, once or twice before the first batch."""
 
 
-def check_callbacks(callbacks: list[keras.callbacks.Callback]) -> None:
-    """Refuses callbacks that cannot be resumed, and warns about unreadable state.
+def checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    """Returns callbacks that can be resumed; warns about unreadable state.
 
+    Args:
+        callbacks: list or tuple of callbacks.
     Raises:
-        ValueError: if Keras has such a callback.
+        TypeError: if it is not one, or has something else in it.
+        ValueError: if Keras has such a callback, and it cannot be resumed.
     """
+    callbacks = check_list("callbacks", callbacks, "Keras callbacks")
     plain, unreadable = vars(keras.callbacks.Callback()).keys(), []
     for each in callbacks:
         kind = type(each)
@@ -74,14 +69,20 @@ def check_callbacks(callbacks: list[keras.callbacks.Callback]) -> None:
                 raise ValueError(
                     f"`ExactResume` cannot resume a {kind.__name__}: {remedy}."
                 )
+        if not isinstance(each, keras.callbacks.Callback):
+            raise TypeError(
+                "`callbacks` must be a list of Keras callbacks. Received: "
+                f"{each!r:.80} in it"
+            )
         name = _FREQUENCIES.get(kind)
         if name and (value := getattr(each, name)) != "epoch":
             raise ValueError(
                 f"`ExactResume` cannot resume a {kind.__name__} unless `{name}` is "
                 f"'epoch'. Received: {name}={value!r}"
             )
-        is_known = isinstance(each, (Stateful, *_STATE, *_STATELESS))
-        if not is_known and vars(each).keys() - plain:
+        is_known = isinstance(each, (Stateful, *_STATE))
+        is_of_keras = kind.__module__.startswith("keras.")
+        if not (is_known or is_of_keras) and vars(each).keys() - plain:
             unreadable.append(kind.__name__)
     if unreadable:
         warnings.warn(
@@ -90,57 +91,72 @@ def check_callbacks(callbacks: list[keras.callbacks.Callback]) -> None:
             "needs it; if there is nothing to remember, let `get_state` return {}.",
             stacklevel=3,
         )
+    return callbacks
 
 
-def get_state(callback: keras.callbacks.Callback) -> dict:
-    """Returns a copy of the state of a callback.
+def get_state(callback: keras.callbacks.Callback) -> list:
+    """Returns a packed copy of the state of a callback.
 
     This is the result of its method `get_state`, the known attributes of a Keras
     callback, or the file size of a `CSVLogger`; for other callbacks it is empty.
+
+    Raises:
+        TypeError: if a snapshot cannot hold it.
     """
     if isinstance(callback, Stateful):
-        return copy.deepcopy(callback.get_state())
-    if isinstance(callback, keras.callbacks.CSVLogger):
-        try:
-            sync_file(callback.filename)
-            return {"size": os.path.getsize(callback.filename)}
-        except OSError as error:
-            warnings.warn(
-                f"{callback.filename} is not part of the snapshot: {error}. The "
-                "training continues.",
-                stacklevel=2,
-            )
-            return {"size": None}
-    return {
-        name: copy.deepcopy(getattr(callback, name))
-        for kind, names in _STATE.items()
-        if isinstance(callback, kind)
-        for name in names
-    }
+        state = callback.get_state()
+    elif isinstance(callback, keras.callbacks.CSVLogger):
+        state = {"size": _synced_size(callback.filename)}
+    else:
+        state = {
+            name: getattr(callback, name)
+            for kind, names in _STATE.items()
+            if isinstance(callback, kind)
+            for name in names
+        }
+    try:
+        return pack(state)
+    except TypeError as error:
+        raise TypeError(
+            f"Each value in the state of {type(callback).__name__} must be a {error}"
+        ) from None
 
 
-def set_state(callback: keras.callbacks.Callback, state: dict) -> None:
-    """Restores the state of a callback, after its `on_train_begin`."""
+def set_state(callback: keras.callbacks.Callback, packed: list) -> None:
+    """Restores the result of `get_state`, after `on_train_begin`."""
     if isinstance(callback, Stateful):
-        callback.set_state(state)
+        callback.set_state(copy.deepcopy(unpack(packed)))
     elif not isinstance(callback, keras.callbacks.CSVLogger):
-        vars(callback).update(state)
+        vars(callback).update(copy.deepcopy(unpack(packed)))
 
 
-def rewind(callback: keras.callbacks.Callback, state: dict) -> None:
+def rewind(callback: keras.callbacks.Callback, packed: list) -> None:
     """Truncates a log to its size at the snapshot, before `on_train_begin` opens it."""
     if not isinstance(callback, keras.callbacks.CSVLogger):
         return
     callback.append = True
-    if state["size"] is None:
+    before, path = unpack(packed)["size"], Path(callback.filename)
+    if before is None:
         return
-    path = Path(callback.filename)
     size = path.stat().st_size if path.exists() else 0
-    if size > state["size"]:
-        os.truncate(path, state["size"])
-    elif size < state["size"]:
+    if size > before:
+        os.truncate(path, before)
+    elif size < before:
         warnings.warn(
-            f"{path} has lost lines since the last snapshot: it had "
-            f"{state['size']} bytes and has {size}.",
+            f"{path} has lost lines since the last snapshot: it had {before} bytes and "
+            f"has {size}.",
             stacklevel=2,
         )
+
+
+def _synced_size(log):
+    """The size of a log that is on the disk; None, with a warning, if it is gone."""
+    try:
+        sync_file(log)
+        return os.path.getsize(log)
+    except OSError as error:
+        warnings.warn(
+            f"{log} is not part of the snapshot: {error}. The training continues.",
+            stacklevel=3,
+        )
+        return None

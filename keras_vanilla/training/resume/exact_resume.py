@@ -5,7 +5,7 @@ import copy
 import itertools
 import time
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_vanilla._checks import check_integer, has_form, some_of
+from keras_vanilla._checks import check_integer, some_of
 from keras_vanilla._types import PathLike
 from keras_vanilla.data.batching import Batches
 from keras_vanilla.distribution import keras_internals
@@ -27,7 +27,12 @@ from keras_vanilla.training.resume.identity import (
     learning_rates,
     unlike,
 )
-from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla.training.resume.snapshots import (
+    Snapshots,
+    pack,
+    unchanging,
+    unpack,
+)
 from keras_vanilla.training.resume.stop_signals import StopSignals
 
 SECONDS_BETWEEN = 300
@@ -65,7 +70,7 @@ class ExactResume:
     holds the weights, the optimizer, the seeds of dropout, the metrics, the history,
     the position in the data and the state of `callbacks`. Snapshots are taken before
     the first step, then at intervals, after each epoch, and on Ctrl-C or SIGTERM before
-    they end the run.
+    they end the run. During validation, these two wait for the end of the epoch.
 
     Snapshots of a different training run are refused with an error that names the
     difference. A finished run is restored without further training; it is continued if
@@ -89,6 +94,7 @@ class ExactResume:
             within the current epoch), "micro_batches", "model", "optimizer" (including
             its learning rate), "versions".
     Raises:
+        TypeError: if `callbacks` is not a list or tuple of callbacks.
         ValueError: if `every` is below 1, `allow_changed` has an unknown name, or a
             callback cannot be resumed.
     Example:
@@ -99,14 +105,14 @@ class ExactResume:
     def __init__(
         self,
         folder: PathLike,
-        callbacks: Iterable[keras.callbacks.Callback] = (),
+        callbacks: Sequence[keras.callbacks.Callback] = (),
         every: int | None = None,
         allow_changed: Collection[str] = (),
     ):
-        self.folder, self.callbacks = Path(folder), list(callbacks)
+        self.folder = Path(folder)
+        self.callbacks = callback_state.checked_callbacks(callbacks)
         self.every = None if every is None else check_integer("every", every, 1)
         self.allow_changed = check_changeable(allow_changed)
-        callback_state.check_callbacks(self.callbacks)
 
     def fit(
         self,
@@ -171,7 +177,7 @@ class _Training(keras.callbacks.Callback):
             verbose=0 if verbose == "auto" else verbose,
         )
         self._signals = StopSignals(self._finish_writing)
-        self._state = None  # initial state for the next call of Keras's `fit`
+        self._state = None  # what the next call of Keras's `fit` begins with
         self._begun = False  # whether `on_train_begin` of the callbacks was called
         self._step = self._trained_before = 0  # of all epochs; of the first one
         self._history, self._logs = keras.callbacks.History(), None
@@ -179,7 +185,7 @@ class _Training(keras.callbacks.Callback):
         self._history.on_train_begin()
         self._offset = data.first_step()
         self._random = None  # random state of the next step, if not the current one
-        self._saved_step = self._saved_at = self._kept = None
+        self._saved_step = self._saved_at = None
 
     def lock(self):
         """Locks the folder if this process writes to it."""
@@ -193,15 +199,12 @@ class _Training(keras.callbacks.Callback):
         self._identity = identity_of(
             self.model, self._data, self._callbacks.callbacks, self._epochs
         )
-        self._state = state = self._snapshot_to_resume()
+        self._state = state = self._state_to_resume()
         epoch, ended = (state["epoch"], state["stopped"]) if state else (0, False)
         with contextlib.nullcontext() if self._is_one_of_several else self._signals:
             if state and state["batch"]:
                 self._trained_before = state["batch"]
-                if self._trained_before < self._steps:
-                    self._fit(epoch, epoch + 1)
-                else:
-                    self._end_epoch(epoch)
+                self._fit(epoch, epoch + 1)
                 epoch, ended = epoch + 1, self.model.stop_training
                 self._trained_before = 0
             # If no epochs remain, Keras restores the weights and finalises averages.
@@ -221,51 +224,36 @@ class _Training(keras.callbacks.Callback):
             data if is_ours else data.dataset(),
             initial_epoch=epoch,
             epochs=epochs,
-            steps_per_epoch=self._steps - self._trained_before or self._steps,
+            steps_per_epoch=self._steps - self._trained_before,
             validation_data=self._validation_data,
             shuffle=False,
             callbacks=[self],
             verbose=self._verbose,
         )
 
-    def _end_epoch(self, epoch):
-        """Ends an epoch as Keras does, for a snapshot taken after its last step."""
-        self._fit(epoch, epoch)  # creates the variables
-        self._restore()
-        self.on_epoch_begin(epoch)
-        results = self.model.get_metrics_result()
-        logs = {name: float(value) for name, value in results.items()}
-        if self._validation_data is not None:
-            arguments = {"return_dict": True, "verbose": 0, "callbacks": [self]}
-            results = self.model.evaluate(self._validation_data, **arguments)
-            logs |= {f"val_{name}": value for name, value in results.items()}
-        self.on_epoch_end(epoch, logs)
-
     def on_train_begin(self, logs=None):
-        states = self._state["callbacks"] if self._state else []
         if self._state:
-            self._restore()
+            self._check_variables()
         if not self._begun:
-            pairs = list(zip(self._callbacks.callbacks, states, strict=False))
-            for callback, state in pairs:
+            for callback, state in self._callbacks_and_states():
                 callback_state.rewind(callback, state)
-            self._callbacks.on_train_begin(logs)
-            for callback, state in pairs:
-                callback_state.set_state(callback, state)
-            self._begun = True
+            self._callbacks.on_train_begin(logs)  # which may change the model
+        if self._state:
+            self._restore(with_callbacks=not self._begun)
+        self._begun = True
 
     def on_epoch_begin(self, epoch, logs=None):
         self._signals.delayed = True
         self._epoch = epoch
-        if self._state:
-            before = self._state["identity"]
-            has_metrics = before["metrics"] == self._identity["metrics"]
-            if self._trained_before and has_metrics:
-                _assign(self.model.metrics_variables, self._state["metrics"])
-            self._state = None
-        elif self._saved_step is None:
+        if self._saved_step is None:
             self._write(self._state_of(epoch, 0))
         self._callbacks.on_epoch_begin(epoch, logs)
+        if self._trained_before:  # the snapshot has what they have changed here
+            self._restore()
+            before = self._state["identity"]
+            if before["metrics"] == self._identity["metrics"]:
+                _assign(self.model.metrics_variables, self._state["metrics"])
+        self._state = None
         self._signals.let_through()
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -281,29 +269,23 @@ class _Training(keras.callbacks.Callback):
         self._callbacks.on_train_batch_end(batch, logs)
         if not np.isfinite(logs["loss"]):
             raise self._diverged("The loss", self._epoch, batch)
-        is_last = batch + 1 == self._steps
-        if is_last:  # validation and callbacks may draw random numbers
-            self._random = _random_state()
-        if self.model.stop_training:
+        if batch + 1 == self._steps:  # the next snapshot is that of `on_epoch_end`
+            self._random = _random_state()  # validation may draw random numbers
+        elif self.model.stop_training:
             return  # the epoch ends here
-        if self._is_time() or self._signals.arrived:
+        elif self._is_time() or self._signals.arrived:
             self._write(self._state_of(self._epoch, batch + 1))
-            self._signals.let_through()
-        elif is_last and not self._is_one_of_several:
-            # For a stop during validation, which changes metrics and callbacks.
-            self._kept = self._state_of(self._epoch, batch + 1)
             self._signals.let_through()
 
     def on_epoch_end(self, epoch, logs=None):
         for callback in self._callbacks.callbacks:  # these may add to the logs
             callback.on_epoch_end(epoch, logs)
-        self._signals.delayed = True
         self._history.on_epoch_end(epoch, logs)
         self._logs = logs
-        state = self._state_of(epoch + 1, 0)
-        self._write(state)
+        packed = self._state_of(epoch + 1, 0)
+        self._write(packed)
         # Keras ends each `fit` with `finalize_variable_values`, which may change them.
-        self._state = state if self._trained_before else None
+        self._state = unpack(packed) if self._trained_before else None
         self._signals.let_through()
 
     def on_test_begin(self, logs=None):
@@ -318,15 +300,13 @@ class _Training(keras.callbacks.Callback):
     def on_test_end(self, logs=None):
         self._callbacks.on_test_end(logs)
 
-    def _snapshot_to_resume(self):
-        """The newest snapshot, the same in every process; None if there is none."""
+    def _state_to_resume(self):
+        """The state of the newest snapshot, the same in every process; None to start.
+
+        Raises:
+            ValueError: if it is of another training.
+        """
         state = self._snapshots.newest()
-        if state is not None and not has_form(state, _PARTS):
-            raise ValueError(
-                f"The last snapshot in {self._snapshots.folder} was taken by an "
-                "earlier version of keras_vanilla, or by another program: delete the "
-                "folder to start again."
-            )
         step = state["step"] if state else -1
         if self._is_one_of_several and mean_over_processes(self.model, step) != step:
             raise ValueError(
@@ -348,42 +328,44 @@ class _Training(keras.callbacks.Callback):
         if self._verbose and self._replicas.first == 0:
             print(_description(state, path, self._epochs), flush=True)
         self._step, self._offset = step, state["offset"]
-        self._history.epoch = list(state["history"]["epochs"])
-        self._history.history = copy.deepcopy(state["history"]["values"])
+        self._history.epoch, self._history.history = state["history"]
         self._saved_step, self._saved_at = step, time.monotonic()
         return state
 
-    def _restore(self):
-        """Restores everything except metrics, which Keras resets in each epoch."""
-        variables, values = _variables(self.model), self._state["variables"]
-        if [tuple(each.shape) for each in variables] != [v.shape for v in values]:
+    def _check_variables(self):
+        shapes = [tuple(each.shape) for each in _variables(self.model)]
+        before = [each.shape for each in self._state["variables"]]
+        if shapes != before:
             raise ValueError(
                 f"{self._snapshots.path(self._step)} is of another model or optimizer: "
-                f"its {len(values)} variables have other shapes than the "
-                f"{len(variables)} of this one."
+                f"its {len(before)} variables have other shapes than the {len(shapes)} "
+                "of this one."
             )
-        _assign(variables, values)
+
+    def _restore(self, with_callbacks=True):
+        """Restores everything except metrics, which Keras resets in each epoch."""
+        _assign(_variables(self.model), self._state["variables"])
         rates = self._identity["learning_rate"]
         if rates != self._state["identity"]["learning_rate"]:  # a new rate is allowed
             self.model.optimizer.learning_rate = rates[0]
         self._random = self._state["random"]
+        for callback, state in self._callbacks_and_states() if with_callbacks else ():
+            callback_state.set_state(callback, state)
 
-    def _write(self, state):
+    def _callbacks_and_states(self):
+        states = self._state["callbacks"] if self._state else []
+        return list(zip(self._callbacks.callbacks, states, strict=False))
+
+    def _write(self, packed):
         """Writes the first snapshot; later ones are written in the background."""
-        self._wait()
+        self._finish_writing()
         if self._replicas.first == 0:
             later = self._saved_step is not None
             save = self._snapshots.save_in_background if later else self._snapshots.save
-            save(state["step"], state)
-        self._kept = None
-        self._saved_step, self._saved_at = state["step"], time.monotonic()
+            save(self._step, packed)
+        self._saved_step, self._saved_at = self._step, time.monotonic()
 
     def _finish_writing(self):
-        if self._kept is not None:
-            self._write(self._kept)
-        self._wait()
-
-    def _wait(self):
         if error := self._snapshots.wait():
             warnings.warn(
                 f"No snapshot after step {self._saved_step:,} in "
@@ -398,30 +380,29 @@ class _Training(keras.callbacks.Callback):
         return self._step % self._every == 0
 
     def _state_of(self, epoch, batch):
-        """A copy of all that a resumed run needs."""
-        variables = _copies(self.model, _variables(self.model))
+        """A packed copy of all that a resumed run needs."""
+        variables = _values(self.model, _variables(self.model))
         for value in variables:
             if value.dtype.kind not in "iub" and not np.isfinite(value).all():
                 raise self._diverged("A weight", epoch, batch - 1)
-        return {
-            "identity": self._identity,
-            "learning_rate": learning_rates(self.model.optimizer),
-            "variables": variables,
-            "metrics": _copies(self.model, self.model.metrics_variables),
-            "epoch": epoch,
-            "batch": batch,
-            "step": self._step,
-            "random": _random_state() if self._random is None else self._random,
-            "offset": self._offset,
-            "stopped": self.model.stop_training,
-            "history": {
-                "epochs": list(self._history.epoch),
-                "values": copy.deepcopy(self._history.history),
-            },
-            "callbacks": [
-                callback_state.get_state(each) for each in self._callbacks.callbacks
-            ],
-        }
+        return pack(
+            {
+                "identity": self._identity,
+                "learning_rate": learning_rates(self.model.optimizer),
+                "variables": variables,
+                "metrics": _values(self.model, self.model.metrics_variables),
+                "epoch": epoch,
+                "batch": batch,
+                "step": self._step,
+                "random": _random_state() if self._random is None else self._random,
+                "offset": self._offset,
+                "stopped": self.model.stop_training,
+                "history": [self._history.epoch, self._history.history],
+                "callbacks": [
+                    callback_state.get_state(each) for each in self._callbacks.callbacks
+                ],
+            }
+        )
 
     def _data_step(self, epoch, batch):
         """The step within the data, which may have started at any step."""
@@ -493,13 +474,11 @@ def _variables(model):
     return [*model.variables, *model.optimizer.variables]
 
 
-def _copies(model, variables):
+def _values(model, variables):
     """Copies of the values; every process must call this, as values may be sharded."""
     if keras.backend.backend() == "jax":
         model.jax_state_sync()  # during a step the values are not in the variables
-    values = [ops.convert_to_numpy(each) for each in variables]
-    # PyTorch's are the variables themselves.
-    return [value if value.flags.owndata else value.copy() for value in values]
+    return [unchanging(ops.convert_to_numpy(each)) for each in variables]
 
 
 def _assign(variables, values):
@@ -533,18 +512,3 @@ def _description(state, path, epochs):
     if epoch >= epochs:
         return f"{path}: this training is finished, after epoch {epoch}, {step}."
     return f"Resumed from {path}: epoch {epoch + 1} of {epochs}, {step}."
-
-
-_PARTS = {
-    "identity": dict,
-    "learning_rate": list,
-    "variables": list,
-    "metrics": list,
-    "epoch": int,
-    "batch": int,
-    "step": int,
-    "offset": int,
-    "stopped": bool,
-    "history": dict,
-    "callbacks": list,
-}

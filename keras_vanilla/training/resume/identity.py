@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_vanilla._checks import check_choice
+from keras_vanilla._checks import check_choice, check_list
 from keras_vanilla._version import __version__
 from keras_vanilla.data.batching import Batches
 
@@ -37,13 +37,15 @@ def check_changeable(names: str | Collection[str]) -> frozenset[str]:
     """Checks the names of settings that may differ from the snapshots.
 
     Args:
-        names: collection of str, or a single str.
+        names: list, tuple or set of str, or a single str.
     Raises:
+        TypeError: if it is none of these.
         ValueError: if a name is not in `CHANGEABLE`.
     """
-    names = [names] if isinstance(names, str) else list(names)
+    names = [names] if isinstance(names, str) else names
     return frozenset(
-        check_choice("allow_changed", name, tuple(CHANGEABLE)) for name in names
+        check_choice("allow_changed", name, tuple(CHANGEABLE))
+        for name in check_list("allow_changed", names, "names")
     )
 
 

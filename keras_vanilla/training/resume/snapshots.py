@@ -1,17 +1,16 @@
-"""Snapshot files, written atomically.
+"""Snapshot files, one per step, written atomically and read only if they are whole.
 
-A snapshot is an `.npz` file whose parts have checksums: arrays, and "state", JSON in
-UTF-8 that refers to them. What it holds is in `exact_resume.py`, `_Training._state_of`.
+A snapshot is the line `FORMAT`, the SHA-256 of all that follows, and an `.npz`: JSON in
+UTF-8, then the arrays that it refers to. Its contents are those of `exact_resume.py`,
+`_Training._state_of`.
 """
 
 import contextlib
-import errno
-import functools
 import hashlib
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,27 +18,19 @@ from typing import Any
 import ml_dtypes  # noqa: F401 (NumPy then knows the names of its types)
 import numpy as np
 
-from keras_vanilla._atomic_write import atomic_write, remove_unfinished
-from keras_vanilla._checks import first_line
+from keras_vanilla._atomic_write import atomic_path, remove_unfinished
 from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._types import PathLike
 
 KEPT = 2  # if the last snapshot is damaged, the previous one is used
+FORMAT = b"keras_vanilla snapshot 2\n"
 NAME = re.compile(r"step-(\d+)\.npz")
-WEIGHTS_NAME = re.compile(r"weights-[0-9a-f]{16}\.npz")
-FILES = (
-    "step-*.npz",
-    "step-*.npz.damaged",
-    "weights-*.npz",
-    ".step-*.npz",  # left by an interrupted write
-    ".weights-*.npz",
-    LOCK,
-)
+FILES = ("step-*.npz", "step-*.npz.damaged", ".step-*.npz", LOCK)
 
 
 class Damaged(ValueError):
-    """A file is truncated or was changed."""
+    """A file is not what was written, or is of another version."""
 
 
 def folder_is_gone(folder: PathLike) -> FileNotFoundError:
@@ -51,37 +42,8 @@ def folder_is_gone(folder: PathLike) -> FileNotFoundError:
     )
 
 
-class SeparateArrays(tuple):
-    """Arrays that do not change, such as the weights after an epoch.
-
-    If a callback returns them from `get_state`, they are written once to a separate
-    file, instead of to every snapshot.
-
-    Args:
-        arrays: iterable of NumPy arrays. They must not be changed afterwards.
-    """
-
-    def __new__(cls, arrays: Iterable[np.ndarray]):
-        return super().__new__(cls, arrays)
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """SHA-256 of types, shapes and values."""
-        digest = hashlib.sha256()
-        for array in self:
-            digest.update(f"{array.dtype.name} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-        return digest.hexdigest()
-
-    def __deepcopy__(self, memo: Any) -> "SeparateArrays":
-        return self
-
-
 class Snapshots:
-    """The snapshots in a folder, named after their steps.
-
-    The last two are kept. `SeparateArrays` are stored in separate files,
-    `weights-*.npz`, which are kept as long as a snapshot refers to them.
+    """The last two snapshots in a folder, named after their steps.
 
     Args:
         folder: path; `writing` creates it.
@@ -101,35 +63,28 @@ class Snapshots:
             OSError: if the lock cannot be written.
         """
         with folder_lock(self.folder):
-            for names in (NAME, WEIGHTS_NAME):
-                remove_unfinished(self.folder, names)
+            remove_unfinished(self.folder, NAME)
             try:
                 yield
             finally:
                 self.wait()
 
-    def save(self, step: int, state: dict[str, Any]) -> None:
+    def save(self, step: int, packed: list) -> None:
         """Writes a snapshot, then deletes all but the last two.
 
         Args:
             step: int. Number of updates so far.
-            state: nested dicts and lists of arrays, numbers, texts and None.
+            packed: the result of `pack`.
         Raises:
             OSError: if it cannot be written; previous snapshots are not changed.
         """
-        _write(self.path(step), state)
+        _write(self.path(step), packed)
         for path in self.paths()[:-KEPT]:
             path.unlink(missing_ok=True)
-        self._delete_unused_weights()
 
-    def save_in_background(self, step: int, state: dict[str, Any]) -> None:
-        """Calls `save` in a thread; `wait` returns its error.
-
-        Args:
-            step: int. Number of updates so far.
-            state: as for `save`; it must not change until it is written.
-        """
-        self._in_background = self._writer.submit(self.save, step, state)
+    def save_in_background(self, step: int, packed: list) -> None:
+        """Calls `save` in a thread; `wait` returns its error."""
+        self._in_background = self._writer.submit(self.save, step, packed)
 
     def wait(self) -> OSError | None:
         """Waits for the write in the background; returns its OSError, if any.
@@ -160,7 +115,7 @@ class Snapshots:
             try:
                 state = _read(path)
             except Damaged as error:
-                warnings.warn(f"{path} cannot be read ({error}).", stacklevel=2)
+                warnings.warn(str(error), stacklevel=2)
                 damaged.append(path)
                 continue
             for each in damaged:  # these must not count as the last two
@@ -176,7 +131,9 @@ class Snapshots:
 
     def paths(self) -> list[Path]:
         """The snapshot files, ordered by step."""
-        return self._files(NAME)
+        if not self.folder.is_dir():
+            return []
+        return sorted(p for p in self.folder.iterdir() if NAME.fullmatch(p.name))
 
     def last_step(self) -> int | None:
         """The step of the last snapshot; None if there is none."""
@@ -187,102 +144,100 @@ class Snapshots:
         """The path of the snapshot of a step."""
         return self.folder / f"step-{step:012d}.npz"
 
-    def _files(self, names):
-        if not self.folder.is_dir():
-            return []
-        return sorted(p for p in self.folder.iterdir() if names.fullmatch(p.name))
 
-    def _delete_unused_weights(self):
-        used = set()
-        for path in self.paths():
-            try:
-                with _opened(path) as file:
-                    used |= set(json.loads(file["state"].tobytes())["files"])
-            except (OSError, Damaged):
-                return  # a damaged snapshot may refer to any file
-        for path in self._files(WEIGHTS_NAME):
-            if path.name not in used:
-                path.unlink(missing_ok=True)
+def pack(value: Any) -> list:
+    """A copy of a value that does not change: its structure in JSON, then its arrays.
 
+    `unpack` returns the same value with the same types. Arrays that are read-only are
+    not copied.
 
-def _write(path, value):
-    """Writes a file and syncs it to disk before it gets its final name."""
-    arrays, files = {}, []
+    Args:
+        value: nested dicts, lists and tuples of NumPy arrays and numbers, Python's
+            numbers, texts and None.
+    Raises:
+        TypeError: if a value has another type.
+    """
+    arrays = []
 
-    def packed(value):
-        """Moves arrays, and values that JSON would change, to `arrays`."""
-        if isinstance(value, dict):
-            return {"dict": {name: packed(each) for name, each in value.items()}}
-        if isinstance(value, SeparateArrays):
-            file = path.with_name(f"weights-{value.digest[:16]}.npz")
-            if not file.exists():
-                _write(file, list(value))
-            files.append(file.name)
-            return {"file": file.name, "digest": value.digest}
-        if isinstance(value, (list, tuple)):
-            return [packed(each) for each in value]
-        if isinstance(value, (np.ndarray, np.generic)):
-            name, kept = f"array-{len(arrays)}", value.dtype.kind in "biufc"
+    def structure(value):
+        kind = type(value)
+        if kind in (bool, int, float, str, type(None)):
+            return value
+        if kind is list:
+            return [structure(each) for each in value]
+        if kind is tuple:
+            return {"tuple": [structure(each) for each in value]}
+        if kind is dict:
+            return {"dict": [[structure(k), structure(v)] for k, v in value.items()]}
+        if isinstance(value, np.generic):
+            return {"number": structure(np.asarray(value))}
+        if kind is np.ndarray and value.dtype.kind in "biufc":
+            arrays.append(unchanging(value))
+            return {"array": len(arrays)}
+        if kind is np.ndarray and value.dtype.type.__module__ == "ml_dtypes":
             # NumPy cannot write bfloat16: its bytes and the type's name are stored.
-            bytes_type = value.dtype if kept else np.dtype(f"u{value.dtype.itemsize}")
-            arrays[name] = np.ascontiguousarray(value).view(bytes_type)
-            return {"array": name, "dtype": value.dtype.name, "shape": value.shape}
-        return value
+            bits = structure(value.view(f"u{value.dtype.itemsize}"))
+            return {"bits": bits, "dtype": value.dtype.name}
+        raise TypeError(
+            "dict, list, tuple, str, number, None or NumPy array. Received: a "
+            f"{kind.__name__}"
+        )
 
-    state = json.dumps({"value": packed(value), "files": files}).encode()
-    with atomic_write(path) as file:
-        np.savez(file, state=np.frombuffer(state, np.uint8), **arrays)
+    return [json.dumps(structure(value)), *arrays]
+
+
+def unpack(packed: list) -> Any:
+    """The value that was given to `pack`."""
+
+    def value_of(structure):
+        if isinstance(structure, list):
+            return [value_of(each) for each in structure]
+        match structure:
+            case {"tuple": values}:
+                return tuple(value_of(values))
+            case {"dict": items}:
+                return {value_of(key): value_of(each) for key, each in items}
+            case {"number": array}:
+                return value_of(array)[()]
+            case {"array": number}:
+                return packed[number]
+            case {"bits": bits, "dtype": name}:
+                return value_of(bits).view(name)
+        return structure
+
+    return value_of(json.loads(packed[0]))
+
+
+def unchanging(array: np.ndarray) -> np.ndarray:
+    """A copy of an array that cannot change; the array itself if it is such a copy."""
+    if array.flags.writeable or not array.flags.owndata:
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def _write(path, packed):
+    text, *arrays = packed
+    json_bytes = np.frombuffer(text.encode(), np.uint8)
+    with atomic_path(path) as temporary, open(temporary, "x+b") as file:
+        file.write(FORMAT + bytes(65))
+        np.savez(file, json_bytes, *arrays)
+        file.seek(len(FORMAT) + 65)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(len(FORMAT))
+        file.write(f"{digest}\n".encode())
 
 
 def _read(path):
-    """Reads what `_write` has written, with `SeparateArrays` from their own files.
-
-    Checksums are compared first, so that a later memory error means a lack of memory,
-    not a damaged shape.
-    """
-    with _opened(path) as file:
-        if damaged := file.zip.testzip():
-            raise Damaged(f"{damaged} does not match its checksum")
-        arrays = {name: file[name] for name in file.files}
-
-        def unpacked(value):
-            if isinstance(value, list):
-                return [unpacked(each) for each in value]
-            if not isinstance(value, dict):
-                return value
-            if "dict" in value:
-                return {name: unpacked(each) for name, each in value["dict"].items()}
-            if "file" in value:
-                return _separate_arrays(path.with_name(value["file"]), value["digest"])
-            array = arrays[value["array"]].view(value["dtype"])
-            return array.reshape(value["shape"])[()]  # scalars remain scalars
-
-        return unpacked(json.loads(arrays["state"].tobytes())["value"])
-
-
-@contextlib.contextmanager
-def _opened(path):
-    """Opens a file with NumPy; errors about its bytes are raised as `Damaged`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            yield file
-    except MemoryError:
-        raise
-    except OSError as error:
-        if error.errno != errno.EINVAL:
-            raise
-        raise Damaged("its index points to before the file") from error
-    except Exception as error:  # damaged bytes can cause any
-        raise Damaged(first_line(error)) from error
-
-
-def _separate_arrays(path, digest):
-    try:
-        arrays = SeparateArrays(_read(path))
-    except FileNotFoundError as error:
-        raise Damaged(f"{path.name} is missing") from error
-    except Damaged as error:
-        raise Damaged(f"{path.name} is damaged: {error}") from error
-    if arrays.digest != digest:
-        raise Damaged(f"{path.name} holds other values")
-    return arrays
+    """Reads a file whose digest is right; memory is used for nothing before that."""
+    with open(path, "rb") as file:
+        header = file.read(len(FORMAT) + 65)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if header != FORMAT + f"{digest}\n".encode():
+            raise Damaged(
+                f"{path} is damaged, or a snapshot of another version of keras_vanilla."
+            )
+        file.seek(len(header))
+        with np.load(file, allow_pickle=False) as npz:
+            json_bytes, *arrays = (npz[name] for name in npz.files)
+    return unpack([json_bytes.tobytes().decode(), *arrays])

@@ -1,16 +1,19 @@
 """A training that is killed at a chosen instant; a program for `test_exact_resume.py`.
 
-    python killed_training.py FOLDER [plain|whole] [step|later|bytes|replace N]
+    python killed_training.py FOLDER [plain|whole|cache] [step|later|stop|bytes|write N]
 
 "plain" is `ExactResume` on a model that trains in no time, "whole" is
-`train_translator` with validation and BLEU. The last two choose the instant of SIGKILL,
-from step N of the whole training on: at that step, up to a second later, half-way
-through the bytes of the next file in the folder of snapshots, or before that file gets
-its name. At its end the program prints what must not depend on any kill.
+`train_translator` with validation and BLEU, "cache" the command `train --cache`. The
+last two choose the instant of SIGKILL: at step N of the whole training, up to a second
+later (at step N, with SIGTERM, for "stop"), half-way through the bytes of the next
+snapshot, or before the N-th time that this process syncs or renames a file. At its end
+the program prints what must not depend on any kill.
 """
 
+import contextlib
 import hashlib
 import io
+import itertools
 import json
 import os
 import random
@@ -21,10 +24,11 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from small_fit import compiled, data
+from small_fit import compiled, data, validation
 from word_reversal import dutch, english_sentences
 
-from keras_vanilla import Translator, _atomic_write
+from keras_vanilla import Translator
+from keras_vanilla.cli import main
 from keras_vanilla.data import ParallelCorpus
 from keras_vanilla.training import AverageCheckpoints, ExactResume, train_translator
 from keras_vanilla.training.resume import exact_resume
@@ -59,34 +63,39 @@ def die_later():
     threading.Timer(random.Random().random(), die).start()
 
 
-def die_in_write(after_half):
-    """Kills this process inside the next file that it writes among the snapshots."""
-    savez, replace = np.savez, os.replace
+def die_in_snapshot():
+    savez = np.savez
 
-    def half_of_savez(file, **arrays):
+    def half_of_savez(file, *arrays):
         whole = io.BytesIO()
-        savez(whole, **arrays)
+        savez(whole, *arrays)
         file.write(whole.getvalue()[: whole.tell() // 2])
         file.flush()
         die()
 
-    def never_replace(source, target):
-        if Path(source).parent.name == "snapshots":
-            die()
-        replace(source, target)
-
-    if after_half:
-        np.savez = half_of_savez
-    else:
-        _atomic_write.os.replace = never_replace
+    np.savez = half_of_savez
 
 
-ACTIONS = {
-    "step": die,
-    "later": die_later,
-    "bytes": lambda: die_in_write(after_half=True),
-    "replace": lambda: die_in_write(after_half=False),
-}
+def die_at_write(number):
+    count = itertools.count(1)
+
+    def counted(function):
+        def call(*arguments, **named):
+            if next(count) == number:
+                die()
+            return function(*arguments, **named)
+
+        return call
+
+    for name in ("fsync", "replace", "rename", "link", "truncate"):
+        setattr(os, name, counted(getattr(os, name)))
+
+
+def stop():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+ACTIONS = {"step": die, "later": die_later, "stop": stop, "bytes": die_in_snapshot}
 
 
 def corpus(count, seed):
@@ -96,7 +105,7 @@ def corpus(count, seed):
 
 def plain(folder, kill, epochs=3):
     """`ExactResume` alone: 3 epochs of six steps, a snapshot every third step."""
-    model = compiled()
+    model = compiled(use_ema=True)  # Keras moves averages into the weights at the end
     folder.mkdir(parents=True, exist_ok=True)
     average = AverageCheckpoints(last=2)
     others = [
@@ -108,7 +117,8 @@ def plain(folder, kill, epochs=3):
         kill,
     ]
     exact = ExactResume(folder / "snapshots", others, every=3)
-    history = exact.fit(model, data(steps=6), epochs, verbose=0)
+    validated = {"validation_data": validation(), "verbose": 0}
+    history = exact.fit(model, data(steps=6), epochs, **validated)
     return {
         "steps": int(model.optimizer.iterations),
         "weights": digest(model.get_weights()),
@@ -148,6 +158,28 @@ def whole(folder, kill, epochs=40):
     }
 
 
+def cache(folder, kill, epochs=3):
+    """`keras-vanilla train --cache`, without a given tokenizer."""
+    pairs, files = corpus(60, 0), [folder.parent / name for name in ("en", "nl")]
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, side in zip(files, (pairs.sources, pairs.targets), strict=True):
+        if not file.exists():
+            file.write_text("".join(f"{line}\n" for line in side))
+    source, target = map(str, files)
+    options = "--preset tiny --vocabulary-size 320 --tokens-per-batch 512".split()
+    options += ["--epochs", str(epochs), "--max-tokens", "30", "--robust"]
+    folders = ["--output", str(folder / "run"), "--cache", str(folder / "cache")]
+    files = ["--source", source, "--target", target]
+    with contextlib.redirect_stdout(sys.stderr):
+        assert main(["train", *files, *folders, *options]) == 0
+    names = ("translator.keras", "last.keras", "best.keras")
+    return {
+        "weights": [digest_of_file(folder / "run" / name) for name in names],
+        "log": (folder / "run" / "history.csv").read_text(),
+        "files": sorted(path.name for path in folder.rglob("*")),
+    }
+
+
 def digest(arrays):
     whole = b"".join(np.asarray(array).tobytes() for array in arrays)
     return hashlib.sha256(whole).hexdigest()
@@ -157,10 +189,16 @@ def digest_of_file(path):
     return digest(Translator.load(path).model.get_weights())
 
 
+KINDS = {"plain": plain, "whole": whole, "cache": cache}
+
+
 def train(folder, kind="plain", where="step", number="0"):
     """What must not depend on any kill."""
-    kind = plain if kind == "plain" else whole
-    return kind(Path(folder), AtStep(int(number), ACTIONS[where]))
+    action, step = ACTIONS.get(where), int(number)
+    if where == "write":
+        die_at_write(step)
+        step = 0
+    return KINDS[kind](Path(folder), AtStep(step, action))
 
 
 if __name__ == "__main__":

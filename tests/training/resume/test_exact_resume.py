@@ -1,7 +1,9 @@
+"""A training that is stopped anywhere ends as one that is not, bit for bit."""
+
 import importlib.util
+import inspect
 import json
 import random
-import runpy
 import signal
 import subprocess
 import sys
@@ -11,103 +13,119 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
-from child_process import environment, run
-from small_fit import compiled, data, features, fit, validation
+from child_process import environment
+from small_fit import compiled, data, fit, validation
 from stopping import AfterBatches, Crash
 from tiers import in_full
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
-from keras_vanilla.training import (
-    AverageCheckpoints,
-    Diverged,
-    ExactResume,
-)
-from keras_vanilla.training.resume.snapshots import Snapshots
+from keras_vanilla.training import AverageCheckpoints, Diverged, ExactResume
+from keras_vanilla.training.resume import callback_state
+from keras_vanilla.training.resume.snapshots import Snapshots, pack
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
 
 
-def program(*words):
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *map(str, words)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=900,
-    )
+class Counter(keras.callbacks.Callback):
+    """Counts the calls of each method, in a state of many types; changes the rate."""
+
+    def __init__(self):
+        super().__init__()
+        self.counts, self.seen = {}, ()
+
+    def _count(self, method):
+        self.counts[method] = self.counts.get(method, 0) + 1
+        self.seen = (self.seen[-5:], method, np.float32(0.1), {7: None})
+
+    def get_state(self):
+        return {"counts": self.counts, "seen": self.seen}
+
+    def set_state(self, state):
+        self.counts, self.seen = state["counts"], state["seen"]
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._count("epoch")
+        rate = self.model.optimizer.learning_rate
+        rate.assign(rate * 0.9)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self._count(("batch", batch))
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._count("end")
 
 
-def ends(*words):
-    done = program(*words)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+class Warm(keras.callbacks.Callback):
+    """Doubles the rate that it finds at the beginning, and halves it in each epoch."""
+
+    def on_train_begin(self, logs=None):
+        rate = self.model.optimizer.learning_rate
+        rate.assign(rate * 2)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        weights = self.model.get_weights()
+        self.model.set_weights([value * 0.5 for value in weights])
 
 
-@pytest.mark.full
-def test_a_training_killed_three_times_ends_as_one_that_was_not(tmp_path):
-    train = runpy.run_path(str(PROGRAM))["train"]
-    whole = train(tmp_path / "whole")
-    killed = tmp_path / "killed"
-    for where, step, lasts in (
-        # On a busy disk the last may not have been written yet.
-        ("bytes", 6, [None, 3]),
-        ("step", 11, [3, 6, 9]),
-        ("replace", 15, [9, 12]),
-    ):
-        assert program(killed, "plain", where, step).returncode == -signal.SIGKILL
-        assert Snapshots(killed / "snapshots").last_step() in lasts
-    assert train(killed) == whole
-    assert whole["steps"] == 18 and whole["epochs"] == [0, 1, 2]
+def scheduler():
+    return keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate * 0.7)
 
 
-INSTANTS = ("step", "later", "bytes", "step", "replace")
+def plateau():
+    return keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)
 
 
-@pytest.mark.slow
-def test_a_training_killed_25_times_ends_as_one_that_was_not(tmp_path, capsys):
-    kill_all_along(tmp_path, capsys, kills=25)
+def stopping():
+    return keras.callbacks.EarlyStopping("loss", patience=2, min_delta=1e9)
 
 
-def kill_all_along(folder, capsys, kills):
-    """Kills a training at random steps of its first nine tenths, one in each part."""
-    whole, seed = ends(folder / "whole", "whole"), int(time.time())
-    draw, last = random.Random(seed), 0.9 * whole["steps"]
-    for number in range(kills):
-        where = INSTANTS[number % len(INSTANTS)]
-        step = 1 + int(last * (number + draw.random()) / kills)
-        done = program(folder / "killed", "whole", where, step)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        with capsys.disabled():
-            snapshot = Snapshots(folder / "killed" / "snapshots").last_step()
-            print(
-                f"kill {number + 1}: {where} {step} of {whole['steps']}, "
-                f"snapshot of step {snapshot}"
-            )
-    assert ends(folder / "killed", "whole") == whole, f"seed {seed}"
+# What is compiled, which callbacks there are, and after how many batches of each
+# process the training is stopped; an epoch has four.
+RUNS = {
+    "own callback": ({}, [Counter, scheduler], [5, 1, 2]),
+    "end of an epoch": ({}, [Counter], [4, 4]),
+    "no metrics": ({"metrics": ()}, [], [6]),
+    "last batch": ({}, [], [16]),
+    "changes at the beginning": ({}, [Warm], [2, 1, 6]),
+    "plateau": ({}, [plateau, AverageCheckpoints], [3, 9]),
+    "early stopping": ({}, [stopping], [3, 5]),
+    "moving averages": ({"use_ema": True, "ema_overwrite_frequency": 3}, [], [3, 6]),
+    "accumulated gradients": ({"gradient_accumulation_steps": 3}, [scheduler], [4, 1]),
+    "several steps per call": ({"steps": 2}, [scheduler], [1, 3]),
+    "XLA": ({"jit": True}, [], [3]),
+    "penalty": ({"penalty": True}, [], [3, 3]),
+}
 
 
-# In one process, on a model that trains in no time
+def result(folder, settings, kinds, crash=0, seed=1):
+    callbacks = [kind() for kind in kinds]
+    model = compiled(seed=seed, **settings)
+    given = {"validation_data": validation(), "crash": crash}
+    history = fit(model, folder, callbacks, **given)
+    variables = [*model.variables, *model.optimizer.variables]
+    return {
+        "epochs": history.epoch,
+        "history": history.history,
+        "variables": [np.array(each).tobytes() for each in variables],
+        "callbacks": [callback_state.get_state(each)[0] for each in callbacks],
+    }
 
 
+@pytest.mark.filterwarnings("ignore:What Warm remembers")
 @pytest.mark.parametrize(
-    ("crash", "metrics"),
-    [(3, ("mae",)), *in_full((6, ()), *((n, ("mae",)) for n in (1, 4, 5, 8, 16)))],
+    "name", ["own callback", *in_full(*(name for name in RUNS if name[:3] != "own"))]
 )
-def test_it_resumes_exactly_wherever_it_stopped(
-    tmp_path, whole_of, weights_of, crash, metrics
-):
-    again = compiled(seed=2, metrics=metrics)
-    with pytest.raises(Crash):
-        start = compiled(metrics=metrics)
-        fit(start, tmp_path / "run", crash=crash, validation_data=validation())
-    history = fit(again, tmp_path / "run", validation_data=validation())
-    assert history.epoch == [0, 1, 2, 3]
-    assert (history.history, weights_of(again)) == whole_of(metrics)
+def test_stopped_training_ends_as_uninterrupted_one(tmp_path, name):
+    settings, kinds, stops = RUNS[name]
+    whole = result(tmp_path / "whole", settings, kinds)
+    for stop in stops:
+        with pytest.raises(Crash):
+            result(tmp_path / "run", settings, kinds, stop)
+    assert result(tmp_path / "run", settings, kinds, seed=2) == whole
 
 
 @pytest.mark.full
-def test_it_would_not_without_the_seeds_of_dropout(tmp_path, whole, weights_of):
+def test_exactness_needs_the_seeds_of_dropout(tmp_path, whole, weights_of):
     """The check must see what `BackupAndRestore` loses."""
     again = compiled(seed=2)
     with pytest.raises(Crash):
@@ -119,22 +137,12 @@ def test_it_would_not_without_the_seeds_of_dropout(tmp_path, whole, weights_of):
         i for i, v in enumerate(values) if v.shape == (2,) and v.dtype.kind != "f"
     )
     values[seed] += 1
-    snapshots.save(snapshots.last_step(), state)
+    snapshots.save(snapshots.last_step(), pack(state))
     fit(again, tmp_path / "run")
     assert weights_of(again)[0] != whole[1][0]
 
 
-def test_several_stops_in_one_epoch_lose_nothing(tmp_path, whole, weights_of):
-    again = compiled()
-    for crash in (6, 1, 2):
-        with pytest.raises(Crash):
-            fit(again, tmp_path / "run", crash=crash)
-    fit(again, tmp_path / "run")
-    assert int(again.optimizer.iterations) == 16
-    assert weights_of(again) == whole[1]
-
-
-def test_another_fit_after_a_crash_begins_at_the_beginning(tmp_path):
+def test_fit_after_a_crash_begins_at_the_first_epoch(tmp_path):
     model = compiled()
     for crash in (6, 1):
         with pytest.raises(Crash):
@@ -146,7 +154,7 @@ def test_another_fit_after_a_crash_begins_at_the_beginning(tmp_path):
     assert int(model.optimizer.iterations) == iterations + 4
 
 
-def test_batches_resume_wherever_they_began(tmp_path, weights_of):
+def test_data_resume_at_the_step_they_began_with(tmp_path, weights_of):
     def train(folder, crash=0, first_step=7):
         model, begins = compiled(seed=1), data(first_step=first_step)
         fit(model, tmp_path / folder, batches=begins, crash=crash, epochs=2)
@@ -161,42 +169,7 @@ def test_batches_resume_wherever_they_began(tmp_path, weights_of):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_other_backends_resume_exactly(backend, tmp_path):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"needs {backend}")
-    run(PROGRAM.with_name("resumed_on_a_backend.py"), tmp_path, backend=backend)
-
-
-@pytest.mark.full
-def test_averages_logs_and_keras_callbacks_continue(tmp_path):
-    def callbacks(folder):
-        folder.mkdir(exist_ok=True)
-        return [
-            AverageCheckpoints(last=3),
-            keras.callbacks.CSVLogger(folder / "log.csv"),
-            keras.callbacks.EarlyStopping("loss", patience=2, min_delta=1e9),
-            keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9),
-        ]
-
-    ends = []
-    for name, crashes in (("whole", []), ("run", [3, 5, 2])):
-        folder = tmp_path / name
-        for crash in crashes:
-            with pytest.raises(Crash):
-                fit(compiled(), folder / "s", callbacks(folder), crash, epochs=9)
-        last = callbacks(folder)
-        history = fit(compiled(), folder / "s", last, epochs=9)
-        average = [value.tobytes() for value in last[0].weights()]
-        ends.append((history.history, average, (folder / "log.csv").read_text()))
-    assert ends[0] == ends[1]
-    assert len(ends[0][0]["loss"]) == 3  # stopped early, by epochs of both processes
-    stopped = fit(compiled(), tmp_path / "run" / "s", callbacks(tmp_path), epochs=9)
-    assert stopped.history == ends[0][0]
-
-
-@pytest.mark.full
-def test_callbacks_do_not_see_a_batch_twice(tmp_path):
+def test_callbacks_see_each_batch_once(tmp_path):
     seen = []
     record = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: seen.append(batch)
@@ -207,27 +180,25 @@ def test_callbacks_do_not_see_a_batch_twice(tmp_path):
     assert seen == [0, 1, 2, 3] * 4
 
 
-def test_a_snapshot_after_every_so_many_steps_and_each_epoch(tmp_path, monkeypatch):
-    steps = []
-    monkeypatch.setattr(Snapshots, "save", lambda self, step, state: steps.append(step))
-    fit(compiled(), tmp_path, epochs=2, every=3)
-    assert steps == [0, 3, 4, 6, 8]
-
-
-def test_a_snapshot_when_five_minutes_have_passed(tmp_path, monkeypatch):
-    steps, clock = [], iter(range(0, 100_000, 110))
-    monkeypatch.setattr(Snapshots, "save", lambda self, step, state: steps.append(step))
+@pytest.mark.parametrize(
+    ("every", "steps"), [(3, [0, 3, 4, 6, 8]), (None, [0, 3, 4, 7, 8])]
+)
+def test_snapshots_are_taken_at_intervals_and_after_epochs(
+    tmp_path, monkeypatch, every, steps
+):
+    """The clock goes on by 110 seconds whenever it is read; None is five minutes."""
+    saved, clock = [], iter(range(0, 100_000, 110))
+    monkeypatch.setattr(Snapshots, "save", lambda self, step, state: saved.append(step))
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    fit(compiled(), tmp_path, epochs=2, every=None)
-    assert steps == [0, 3, 4, 7, 8]
+    fit(compiled(), tmp_path, epochs=2, every=every)
+    assert saved == steps
 
 
-def test_a_loss_that_is_not_a_number_names_step_and_snapshot(tmp_path):
-    model = compiled(rate=1e30)
+def test_diverged_loss_names_step_and_last_good_snapshot(tmp_path):
     with pytest.raises(
         Diverged, match="The loss is not a number after step 2"
     ) as error:
-        fit(model, tmp_path)
+        fit(compiled(rate=1e30), tmp_path)
     assert error.value.step == 2
     assert error.value.snapshot == Snapshots(tmp_path).path(1)
     state = Snapshots(tmp_path).newest()
@@ -235,7 +206,7 @@ def test_a_loss_that_is_not_a_number_names_step_and_snapshot(tmp_path):
     assert all(np.isfinite(value).all() for value in arrays)
 
 
-def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path):
+def test_diverged_weight_is_not_saved(tmp_path):
     class Spoil(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             if batch == 2:
@@ -247,21 +218,7 @@ def test_a_weight_that_is_not_a_number_is_not_saved(tmp_path):
     assert Snapshots(tmp_path).last_step() == 2
 
 
-@pytest.mark.full
-def test_a_damaged_last_snapshot_costs_the_steps_since_the_one_before(
-    tmp_path, whole, weights_of
-):
-    again = compiled(seed=2)
-    with pytest.raises(Crash):
-        fit(compiled(), tmp_path / "run", crash=7)
-    last = Snapshots(tmp_path / "run").paths()[-1]
-    last.write_bytes(last.read_bytes()[:-100])
-    with pytest.warns(UserWarning, match=f"{last.name} cannot be read"):
-        fit(again, tmp_path / "run")
-    assert weights_of(again) == whole[1]
-
-
-def test_a_full_disk_is_reported_and_the_training_continues(
+def test_full_disk_is_reported_and_training_continues(
     tmp_path, monkeypatch, whole, weights_of
 ):
     save = Snapshots.save
@@ -279,7 +236,7 @@ def test_a_full_disk_is_reported_and_the_training_continues(
     assert Snapshots(tmp_path / "run").last_step() == 3
 
 
-def test_a_folder_that_cannot_be_written_stops_before_the_first_step(tmp_path):
+def test_unwritable_folder_stops_before_the_first_step(tmp_path):
     (tmp_path / "file").write_text("kept")
     model = compiled()
     with pytest.raises(OSError, match="file"):
@@ -287,72 +244,7 @@ def test_a_folder_that_cannot_be_written_stops_before_the_first_step(tmp_path):
     assert int(model.optimizer.iterations) == 0
 
 
-def test_snapshots_of_another_model_are_refused(tmp_path):
-    fit(compiled(), tmp_path, epochs=1)
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
-    model.compile("sgd", "mse")
-    with pytest.raises(ValueError, match=r"another training: .*model\.layers was"):
-        fit(model, tmp_path, epochs=1)
-    with pytest.raises(ValueError, match="another model or optimizer: its .* variab"):
-        allowed = ["metrics", "model", "optimizer"]
-        fit(model, tmp_path, epochs=1, allow_changed=allowed)
-
-
-def test_a_log_that_is_shorter_than_it_was_is_reported(tmp_path):
-    def logged():
-        return [keras.callbacks.CSVLogger(tmp_path / "log.csv")]
-
-    fit(compiled(), tmp_path / "run", logged(), epochs=2)
-    (tmp_path / "log.csv").write_text("epoch\n")
-    with pytest.warns(UserWarning, match="log.csv has lost lines"):
-        fit(compiled(), tmp_path / "run", logged(), epochs=2)
-
-
-def test_no_step_between_snapshots_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="`every` must be .* at least 1. Received: 0"):
-        ExactResume(tmp_path, every=0)
-
-
-def test_a_random_map_is_refused(tmp_path):
-    tf.random.set_seed(None)  # a seed gives each pass the same numbers
-
-    def noisy(*batch):
-        x, y = features(*batch)
-        return x, y * tf.random.uniform([])
-
-    with pytest.raises(ValueError, match="changes the same batch in another way"):
-        fit(compiled(), tmp_path / "run", batches=data(change=noisy))
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("others", "error", "message"),
-    [
-        (validation, TypeError, "use `batches.*Received: a _BatchDataset"),
-        (lambda: [np.ones(3)], TypeError, "use `batches.*Received: a list"),
-        (lambda: data().dataset(), TypeError, "use `batches.*its `map`"),
-        (lambda: data(shuffle=False), ValueError, "needs shuffled .*shuffle=False"),
-    ],
-    ids=["dataset", "list", "of batches", "not shuffled"],
-)
-def test_data_that_cannot_begin_at_any_step_are_refused(
-    tmp_path, others, error, message
-):
-    with pytest.raises(error, match=message):
-        fit(compiled(), tmp_path / "run", batches=others())
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("other", [{}, {"identity": 5}, [], None])
-def test_snapshots_of_an_earlier_version_are_refused(tmp_path, other):
-    snapshots = Snapshots(tmp_path)
-    parts = {"step": 3, "epoch": 0, "variables": []}
-    snapshots.save(3, parts | other if isinstance(other, dict) else [other])
-    with pytest.raises(ValueError, match="by an earlier version .* delete the folder"):
-        fit(compiled(), tmp_path)
-
-
-def test_the_folder_is_locked_while_fit_runs(tmp_path):
+def test_folder_is_locked_while_fit_runs(tmp_path):
     def refused():
         with pytest.raises(FolderInUse), folder_lock(tmp_path):
             pass
@@ -365,17 +257,156 @@ def test_the_folder_is_locked_while_fit_runs(tmp_path):
             pass
 
 
-def test_callbacks_whose_state_cannot_be_read_are_reported(tmp_path):
-    class Counter(keras.callbacks.Callback):
+# Logs, and callbacks without a state that can be read
+
+
+def test_removed_log_does_not_stop_training(tmp_path):
+    log = tmp_path / "log.csv"
+
+    class Remove(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            if epoch == 1:
+                log.unlink()
+
+    callbacks = [keras.callbacks.CSVLogger(log), Remove()]
+    with pytest.warns(UserWarning, match="log.csv is not part of the snapshot: .*No s"):
+        history = fit(compiled(), tmp_path / "run", callbacks)
+    assert len(history.epoch) == 4
+    fit(compiled(), tmp_path / "run", [keras.callbacks.CSVLogger(log), Remove()])
+
+
+def test_log_that_lost_lines_is_reported(tmp_path):
+    def logged():
+        return [keras.callbacks.CSVLogger(tmp_path / "log.csv")]
+
+    fit(compiled(), tmp_path / "run", logged(), epochs=2)
+    (tmp_path / "log.csv").write_text("epoch\n")
+    with pytest.warns(UserWarning, match="log.csv has lost lines"):
+        fit(compiled(), tmp_path / "run", logged(), epochs=2)
+
+
+def test_only_callbacks_with_unreadable_state_are_reported(tmp_path, recwarn):
+    class Remembers(keras.callbacks.Callback):
         def __init__(self):
             super().__init__()
             self.count = 0
 
-    with pytest.warns(UserWarning, match="What Counter remembers is not in the snap"):
-        ExactResume(tmp_path, [Counter(), AverageCheckpoints()])
-
-
-def test_callbacks_that_remember_nothing_are_not_reported(tmp_path, recwarn):
-    stateless = keras.callbacks.LambdaCallback(), keras.callbacks.Callback()
-    ExactResume(tmp_path, stateless)
+    ExactResume(
+        tmp_path,
+        [
+            keras.callbacks.LambdaCallback(),
+            keras.callbacks.Callback(),
+            keras.callbacks.ModelCheckpoint("x.keras", save_best_only=True),
+            keras.callbacks.TensorBoard("x"),
+            AverageCheckpoints(),
+        ],
+    )
     assert not recwarn
+    with pytest.warns(UserWarning, match="What Remembers remembers is not in the sn"):
+        ExactResume(tmp_path, [Remembers(), AverageCheckpoints()])
+
+
+# Killed processes
+
+
+def program(backend, *words):
+    return subprocess.run(
+        [sys.executable, str(PROGRAM), *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=environment(backend),
+        timeout=900,
+    )
+
+
+def assert_kills_change_nothing(folder, kind, instants, backend="tensorflow"):
+    """Kills trainings in one folder at some instants; one to its end is the same."""
+
+    def ends(name):
+        done = program(backend, folder / name, kind)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole = ends("whole")
+    for where, number in instants(whole) if callable(instants) else instants:
+        done = program(backend, folder / "killed", kind, where, number)
+        expected = signal.SIGTERM if where == "stop" else signal.SIGKILL
+        assert done.returncode == -expected, done.stderr
+    assert ends("killed") == whole
+    return whole
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("backend", "instants"),
+    [
+        ("tensorflow", [("bytes", 6), ("stop", 11), ("write", 16)]),
+        ("jax", [("step", 8), ("stop", 14)]),
+        ("torch", [("step", 8), ("stop", 14)]),
+    ],
+)
+def test_killed_fit_ends_as_uninterrupted_one(tmp_path, backend, instants):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"needs {backend}")
+    whole = assert_kills_change_nothing(tmp_path, "plain", instants, backend)
+    assert whole["steps"] == 18 and whole["epochs"] == [0, 1, 2]
+
+
+@pytest.mark.slow
+def test_command_with_cache_killed_at_any_write_ends_as_uninterrupted_one(tmp_path):
+    """The tokenizer, the cache, the record, snapshots and translators are written."""
+    seed = int(time.time())
+    draw = random.Random(seed)
+    numbers = sorted(draw.sample(range(1, 40), 12))
+    print(f"seed {seed}: {numbers}")
+    assert_kills_change_nothing(
+        tmp_path, "cache", [("write", number) for number in numbers]
+    )
+
+
+@pytest.mark.slow
+def test_training_killed_25_times_ends_as_uninterrupted_one(tmp_path):
+    """At random steps of its first nine tenths, one in each part."""
+    seed = int(time.time())
+    draw = random.Random(seed)
+    print(f"seed {seed}")
+    wheres = 5 * ["step", "later", "bytes", "step", "step"]
+
+    def instants(whole):
+        for number, where in enumerate(wheres):
+            share = (number + draw.random()) / len(wheres)
+            yield where, 1 + int(0.9 * whole["steps"] * share)
+
+    assert_kills_change_nothing(tmp_path, "whole", instants)
+
+
+def test_fit_leaves_operations_as_deterministic_as_before(tmp_path):
+    from tensorflow.python.framework import config
+
+    seen, train = [], data(first_step=2)
+    look = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda *_: seen.append(config.is_op_determinism_enabled())
+    )
+    ExactResume(tmp_path / "new")
+    assert not config.is_op_determinism_enabled() and not list(tmp_path.iterdir())
+    for crash in (3, 1, 0):  # 1: it is resumed, and reads from the sixth step on
+        try:
+            fit(compiled(), tmp_path / "run", [look], batches=train, crash=crash)
+        except Crash:
+            pass
+        assert train.first_step() == 2 and not config.is_op_determinism_enabled()
+    config.enable_op_determinism()
+    fit(compiled(), tmp_path / "other", [look], epochs=1)
+    assert config.is_op_determinism_enabled() and set(seen) == {True}
+
+
+def test_every_callback_of_keras_has_known_state():
+    """A new one must be looked at: does it keep state between epochs?"""
+    stateless = (
+        "Callback CSVLogger History LambdaCallback LearningRateScheduler ProgbarLogger "
+        "RemoteMonitor TensorBoard TerminateOnNaN"
+    )
+    known = {*callback_state._STATE, *callback_state._REFUSED}
+    known |= {getattr(keras.callbacks, name) for name in stateless.split()}
+    of_keras = inspect.getmembers(keras.callbacks, inspect.isclass)
+    assert known == {kind for _, kind in of_keras}

@@ -5,10 +5,11 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from small_fit import compiled, data, features, fit, validation
 from stopping import Crash
 
-from keras_vanilla.training import AverageCheckpoints, ExactResume
+from keras_vanilla.training import AverageCheckpoints
 from keras_vanilla.training.resume import identity
 from keras_vanilla.training.resume.snapshots import Snapshots
 
@@ -43,6 +44,11 @@ def with_frozen_bias():
 
 def other_features(*batch):
     return features(*batch)
+
+
+def random_labels(*batch):
+    x, y = features(*batch)
+    return x, y * tf.random.uniform([])
 
 
 # Models and settings of `fit` that differ, and what their refusal says.
@@ -95,7 +101,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_differs_is_refused_by_name(stopped, name):
+def test_other_training_is_refused_by_difference(stopped, name):
     model, settings, message = OTHERS[name]
     model = with_frozen_bias() if model is None else compiled(**model)
     if "batches" in settings:
@@ -104,7 +110,7 @@ def test_what_differs_is_refused_by_name(stopped, name):
         fit(model, stopped, **settings)
 
 
-def test_another_version_is_refused_by_name(stopped, monkeypatch):
+def test_other_version_is_refused(stopped, monkeypatch):
     monkeypatch.setattr(identity, "__version__", "0.9.0")
     with pytest.raises(ValueError, match="versions.keras_vanilla was .* and is '0.9.0"):
         fit(compiled(), stopped)
@@ -112,7 +118,7 @@ def test_another_version_is_refused_by_name(stopped, monkeypatch):
 
 
 @pytest.mark.parametrize("changed", ["epochs", "learning_rate", "loss"])
-def test_a_finished_training_refuses_what_differs(finished, changed):
+def test_finished_training_refuses_differences(finished, changed):
     model, settings, _ = OTHERS[changed]
     with pytest.raises(ValueError, match=f"{changed}.* was "):
         fit(compiled(**model), finished, **{"epochs": 1, **settings})
@@ -132,13 +138,13 @@ def test_more_epochs_continue_when_they_are_allowed(tmp_path, whole, weights_of,
     fit(compiled(), tmp_path, epochs=4)  # now that of the snapshots
 
 
-def test_fewer_epochs_than_were_trained_are_refused(stopped):
+def test_fewer_epochs_than_trained_are_refused(stopped):
     with pytest.raises(ValueError, match="trained more epochs than that, 1"):
         fit(compiled(), stopped, epochs=1, allow_changed=["epochs"])
 
 
 @pytest.mark.full
-def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path):
+def test_more_epochs_do_not_continue_an_early_stop(tmp_path):
     def stopping():
         return [keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)]
 
@@ -149,9 +155,7 @@ def test_more_epochs_do_not_wake_a_training_that_a_callback_has_stopped(tmp_path
 
 
 @pytest.mark.full
-def test_allowed_metrics_begin_in_the_epoch_that_was_stopped(
-    stopped, whole, weights_of
-):
+def test_allowed_metrics_begin_in_the_resumed_epoch(stopped, whole, weights_of):
     again = compiled(seed=2, metrics=["mae", "mse"])
     history = fit(again, stopped, allow_changed=["metrics"]).history
     assert weights_of(again) == whole[1]
@@ -163,7 +167,7 @@ def test_allowed_metrics_begin_in_the_epoch_that_was_stopped(
 
 
 @pytest.mark.full
-def test_an_allowed_learning_rate_is_the_new_one(stopped):
+def test_allowed_learning_rate_is_the_new_one(stopped):
     model = compiled(rate=0.01)
     fit(model, stopped, allow_changed=["optimizer"])
     assert float(model.optimizer.learning_rate) == np.float32(0.01)
@@ -172,7 +176,7 @@ def test_an_allowed_learning_rate_is_the_new_one(stopped):
 
 
 @pytest.mark.full
-def test_a_learning_rate_that_callbacks_have_changed_resumes(tmp_path, weights_of):
+def test_learning_rate_of_callbacks_is_not_a_difference(tmp_path, weights_of):
     def reducing():
         return [keras.callbacks.ReduceLROnPlateau("loss", patience=1, min_delta=1e9)]
 
@@ -188,15 +192,8 @@ def test_a_learning_rate_that_callbacks_have_changed_resumes(tmp_path, weights_o
         fit(compiled(rate=0.02), tmp_path / "run", reducing())
 
 
-def test_what_may_not_differ_cannot_be_allowed(tmp_path):
-    with pytest.raises(ValueError, match="`allow_changed` must be one of .*'data'"):
-        ExactResume(tmp_path, allow_changed=["data"])
-
-
 @pytest.mark.parametrize("early", [pytest.param(False, marks=pytest.mark.full), True])
-def test_a_finished_training_is_restored_and_the_next_fit_trains(
-    tmp_path, weights_of, early
-):
+def test_finished_training_is_restored_without_steps(tmp_path, weights_of, early):
     def stopping():
         if not early:
             return []
@@ -211,7 +208,7 @@ def test_a_finished_training_is_restored_and_the_next_fit_trains(
     assert int(model.optimizer.iterations) == steps + 8
 
 
-def test_what_is_resumed_is_one_line(tmp_path, capsys):
+def test_resumed_training_is_described_in_one_line(tmp_path, capsys):
     for crash in (6, 0, 0):
         try:
             fit(compiled(), tmp_path, crash=crash, verbose=2)
@@ -228,7 +225,7 @@ def test_what_is_resumed_is_one_line(tmp_path, capsys):
 
 
 @pytest.mark.full
-def test_a_training_that_was_stopped_early_says_so(tmp_path, capsys):
+def test_early_stop_is_described(tmp_path, capsys):
     stopping = keras.callbacks.EarlyStopping("loss", patience=1, min_delta=1e9)
     for verbose in (0, 2):
         fit(compiled(), tmp_path, [stopping], verbose=verbose)
@@ -236,7 +233,7 @@ def test_a_training_that_was_stopped_early_says_so(tmp_path, capsys):
 
 
 @pytest.mark.full
-def test_a_stop_in_the_middle_of_an_epoch_lasts(tmp_path, weights_of):
+def test_stop_within_an_epoch_lasts(tmp_path, weights_of):
     class Stop(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             self.model.stop_training = int(self.model.optimizer.iterations) == 6
@@ -261,7 +258,7 @@ def test_differences_name_each_value():
     ]
 
 
-def test_a_precision_is_part_of_a_model():
+def test_precision_is_part_of_a_model():
     names = []
     for dtype in ("float32", "mixed_bfloat16"):
         model = keras.Sequential(
@@ -271,3 +268,36 @@ def test_a_precision_is_part_of_a_model():
     assert list(identity.differences(*names)) == [
         "layers[1].config.dtype.config.name was 'float32' and is 'mixed_bfloat16'"
     ]
+
+
+def test_snapshots_of_another_model_are_refused(tmp_path):
+    fit(compiled(), tmp_path, epochs=1)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match=r"another training: .*model\.layers was"):
+        fit(model, tmp_path, epochs=1)
+    with pytest.raises(ValueError, match="another model or optimizer: its .* variab"):
+        allowed = ["metrics", "model", "optimizer"]
+        fit(model, tmp_path, epochs=1, allow_changed=allowed)
+
+
+@pytest.mark.parametrize(
+    ("others", "error", "message"),
+    [
+        (validation, TypeError, "use `batches.*a _BatchDataset"),
+        (lambda: [np.ones(3)], TypeError, "use `batches.*a list"),
+        (lambda: data().dataset(), TypeError, "use `batches.*its `map`"),
+        (lambda: data(shuffle=False), ValueError, "shuffle=False"),
+        (lambda: data(change=random_labels), ValueError, "changes the same batch"),
+    ],
+    ids=["dataset", "list", "of batches", "not shuffled", "random map"],
+)
+def test_data_that_cannot_begin_at_any_step_are_refused(
+    tmp_path, others, error, message
+):
+    tf.random.set_seed(None)  # a seed gives each pass the same numbers
+    with pytest.raises(error, match=message):
+        fit(compiled(), tmp_path / "run", batches=others())
+    with pytest.raises(ValueError, match="steps_per_execution=3, 4 batches"):
+        fit(compiled(steps=3), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

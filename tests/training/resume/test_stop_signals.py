@@ -1,22 +1,16 @@
 """Ctrl-C and SIGTERM: a snapshot first, then what they did before."""
 
 import os
-import runpy
 import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import keras
 import pytest
-from child_process import environment
 from small_fit import compiled, fit, validation
 from stopping import Crash, crash
 
 from keras_vanilla.training.resume.snapshots import Snapshots
 
-PROGRAM = Path(__file__).with_name("stopped_by_a_signal.py")
 # A snapshot only when it has to be: before the first step, after epochs, and on a stop.
 RARELY = {"every": 10**9, "validation_data": validation()}
 
@@ -74,7 +68,7 @@ ALSO = [each for each in PLACES if each not in ("in a batch", "in the validation
         *(pytest.param(each, marks=pytest.mark.full) for each in ALSO),
     ],
 )
-def test_a_training_stopped_by_sigterm_resumes_exactly(
+def test_training_stopped_by_sigterm_resumes_exactly(
     tmp_path, whole, weights_of, ends_by_crash, place
 ):
     method, count, step = PLACES[place]
@@ -89,7 +83,7 @@ def test_a_training_stopped_by_sigterm_resumes_exactly(
     assert (history, weights_of(again)) == whole
 
 
-def test_ctrl_c_ends_as_ever_after_a_snapshot(tmp_path):
+def test_ctrl_c_raises_after_a_snapshot(tmp_path):
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning):
         inside = [When("on_train_batch_begin", 3, signal.SIGINT)]
         fit(compiled(), tmp_path, inside, **RARELY)
@@ -97,7 +91,7 @@ def test_ctrl_c_ends_as_ever_after_a_snapshot(tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
+def test_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
     class Twice(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
             if batch == 2:
@@ -111,7 +105,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_batch(tmp_path):
 
 
 @pytest.mark.full
-def test_a_handler_that_returns_lets_the_training_continue(tmp_path):
+def test_handler_that_returns_continues_the_training(tmp_path):
     arrived = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: arrived.append(1))
     mine = signal.getsignal(signal.SIGTERM)
@@ -127,7 +121,7 @@ def test_a_handler_that_returns_lets_the_training_continue(tmp_path):
 
 
 @pytest.mark.full
-def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
+def test_ignored_signal_stays_ignored(tmp_path):
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         with pytest.warns(UserWarning, match="What When"):
@@ -138,7 +132,7 @@ def test_a_signal_that_was_ignored_stays_ignored(tmp_path):
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_signal_after_an_error_acts_at_once(tmp_path):
+def test_signal_after_an_error_acts_at_once(tmp_path):
     of_sigterm = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Crash):
         fit(compiled(), tmp_path, crash=2, **RARELY)
@@ -150,7 +144,7 @@ def test_a_signal_after_an_error_acts_at_once(tmp_path):
 
 
 @pytest.mark.full
-def test_outside_the_main_thread_signals_are_left_alone(tmp_path):
+def test_other_threads_leave_signals_alone(tmp_path):
     seen = []
     before = signal.getsignal(signal.SIGTERM)
     look = keras.callbacks.LambdaCallback(
@@ -162,18 +156,3 @@ def test_outside_the_main_thread_signals_are_left_alone(tmp_path):
     thread.start()
     thread.join()
     assert seen == [before] and Snapshots(tmp_path).last_step() == 4
-
-
-@pytest.mark.full
-def test_sigterm_ends_the_process_by_that_signal(tmp_path):
-    train = runpy.run_path(str(PROGRAM))["train"]
-    killed = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path / "run")],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=900,
-    )
-    assert killed.returncode == -signal.SIGTERM, killed.stderr
-    assert Snapshots(tmp_path / "run").last_step() == 8
-    assert train(tmp_path / "run") == train(tmp_path / "whole")

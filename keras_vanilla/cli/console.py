@@ -118,8 +118,15 @@ def _finite(value):
     return value if is_number else None
 
 
-def add_search_options(command: argparse._ActionsContainer) -> None:
-    """Adds the options of the search to a command, or to a group of its options."""
+def add_search_options(
+    command: argparse._ActionsContainer, for_files: bool = False
+) -> None:
+    """Adds the options of the search to a command, or to a group of its options.
+
+    Args:
+        command: the command or group.
+        for_files: bool. Only options that exported files can have.
+    """
     add = command.add_argument
     add(
         "--beam-size",
@@ -133,6 +140,13 @@ def add_search_options(command: argparse._ActionsContainer) -> None:
         metavar="A",
         help="length penalty of beam search (default: 0.6)",
     )
+    if not for_files:
+        add(
+            "--length-normalization",
+            choices=["gnmt", "power"],
+            help="what is raised to the length penalty: (5 + n) / 6 (gnmt, the "
+            "default), or n, the number of tokens (power)",
+        )
     add(
         "--no-loops",
         action="store_true",
@@ -151,9 +165,11 @@ def search_settings(
         *more: names of further options that are arguments of the translator.
         scored: bool. Whether scores, which the penalty normalises, are printed.
     """
-    names = given_options(options, ("beam_size", "length_penalty", "no_loops", *more))
-    if "length_penalty" in names and options.beam_size in (None, 1) and not scored:
-        raise ValueError("--length-penalty is for --beam-size above 1.")
+    names = ("length_penalty", "length_normalization")
+    if options.beam_size in (None, 1) and not scored:
+        for name in given_options(options, names):
+            raise ValueError(f"{named_options([name])} is for --beam-size above 1.")
+    names = given_options(options, ("beam_size", *names, "no_loops", *more))
     return {name: getattr(options, name) for name in names}
 
 

@@ -61,7 +61,7 @@ def _add_export(commands):
         choices=[*FORMS, "site"],
         help="what goes in and out (default: text), or a web site",
     )
-    add_search_options(group)
+    add_search_options(group, for_files=True)
     add("--max-bytes", type=int, help="longest text in bytes of UTF-8 (default: 512)")
     for name, side in (("--max-source-length", "source"), ("--max-length", "output")):
         add(name, type=int, help=f"longest {side} in tokens (default: 128)")

@@ -6,6 +6,7 @@ from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.decoding.compiled import CompiledSearch
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.greedy import greedy_search
+from keras_vanilla.decoding.loops import LoopGuard
 from keras_vanilla.decoding.sampling import sample
 from keras_vanilla.decoding.search import run_search
 from keras_vanilla.decoding.searched_model import SearchedModel
@@ -17,6 +18,7 @@ __all__ = [
     "Cache",
     "CompiledSearch",
     "DecodingConfig",
+    "LoopGuard",
     "SearchTrace",
     "SearchedModel",
     "Terms",

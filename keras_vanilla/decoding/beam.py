@@ -10,11 +10,12 @@ from keras_vanilla.decoding.beam_past import CopiedPast, beam_past, of_parents
 from keras_vanilla.decoding.config import DecodingConfig
 from keras_vanilla.decoding.constraints import Constraints
 from keras_vanilla.decoding.hypothesis_end import ends_here
-from keras_vanilla.decoding.loop import (
-    noted,
-    run_loop,
-    start_notes,
-    with_notes,
+from keras_vanilla.decoding.loop import run_loop, start_notes
+from keras_vanilla.decoding.refilled_beam import (
+    best_of,
+    noted_by_parents,
+    refill,
+    start_pool,
 )
 from keras_vanilla.decoding.searched_model import SearchedModel
 from keras_vanilla.decoding.terms import TermBanks, Terms, check_terms
@@ -39,11 +40,13 @@ def beam_search(
                                                        lp(n) = n^a              "power"
 
     A finished hypothesis remains one of the K, and the search continues with one beam
-    fewer. (Some implementations refill the beam; with one beam they differ from greedy
-    search.) A row is done when no beam can still reach its `n_best` hypotheses: log P
+    fewer. A row is done when no beam can still reach its `n_best` hypotheses: log P
     only decreases, so a beam with log-probability p never scores above
     p / lp(longest length). Beams that reach the longest length of a row are returned
     without an end.
+
+    With `early_stopping`, finished hypotheses leave the beam, see `refilled_beam`: the
+    search takes more steps and finds some better hypotheses.
 
     Args:
         model: SearchedModel. If its `shares_beams` is True, as in most Transformers,
@@ -73,8 +76,13 @@ def beam_search(
     memory, memory_mask = model.encode(source_ids)
     length, limits = constraints.row_limits(memory_mask)
 
-    banks = None
+    banks, refills = None, config.early_stopping is not None
     if terms is not None:
+        if refills:
+            raise ValueError(
+                "`terms` cannot be combined with `early_stopping`. Received: "
+                f"early_stopping={config.early_stopping!r}"
+            )
         check_terms(model, terms, memory.shape[0])
         banks = TermBanks(model, terms, limits, config.beam_size)
 
@@ -82,6 +90,8 @@ def beam_search(
         return config.apply_length_penalty(log_probs, ops.cast(lengths, "float32"))
 
     def live(state, rows):
+        if refills:
+            return ops.logical_not(state["finished"][:, 0])
         worst = ops.top_k(_scores(state, score, banks), k=n_best)[0][:, -1]  # (B,)
         log_probs = ops.where(state["finished"], NOTHING, state["log_probs"])
         bound = score(ops.max(log_probs, axis=1), rows["limits"])
@@ -91,22 +101,33 @@ def beam_search(
     if banks and config.beam_size == 1:
         past = CopiedPast(model, 1)  # the same steps as greedy search
     shape = ops.shape(memory)[0], config.beam_size
+    notes = start_notes(model, (*shape, length)) if return_notes else {}
+
+    def step(state, rows):
+        bound = constraints.of_rows(rows)
+        if refills:
+            return refill(model, past, state, rows["limits"], bound, config)
+        return _step(model, past, state, rows, bound, banks)
+
     state = run_loop(
         model,
         {
             **_start(model, shape, length),
             "cache": past.start(memory, memory_mask, length),
-            "notes": start_notes(model, (*shape, length)) if return_notes else {},
+            "notes": notes,
             "terms": banks.start() if banks else {},
+            "pool": start_pool(model, (*shape, length), notes) if refills else {},
         },
-        lambda state, rows: _step(model, past, state, rows, constraints, banks),
+        step,
         live,
         length,
         {"limits": limits, **constraints.rows},
         rows_may_leave=not banks,
     )
-    scores = _scores(state, score, banks)
-    ids, scores, notes = _best(state, scores, n_best, model.pad_id)
+    if not refills:
+        scores = _scores(state, score, banks)
+        state["pool"] = {**{n: state[n] for n in ("ids", "notes")}, "scores": scores}
+    ids, scores, notes = _existing(best_of(state["pool"], n_best), model.pad_id)
     return (ids, scores, notes) if return_notes else (ids, scores)
 
 
@@ -129,7 +150,7 @@ def _step(model, past, state, rows, constraints, banks):
     logits, cache = past.step(state["last"], state["index"], state["cache"])
     best_continuations = banks.best_continuations if banks else _best_continuations
     parents, tokens, log_probs, ended_before, terms = best_continuations(
-        state, logits, constraints.of_rows(rows)
+        state, logits, constraints
     )
     tokens = ops.where(ended_before, model.pad_id, tokens)
     count = state["index"] + 1
@@ -145,8 +166,9 @@ def _step(model, past, state, rows, constraints, banks):
         ),
         "finished": ended_before | (ends & ops.greater(log_probs, NOTHING)),
         "cache": past.of_parents(cache, state["cache"], parents),
-        "notes": _notes(model, state, cache, parents, log_probs),
+        "notes": noted_by_parents(model, state, cache, parents, log_probs),
         "terms": terms,
+        "pool": {},
     }
 
 
@@ -179,29 +201,10 @@ def _best_continuations(state, logits, constraints):
     return parents, tokens, log_probs, kept, {}
 
 
-def _notes(model, state, cache, parents, log_probs):
-    """The notes of the K hypotheses, including their last tokens."""
-    if not state["notes"]:
-        return {}
-    notes = {name: of_parents(x, parents) for name, x in state["notes"].items()}
-    new = {
-        name: of_parents(ops.reshape(value, ops.shape(parents)), parents)
-        for name, value in noted(model, cache).items()
-    }
-    exists = ops.greater(log_probs, NOTHING)
-    before = of_parents(state["log_probs"], parents)
-    added = ops.where(exists, log_probs - before, 0.0)
-    return with_notes(notes, state["index"], new, added)
-
-
-def _best(state, scores, n_best, pad_id):
-    """The ids, scores and notes of the best hypotheses."""
-    scores, order = ops.top_k(scores, k=n_best)  # (B, K) -> (B, n_best)
-    order = ops.cast(order, "int32")
-    exists = ops.expand_dims(ops.greater(scores, NOTHING), 2)
-    ids = ops.where(exists, of_parents(state["ids"], order), pad_id)
-    notes = {name: of_parents(x, order) for name, x in state["notes"].items()}
-    return ids, scores, notes
+def _existing(best, pad_id):
+    """The ids, scores and notes of hypotheses; only pads for those that are missing."""
+    exists = ops.expand_dims(ops.greater(best["scores"], NOTHING), 2)
+    return ops.where(exists, best["ids"], pad_id), best["scores"], best["notes"]
 
 
 def _scores(state, score, banks):

@@ -1,6 +1,7 @@
 """The settings of a search, checked on creation."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,10 @@ from keras_vanilla._checks import (
 )
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length
+from keras_vanilla.decoding.loops import LoopGuard
 
 LENGTH_NORMALIZATIONS = ("gnmt", "power")
+EARLY_STOPPING = (None, False, True, "never")
 MOST_BEAMS = 1000  # each beam has a cache, and V candidates at every step
 
 
@@ -36,14 +39,20 @@ class DecodingConfig:
         length_normalization: "gnmt" or "power", see `apply_length_penalty`.
         no_repeat_ngram_size: int or None. No sequence of this many tokens occurs twice
             in a hypothesis, except where its prefix repeats one.
-        no_loops: bool. No hypothesis repeats up to 16 tokens more than three times in
-            a row, unless its source does; outputs without loops do not change.
+        early_stopping: None, bool or "never". None: finished hypotheses of beam search
+            keep their beam. Otherwise they leave it, and the search ends as in Hugging
+            Face's `generate` with this value, see `refilled_beam.refill`.
+        no_loops: bool or LoopGuard. No hypothesis repeats up to 16 tokens more than
+            three times in a row, except numbers, its prefix, required terms, and what
+            its source repeats as often; outputs without loops do not change. A
+            Translator or an export replaces True by the LoopGuard of its vocabulary.
     Raises:
         ValueError: if `beam_size`, `max_length`, `n_best` or `no_repeat_ngram_size` is
             not an integer of at least 1, `beam_size` is above 1000, `max_length` is
             above 2**31 - 1, `n_best` is above `beam_size`, `length_penalty` is negative
-            or not finite, `length_normalization` is unknown, or `no_loops` is not a
-            bool.
+            or not finite, `length_normalization` or `early_stopping` is unknown,
+            `early_stopping` is given without beams, or `no_loops` is neither a bool nor
+            a LoopGuard.
     Example:
         DecodingConfig(beam_size=4, length_penalty=0.6)
     """
@@ -54,7 +63,8 @@ class DecodingConfig:
     n_best: int | None = None
     length_normalization: str = "gnmt"
     no_repeat_ngram_size: int | None = None
-    no_loops: bool = False
+    early_stopping: bool | str | None = None
+    no_loops: bool | LoopGuard = False
 
     @classmethod
     def of(
@@ -96,8 +106,17 @@ class DecodingConfig:
                     f"Received: {n_best}"
                 )
             keep("n_best", n_best)
-        check_choice("no_loops", self.no_loops, (False, True))
-        keep("no_loops", bool(self.no_loops))
+        check_choice("early_stopping", self.early_stopping, EARLY_STOPPING)
+        if self.early_stopping not in (None, "never"):
+            keep("early_stopping", bool(self.early_stopping))
+        if self.early_stopping is not None and self.is_greedy:
+            raise ValueError(
+                "`early_stopping` is for beam search. Received: early_stopping="
+                f"{self.early_stopping!r} and beam_size=1"
+            )
+        if not isinstance(self.no_loops, LoopGuard):
+            check_choice("no_loops", self.no_loops, (False, True))
+            keep("no_loops", bool(self.no_loops))
         check_choice(
             "length_normalization", self.length_normalization, LENGTH_NORMALIZATIONS
         )
@@ -106,6 +125,19 @@ class DecodingConfig:
     def is_greedy(self) -> bool:
         """True if greedy search is enough: one beam and no `n_best`."""
         return self.beam_size == 1 and self.n_best is None
+
+    @property
+    def loop_guard(self) -> LoopGuard | None:
+        """The rule of loops; None without one."""
+        return LoopGuard() if self.no_loops is True else self.no_loops or None
+
+    def of_vocabulary(self, guard: Callable[[], LoopGuard]) -> "DecodingConfig":
+        """The same config with the LoopGuard of a vocabulary in place of True.
+
+        Args:
+            guard: function that returns it; it is only called if it is needed.
+        """
+        return self.of(self, no_loops=guard()) if self.no_loops is True else self
 
     def apply_length_penalty(self, log_probs: Tensor, lengths: Tensor) -> Tensor:
         """Scores: log-probabilities divided by the length normalization.

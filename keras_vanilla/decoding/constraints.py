@@ -14,18 +14,6 @@ from keras_vanilla.decoding.hypothesis_end import output_length, row_limits
 
 FORBIDDEN = float("-inf")  # the score of a forbidden token
 
-TIMES = 4  # repeats in a row that count as a loop; three occur in normal text
-LONGEST = 16  # tokens in a repeated sequence
-NONE = -1  # no token
-
-# Row p - 1 has the places, counted back from the newest token, whose tokens must equal
-# those p places before them if one more token would complete a fourth repeat of p.
-_SPAN = (TIMES - 1) * LONGEST - 1
-_PERIODS = np.arange(1, LONGEST + 1)[:, None]
-_COMPARED = np.arange(_SPAN) < (TIMES - 1) * _PERIODS - 1  # (periods, span)
-_PLACES = np.where(_COMPARED, np.arange(_SPAN), 0)
-_EARLIER = np.where(_COMPARED, np.arange(_SPAN) + _PERIODS, 0)
-
 
 class Constraints:
     """Forbids tokens that may not follow a hypothesis.
@@ -36,8 +24,7 @@ class Constraints:
     Args:
         model: object with `pad_id`, `start_id`, `end_id` and `max_length`; for a prefix
             also `target_vocabulary_size`.
-        source_ids: int tensor (B, S). With `no_loops`, rows may repeat tokens if their
-            source does, see `looping_tokens`.
+        source_ids: int tensor (B, S).
         config: DecodingConfig.
         target_prefix: int array (B, P) or None. First tokens of each row's hypotheses,
             without start and end; shorter rows are padded at the end.
@@ -64,8 +51,9 @@ class Constraints:
     ):
         check_source_shape(source_ids)
         self._model, self._config, self.rows = model, config, {}
-        if config.no_loops:
-            self.rows["may_loop"] = repeats(source_ids, model.pad_id)
+        if config.loop_guard:
+            texts = config.loop_guard.repeated_texts(source_ids, model.pad_id)
+            self.rows["repeated_texts"] = texts
         if config.no_repeat_ngram_size is not None:
             check_integer(
                 "no_repeat_ngram_size",
@@ -109,9 +97,17 @@ class Constraints:
         allowed, size = scores, self._config.no_repeat_ngram_size
         if size is not None:
             allowed = _without_repeats(scores, ids, index, size)
-        if "may_loop" in self.rows:
-            allowed = _without_loops(allowed, ids, index, self.rows["may_loop"])
+        if "repeated_texts" in self.rows:
+            allowed = self._without_loops(allowed, ids, index)
         return self.after_prefix(allowed, scores, index)
+
+    def _without_loops(self, scores, ids, index):
+        beams = ids if len(ids.shape) == 3 else ops.expand_dims(ids, 1)
+        tokens = self._config.loop_guard.looping_tokens(
+            beams, index, self.rows["repeated_texts"]
+        )
+        tokens = ops.reshape(tokens, (-1, ops.shape(tokens)[2]))  # (R, N)
+        return _without(scores, ops.maximum(tokens, 0), ops.greater_equal(tokens, 0))
 
     def after_prefix(self, allowed: Tensor, scores: Tensor, index: Tensor) -> Tensor:
         """`allowed` after a row's prefix; within it, only the score of its token."""
@@ -160,7 +156,8 @@ def checked_prefix(
     Raises:
         ValueError: if the prefix is not an integer array (B, P), the number of rows
             differs, or the prefix is longer than any output can be; if an id of an
-            eager prefix is outside the vocabulary, a start or an end, or follows a pad.
+            eager prefix is outside the vocabulary, a start, an end or forbidden, or
+            follows a pad.
     """
     ids = target_prefix
     try:
@@ -197,6 +194,10 @@ def _check_prefix_ids(model, ids):
     for wrong, expected in (
         (real & (ids == model.start_id), "are given without the start"),
         (real & (ids == model.end_id), "are given without an end"),
+        (
+            real & np.isin(ids, model.forbidden_ids),
+            f"must not be among the model's `forbidden_ids`, {[*model.forbidden_ids]}",
+        ),
         (real[:, 1:] & ~real[:, :-1], "come before the pads of their row"),
     ):
         if wrong.any():
@@ -205,15 +206,6 @@ def _check_prefix_ids(model, ids):
                 f"The ids of `target_prefix` {expected}. Received: row {row}, "
                 f"{ids[row].tolist()}"
             )
-
-
-def _without_loops(scores, ids, index, may_loop):
-    """The scores, -inf for tokens that would repeat a sequence a fourth time."""
-    tokens = looping_tokens(ops.reshape(ids, (-1, ops.shape(ids)[-1])), index)
-    beams = ops.shape(tokens)[0] // ops.shape(may_loop)[0]
-    may_loop = ops.expand_dims(ops.repeat(may_loop, beams, axis=0), 1)  # (R, 1)
-    forbidden = ops.greater_equal(tokens, 0) & ops.logical_not(may_loop)
-    return _without(scores, ops.maximum(tokens, 0), forbidden)
 
 
 def _without_repeats(scores, ids, index, size):
@@ -246,46 +238,3 @@ def _ends_same_ngram(ids, index, size):
         before = ops.pad(ids, ((0, 0), (back, 0)))[:, :-back]
         same = same & ops.equal(before, ops.expand_dims(newest, 1))
     return same
-
-
-def looping_tokens(ids: Tensor, index: Tensor) -> Tensor:
-    """Finds the tokens that would repeat a sequence for the fourth time in a row.
-
-    Args:
-        ids: int32 tensor (R, L). The tokens so far, then any values.
-        index: int32 scalar. Number of tokens so far.
-    Returns:
-        Int32 tensor (R, LONGEST): the token that each length would repeat, or -1.
-    """
-    back = np.arange(1, _SPAN + LONGEST + 1, dtype="int32")
-    newest = ops.take(ids, ops.maximum(index - back, 0), axis=1)  # (R, span + periods)
-    shape = (-1, *_PLACES.shape)
-    same = ops.equal(
-        ops.reshape(ops.take(newest, _PLACES.reshape(-1), axis=1), shape),
-        ops.reshape(ops.take(newest, _EARLIER.reshape(-1), axis=1), shape),
-    )
-    long_enough = ops.greater_equal(index, TIMES * _PERIODS[:, 0].astype("int32") - 1)
-    loops = ops.logical_and(ops.all(same, axis=2), long_enough)  # (R, periods)
-    return ops.where(loops, newest[:, :LONGEST], NONE)
-
-
-def repeats(ids: Tensor, pad_id: int) -> Tensor:
-    """Tests if each row contains a sequence four times in a row.
-
-    Args:
-        ids: int tensor (R, L), padded at the end of each row.
-        pad_id: int.
-    Returns:
-        Bool tensor (R,).
-    """
-    ids = ops.convert_to_tensor(ids)
-    repeated = ops.zeros(ops.shape(ids)[:1], dtype="bool")
-    for period in range(1, LONGEST + 1):
-        earlier = ops.pad(ids, ((0, 0), (period, 0)), constant_values=pad_id)
-        later = ops.pad(ids, ((0, 0), (0, period)), constant_values=pad_id)
-        same = ops.equal(earlier, later) & ops.not_equal(later, pad_id)
-        run = ops.cumsum(ops.cast(same, "int32"), axis=1)
-        length = (TIMES - 1) * period
-        before = ops.pad(run, ((0, 0), (length, 0)))[:, :-length]
-        repeated = repeated | ops.any(ops.equal(run - before, length), axis=1)
-    return repeated

@@ -1,6 +1,6 @@
 """The model interface of a search."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from keras import ops
@@ -19,6 +19,8 @@ class SearchedModel(Protocol):
         max_length: int. Longest output in tokens, including the end.
         target_vocabulary_size: int or None. If given, the ids of prefixes are checked.
         source_vocabulary_size: int or None. If given, source ids are checked.
+        forbidden_ids: sequence of int. Target ids that are never chosen; prefixes must
+            not have them.
         shares_beams: bool. Whether `start_cache` and `decode_step` accept K hypotheses
             per row at once, with a `Cache` that has `ancestors`.
         noted: tuple of str. Names of int32 tensors (B,) or (B, K) that each step leaves
@@ -32,6 +34,7 @@ class SearchedModel(Protocol):
     max_length: int
     target_vocabulary_size: int | None = None
     source_vocabulary_size: int | None = None
+    forbidden_ids: Sequence[int] = ()
     shares_beams: bool = False
     noted: tuple[str, ...] = ()
     fake_quantization: str | None = None

@@ -89,6 +89,6 @@ class _Traced(ModelAround):
             {
                 name: np.array(ops.convert_to_numpy(value))
                 for name, value in state.items()
-                if name not in ("cache", "notes", "terms")
+                if name not in ("cache", "notes", "terms", "pool")
             }
         )

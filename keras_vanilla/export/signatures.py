@@ -12,6 +12,7 @@ from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.tokenizer.protocol import TokenizerProtocol, tokens_before_text
 from keras_vanilla.translation import Translator
+from keras_vanilla.translation.piece_texts import loop_guard
 
 VOCABULARY = "keras_vanilla_vocabulary"  # name of the metadata entry
 
@@ -54,7 +55,7 @@ class TextForm(tf.Module):
         self.tokenizer = _tokenizer_graph(translator, description)
         self._before_text = tokens_before_text(translator.tokenizer)
         first_source = self._before_text if "alignment" in outputs else None
-        self._search = _OneSentence(model, description, first_source)
+        self._search = _OneSentence(translator, description, first_source)
 
     def signatures(self) -> dict:
         """Returns the functions of the file, by name."""
@@ -233,13 +234,14 @@ class _OneSentence(tf.Module):
         (L,), the notes of the search for each token.
     """
 
-    def __init__(self, model, description, first_source):
+    def __init__(self, translator, description, first_source):
         super().__init__()
-        length = description.max_output_tokens
-        has_notes = bool(description.outputs)
-        self._search = SearchGraph(
-            model, description.decoding, length, has_notes, first_source
+        model, length = translator.model, description.max_output_tokens
+        decoding = description.decoding.of_vocabulary(
+            lambda: loop_guard(translator.tokenizer)
         )
+        has_notes = bool(description.outputs)
+        self._search = SearchGraph(model, decoding, length, has_notes, first_source)
         self._pads = [model.pad_id] * length
 
     def __call__(self, source_ids, count):

@@ -90,6 +90,7 @@ def encoded_prefixes(
     count: int,
     tokenizer: TokenizerProtocol,
     longest: int,
+    forbidden_ids: Sequence[int] = (),
     first_number: int = 1,
 ) -> list[list[int]]:
     """Encodes each prefix as target ids, without an end.
@@ -99,11 +100,13 @@ def encoded_prefixes(
         count: int. Number of texts.
         tokenizer: TokenizerProtocol.
         longest: int. The longest output in tokens.
+        forbidden_ids: sequence of int. Target ids that the model never chooses.
         first_number: int. The number of the first text, for errors.
     Raises:
         TypeError: if `prefixes` is one str, or not all items are str.
         ValueError: if the number of prefixes differs from that of texts, or a prefix
-            has an unknown character, an incomplete character, or too many tokens.
+            has an unknown character, an incomplete character, a piece that the model
+            never chooses, or too many tokens.
     """
     if isinstance(prefixes, str):
         raise TypeError(
@@ -126,6 +129,11 @@ def encoded_prefixes(
             raise ValueError(
                 f"Target prefix {number} has a character that the tokenizer does not "
                 f"know: {prefix!r:.60}"
+            )
+        if not set(ids).isdisjoint(forbidden_ids):
+            raise ValueError(
+                f"Target prefix {number} has a piece among the model's "
+                f"`forbidden_ids`, {[*forbidden_ids]}: {prefix!r:.60}"
             )
         if len(ids) > longest:
             raise ValueError(

@@ -16,10 +16,14 @@ from keras_vanilla._graphemes import with_marks
 from keras_vanilla.decoding import Terms
 from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.tokenizer import TokenizerProtocol
-from keras_vanilla.tokenizer.piece_names import target_names
 from keras_vanilla.translation.alignment import WORD_START
 from keras_vanilla.translation.buckets import bucket_rows, bucket_width
+from keras_vanilla.translation.piece_texts import UNSPACED, inside_words, piece_text
 
+# Numbers are whole: with separators, sign, currency or percent; not with letters.
+_UNIT = "[$€£¥₹₽₩¢%‰°]"
+_PHONE = r"(?:\+\d{1,3}|0\d{1,4})(?:[ .-]\d{1,4}){2,}"
+_DIGITS = r"\d{1,3}(?: \d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:/'’-]\d+)*"
 COPIED = {
     "url": re.compile(
         r"\b(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?()\[\]{}'»”]", re.I
@@ -28,19 +32,17 @@ COPIED = {
     "tag": re.compile(
         r"</?[A-Za-z][^<>]*>|\{\{?[^{}\s]*\}?\}|%(?:\(\w+\)|\d+\$)?[sd](?!\w)"
     ),
-    "number": re.compile(r"(?<![\w.,:/-])[-+]?\d+(?:[.,:/-]\d+)*(?!\w)"),
+    "number": re.compile(
+        rf"(?<![\w.,:/+-])(?<!{_UNIT})"
+        rf"(?>{_PHONE}|[-+]?{_UNIT}?[-+]?(?:{_DIGITS}){_UNIT}?)"
+        rf"(?![.,:/'’-]?\w|{_UNIT})"
+    ),
 }
-# Scripts without spaces between words, in which each letter counts as a word.
-UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
 WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"
-IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
-CONNECTING = ".,:;!?/@+=&#%"  # signs after which a word only begins after a space
+# One form of apostrophes and hyphens.
+PLAIN = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 CONTEXTS = "( ", "", "("  # texts before a term: a space, nothing, a sign
 MOST_KNOWN = 100_000  # number of terms and copies whose ids are cached
-BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 class _Form(NamedTuple):
@@ -56,11 +58,12 @@ class RequiredTerms:
     """Finds terms in texts, and the translations that are required for them.
 
     Texts and terms are compared in Unicode's form NFKC, word by word; where several
-    terms match, the longest is used. Terms in lower case match any case, other terms
-    only as written. A translation counts as present if its pieces occur as the
-    tokenizer produces them after a space, at the beginning of a text, or after a sign
-    such as a quotation mark. It does not count within a longer word, such as "canine"
-    in "canines", or directly after a full stop, comma, slash and similar signs.
+    terms match, the longest is used. Terms in lower case match any case ("straße" also
+    "STRASSE"), other terms only as written; all apostrophes and hyphens are equal. A
+    translation counts as present if its pieces occur as the tokenizer produces them
+    after a space, at the beginning of a text, or after a sign such as a quotation mark.
+    It does not count within a longer word, such as "canine" in "canines", or directly
+    after a full stop, comma, slash and similar signs.
 
     Args:
         tokenizer: TokenizerProtocol.
@@ -84,9 +87,11 @@ class RequiredTerms:
         self._copy = _checked_copy(copy)
         self._terms = {}
         for source, translation in _checked_terms(terms).items():
-            words = _words(_normalised(source))
-            folded = [word.lower() for word in words]
-            form = _Form(words, folded, words != folded, _normalised(translation))
+            words = with_marks(WORD).findall(_normalised(source).translate(PLAIN))
+            folded = [word.casefold() for word in words]
+            in_lower_case = words == [word.lower() for word in words]
+            translation = _normalised(translation)
+            form = _Form(words, folded, not in_lower_case, translation)
             self._terms.setdefault(folded[0], []).append(form)
         for forms in self._terms.values():  # the first match is used
             forms.sort(key=lambda form: (-len(form.words), not form.as_written))
@@ -95,7 +100,7 @@ class RequiredTerms:
     @functools.cached_property
     def _inside(self):
         """Cached for all pieces; it is slow, so only computed if a text has a term."""
-        return _inside(self._tokenizer)
+        return inside_words(self._tokenizer)
 
     def of_text(self, text: str) -> dict[str, int]:
         """Required strings, each with the number of times a translation needs it.
@@ -107,7 +112,7 @@ class RequiredTerms:
         self._find_copied(
             text, required, [kind for kind in self._copy if kind != "number"]
         )
-        self._find_terms(text, required)
+        self._find_terms(text.translate(PLAIN), required)
         self._find_copied(
             text, required, [kind for kind in self._copy if kind == "number"]
         )
@@ -135,12 +140,12 @@ class RequiredTerms:
             i += len(form.words)
 
     def _term_at(self, words, i):
-        for form in self._terms.get(words[i][0].lower(), ()):
+        for form in self._terms.get(words[i][0].casefold(), ()):
             some = [match[0] for match in words[i : i + len(form.words)]]
             if form.as_written:
                 if some == form.words:
                     return form
-            elif [word.lower() for word in some] == form.folded:
+            elif [word.casefold() for word in some] == form.folded:
                 return form
         return None
 
@@ -320,36 +325,10 @@ def _normalised(text):
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def _words(text):
-    return with_marks(WORD).findall(text)
-
-
-def _inside(tokenizer):
-    """(2, V): True if a target piece ends, or begins, within a word."""
-    name = target_names(tokenizer)
-    in_word = with_marks(IN_WORD)
-    inside = np.zeros((2, tokenizer.target_vocabulary_size), bool)
-    special = tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id
-    for id_ in range(inside.shape[1]):
-        text = _text(name(id_))
-        if text and id_ not in (*special, tokenizer.unknown_id):
-            inside[:, id_] = [bool(in_word.match(text[i])) for i in (-1, 0)]
-            inside[0, id_] |= text[-1] in CONNECTING
-    return inside
-
-
-def _text(piece):
-    """The text of a piece; a letter for a byte that is part of a character."""
-    byte = BYTE_PIECE.fullmatch(piece)
-    if byte is None:
-        return piece
-    return chr(int(byte[1], 16)) if int(byte[1], 16) < 0x80 else "x"
-
-
 def _after_sign(ids, names):
     """The ids after the opening parenthesis; None if its piece has more characters."""
     for count in range(1, len(ids)):
-        text = "".join(map(_text, names(ids[:count]))).lstrip(WORD_START)
+        text = "".join(map(piece_text, names(ids[:count]))).lstrip(WORD_START)
         if text:
             return ids[count:] if text == "(" else None
     return None

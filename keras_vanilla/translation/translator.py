@@ -1,5 +1,6 @@
 """A tokenizer, a Transformer and a search in one Keras archive."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -33,6 +34,7 @@ from keras_vanilla.translation.encoded_texts import (
     encoded_prefixes,
 )
 from keras_vanilla.translation.long_texts import stream_sentences
+from keras_vanilla.translation.piece_texts import loop_guard
 from keras_vanilla.translation.required_terms import RequiredTerms, warn_unmet
 from keras_vanilla.translation.saved_classes import (
     TOKENIZER,
@@ -286,9 +288,13 @@ class Translator(keras.Model):
         texts = self._encoded(texts, first_number, remedy)
         if target_prefix is None:
             return translator.stream(texts.texts, texts)
-        longest = translator.longest_output
         prefixes = encoded_prefixes(
-            target_prefix, len(texts), self.tokenizer, longest, first_number
+            target_prefix,
+            len(texts),
+            self.tokenizer,
+            translator.longest_output,
+            self.model.forbidden_ids,
+            first_number,
         )
         return translator.stream(texts.texts, texts, prefixes)
 
@@ -364,7 +370,12 @@ class Translator(keras.Model):
         for number, (row, value) in enumerate(zip(rows, values, strict=True), start=1):
             check_length(name, number, len(row), longest, value)
 
+    @functools.cached_property
+    def _loop_guard(self):
+        return loop_guard(self.tokenizer)
+
     def _batch_translator(self, config, progress=None, required=None):
+        config = config.of_vocabulary(lambda: self._loop_guard)
         return BatchTranslator(
             self.model, self.tokenizer, self._compiled, config, progress, required
         )

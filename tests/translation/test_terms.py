@@ -55,6 +55,22 @@ def test_terms_are_found_as_whole_words(found, text, expected):
     assert found(text, terms) == expected
 
 
+@pytest.mark.parametrize(
+    "term, text, times",
+    [
+        ("it's", "It’s here, it's there, ITʼS", 3),
+        ("it’s", "it's", 1),
+        ("It's", "It’s here, it's there", 1),
+        ("straße", "STRASSE und Straße", 2),
+        ("strasse", "straße", 1),
+        ("Straße", "STRASSE", 0),
+        ("well-known", "well‑known", 1),
+    ],
+)
+def test_terms_ignore_the_form_of_apostrophes_and_case(found, term, text, times):
+    assert found(text, {term: "x"}) == ({"x": times} if times else {})
+
+
 def test_a_term_as_it_is_written_is_found_before_one_of_any_case(found):
     terms = {"reich": "rich", "Reich": "realm"}
     assert found("Reich und reich und REICH", terms) == {"realm": 1, "rich": 2}
@@ -72,6 +88,11 @@ def test_a_term_as_it_is_written_is_found_before_one_of_any_case(found):
         ("1.000,50 oder -7 oder A4", ["1.000,50", "-7"]),
         ("von 10-12.", ["10-12"]),
         ("nichts", []),
+        ("2.5cm, 3,000kg, 2023-11-05T08:30, 1'000'000x, 2 000km, 45°C", []),
+        ("£315 a month, 7.5% or $2,345.60", ["£315", "7.5%", "$2,345.60"]),
+        ("+5 oder -3, 12 345,60 und 1'000", ["+5", "-3", "12 345,60", "1'000"]),
+        ("07 11 22 33 44, +49 30 1234 567", ["07 11 22 33 44", "+49 30 1234 567"]),
+        ("in 1999 200 men; 5, 6.", ["1999", "200", "5", "6"]),
     ],
 )
 def test_what_is_copied_is_found(found, text, expected):

@@ -1,0 +1,77 @@
+"""What searches know of the texts of pieces: words, numbers and equal texts."""
+
+import re
+import unicodedata
+
+import numpy as np
+
+from keras_vanilla._graphemes import with_marks
+from keras_vanilla.decoding.loops import NUMBER, LoopGuard
+from keras_vanilla.tokenizer import TokenizerProtocol
+from keras_vanilla.tokenizer.piece_names import source_names, target_names
+from keras_vanilla.translation.alignment import WORD_START
+
+# Scripts without spaces between words, in which each letter counts as a word.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+IN_WORD = rf"(?![{UNSPACED}])[\w{{marks}}]"
+CONNECTING = ".,:;!?/@+=&#%"  # signs after which a word only begins after a space
+BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+REPEATED = re.compile(r"(.+?)\1*", re.DOTALL)
+
+
+def piece_text(piece: str) -> str:
+    """The text of a piece; a letter for a byte that is part of a character."""
+    byte = BYTE_PIECE.fullmatch(piece)
+    if byte is None:
+        return piece
+    return chr(int(byte[1], 16)) if int(byte[1], 16) < 0x80 else "x"
+
+
+def inside_words(tokenizer: TokenizerProtocol) -> np.ndarray:
+    """(2, V): True if a target piece ends, or begins, within a word."""
+    name = target_names(tokenizer)
+    in_word = with_marks(IN_WORD)
+    inside = np.zeros((2, tokenizer.target_vocabulary_size), bool)
+    special = tokenizer.pad_id, tokenizer.start_id, tokenizer.end_id
+    for id_ in range(inside.shape[1]):
+        text = piece_text(name(id_))
+        if text and id_ not in (*special, tokenizer.unknown_id):
+            inside[:, id_] = [bool(in_word.match(text[i])) for i in (-1, 0)]
+            inside[0, id_] |= text[-1] in CONNECTING
+    return inside
+
+
+def loop_guard(tokenizer: TokenizerProtocol) -> LoopGuard:
+    """The LoopGuard of a vocabulary. Texts are compared in NFKC, without case."""
+    numbered = {}  # text -> its number
+
+    def texts_and_times(name, size):
+        pairs = [_text_and_times(name(id_)) for id_ in range(size)]
+        rows = [(numbered.setdefault(text, len(numbered)), n) for text, n in pairs]
+        return np.array(rows).T
+
+    source = texts_and_times(source_names(tokenizer), tokenizer.vocabulary_size)
+    target, size = target_names(tokenizer), tokenizer.target_vocabulary_size
+    texts, _ = texts_and_times(target, size)
+    texts[[_may_be_number(target(id_)) for id_ in range(size)]] = NUMBER
+    dtype = "int16" if len(numbered) <= 2**15 else "int32"
+    return LoopGuard(*source.astype(dtype), texts.astype(dtype))
+
+
+def _text_and_times(piece):
+    """The text that a piece consists of, and how often: "----" is "-" four times."""
+    if BYTE_PIECE.fullmatch(piece):
+        return piece, 1
+    text = unicodedata.normalize("NFKC", piece.replace(WORD_START, "")).casefold()
+    repeated = REPEATED.fullmatch(text)
+    return (repeated[1], len(text) // len(repeated[1])) if repeated else (piece, 1)
+
+
+def _may_be_number(piece):
+    byte = BYTE_PIECE.fullmatch(piece)
+    if byte is not None and int(byte[1], 16) >= 0x80:
+        return True  # digits of some scripts are written in bytes
+    return any(map(str.isnumeric, piece_text(piece)))

@@ -1,0 +1,65 @@
+"""Which pieces `no_loops` takes for numbers, and for what the source repeats."""
+
+import numpy as np
+import pytest
+
+from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer
+from keras_vanilla.translation.piece_texts import loop_guard
+
+DIGITS = "0٠۰०০๐០０𝟎"  # zeros of nine scripts
+WORDS = [
+    "Ha ha ha ha, said the tree. One two three four! A house; a river -- and a bird"
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    """One whose pieces are characters, and one with bytes for what it does not know."""
+    characters = sorted({*"".join(WORDS), *DIGITS, *"1,.-!！😂一〇万"} - {" "})
+    of_bytes = Tokenizer.train(lines=WORDS * 9, vocabulary_size=320)
+    return [CharacterTokenizer(characters), of_bytes]
+
+
+def is_cut(tokenizer, source, text):
+    """Whether a token of the text may not follow those before it."""
+    guard = loop_guard(tokenizer)
+    (source,), (ids,) = tokenizer.encode([source]), tokenizer.encode_target([text])
+    repeated = guard.repeated_texts(np.array([source]), tokenizer.pad_id)
+    said = np.array([[ids]], "int32")
+    return any(
+        ids[index] in np.array(guard.looping_tokens(said, np.int32(index), repeated))
+        for index in range(1, len(ids))
+    )
+
+
+NUMBERS = [
+    form.replace("0", zero)
+    for zero in DIGITS
+    for form in (
+        "00000000",
+        "1,000,000,000,000,000",
+        "1.000.000.000.000.000",
+        "1-0-0-0-0",
+    )
+] + ["一〇〇〇〇〇", "万万万万万", "1 000 000 000 000 000"]
+LAUGH = "ha ha ha ha ha. A house"
+CASES = [
+    *(("one house", number, False) for number in NUMBERS),
+    ("one house", "ha ha ha ha ha", True),
+    ("one house", "-----", True),
+    (LAUGH, "Ha ha ha ha ha ha", False),
+    (LAUGH, "tree tree tree tree tree", True),
+    (LAUGH, "-----", True),
+    ("------- A house", "-------", False),
+    ("------- A house", "tree tree tree tree tree", True),
+    ("A house！！！！", "A house!!!!!!", False),
+    ("😂😂😂😂", "😂😂😂😂😂", False),
+    ("😂😂😂😂", "ha ha ha ha ha", True),
+]
+
+
+@pytest.mark.parametrize(("source", "text", "cut"), CASES)
+def test_only_what_is_no_number_and_not_in_the_source_is_cut(
+    tokenizers, source, text, cut
+):
+    assert [is_cut(each, source, text) for each in tokenizers] == [cut, cut]

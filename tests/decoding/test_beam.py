@@ -270,20 +270,3 @@ def test_scores_are_those_of_the_whole_model(trained_translator):
             log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
             total = log_probs[np.arange(len(said)), said].sum()
             assert abs(gnmt(0.8)(total, len(said)) - scores[row, k]) < 1e-3
-
-
-# What is refused
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"beam_size": 0}, "`beam_size` must be .* from 1 to 1000. Received: 0"),
-        ({"n_best": 5}, "`n_best` must be .* `beam_size`, 4.* Received: 5"),
-        ({"max_length": 98}, "`max_length` must be .* the model's, 97.* Received: 98"),
-    ],
-)
-def test_bad_settings_are_refused(arguments, message):
-    """The others: `test_config.py`."""
-    with pytest.raises(ValueError, match=message):
-        beam_search(Automaton.random(6, seed=0), FIRST, **arguments)

@@ -10,7 +10,6 @@ from models import ids, make_model
 from word_reversal import padded
 
 from keras_vanilla.decoding import (
-    CompiledSearch,
     beam_search,
     greedy_search,
     sample,
@@ -309,38 +308,3 @@ def test_cached_steps_after_a_prefix_equal_the_whole_model():
     free = np.arange(5) >= (prefix != PAD).sum(axis=1)[:, None]
     best = log_probs.max(axis=2)
     np.testing.assert_allclose(own[free], best[free], atol=1e-4)
-
-
-# What is refused
-
-WRONG_PREFIXES = [
-    ([[3, 6], [4, 0]], "Each id of `target_prefix` .* below .* 6. Received: 6"),
-    ([[3, 4], [-1, 0]], "Each id of `target_prefix` .* at least 0 .* Received: -1"),
-    ([[3, END], [4, 0]], "without an end. Received: row 0"),
-    ([[START, 3], [4, 0]], "without the start. Received: row 0"),
-    ([[0, 3], [4, 0]], "before the pads of their row. Received: row 0, .0, 3."),
-    ([[3, 4]], "one row for each of the 2 rows of `source_ids`. Received: 1 rows"),
-    ([[3] * 9, [4] * 9], "at most 8 columns, the tokens of the longest.*: 9"),
-    ([[3, 4], [4]], "integer array .B, P., its shorter rows padded with pad_id=0"),
-    ([3, 4], "integer array .B, P.*Received: .3, 4."),
-    ([[3.0], [4.0]], "integer array .B, P.*Received: ..3.0., .4.0.."),
-    ("Guten", "integer array .B, P.*Received: 'Guten'"),
-]
-
-
-@pytest.mark.parametrize("prefix, message", WRONG_PREFIXES)
-def test_bad_prefixes_are_refused(prefix, message):
-    model, source = Automaton.random(6, seed=0), np.array([[5], [9]], "int32")
-    for search in (greedy_search, beam_search, sample, CompiledSearch(model)):
-        arguments = (model, source)
-        if isinstance(search, CompiledSearch):
-            arguments = (greedy_search, source)
-        with pytest.raises(ValueError, match=message):
-            search(*arguments, max_length=LENGTH, target_prefix=prefix)
-
-
-@pytest.mark.parametrize("size", [0, -1, 2.0, True, 98])
-@pytest.mark.parametrize("search", [greedy_search, beam_search, sample])
-def test_bad_ngram_sizes_are_refused(search, size):
-    with pytest.raises(ValueError, match=f"`no_repeat_ngram_size` .* {size}"):
-        search(Automaton.random(6, seed=0), [[5]], no_repeat_ngram_size=size)

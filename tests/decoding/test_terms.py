@@ -10,13 +10,11 @@ from models import ids, make_model
 from word_reversal import padded
 
 from keras_vanilla.decoding import (
-    CompiledSearch,
     DecodingConfig,
     Terms,
     beam_search,
     greedy_search,
     run_search,
-    sample,
     trace_search,
 )
 
@@ -231,25 +229,3 @@ def test_traces_leave_out_what_is_known_of_terms():
         beam_search, model, [[7]], beam_size=2, terms=as_terms([once((3, 4))])
     )
     assert states[1]["ids"].shape == (1, 2, 5) and "terms" not in states[1]
-
-
-# Refusals
-
-
-def test_terms_of_other_shapes_are_refused():
-    model, terms = Automaton.random(5, seed=1), as_terms([once((3, 4))])
-    with pytest.raises(
-        ValueError, match=r"ids \(B, J, A, P\).*Received: shapes \(1, 2"
-    ):
-        greedy_search(model, [[7]], terms=terms._replace(ids=np.array([[3, 4]])))
-    with pytest.raises(ValueError, match="one row for each of the 2 rows"):
-        CompiledSearch(model)(greedy_search, np.array([[7], [8]]), terms=terms)
-    with pytest.raises(ValueError, match="one row for each of the 2 rows"):
-        beam_search(model, np.array([[7], [8]]), terms=terms)
-
-
-def test_samples_refuse_terms():
-    model = make_model()
-    terms = as_terms([once((3, 4))], np.zeros((2, 19), bool))
-    with pytest.raises(TypeError, match="no argument 'terms'"):
-        sample(model, ids((3,), 3), terms=terms)

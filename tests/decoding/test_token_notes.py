@@ -118,11 +118,3 @@ def test_a_model_may_have_nothing_to_be_noted():
 @pytest.mark.parametrize("layers, layer", [(1, 0), (2, 1), (3, 2), (6, 4), (12, 10)])
 def test_the_layer_that_aligns_best(layers, layer):
     assert alignment_layer(layers) == layer
-
-
-@pytest.mark.parametrize("layer", [-1, 2])
-def test_other_layers_are_refused(layer):
-    with pytest.raises(
-        ValueError, match=f"2 decoder layers, from 0. Received: {layer}"
-    ):
-        AttendedSource(make_decisive_model(0.8), layer)

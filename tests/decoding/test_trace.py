@@ -107,8 +107,3 @@ def test_states_are_arrays_without_the_cache():
     for state in states:
         assert "cache" not in state
         assert all(isinstance(value, np.ndarray) for value in state.values())
-
-
-def test_a_search_refuses_as_it_does_unwatched():
-    with pytest.raises(ValueError, match="beam_size"):
-        trace_search(beam_search, Automaton.random(7, seed=1), SOURCE, beam_size=0)

@@ -3,7 +3,6 @@
 import pytest
 
 from keras_vanilla.translation import batch_translation
-from keras_vanilla.translation.encoded_texts import encoded_prefixes
 
 TEXTS = ["one two three", "", "seven", "tree one zero river"]
 PREFIXES = ["drie drie", "zes", "", "acht"]
@@ -46,40 +45,3 @@ def test_no_piece_is_said_twice(trained_translator):
     assert len(set(free)) < len(free)
     [[found]] = trained_translator.stream(text, no_repeat_ngram_size=1, **settings)
     assert len(set(found.ids)) == len(found.ids)
-
-
-@pytest.mark.parametrize(
-    "prefixes, error, message",
-    [
-        ("drie", TypeError, "one str for each text. Received: 'drie'"),
-        (["drie"], ValueError, "one str for each text. Received: 1 for 2 texts"),
-        ([3, "drie"], TypeError, "Target prefix 1 must be str. Received: int"),
-        (["drie", "\ud800"], ValueError, "Target prefix 2 holds half a character"),
-        (["drie", "twee " * 9], ValueError, "Target prefix 2 has .* output has 8"),
-    ],
-)
-def test_bad_prefixes_are_refused(trained_translator, prefixes, error, message):
-    with pytest.raises(error, match=message):
-        trained_translator.translate(
-            ["one", "two"], max_length=8, target_prefix=prefixes
-        )
-
-
-def test_characters_without_a_piece_are_refused(trained_translator):
-    class Unknowing:
-        unknown_id = 1
-
-        def encode_target(self, lines):
-            return [[1, 3] for _ in lines]
-
-    with pytest.raises(
-        ValueError, match="Target prefix 5 has a character .* know: 'ж'"
-    ):
-        encoded_prefixes(["ж"], 1, Unknowing(), 9, first_number=5)
-
-
-def test_a_prefix_of_a_text_that_is_split_is_refused(trained_translator):
-    with pytest.raises(ValueError, match="`target_prefix` cannot be combined"):
-        trained_translator.translate(
-            ["one. two."], on_too_long="split", target_prefix=["een"]
-        )

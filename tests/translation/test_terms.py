@@ -242,23 +242,6 @@ def test_the_example_of_the_guide_runs(trained_translator):
     assert has(found[0], "canine") and has(found[0], "12")
 
 
-@pytest.mark.parametrize(
-    "settings, error, message",
-    [
-        ({"terms": ["two"]}, TypeError, "`terms` must be a dict of str"),
-        ({"terms": {"two": 2}}, TypeError, "`terms` must be a dict of str"),
-        ({"terms": {" ": "a"}}, ValueError, "must not be empty. Received: ' ': 'a'"),
-        ({"terms": {"a": ""}}, ValueError, "must not be empty. Received: 'a': ''"),
-        ({"terms": {"a": "\ud800"}}, ValueError, "holds half a character"),
-        ({"copy": "url"}, TypeError, "`copy` must be a list of str. Received: 'url'"),
-        ({"copy": ["urls"]}, ValueError, "`copy` must be one of 'url', 'email'"),
-    ],
-)
-def test_bad_terms_are_refused(trained_translator, settings, error, message):
-    with pytest.raises(error, match=message):
-        trained_translator.translate(["one two"], **settings)
-
-
 def test_nothing_is_said_where_nothing_is_missing(recwarn):
     warn_unmet([[], ()])
     assert not recwarn

@@ -1,0 +1,267 @@
+"""What translators refuse."""
+
+from functools import cache, partial
+
+import keras
+import word_reversal
+from refusal import Refusal
+
+from keras_vanilla import Transformer, Translator
+from keras_vanilla.data import ParallelCorpus
+from keras_vanilla.translation import score
+from keras_vanilla.translation.encoded_texts import EncodedTexts, encoded_prefixes
+
+COMPLETE = ("translation/encoded_texts.py", "translation/long_texts.py")
+METHODS = {
+    "fit": "model.fit",
+    "compile": "model.compile",
+    "train_on_batch": "model.train_on_batch",
+    "evaluate": "score",
+    "test_on_batch": "score",
+    "predict": "translate",
+    "predict_on_batch": "translate",
+    "export": "export.tflite",
+    "quantize": "export.tflite",
+}
+LONG = "zero " * 100
+
+
+@cache
+def loaded():
+    return Translator.load(word_reversal.TRAINED)
+
+
+@cache
+def forbidding():
+    """The piece of "drie" is never chosen."""
+    translator = loaded()
+    ids = translator.tokenizer.encode_target(["drie"])[0][:1]
+    config = translator.model.get_config() | {"forbidden_ids": ids}
+    return Translator(translator.tokenizer, Transformer.from_config(config))
+
+
+class Unknowing:
+    """A tokenizer that knows no character."""
+
+    unknown_id = 1
+
+    def encode_target(self, lines):
+        return [[1, 3] for _ in lines]
+
+
+def unknown_prefix():
+    encoded_prefixes(["ж"], 1, Unknowing(), 9, first_number=5)
+
+
+def translate(texts=("one", "two"), **settings):
+    return lambda: loaded().translate(
+        texts if isinstance(texts, str | int) else list(texts), **settings
+    )
+
+
+def search_of(wrong):
+    return lambda: loaded().search([[5, 3], [wrong, 3]])
+
+
+def method(name):
+    return lambda: getattr(loaded(), name)("int8")
+
+
+def score_of(source, **settings):
+    return lambda: score(loaded(), ParallelCorpus([source], ["nul"]), **settings)
+
+
+def model_of(**settings):
+    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+    size = loaded().tokenizer.vocabulary_size
+    sizes |= {"source_vocabulary_size": size}
+    return Transformer.from_preset("tiny", **{**sizes, **settings})
+
+
+def saved(model, folder):
+    model.save(folder / "x.keras")
+    Translator.load(folder / "x.keras")
+
+
+def cut(kept, folder):
+    content = word_reversal.TRAINED.read_bytes()
+    (folder / "x.keras").write_bytes(content[: int(kept * len(content))])
+    Translator.load(folder / "x.keras")
+
+
+def in_the_way(folder):
+    (folder / "x.keras").write_text("mine")
+    loaded().save(folder / "x.keras", overwrite=False)
+
+
+def split(sentences):
+    return translate(
+        ["one ten, red tree"], on_too_long="split", splitter=lambda text: sentences
+    )
+
+
+ROWS = [
+    Refusal("long text", translate(["one", LONG]), "Text 2 has .* 60: 'zero"),
+    *(
+        row
+        for how in ("refuse", "split")
+        for row in (
+            Refusal(
+                f"one text, {how}",
+                translate("one two", on_too_long=how),
+                r"`texts`.*'one two'; give \['one two'\]",
+                TypeError,
+            ),
+            Refusal(
+                f"number, {how}", translate(5, on_too_long=how), "`texts`.*5", TypeError
+            ),
+            Refusal(
+                f"surrogate, {how}",
+                translate(["One.", "", "half \ud800"], on_too_long=how),
+                "^Text 3 holds half a character",
+            ),
+            Refusal(
+                f"not a text, {how}",
+                translate(["one", 4], on_too_long=how),
+                "^Text 2 must be str. Received: int",
+                TypeError,
+            ),
+        )
+    ),
+    Refusal("on_too_long", translate(on_too_long="cut"), "`on_too_long`.*'cut'"),
+    Refusal("no beams", translate(beam_size=0), "`beam_size`.*0"),
+    Refusal("length", translate(max_length=61), "`max_length`.*60. Received: 61"),
+    Refusal(
+        "n-best, split",
+        translate(n_best=2, beam_size=2, on_too_long="split"),
+        "`n_best`.*'split'",
+    ),
+    Refusal(
+        "prefix, split",
+        translate(on_too_long="split", target_prefix=["een", ""]),
+        "`target_prefix`.*'split'",
+    ),
+    Refusal("splitter", translate(splitter=str.split), "`splitter`.*'refuse'"),
+    *(
+        Refusal(f"splitter: {given}", split(given), "`splitter`.*Received")
+        for given in (
+            ["one ten,"],
+            ["red tree"],
+            ["one,", "red tree"],
+            ["red tree", "one ten,"],
+        )
+    ),
+    Refusal(
+        "one prefix",
+        translate(target_prefix="drie"),
+        "`target_prefix`.*'drie'",
+        TypeError,
+    ),
+    Refusal("few prefixes", translate(target_prefix=["drie"]), "1 for 2 texts"),
+    Refusal(
+        "prefix 3",
+        translate(target_prefix=[3, "drie"]),
+        "Target prefix 1 .*int",
+        TypeError,
+    ),
+    Refusal(
+        "half prefix",
+        translate(target_prefix=["drie", "\ud800"]),
+        "Target prefix 2 holds",
+    ),
+    Refusal(
+        "long prefix",
+        translate(target_prefix=["drie", "twee " * 9], max_length=8),
+        "Target prefix 2 has .* 8",
+    ),
+    Refusal("unknown character", unknown_prefix, "Target prefix 5 .*'ж'"),
+    Refusal(
+        "forbidden prefix",
+        lambda: forbidding().translate(["one", "two"], target_prefix=["", "drie"]),
+        "Target prefix 2 .*`forbidden_ids`.*'drie'",
+    ),
+    Refusal("terms", translate(terms=["a"]), "`terms`.*'a'", TypeError),
+    Refusal("term 3", translate(terms={"a": 3}), "`terms`.*3", TypeError),
+    Refusal("empty term", translate(terms={" ": "b"}), "`terms`.*' ': 'b'"),
+    Refusal("half term", translate(terms={"a": "\ud800"}), "`terms` holds half"),
+    Refusal("copy", translate(copy="url"), "`copy`.*'url'", TypeError),
+    Refusal("kind", translate(copy=["urls"]), "`copy`.*'urls'"),
+    Refusal(
+        "few translations",
+        lambda: loaded().align(["one", "two"], ["een"]),
+        "2 texts and 1 translations",
+    ),
+    Refusal(
+        "long translation",
+        lambda: loaded().align(["one"], ["nul " * 100]),
+        "Translation 1 has .* 60",
+    ),
+    *(
+        Refusal(f"id {wrong}", search_of(wrong), f"source id .* Received: {wrong}")
+        for wrong in (-1, 324, 5.5, 2**40)
+    ),
+    Refusal("no text 0", lambda: EncodedTexts([], None)[0], "^0$", IndexError),
+    Refusal("all too long", score_of(LONG), "all 1 sources .* 60"),
+    Refusal("cut", score_of("one", on_too_long="cut"), "`on_too_long`.*'cut'"),
+    *(
+        Refusal(name, method(name), f"no `{name}`.*{instead}", NotImplementedError)
+        for name, instead in METHODS.items()
+    ),
+    Refusal("suffix", lambda folder: loaded().save(folder / "x.h5"), "x.h5"),
+    Refusal("in the way", in_the_way, "x.keras", FileExistsError),
+    Refusal(
+        "missing",
+        lambda folder: Translator.load(folder / "nowhere.keras"),
+        "nowhere.keras",
+        FileNotFoundError,
+    ),
+    *(
+        Refusal(f"cut at {kept}", partial(cut, kept), "x.keras .*cut short")
+        for kept in (0, 0.01, 0.5, 0.99)
+    ),
+    Refusal(
+        "another model",
+        lambda folder: saved(keras.Sequential([keras.Input((2,))]), folder),
+        "x.keras holds a Sequential",
+    ),
+    Refusal(
+        "loaded model",
+        lambda: Translator.load(loaded().model),
+        "`path`.*Transformer",
+        TypeError,
+    ),
+    Refusal(
+        "swapped",
+        lambda: Translator(loaded().model, loaded().tokenizer),
+        "tokenizer comes first",
+        TypeError,
+    ),
+    Refusal(
+        "translator of a translator",
+        lambda: Translator(loaded().tokenizer, loaded()),
+        "`model`.*Translator",
+        TypeError,
+    ),
+    Refusal(
+        "Sequential",
+        lambda: Translator(loaded().tokenizer, keras.Sequential()),
+        "`model`.*Sequential",
+        TypeError,
+    ),
+    Refusal(
+        "about",
+        lambda: loaded().replace(about="de"),
+        "`about`.*'de'",
+        TypeError,
+    ),
+    Refusal(
+        "vocabulary",
+        lambda: Translator(loaded().tokenizer, model_of(source_vocabulary_size=11)),
+        "vocabulary_size=.*=11",
+    ),
+    Refusal(
+        "special id",
+        lambda: Translator(loaded().tokenizer, model_of(end_id=7)),
+        "end_id=3.*end_id=7",
+    ),
+]

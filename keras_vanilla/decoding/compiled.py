@@ -60,7 +60,7 @@ class CompiledSearch:
         Raises:
             TypeError: same as the search.
             ValueError: if `seed` is invalid, see `sample`; if there are no sources, a
-                source id is outside the vocabulary, or `target_prefix` is invalid, see
+                source id is outside the vocabulary, or the prefix is invalid, see
                 `Constraints`.
         """
         seeded = "seed" in inspect.signature(search).parameters
@@ -70,11 +70,9 @@ class CompiledSearch:
         check_source_shape(source_ids)  # here and below: impossible in a graph
         inputs = {"source_ids": source_ids}
         if target_prefix is not None:
-            longest = settings.get("max_length", config and config.max_length)
-            prefix = checked_prefix(
-                self._model, target_prefix, len(source_ids), longest
-            )
-            inputs["target_prefix"] = keras.ops.convert_to_numpy(prefix)
+            most = settings.get("max_length", config and config.max_length)
+            ids = checked_prefix(self._model, target_prefix, len(source_ids), most)
+            inputs["target_prefix"] = keras.ops.convert_to_numpy(ids)
         if terms is not None:
             check_terms(self._model, terms, len(source_ids))
             inputs["terms"] = Terms(*map(np.asarray, terms))

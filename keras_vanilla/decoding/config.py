@@ -15,8 +15,11 @@ from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.hypothesis_end import output_length
 from keras_vanilla.decoding.loops import LoopGuard
 
-LENGTH_NORMALIZATIONS = ("gnmt", "power")
-EARLY_STOPPING = (None, False, True, "never")
+CHOICES = {
+    "length_normalization": ("gnmt", "power"),
+    "early_stopping": (None, False, True, "never"),
+    "no_loops": (False, True),
+}
 MOST_BEAMS = 1000  # each beam has a cache, and V candidates at every step
 
 
@@ -106,20 +109,15 @@ class DecodingConfig:
                     f"Received: {n_best}"
                 )
             keep("n_best", n_best)
-        check_choice("early_stopping", self.early_stopping, EARLY_STOPPING)
-        if self.early_stopping not in (None, "never"):
-            keep("early_stopping", bool(self.early_stopping))
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if not isinstance(value, LoopGuard):
+                keep(name, choices[choices.index(check_choice(name, value, choices))])
         if self.early_stopping is not None and self.is_greedy:
             raise ValueError(
                 "`early_stopping` is for beam search. Received: early_stopping="
                 f"{self.early_stopping!r} and beam_size=1"
             )
-        if not isinstance(self.no_loops, LoopGuard):
-            check_choice("no_loops", self.no_loops, (False, True))
-            keep("no_loops", bool(self.no_loops))
-        check_choice(
-            "length_normalization", self.length_normalization, LENGTH_NORMALIZATIONS
-        )
 
     @property
     def is_greedy(self) -> bool:
@@ -129,7 +127,8 @@ class DecodingConfig:
     @property
     def loop_guard(self) -> LoopGuard | None:
         """The rule of loops; None without one."""
-        return LoopGuard() if self.no_loops is True else self.no_loops or None
+        guard = self.no_loops
+        return LoopGuard() if guard is True else guard or None
 
     def of_vocabulary(self, guard: Callable[[], LoopGuard]) -> "DecodingConfig":
         """The same config with the LoopGuard of a vocabulary in place of True.

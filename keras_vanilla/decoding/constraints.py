@@ -38,7 +38,7 @@ class Constraints:
         rows: dict of tensors, batch first, that the constraints have for each row.
     Raises:
         ValueError: if `source_ids` has no row or no column, `no_repeat_ngram_size` is
-            above the model's `max_length`, or `target_prefix` is invalid, see
+            above the model's `max_length`, or the prefix is invalid, see
             `checked_prefix`.
     """
 
@@ -144,47 +144,42 @@ def check_source_shape(source_ids: Tensor) -> None:
 
 
 def checked_prefix(
-    model: Any, target_prefix: Tensor, rows: int | None, max_length: int | None
+    model: Any, prefix: Tensor, rows: int | None, max_length: int | None
 ) -> Tensor:
     """Checks a prefix and returns it as an integer array or tensor (B, P).
 
     Args:
         model: as for `Constraints`.
-        target_prefix: as for `Constraints`.
+        prefix: the target prefix, as for `Constraints`.
         rows: int or None. Number of rows of `source_ids`; None if unknown.
         max_length: int or None, as for `greedy_search`.
     Raises:
-        ValueError: if the prefix is not an integer array (B, P), the number of rows
-            differs, or the prefix is longer than any output can be; if an id of an
-            eager prefix is outside the vocabulary, a start, an end or forbidden, or
-            follows a pad.
+        ValueError: if the prefix is not an integer array (B, P) with the rows of
+            `source_ids`, or longer than any output can be; if an id of an eager prefix
+            is outside the vocabulary, a start, an end or forbidden, or follows a pad.
     """
-    ids = target_prefix
+    ids = prefix
     try:
         ids = ids if hasattr(ids, "dtype") else np.asarray(ids)
     except ValueError:  # rows of different lengths
         ids = np.zeros(())
-    is_integer = "int" in str(ids.dtype) or 0 in ids.shape
-    if len(ids.shape) != 2 or not is_integer:
+    longest = output_length(model, model.max_length, max_length)
+    is_table = len(ids.shape) == 2 and ("int" in str(ids.dtype) or 0 in ids.shape)
+    if (
+        not is_table
+        or (None not in (ids.shape[0], rows) and ids.shape[0] != rows)
+        or (ids.shape[1] is not None and ids.shape[1] > longest)
+    ):
+        received = f"shape {tuple(ids.shape)}" if is_table else f"{prefix!r:.80}"
         raise ValueError(
-            "`target_prefix` must be an integer array (B, P), its shorter rows padded "
-            f"with pad_id={model.pad_id}. Received: {target_prefix!r:.80}"
+            f"`target_prefix` must be an integer array (B, P) with the {rows} rows of "
+            f"`source_ids` and at most {longest} columns, the tokens of the longest "
+            f"output, its shorter rows padded with pad_id={model.pad_id}. Received: "
+            f"{received}"
         )
     values = readable(ids)
     if values is not None:
         _check_prefix_ids(model, values)
-    prefix_rows, width = ids.shape
-    if None not in (prefix_rows, rows) and prefix_rows != rows:
-        raise ValueError(
-            f"`target_prefix` must have one row for each of the {rows} rows of "
-            f"`source_ids`. Received: {prefix_rows} rows"
-        )
-    longest = output_length(model, model.max_length, max_length)
-    if width is not None and width > longest:
-        raise ValueError(
-            f"`target_prefix` must have at most {longest} columns, the tokens of the "
-            f"longest output. Received: {width}"
-        )
     return ids
 
 

@@ -53,7 +53,7 @@ def greedy_search(
         TypeError: if a setting is unknown.
         ValueError: if `source_ids` has no row or no column, `max_length` is above the
             model's, an id of an eager tensor is outside the vocabulary, `beam_size` or
-            `n_best` is given, or `target_prefix` or another setting is invalid, see
+            `n_best` is given, or the prefix or a setting is invalid, see
             `DecodingConfig` and `Constraints`.
     Source: Vaswani et al. 2017, section 6.1, for the S + 50.
     """

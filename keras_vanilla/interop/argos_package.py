@@ -60,9 +60,9 @@ def _model_folder(folder, path):
         raise ValueError(
             f"{folder / METADATA} does not describe a translation package."
         )
-    if metadata.get("target_prefix"):
+    if prefix := metadata.get("target_prefix"):
         raise ValueError(
-            f"{folder / METADATA} has the target_prefix {metadata['target_prefix']!r}, "
+            f"{folder / METADATA} has the target_prefix {prefix!r}, "
             "which begins every translation; such packages cannot be converted."
         )
     if not (folder / TOKENIZER).is_file():

@@ -116,7 +116,7 @@ def encoded_prefixes(
     prefixes = list(prefixes)
     if len(prefixes) != count:
         raise ValueError(
-            "`target_prefix` must have one str for each text. Received: "
+            "There must be one target prefix for each text. Received: "
             f"{len(prefixes)} for {count} texts"
         )
     for number, prefix in enumerate(prefixes, start=first_number):

@@ -17,6 +17,7 @@ from keras_vanilla._progress import Progress
 from keras_vanilla._readable import check_finite_weights
 from keras_vanilla._types import PathLike
 from keras_vanilla.decoding import CompiledSearch, DecodingConfig
+from keras_vanilla.decoding.config import SEARCH_OPTIONS
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
@@ -150,13 +151,12 @@ class Translator(keras.Model):
             splitter: function that maps a text to its sentences, for
                 on_too_long="split", for example from a library for the language; None
                 means the rules of `keras_vanilla.data.sentences`.
-            settings: fields of `config`, such as `beam_size` and `no_loops`.
+            settings: fields of `config`, such as `beam_size`.
         Returns:
             List of str, in the order of `texts`. A text without pieces gives "", unless
             it has a prefix.
         Raises:
-            TypeError: if `texts` or `target_prefix` is one str, `terms` or `copy` has
-                the wrong type, or a setting is unknown.
+            TypeError: if an argument has the wrong type, or a setting is unknown.
             ValueError: if a text has too many tokens for the model, an argument is out
                 of range, a prefix is invalid, see `encoded_prefixes`, or a translation
                 is empty or without an end because model weights are NaN or infinite.
@@ -186,10 +186,6 @@ class Translator(keras.Model):
         self,
         texts: Sequence[str],
         config: DecodingConfig | None = None,
-        *,
-        target_prefix: Sequence[str] | None = None,
-        terms: Mapping[str, str] | None = None,
-        copy: Sequence[str] = (),
         **settings: Any,
     ) -> list[list[tuple[str, float]]]:
         """Returns the best translations of each text, with scores.
@@ -198,10 +194,7 @@ class Translator(keras.Model):
             texts: list of str.
             config: DecodingConfig, or None for one with 4 beams. `n_best` defaults to
                 `beam_size`.
-            target_prefix: list of str or None, as for `translate`.
-            terms: dict of str or None, as for `translate`.
-            copy: list of str, as for `translate`.
-            settings: fields of `config`.
+            settings: fields of `config`, and other arguments of `translate`.
         Returns:
             For each text, a list of (str, float), best first: at most `n_best`, fewer
             if the search found fewer. The score is the log-probability divided by the
@@ -211,11 +204,11 @@ class Translator(keras.Model):
         Warns:
             UserWarning: same as `translate`.
         """
+        search = {n: settings.pop(n) for n in SEARCH_OPTIONS if n in settings}
         config = DecodingConfig(beam_size=4) if config is None else config
-        config = DecodingConfig.of(config, **settings)
+        config = DecodingConfig.of(config, **search)
         config = DecodingConfig.of(config, n_best=config.n_best or config.beam_size)
-        required = {"target_prefix": target_prefix, "terms": terms, "copy": copy}
-        n_best_lists = list(self.stream(texts, config, **required))
+        n_best_lists = list(self.stream(texts, config, **settings))
         warn_unfinished([hypotheses[0].ended for hypotheses in n_best_lists])
         warn_unmet([hypotheses[0].unmet for hypotheses in n_best_lists])
         return [

@@ -88,14 +88,15 @@ def test_run_search_runs_the_search_of_its_config(prefix):
     greedy = greedy_search(model, SOURCE, **settings, **given)
     config = DecodingConfig(**settings)
     assert_same(run_search(model, SOURCE, config, **given), greedy)
-    assert_same([run_search(model, SOURCE, config, prefix)], greedy[:1])
+    assert_same([run_search(model, SOURCE, config, target_prefix=prefix)], greedy[:1])
 
     settings |= {"beam_size": 3, "length_penalty": 0.9}
     ids, scores = beam_search(model, SOURCE, **settings, target_prefix=prefix)
     config = DecodingConfig(**settings)
     best = run_search(model, SOURCE, config, **given)
     assert_same(best, (ids[:, 0], scores[:, 0]))
-    all_three = run_search(model, SOURCE, DecodingConfig.of(config, n_best=3), prefix)
+    three = DecodingConfig.of(config, n_best=3)
+    all_three = run_search(model, SOURCE, three, target_prefix=prefix)
     assert_same(all_three, (ids, scores))
 
 

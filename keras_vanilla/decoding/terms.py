@@ -222,7 +222,8 @@ class TermBanks:
         same = ops.equal(wanted[:, :, :, None], both[:, :, None, :])
         wanted_index = ops.arange(ops.shape(wanted)[2])[:, None] + most
         earlier = ops.arange(ops.shape(both)[2]) < wanted_index
-        known = ops.any(same & earlier, axis=3) | (wanted < 0)
+        possible = ops.concatenate([best, scores], axis=2) > NOTHING
+        known = ops.any(same & earlier & possible[:, :, None], axis=3) | (wanted < 0)
         scores = ops.where(known, NOTHING, scores)
         both = ops.maximum(both, 0)
         return both, ops.concatenate([best, scores], axis=2)

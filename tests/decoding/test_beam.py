@@ -82,7 +82,7 @@ def test_shapes_and_dtypes():
 @pytest.mark.parametrize("exponent", [0, 0.6, 1.0, 1.7])
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("vocabulary_size, limit", [(4, 4), (6, 3)])
-def test_a_wide_beam_finds_everything(vocabulary_size, limit, penalty, exponent):
+def test_wide_beam_finds_everything(vocabulary_size, limit, penalty, exponent):
     model = Automaton.random(vocabulary_size, seed=vocabulary_size, max_length=limit)
     sources = [[7, 5, 90], [11], [3, 150]]
     score = PENALTIES[penalty](exponent)
@@ -140,7 +140,7 @@ NARROW = [(1, 1), (2, 1), (3, 3), (4, 2), (5, 5)]
     "penalty, exponent", [("gnmt", 0.6), ("power", 1.0), ("gnmt", 0)]
 )
 @pytest.mark.parametrize("beam_size, n_best", NARROW)
-def test_a_narrow_beam_finds_what_the_definition_does(
+def test_narrow_beam_finds_what_the_definition_does(
     beam_size, n_best, penalty, exponent
 ):
     model = Automaton.random(6, seed=beam_size, end_logit=-0.5)
@@ -204,7 +204,7 @@ def test_one_beam_is_greedy_also_where_the_second_best_would_win():
     np.testing.assert_array_equal(greedy_search(model, source, max_length=1), [[END]])
 
 
-def test_what_follows_the_end_is_the_models_pad():
+def test_pads_follow_the_end():
     model, other = (Automaton.random(6, seed=8) for _ in range(2))
     other.pad_id = 5
     source = np.arange(1, 41)[:, None]

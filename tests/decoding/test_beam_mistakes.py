@@ -49,7 +49,7 @@ def test_without_a_mistake_the_check_passes(penalised):
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_check_sees_the_mistake(mistake, penalised):
+def test_check_sees_the_mistake(mistake, penalised):
     model, sources, found = penalised
     wrong = searched(model, sources, **MISTAKES[mistake])
     assert tokens_of(wrong) != tokens_of(searched(model, sources))  # not scores alone
@@ -61,7 +61,7 @@ def tokens_of(hypotheses):
     return [[tokens for _, tokens in row] for row in hypotheses]
 
 
-def test_a_row_alone_does_not_stop_too_soon(penalised):
+def test_row_alone_does_not_stop_too_soon(penalised):
     """In a batch the others would keep it going."""
     model, sources, _ = penalised
     right = searched(model, sources)

@@ -77,7 +77,7 @@ def test_compiled_finds_the_same_and_is_traced_once_a_shape(search, settings, in
         (sample, {"seed": 1, "top_k": 4, "top_p": 0.9}, False),
     ],
 )
-def test_a_graph_of_unknown_shapes_finds_the_same(search, settings, jit_compile):
+def test_graph_of_unknown_shapes_finds_the_same(search, settings, jit_compile):
     import tensorflow as tf
 
     model = Automaton.random(6, seed=6, end_logit=-0.5)

@@ -18,7 +18,7 @@ from keras_vanilla.decoding.hypothesis_end import until_end
 SOURCE = np.array([[5, 3, 0], [2, 7, 4]], "int32")
 
 
-def test_a_config_and_its_fields_are_given_alike():
+def test_config_and_its_fields_are_given_alike():
     config = DecodingConfig(beam_size=3, no_loops=True)
     assert DecodingConfig.of(config, max_length=5) == DecodingConfig(
         beam_size=3, no_loops=True, max_length=5
@@ -62,7 +62,7 @@ def test_numpy_numbers_become_pythons():
     assert hash(config) == hash(dataclasses.replace(config))
 
 
-def test_a_config_cannot_be_changed():
+def test_config_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         DecodingConfig().beam_size = 2
 

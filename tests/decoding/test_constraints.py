@@ -101,7 +101,7 @@ def test_greedy_search_takes_the_best_that_may_follow(one):
         assert score == pytest.approx(total, rel=1e-5)
 
 
-def test_the_single_best_sample_is_greedy_search(one):
+def test_single_best_sample_is_greedy_search(one):
     model, sources, prefixes, ngram_size, _ = one
     settings = arguments(prefixes, ngram_size)
     np.testing.assert_array_equal(
@@ -111,7 +111,7 @@ def test_the_single_best_sample_is_greedy_search(one):
 
 
 @pytest.mark.parametrize("ngram_size", [None, 1, 2])
-def test_a_wide_beam_finds_everything_that_is_allowed(ngram_size):
+def test_wide_beam_finds_everything_that_is_allowed(ngram_size):
     """By brute force: of all hypotheses there are, those that keep the rules."""
     model, limit = Automaton.random(5, seed=1, max_length=4), 4
     sources, prefixes = [[7, 5, 90], [11], [3, 150]], [(4,), (), (3, 4)]
@@ -175,7 +175,7 @@ def without_the_first(count):
     return lambda log_prob, n: SCORE(log_prob, n - count)
 
 
-def test_the_check_sees_wrong_prefixes():
+def test_check_sees_wrong_prefixes():
     model, sources, prefixes = case(PREFIXES, None)
     found = found_by_beam_search(model, sources, prefixes, None)
     width = max(map(len, prefixes))
@@ -189,7 +189,7 @@ def test_the_check_sees_wrong_prefixes():
             assert_found(found, searched(model, sources, wrong, None))
 
 
-def test_the_check_sees_a_prefix_that_is_not_scored_or_not_counted():
+def test_check_sees_a_prefix_that_is_not_scored_or_not_counted():
     model, sources, prefixes = case(PREFIXES, None)
     found = found_by_beam_search(model, sources, prefixes, None)
     unscored, uncounted = [], []
@@ -212,7 +212,7 @@ def test_the_check_sees_a_prefix_that_is_not_scored_or_not_counted():
         (1, repeats_with_the_start),
     ],
 )
-def test_the_check_sees_a_wrong_rule_of_repeats(ngram_size, repeats):
+def test_check_sees_a_wrong_rule_of_repeats(ngram_size, repeats):
     model, sources, prefixes = case(None, ngram_size)
     found = found_by_beam_search(model, sources, prefixes, ngram_size)
     wrong = searched(model, sources, prefixes, ngram_size, repeats=repeats)
@@ -220,7 +220,7 @@ def test_the_check_sees_a_wrong_rule_of_repeats(ngram_size, repeats):
         assert_found(found, wrong)
 
 
-def test_the_check_sees_ngrams_of_the_prefix_that_do_not_count():
+def test_check_sees_ngrams_of_the_prefix_that_do_not_count():
     model, sources, prefixes = case(PREFIXES, 2)
     found = found_by_beam_search(model, sources, prefixes, 2)
     wrong = []
@@ -235,7 +235,7 @@ def test_the_check_sees_ngrams_of_the_prefix_that_do_not_count():
 # Draws
 
 
-def test_what_may_follow_is_drawn_with_renormalised_probabilities():
+def test_sampling_renormalises_allowed_tokens():
     logits = np.array([[-9.0, -9.0, -0.5, 1.3, 0.9, -0.2, 1.1]])
     model = Automaton(logits, np.zeros((1, 7), int), max_length=2)
     rows = 20_000
@@ -261,7 +261,7 @@ def test_what_may_follow_is_drawn_with_renormalised_probabilities():
 # Lengths
 
 
-def test_a_prefix_longer_than_the_default_length_is_the_whole_output():
+def test_prefix_longer_than_the_default_length_is_the_whole_output():
     model = Automaton.random(6, seed=3, end_logit=-99.0)
     prefix = np.full((2, 60), PAD)
     prefix[0, :60] = np.resize([3, 4, 5, 4], 60)
@@ -272,7 +272,7 @@ def test_a_prefix_longer_than_the_default_length_is_the_whole_output():
     assert (said[1, :51] != PAD).any() and not said[1, 51:].any()
 
 
-def test_an_empty_prefix_is_none():
+def test_empty_prefix_is_none():
     model = Automaton.random(6, seed=3)
     source = np.arange(1, 9)[:, None]
     expected = greedy_search(model, source, max_length=LENGTH)
@@ -281,7 +281,7 @@ def test_an_empty_prefix_is_none():
         np.testing.assert_array_equal(found, expected)
 
 
-def test_the_end_may_follow_when_every_token_was_said():
+def test_end_may_follow_when_every_token_was_said():
     logits = np.array([[4.0, 3.0, -50.0, 1.0, 2.0]])
     model = Automaton(logits, np.zeros((1, 5), int))
     for search in (greedy_search, sample):

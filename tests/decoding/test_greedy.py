@@ -83,7 +83,7 @@ def test_each_step_is_given_the_tokens_of_the_step_before():
     ]
 
 
-def test_the_lowest_of_equal_logits_wins():
+def test_lowest_of_equal_logits_wins():
     model = ScriptedModel([[0] * 2] * 3)
     tie = np.eye(11)[[4]] + np.eye(11)[[6]] + np.eye(11)[[9]]
     model.decode_step = lambda ids, index, cache: (
@@ -158,7 +158,7 @@ def test_equals_the_uncached_loop_row_by_row(model, source):
 
 @pytest.mark.full
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_a_graph_of_unknown_shapes_says_the_same(model, source, jit_compile):
+def test_graph_of_unknown_shapes_says_the_same(model, source, jit_compile):
     tf = pytest.importorskip("tensorflow", reason="TensorFlow's graphs are tested")
     search = tf.function(
         lambda source_ids: greedy_search(model, source_ids),
@@ -169,7 +169,7 @@ def test_a_graph_of_unknown_shapes_says_the_same(model, source, jit_compile):
         np.testing.assert_array_equal(search(ids_), greedy_search(model, ids_))
 
 
-def test_a_row_says_the_same_alone_and_among_others(model, source):
+def test_row_says_the_same_alone_and_among_others(model, source):
     together = array(greedy_search(model, source, max_length=LENGTH))
     for row, own in zip(together, source, strict=True):
         alone = greedy_search(model, own[own != PAD][None], max_length=LENGTH)

@@ -54,7 +54,7 @@ def test_each_step_appends_its_position(beam_size):
     ],
     ids=str,
 )
-def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):
+def test_compiled_search_finds_what_the_same_search_finds(search, settings):
     model = make_decisive_model(0.4, **settings)
     function, arguments = search
     arguments = {**arguments, "return_notes": True, "max_length": 12}
@@ -67,7 +67,7 @@ def test_a_compiled_search_finds_what_the_same_search_finds(search, settings):
 
 
 @only_tensorflow
-def test_a_compiled_search_copies_nothing_that_is_empty(search, monkeypatch):
+def test_compiled_search_copies_nothing_that_is_empty(search, monkeypatch):
     """The cache begins without a position, in a search of at most 30 tokens."""
     model = make_decisive_model(0.4)
     started = []
@@ -84,7 +84,7 @@ def test_a_compiled_search_copies_nothing_that_is_empty(search, monkeypatch):
     assert started == [{None}]
 
 
-def test_a_layer_of_somebodys_own_keeps_its_full_cache(search, monkeypatch):
+def test_layer_of_somebodys_own_keeps_its_full_cache(search, monkeypatch):
     """It may tell positions by their places in the cache."""
 
     class Own(MultiHeadAttention):

@@ -81,7 +81,7 @@ def test_finished_hypotheses_that_leave_find_better_ones(model):
 
 @pytest.mark.full
 @pytest.mark.parametrize("early_stopping", STOPS)
-def test_a_cache_with_all_beams_and_rows_that_leave_change_nothing(early_stopping):
+def test_cache_with_all_beams_and_rows_that_leave_change_nothing(early_stopping):
     model = make_model(2, num_encoder_layers=1, num_decoder_layers=1)
     sources = ids([9, 7, 5, 3], 17)
     config = DecodingConfig(beam_size=3, max_length=13, early_stopping=early_stopping)

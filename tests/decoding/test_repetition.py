@@ -130,7 +130,7 @@ def test_beam_search_finds_what_the_definition_does(case):
     assert (free != array(results[0])).any(axis=(1, 2)).sum() > 2
 
 
-def test_a_prefix_may_loop(case):
+def test_prefix_may_loop(case):
     model, batch, no_loops, _ = case
     prefix = np.full((len(batch), 6), 5)
     received = greedy_search(
@@ -142,7 +142,7 @@ def test_a_prefix_may_loop(case):
 
 @pytest.mark.full
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_compiled_search_finds_the_same(beam_size):
+def test_compiled_search_finds_the_same(beam_size):
     model = make_model(2, num_encoder_layers=1, num_decoder_layers=1)
     sources = ids([9, 7, 5, 3], 17)
     settings = {"beam_size": beam_size, "max_length": 19}

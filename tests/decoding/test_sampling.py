@@ -117,7 +117,7 @@ def one_token_less(temperature, top_k, top_p):
         (one_token_less, "a nucleus"),
     ],
 )
-def test_the_measure_sees_the_mistake(mistake, name):
+def test_measure_sees_the_mistake(mistake, name):
     settings = {"temperature": 1.0, "top_k": 8, "top_p": 1.0, **SETTINGS[name]}
     wrong = mistake(**settings)
     counts = np.random.default_rng(0).multinomial(ROWS, wrong)
@@ -139,7 +139,7 @@ def test_steps_and_rows_are_independent():
     "settings, expected",
     [({}, [2, 5]), ({"top_k": 6}, [3, 2]), ({"top_k": 6, "top_p": 0.7}, [3, 5])],
 )
-def test_the_extreme_draws_land_on_what_is_possible(settings, expected, monkeypatch):
+def test_extreme_draws_land_on_what_is_possible(settings, expected, monkeypatch):
     largest = np.nextafter(np.float32(1), np.float32(0))
     draws = np.array([[0], [largest]], "float32")
     monkeypatch.setattr(keras.random, "uniform", lambda *_, **__: draws)
@@ -189,7 +189,7 @@ def search(request, model):
     return request.param(model)
 
 
-def test_an_int_gives_the_same_again_and_another_int_another(search):
+def test_int_gives_the_same_again_and_another_int_another(search):
     np.testing.assert_array_equal(search(seed=1), search(seed=1))
     assert (search(seed=1) != search(seed=2)).any()
 
@@ -199,7 +199,7 @@ def test_without_a_seed_each_call_differs(search):
     assert len({x.tobytes() for x in said}) == 4
 
 
-def test_a_generator_goes_on_and_can_be_started_again(search):
+def test_generator_goes_on_and_can_be_started_again(search):
     first, again = (keras.random.SeedGenerator(3) for _ in range(2))
     said = [search(seed=first) for _ in range(3)]
     assert len({x.tobytes() for x in said}) == 3
@@ -208,7 +208,7 @@ def test_a_generator_goes_on_and_can_be_started_again(search):
     np.testing.assert_array_equal(search(seed=3), said[0])
 
 
-def test_the_programs_seed_makes_the_unseeded_calls_repeatable(search):
+def test_programs_seed_makes_the_unseeded_calls_repeatable(search):
     said = []
     for _ in range(2):
         keras.utils.set_random_seed(4)

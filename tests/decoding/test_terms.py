@@ -80,7 +80,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("inside", [NO_WORDS, WORDS], ids=["tokens", "words"])
-def test_a_wide_beam_finds_everything_with_the_terms(inside):
+def test_wide_beam_finds_everything_with_the_terms(inside):
     model, rows = Automaton.random(5, seed=1, max_length=LIMIT), list(ROWS.values())
     sources = np.arange(1, len(rows) + 1)[:, None]
     truth = []
@@ -151,7 +151,7 @@ def test_greedy_search_has_the_score_and_notes_of_its_output():
     np.testing.assert_array_equal(said, greedy_search(model, sources, terms=terms))
 
 
-def test_a_term_begins_where_the_model_nearly_says_it():
+def test_term_begins_where_the_model_nearly_says_it():
     """Not at once, although greedy search might never come back to it."""
     likely = [-9.0, -9.0, 0.0, 5.0, -9.0]
     logits = np.array([likely, [-9.0, -9.0, 0.0, 5.0, 2.0], likely])
@@ -162,7 +162,7 @@ def test_a_term_begins_where_the_model_nearly_says_it():
     assert array(said, "int32")[0, :3].tolist() == [3, 4, 3]
 
 
-def test_what_remains_is_said_where_the_model_would_end():
+def test_missing_terms_come_before_the_end():
     logits = np.array([[-30.0, -30.0, 9.0, 5.0, -30.0]])
     model = Automaton(logits, np.zeros((1, 5), int), max_length=9)
     said = greedy_search(model, [[1]], terms=as_terms([once((4, 4, 1))]))
@@ -198,7 +198,7 @@ def test_terms_may_be_repeated():
     assert has_all(array(said, "int32")[0].tolist(), row)
 
 
-def test_a_real_model_and_its_cache():
+def test_real_model_and_its_cache():
     """The score is what the whole model gives the output."""
     one = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     model, source = make_model(seed=4, **one), ids((5, 3, 4), 5)

@@ -48,7 +48,7 @@ def assert_notes_are_right(model, source, ids, notes, layer):
 
 
 @pytest.mark.parametrize("layer", [1, *in_full(0)])
-def test_of_greedy_search(layer):
+def test_greedy_search_notes_attended_tokens(layer):
     model = make_decisive_model(0.8)
     noting = AttendedSource(model, layer)
     search = {"max_length": 12}
@@ -72,7 +72,7 @@ def test_of_greedy_search(layer):
 @pytest.mark.parametrize(
     "settings", [{}, *in_full({"decoder_layer": WithSuchAttention})]
 )
-def test_of_every_hypothesis_of_a_beam_search(settings):
+def test_beam_search_notes_every_hypothesis(settings):
     model = make_decisive_model(0.8, **settings)
     noting = AttendedSource(model)
     assert noting.shares_beams == (not settings)
@@ -109,12 +109,12 @@ def test_other_source_tokens_do_not_count(source_end, first):
         np.testing.assert_array_equal(attended[:count], expected)
 
 
-def test_a_model_may_have_nothing_to_be_noted():
+def test_model_may_have_nothing_to_be_noted():
     model, search = make_decisive_model(0.8), {"max_length": 3, "return_notes": True}
     *_, notes = greedy_search(model, SOURCES, **search)
     assert set(notes) == {"log_probs"}
 
 
 @pytest.mark.parametrize("layers, layer", [(1, 0), (2, 1), (3, 2), (6, 4), (12, 10)])
-def test_the_layer_that_aligns_best(layers, layer):
+def test_layer_that_aligns_best(layers, layer):
     assert alignment_layer(layers) == layer

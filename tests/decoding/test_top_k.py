@@ -7,7 +7,7 @@ from keras_vanilla.decoding.top_k import blockwise_top_k
 
 @pytest.mark.parametrize("size", [5, 127, 1031, 4096, 9973])
 @pytest.mark.parametrize("k", [1, 4])
-def test_it_finds_what_sorting_finds(size, k):
+def test_top_k_equals_sorting(size, k):
     rng = np.random.default_rng(size)
     values = rng.normal(size=(3, size)).astype("float32").round(2)  # many are equal
     values[0, 3:] = -np.inf
@@ -18,6 +18,6 @@ def test_it_finds_what_sorting_finds(size, k):
     assert places.dtype == np.int32 and 0 <= places.min() <= places.max() < size
 
 
-def test_of_equal_numbers_the_first_comes_first():
+def test_top_k_keeps_order_of_equal_values():
     places = np.asarray(blockwise_top_k(ops.zeros((2, 3000)), 3)[1])
     assert places.tolist() == [[0, 1, 2]] * 2

@@ -34,7 +34,7 @@ def transformer():
         *in_full((transformer, "greedy"), (transformer, "sample")),
     ],
 )
-def test_the_result_is_the_unwatched_one(make, name):
+def test_result_is_the_unwatched_one(make, name):
     model, source_ids = make()
     search, arguments = SEARCHES[name]
     expected = arrays(search(model, source_ids, max_length=6, **arguments))
@@ -45,7 +45,7 @@ def test_the_result_is_the_unwatched_one(make, name):
     assert [int(state["index"]) for state in states] == list(range(len(states)))
 
 
-def test_the_last_state_is_the_result_and_every_state_goes_on_from_the_one_before():
+def test_last_state_is_the_result_and_every_state_goes_on_from_the_one_before():
     model = Automaton.random(7, seed=1, max_length=13)
     (found, scores), states = trace_search(
         greedy_search, model, SOURCE, return_scores=True
@@ -58,7 +58,7 @@ def test_the_last_state_is_the_result_and_every_state_goes_on_from_the_one_befor
         assert (state["ids"][:, n:] == PAD).all()
 
 
-def test_the_last_state_of_a_beam_search_holds_its_hypotheses():
+def test_last_state_of_a_beam_search_holds_its_hypotheses():
     model = Automaton.random(7, seed=1, max_length=13)
     (found, scores), states = trace_search(
         beam_search, model, SOURCE, beam_size=5, length_penalty=0.0

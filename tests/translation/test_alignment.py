@@ -19,7 +19,7 @@ def test_words_are_linked_to_the_words_they_translate(trained_translator):
     assert right / total > 0.95  # the language of the test turns the words around
 
 
-def test_a_pair_is_aligned_alike_alone_and_beside_longer_ones(trained_translator):
+def test_pair_is_aligned_alike_alone_and_beside_longer_ones(trained_translator):
     texts = ["one two", "red green blue house tree river", "ten"]
     translations = [dutch(text) for text in texts]
     together = trained_translator.align(texts, translations)
@@ -37,7 +37,7 @@ def test_links_are_of_the_layer_that_is_named(two_layer_translator):
     assert links[1] == two_layer_translator.align(texts, translations) != links[0]
 
 
-def test_a_word_of_several_pieces_adds_them_up():
+def test_word_of_several_pieces_adds_them_up():
     weights = np.array([[0.4, 0.35, 0.25], [0.1, 0.2, 0.7]])  # (T, S)
     assert _links(weights, ["▁a", "b"], ["▁c", "d", "▁e"]) == [(0, 0)]
     assert _links(weights, ["▁a", "▁b"], ["▁c", "▁d", "e"]) == [(1, 0), (1, 1)]
@@ -53,7 +53,7 @@ def test_punctuation_beside_a_word_does_not_count():
     assert _links(weights, quoted, ["▁black", "▁cats", "▁»"]) == [(0, 0), (2, 1)]
 
 
-def test_the_sentence_of_the_readme_is_aligned():
+def test_sentence_of_the_readme_is_aligned():
     translator = Translator.from_preset("en-fr")
     text, translation = (
         "My brother has two black cats.",
@@ -63,6 +63,6 @@ def test_the_sentence_of_the_readme_is_aligned():
     assert translator.align([text], [translation]) == [links]
 
 
-def test_a_side_without_a_word_has_no_links(trained_translator):
+def test_side_without_a_word_has_no_links(trained_translator):
     assert trained_translator.align(["", "one"], ["een", ""]) == [[], []]
     assert trained_translator.align([], []) == []

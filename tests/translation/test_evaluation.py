@@ -34,7 +34,7 @@ def test_without_case_both_scores_are_higher(trained_translator, corpus):
     assert "case:lc" in lowered.signature
 
 
-def test_the_protocol_of_papers_is_moses_and_small_letters(trained_translator, corpus):
+def test_protocol_of_papers_is_moses_and_small_letters(trained_translator, corpus):
     sacremoses = pytest.importorskip("sacremoses")
     normalizer = sacremoses.MosesPunctNormalizer(lang="nl")
     tokenizer = sacremoses.MosesTokenizer(lang="nl")
@@ -54,7 +54,7 @@ def test_the_protocol_of_papers_is_moses_and_small_letters(trained_translator, c
     assert "tok:none" in result.signature and "|moses:nl-" in result.signature
 
 
-def test_the_split_alone_leaves_the_case(trained_translator, corpus):
+def test_split_alone_leaves_the_case(trained_translator, corpus):
     pytest.importorskip("sacremoses")
     mixed = score(trained_translator, corpus, tokenized="nl")
     lowered = score(trained_translator, corpus, lowercase=True, tokenized="nl")
@@ -94,7 +94,7 @@ def test_sources_that_are_too_long_are_left_out_and_named(trained_translator):
     assert result.corpus is corpus and result.translations[1].startswith("nul")
 
 
-def test_a_corpus_of_sources_that_are_all_too_long(trained_translator):
+def test_corpus_of_sources_that_are_all_too_long(trained_translator):
     corpus = ParallelCorpus(["zero " * 100], ["nul"])
     with pytest.raises(ValueError, match="all 1 sources have more tokens than the 60"):
         score(trained_translator, corpus)
@@ -110,7 +110,7 @@ def test_each_score_has_its_signature(trained_translator, corpus):
     assert "nc:6" in result.chrf_signature and "nc:" not in result.signature
 
 
-def test_the_worst_and_the_best_are_by_chrf_and_name_their_lines():
+def test_worst_and_the_best_are_by_chrf_and_name_their_lines():
     corpus = ParallelCorpus(["a", "", "b", "c"], ["house", "", "tree", "green river"])
     worst, best = worst_and_best(corpus, ["house", "xyz", "green rivers"], count=2)
     assert [one.line for one in worst] == [3, 4]
@@ -122,13 +122,13 @@ def test_the_worst_and_the_best_are_by_chrf_and_name_their_lines():
     assert worst_and_best(corpus, ["house"] * 3, 0) == ([], [])
 
 
-def test_a_language_that_moses_does_not_know_is_refused(trained_translator, corpus):
+def test_language_that_moses_does_not_know_is_refused(trained_translator, corpus):
     pytest.importorskip("sacremoses")
     with pytest.raises(ValueError, match="knows .* nl, .* Received: 'klingon'"):
         score(trained_translator, corpus, tokenized="klingon")
 
 
-def test_the_extra_is_named_when_it_is_missing(monkeypatch, trained_translator, corpus):
+def test_extra_is_named_when_it_is_missing(monkeypatch, trained_translator, corpus):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     with pytest.raises(ImportError, match=r"pip install \"\.\[moses\]\""):
         score(trained_translator, corpus, tokenized="nl")

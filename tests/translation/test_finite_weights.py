@@ -30,7 +30,7 @@ def name(trained_translator):
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-def test_a_file_is_refused(trained_translator, tmp_path, name, number):
+def test_file_is_refused(trained_translator, tmp_path, name, number):
     spoiled(trained_translator, number).save(tmp_path / "a.keras")
     with pytest.raises(ValueError, match=f"a.keras .*{REFUSED.format(name, number)}"):
         Translator.load(tmp_path / "a.keras")
@@ -52,7 +52,7 @@ def test_translations_are_refused(without_numbers, name, translate):
         translate(without_numbers)
 
 
-def test_a_model_that_keras_loads_is_refused(without_numbers, tmp_path, name):
+def test_model_that_keras_loads_is_refused(without_numbers, tmp_path, name):
     without_numbers.save(tmp_path / "a.keras")
     loaded = keras.saving.load_model(tmp_path / "a.keras")
     with pytest.raises(ValueError, match=REFUSED.format(name, "nan")):
@@ -70,14 +70,14 @@ def test_a_model_that_keras_loads_is_refused(without_numbers, tmp_path, name):
     ],
     ids=["tflite", "saved_model", "verify", "ctranslate2", "marian"],
 )
-def test_no_file_is_written(without_numbers, tmp_path, name, write):
+def test_exports_refuse_infinite_weights(without_numbers, tmp_path, name, write):
     (tmp_path / "exists").mkdir()
     with pytest.raises(ValueError, match=REFUSED.format(name, "nan")):
         write(without_numbers, tmp_path / "exists" / "new")
     assert not list((tmp_path / "exists").iterdir())
 
 
-def test_a_checkpoint_is_refused(trained_translator):
+def test_checkpoint_is_refused(trained_translator):
     model = trained_translator.model
     state = interop.to_pytorch(model)
     name = next(name for name in state if name.endswith("linear1.weight"))

@@ -53,7 +53,7 @@ def translator():
     return Translator.from_preset("en-fr")
 
 
-def test_a_name_is_not_a_file():
+def test_name_is_not_a_file():
     with pytest.raises(FileNotFoundError, match=r"from_preset\('en-fr'\)\.$"):
         Translator.load("en-fr")
 
@@ -66,12 +66,12 @@ def test_each_name_has_its_files_and_no_other_is_there():
         assert files == {"README.md", "translator.keras", "translator.tflite"}
 
 
-def test_the_files_are_small():
+def test_files_are_small():
     files = [pretrained_file("en-fr", suffix) for suffix in (".keras", ".tflite")]
     assert sum(file.stat().st_size for file in files) < 8 * 2**20
 
 
-def test_an_unknown_name_lists_what_there_is():
+def test_unknown_name_lists_what_there_is():
     with pytest.raises(ValueError, match="must be one of 'en-fr'.*'en-de'"):
         Translator.from_preset("en-de")
 
@@ -81,7 +81,7 @@ def test_sentences_of_ours(translator):
     assert outputs == list(SENTENCES.values())
 
 
-def test_the_file_translates_them_equally():
+def test_file_translates_them_equally():
     translate = open_line_translator(str(pretrained_file("en-fr", ".tflite")))
     results = translate(list(SENTENCES))
     assert [result.text for result in results] == list(SENTENCES.values())
@@ -98,7 +98,7 @@ def test_both_files_describe_themselves(translator):
         assert len(about.examples) == 6
 
 
-def test_the_card_is_that_of_the_file():
+def test_card_is_that_of_the_file():
     card = (FOLDER / "en-fr" / "README.md").read_text(encoding="utf-8")
     content = pretrained_file("en-fr", ".tflite").read_bytes()
     assert hashlib.sha256(content).hexdigest() in card

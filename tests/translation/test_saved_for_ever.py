@@ -15,7 +15,7 @@ DATA = Path(__file__).parents[1] / "saved_files"
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.keras")), ids=lambda p: p.stem)
-def test_an_old_file_says_what_it_said(path):
+def test_old_file_says_what_it_said(path):
     then = np.load(path.with_suffix(".npz"))
     translator = Translator.load(path)
     ids = {"source_ids": then["source_ids"], "target_ids": then["target_ids"]}
@@ -23,5 +23,5 @@ def test_an_old_file_says_what_it_said(path):
     assert translator.encode([str(then["text"])]) == [then["text_ids"].tolist()]
 
 
-def test_there_is_an_old_file():
+def test_old_files_exist():
     assert list(DATA.glob("*.keras"))

@@ -22,7 +22,7 @@ def test_translations_begin_with_their_prefixes(
     assert free[1] == "" and bound[1].startswith("zes")
 
 
-def test_the_translations_own_beginning_changes_nothing(trained_translator):
+def test_translations_own_beginning_changes_nothing(trained_translator):
     free = trained_translator.translate(TEXTS, max_length=14)
     own = [" ".join(text.split()[:2]) for text in free]
     bound = trained_translator.translate(TEXTS, max_length=14, target_prefix=own)
@@ -39,7 +39,7 @@ def test_scores_are_those_of_the_model(trained_translator):
     assert bound.score == pytest.approx(free.score, abs=1e-4)
 
 
-def test_no_piece_is_said_twice(trained_translator):
+def test_no_repeat_ngram_size_forbids_repeats(trained_translator):
     text, settings = ["one one one two two"], {"max_length": 14}
     free = trained_translator.translate(text, **settings)[0].split()
     assert len(set(free)) < len(free)

@@ -71,7 +71,7 @@ def test_terms_ignore_the_form_of_apostrophes_and_case(found, term, text, times)
     assert found(text, {term: "x"}) == ({"x": times} if times else {})
 
 
-def test_a_term_as_it_is_written_is_found_before_one_of_any_case(found):
+def test_term_as_it_is_written_is_found_before_one_of_any_case(found):
     terms = {"reich": "rich", "Reich": "realm"}
     assert found("Reich und reich und REICH", terms) == {"realm": 1, "rich": 2}
 
@@ -95,7 +95,7 @@ def test_a_term_as_it_is_written_is_found_before_one_of_any_case(found):
         ("in 1999 200 men; 5, 6.", ["1999", "200", "5", "6"]),
     ],
 )
-def test_what_is_copied_is_found(found, text, expected):
+def test_copied_text_is_found(found, text, expected):
     assert found(text, copy=ALL) == dict.fromkeys(expected, 1)
 
 
@@ -136,13 +136,13 @@ def test_without_a_term_in_any_text_the_search_is_the_plain_one(
     assert "terms" not in given[0] and "terms" in given[1]
 
 
-def test_a_term_within_another_is_a_term_of_its_own(trained_translator):
+def test_term_within_another_is_a_term_of_its_own(trained_translator):
     terms = {"two": "huis", "three": "huis boom"}
     [text] = trained_translator.translate(["two three"], terms=terms)
     assert has(text, "huis", times=2) and has(text, "huis boom")
 
 
-def test_what_is_copied_occurs(trained_translator):
+def test_translations_have_copied_text(trained_translator):
     texts = ["two 4711", "one www.a.org/b three", "mail a.b@c.org <b>tree</b>"]
     found = trained_translator.translate(texts, copy=ALL)
     assert has(found[0], "4711") and "www.a.org/b" in found[1]
@@ -184,7 +184,7 @@ def test_terms_that_cannot_be_met_are_reported(trained_translator):
     assert translations[1] == found.text
 
 
-def test_a_text_without_a_piece_lacks_what_it_should_have(trained_translator):
+def test_text_without_a_piece_lacks_what_it_should_have(trained_translator):
     class Blank(type(trained_translator.tokenizer)):
         def encode(self, lines):
             return [[self.end_id] for _ in lines]
@@ -195,7 +195,7 @@ def test_a_text_without_a_piece_lacks_what_it_should_have(trained_translator):
     assert found.text == "" and list(found.unmet) == ["groot"]
 
 
-def test_what_the_model_never_writes_is_reported(trained_translator):
+def test_impossible_terms_are_unmet(trained_translator):
     class Forbidding:
         def __init__(self, model, ids):
             self.forbidden_ids = ids
@@ -234,7 +234,7 @@ def test_forms_follow_a_space_and_a_sign(trained_translator):
     assert terms.ids.shape[:2] == (1, 1) and terms.ids.shape[3] == 5
 
 
-def test_the_example_of_the_guide_runs(trained_translator):
+def test_example_of_the_guide_runs(trained_translator):
     guide = Path(__file__).parents[2] / "keras_vanilla/export/README.md"
     _, section = guide.read_text(encoding="utf-8").split("### Terms that must be kept")
     example = re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]
@@ -242,6 +242,6 @@ def test_the_example_of_the_guide_runs(trained_translator):
     assert has(found[0], "canine") and has(found[0], "12")
 
 
-def test_nothing_is_said_where_nothing_is_missing(recwarn):
+def test_met_terms_give_no_warning(recwarn):
     warn_unmet([[], ()])
     assert not recwarn

@@ -39,7 +39,7 @@ def calls(translator):
 
 @pytest.mark.filterwarnings("ignore:.* translations reached:UserWarning")
 @pytest.mark.full
-def test_a_new_translator_translates_in_many_threads(small_translator, tmp_path):
+def test_new_translator_translates_in_many_threads(small_translator, tmp_path):
     small_translator.save(tmp_path / "small.keras")
     one, other = (Translator.load(tmp_path / "small.keras") for _ in range(2))
     expected = [call() for call in calls(one)]
@@ -51,7 +51,7 @@ def test_a_new_translator_translates_in_many_threads(small_translator, tmp_path)
 
 
 @pytest.mark.full
-def test_it_translates_while_it_is_exported(trained_file, tmp_path):
+def test_export_and_translation_run_side_by_side(trained_file, tmp_path):
     translator = Translator.load(trained_file)
     expected = translator.translate(TEXTS)
     translator = Translator.load(trained_file)

@@ -25,7 +25,7 @@ from keras_vanilla.translation.batch_translation import BatchTranslator
 from keras_vanilla.translation.long_texts import _join
 
 
-def test_it_translates_what_it_was_never_shown(trained_translator, unseen_sentences):
+def test_translates_unseen_sentences(trained_translator, unseen_sentences):
     texts = unseen_sentences[:100]
     right = [dutch(text) for text in texts]
     same = sum(map(str.__eq__, trained_translator.translate(texts), right))
@@ -48,13 +48,13 @@ def test_texts_without_a_piece_translate_to_nothing(trained_translator):
     assert trained_translator.translate([]) == []
 
 
-def test_a_translation_cut_at_its_longest_length_is_reported(trained_translator):
+def test_translation_cut_at_its_longest_length_is_reported(trained_translator):
     with pytest.warns(UserWarning, match=r"1 of 2 translations .* texts 2$"):
         trained_translator.translate(["", "one two three four"], max_length=2)
 
 
 @pytest.mark.full
-def test_the_archive_holds_everything_and_loads_by_keras_alone(
+def test_archive_holds_everything_and_loads_by_keras_alone(
     trained_translator, tmp_path
 ):
     path = tmp_path / "translator.keras"
@@ -70,7 +70,7 @@ def test_the_archive_holds_everything_and_loads_by_keras_alone(
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow"
 )
-def test_a_fresh_process_loads_it_with_one_import_and_warns_of_no_retracing(
+def test_fresh_process_loads_it_with_one_import_and_warns_of_no_retracing(
     trained_translator, trained_file
 ):
     """In a process of its own: TensorFlow counts over all models, and warns twice."""
@@ -95,7 +95,7 @@ def test_a_fresh_process_loads_it_with_one_import_and_warns_of_no_retracing(
 
 
 @pytest.mark.full
-def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
+def test_compiled_model_leaves_no_optimizer_in_the_archive(
     trained_translator, tmp_path
 ):
     translator = trained_translator.copy()
@@ -118,7 +118,7 @@ def test_a_compiled_model_leaves_no_optimizer_in_the_archive(
 
 
 @pytest.mark.full
-def test_a_compiled_search_uses_the_weights_of_the_moment(trained_translator):
+def test_compiled_search_uses_the_weights_of_the_moment(trained_translator):
     translator = trained_translator.copy()
     before = translator.translate(["one two three"])
     translator.model.set_weights([0 * w for w in translator.model.get_weights()])
@@ -126,7 +126,7 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(trained_translator):
         assert translator.translate(["one two three"]) != before
 
 
-def test_a_save_that_fails_leaves_the_file_before_it(
+def test_save_that_fails_leaves_the_file_before_it(
     trained_translator, tmp_path, monkeypatch
 ):
     path = tmp_path / "translator.keras"
@@ -143,7 +143,7 @@ def test_a_save_that_fails_leaves_the_file_before_it(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_damaged_archive_is_refused_in_one_sentence(trained_translator, tmp_path):
+def test_damaged_archive_is_refused_in_one_sentence(trained_translator, tmp_path):
     path = tmp_path / "translator.keras"
     trained_translator.save(path)
     with zipfile.ZipFile(path) as archive:
@@ -157,7 +157,7 @@ def test_a_damaged_archive_is_refused_in_one_sentence(trained_translator, tmp_pa
 
 
 @pytest.mark.full
-def test_a_file_of_a_bare_transformer_says_what_to_do(trained_translator, tmp_path):
+def test_file_of_a_bare_transformer_says_what_to_do(trained_translator, tmp_path):
     path = tmp_path / "model.keras"
     trained_translator.model.save(path)
     message = r"model.keras holds a Transformer.*no tokenizer.*Translator\(tokenizer, "
@@ -174,7 +174,7 @@ def test_a_file_of_a_bare_transformer_says_what_to_do(trained_translator, tmp_pa
 
 
 @pytest.mark.full
-def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
+def test_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
     texts = unseen_sentences[:40]
     settings = {"length_penalty": 0.0, "n_best": 1}
     narrow = trained_translator.translate_n_best(texts, beam_size=1, **settings)
@@ -186,7 +186,7 @@ def test_a_wider_beam_never_scores_worse(trained_translator, unseen_sentences):
 
 
 @pytest.mark.full
-def test_the_n_best_are_distinct_and_fall(trained_translator):
+def test_n_best_are_distinct_and_fall(trained_translator):
     (found,) = trained_translator.translate_n_best(
         ["one two three"], beam_size=5, n_best=4
     )
@@ -198,7 +198,7 @@ def test_the_n_best_are_distinct_and_fall(trained_translator):
 
 
 @pytest.mark.full
-def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
+def test_score_is_the_log_probability_over_the_penalty(trained_translator):
     model, tokenizer = trained_translator.model, trained_translator.tokenizer
     text = "one two three four"
     (((translation, found),),) = trained_translator.translate_n_best(
@@ -216,12 +216,12 @@ def test_a_score_is_the_log_probability_over_the_penalty(trained_translator):
     assert found == pytest.approx(expected, abs=1e-5)  # sums of float32 logits
 
 
-def test_a_text_without_a_piece_has_one_translation(trained_translator):
+def test_text_without_a_piece_has_one_translation(trained_translator):
     texts = ["", "one"]
     assert trained_translator.translate_n_best(texts, beam_size=3)[0] == [("", 0.0)]
 
 
-def test_the_first_results_come_before_the_last_texts_are_searched(
+def test_first_results_come_before_the_last_texts_are_searched(
     trained_translator, monkeypatch
 ):
     monkeypatch.setattr(batch_translation, "WINDOW", 4)
@@ -254,7 +254,7 @@ def test_batches_that_are_searched_at_once_keep_their_order(
     assert trained_translator.translate(texts) == expected
 
 
-def test_the_error_of_one_batch_ends_the_others(trained_translator, monkeypatch):
+def test_error_of_one_batch_ends_the_others(trained_translator, monkeypatch):
     searched = []
 
     def search_batch(self, sources, *others):
@@ -270,7 +270,7 @@ def test_the_error_of_one_batch_ends_the_others(trained_translator, monkeypatch)
 
 
 @pytest.mark.full
-def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
+def test_search_is_compiled_once_for_many_sentences(trained_translator):
     translator = trained_translator.copy()
     traces = []
     encode = translator.model.encode
@@ -281,7 +281,7 @@ def test_a_search_is_compiled_once_for_many_sentences(trained_translator):
 
 
 @pytest.mark.full
-def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
+def test_model_that_computes_no_numbers_is_of_no_use(trained_translator):
     translator = trained_translator.copy()
     weights = [weight * np.nan for weight in translator.model.get_weights()]
     translator.model.set_weights(weights)
@@ -289,7 +289,7 @@ def test_a_model_that_computes_no_numbers_is_of_no_use(trained_translator):
         translator.translate(["one"], beam_size=2)
 
 
-def test_the_longer_the_sources_and_the_more_beams_the_fewer_rows():
+def test_longer_the_sources_and_the_more_beams_the_fewer_rows():
     sources = [[4] * length for length in (3, 500, 2, 500, 1) + 300 * (20,)]
     batches = list(buckets.length_buckets(sources, beam_size=4))
     assert sorted(sum(batches, [])) == list(range(305))
@@ -310,7 +310,7 @@ def test_as_many_hypotheses_as_beams_are_the_default(trained_translator):
 
 
 @pytest.mark.parametrize("on_too_long", ["refuse", "split"])
-def test_a_text_is_tokenised_once(trained_translator, monkeypatch, on_too_long):
+def test_text_is_tokenised_once(trained_translator, monkeypatch, on_too_long):
     encoded, encode = [], Tokenizer.encode
     monkeypatch.setattr(
         Tokenizer,
@@ -332,7 +332,7 @@ def test_texts_may_be_any_iterable(trained_translator):
 # Long texts
 
 
-def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
+def test_text_of_sentences_is_translated_one_by_one(trained_translator):
     one, two = trained_translator.translate(["one two.", "Red tree!"])
     (both,) = trained_translator.translate(["one two.  Red tree!"], on_too_long="split")
     assert both == f"{one}  {two}"
@@ -342,7 +342,7 @@ def test_a_text_of_sentences_is_translated_one_by_one(trained_translator):
 @pytest.mark.parametrize(
     "sentences", [["one ten,", "red tree"], ["one ten, ", "red tree"]]
 )
-def test_a_function_may_say_what_the_sentences_are(trained_translator, sentences):
+def test_function_may_say_what_the_sentences_are(trained_translator, sentences):
     one, two = trained_translator.translate(["one ten,", "red tree"])
     settings = {"on_too_long": "split", "splitter": lambda text: sentences}
     received = trained_translator.translate([" one ten,  red tree"], **settings)
@@ -358,12 +358,12 @@ def test_sentences_keep_a_space_between_them(trained_translator, text, space):
     assert trained_translator.translate([text], on_too_long="split") == [expected]
 
 
-def test_nothing_is_put_after_a_chinese_or_japanese_letter():
+def test_no_space_joins_chinese_or_japanese_sentences():
     hypotheses = [Hypothesis(text, None, [], True) for text in ("晴れ。", "雨", "ok")]
     assert _join(["a.", "b.", "c."], hypotheses).text == "晴れ。雨ok"
 
 
-def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
+def test_sentence_too_long_is_cut_and_that_is_said(trained_translator):
     text = "one two three, " * 30
     with pytest.raises(ValueError, match="Text 1 has"):
         trained_translator.translate([text])
@@ -389,7 +389,7 @@ def test_a_sentence_too_long_is_cut_and_that_is_said(trained_translator):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_batch_that_memory_cannot_hold_is_halved(
+def test_batch_that_memory_cannot_hold_is_halved(
     trained_translator, monkeypatch, error
 ):
     search_batch, most = BatchTranslator.search_batch, 2

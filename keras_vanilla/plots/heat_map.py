@@ -2,18 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_vanilla.plots.style import (
-    color_map,
-    ink_on,
-    name_inches,
-    name_ticks,
-    style,
-)
+from keras_vanilla.plots.style import color_map, ink_on, name_inches, name_ticks, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,12 +26,8 @@ def heat_map(
     y_labels: Sequence[str] | None = None,
     *,
     title: str,
-    x_axis: str,
-    y_axis: str,
-    unit: str | None = None,
-    limits: tuple[float, float] | None = None,
     numbers: bool | str | None = None,
-    part: str | None = None,
+    **settings: Any,
 ) -> "Figure":
     """Draws a table (rows, columns) of numbers, with darker cells for larger numbers.
 
@@ -50,36 +40,18 @@ def heat_map(
         x_labels: sequence of str or None. Names of the columns.
         y_labels: sequence of str or None. Names of the rows.
         title: str.
-        x_axis: str. Name of the columns.
-        y_axis: str. Name of the rows.
-        unit: str or None. Unit of the numbers; without it, no scale is drawn.
-        limits: pair of floats or None. The lightest and the darkest value. None means
-            the smallest and the largest value, or limits symmetric about 0 if it is
-            between them.
         numbers: bool, str or None. Whether to write each number into its cell, or its
             format; None writes them in small tables if they fit.
-        part: "encoder", "decoder", "memory", "X", "Q", "K", "V", "Z" or None. Part of
-            the model, for the colour.
+        **settings: `x_axis`, `y_axis`, `unit`, `limits` and `part`, as in `heat_maps`.
     Returns:
         A matplotlib Figure.
     Raises:
         ValueError: if the table is not two-dimensional or is empty, or labels do not
             match it.
     """
-    return heat_maps(
-        [checked_table(values)],
-        [title],
-        x_labels,
-        y_labels,
-        title=None,
-        x_axis=x_axis,
-        y_axis=y_axis,
-        unit=unit,
-        limits=limits,
-        numbers=numbers,
-        part=part,
-        columns=1,
-    )
+    tables, titles = [checked_table(values)], [title]
+    settings |= {"title": None, "numbers": numbers, "columns": 1}
+    return heat_maps(tables, titles, x_labels, y_labels, **settings)
 
 
 @style()
@@ -108,10 +80,13 @@ def heat_maps(
         title: str or None. Title of the figure.
         x_axis: str. Name of the columns; written below the lowest tables.
         y_axis: str. Name of the rows.
-        unit: as in `heat_map`; there is one scale for all.
-        limits: as in `heat_map`; None means those of all tables together.
+        unit: str or None. Unit of the numbers; without it, no scale is drawn.
+        limits: pair of floats or None. The lightest and the darkest value. None means
+            the smallest and the largest value, or limits symmetric about 0 if it is
+            between them.
         numbers: as in `heat_map`.
-        part: as in `heat_map`.
+        part: "encoder", "decoder", "memory", "X", "Q", "K", "V", "Z" or None. Part of
+            the model, for the colour.
         columns: int. Number of tables side by side.
     Returns:
         A matplotlib Figure.
@@ -234,13 +209,8 @@ def _draw(axes, values, numbers, inches, look):
         if not np.isfinite(value):
             axes.text(column, row, "×", ha="center", va="center", color="0.4")
         elif numbers:
+            ink = {"color": ink_on(image.to_rgba(value)), "fontsize": "small"}
             axes.text(
-                column,
-                row,
-                pattern.format(value),
-                ha="center",
-                va="center",
-                fontsize="small",
-                color=ink_on(image.to_rgba(value)),
+                column, row, pattern.format(value), ha="center", va="center", **ink
             )
     return image

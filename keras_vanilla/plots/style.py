@@ -42,22 +42,12 @@ CHARTS = BLACK, MAGENTA, LIME, GREY
 ABOVE = "white", "#e7a6e7", "#7a007a"
 BELOW = "#5c6600", "#d3db6a"
 
-FONTS = (  # of scripts that DejaVu Sans lacks, if they are installed
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Noto Sans SC",
-    "Noto Sans JP",
-    "Noto Sans KR",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Apple SD Gothic Neo",
-    "Microsoft YaHei",
-    "Malgun Gothic",
-    "Nirmala UI",
-    "Arial Unicode MS",
-)
+# Fonts of scripts that DejaVu Sans lacks, if they are installed.
+FONTS = (
+    "Noto Sans CJK JP,Noto Sans CJK SC,Noto Sans SC,Noto Sans JP,Noto Sans KR,"
+    "Noto Sans Devanagari,Noto Sans Thai,PingFang SC,Hiragino Sans,Microsoft YaHei,"
+    "Apple SD Gothic Neo,Malgun Gothic,Nirmala UI,Arial Unicode MS"
+).split(",")
 STYLE = {
     "axes.prop_cycle": (
         f"cycler('color', {list(CHARTS)}) + cycler('linestyle', ['-', '--', ':', '-.'])"
@@ -90,8 +80,8 @@ def style() -> Iterator[None]:
     except ImportError:
         raise extra_missing("Pictures", "matplotlib", "notebooks") from None
     installed = set(fontManager.get_font_names())
-    chosen = [f for f in rcParams["font.family"] if f != "sans-serif"]
-    fonts = [*(chosen or ["DejaVu Sans"]), *(f for f in FONTS if f in installed)]
+    chosen = [font for font in rcParams["font.family"] if font != "sans-serif"]
+    fonts = chosen or ["DejaVu Sans", *(font for font in FONTS if font in installed)]
     with _ONE_AT_A_TIME, rc_context(STYLE | {"font.family": fonts}):
         yield
 

@@ -39,11 +39,6 @@ def test_an_empty_batch(bulk):
     assert bulk({"text": np.array([], object)})["translation"].shape == (0,)
 
 
-def test_a_missing_column_is_named(bulk):
-    with pytest.raises(KeyError, match="no column 'text'. Received: line"):
-        bulk({"line": ["one"]})
-
-
 @pytest.mark.parametrize("text", [None, 3, b"one"])
 def test_what_is_not_text_is_refused(bulk, text):
     with pytest.raises(TypeError, match="str"):

@@ -95,29 +95,6 @@ def test_threads_that_come_too_late_are_refused(trained_file):
         open_line_translator(trained_file, threads=7)
 
 
-@pytest.mark.parametrize("threads", [0, 1.5, "2"])
-def test_a_number_of_threads_is_checked(threads, trained_file):
-    with pytest.raises((TypeError, ValueError), match="`threads`"):
-        open_line_translator(trained_file, threads=threads)
-
-
-def test_what_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file or folder .*nowhere"):
-        open_line_translator(tmp_path / "nowhere")
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "text.txt"
-    path.write_text("no model")
-    with pytest.raises(ValueError, match="text.txt"):
-        open_line_translator(path)
-
-
-def test_a_file_with_its_search_in_it_takes_no_other(text_file):
-    with pytest.raises(ValueError, match="contains its search. Received: beam_size"):
-        open_line_translator(text_file, beam_size=4)
-
-
 @pytest.mark.full
 def test_a_file_of_steps_is_refused(small_translator, tmp_path):
     path = tmp_path / "steps.tflite"

@@ -154,7 +154,7 @@ MISTAKES = [
     ),
     (
         "four bits are cut instead of rounded",
-        "export/int4_weights.py",
+        "export/conversion.py",
         "np.rint(matrix / scale[:, None])",
         "np.trunc(matrix / scale[:, None])",
         "export",

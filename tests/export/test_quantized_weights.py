@@ -6,7 +6,7 @@ from ai_edge_litert import schema_py_generated as schema
 from text_form import TextForm
 
 from keras_vanilla import export
-from keras_vanilla.export.int4_weights import round_to_int4
+from keras_vanilla.export.conversion import round_to_int4
 from keras_vanilla.export.metadata.flatbuffer import packed, unpacked
 from keras_vanilla.export.sentencepiece.tokenizer_graph import TokenizerGraph
 from keras_vanilla.models import fake_quantize

@@ -192,6 +192,7 @@ ROWS = [
     ),
     # descriptions
     Refusal("half a byte", description(max_bytes=1.5), "`max_bytes`.*1.5", TypeError),
+    Refusal("text of any length", description(max_bytes=None), "max_bytes", TypeError),
     Refusal("no name", description(name=None), "`name`.*None", TypeError),
     Refusal("bytes as text", description(data=b"x"), "`data`.*b'x'", TypeError),
     Refusal("half a character", description(data="\udc80"), r"`data`.*\\udc80"),

@@ -60,7 +60,7 @@ class SavedModelFolder:
         self.size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
         self.description = Description(  # the graph checks the model's limits
             name=path.name,
-            max_bytes=None,
+            max_bytes=ANY_LENGTH,
             max_source_tokens=ANY_LENGTH,
             max_output_tokens=ANY_LENGTH,
             parameters=0,

@@ -128,6 +128,10 @@ class Description:
             if isinstance(value, str):
                 check_text(field.name, value)
         check_choice("form", self.form, tuple(FORMS))
+        if self.takes_text and self.max_bytes is None:
+            raise TypeError(
+                f"`max_bytes` must be int for the form {self.form!r}. Received: None"
+            )
         if not has_form(self.outputs, [str]):
             raise TypeError(f"`outputs` must be texts. Received: {self.outputs!r}")
         for name in ("source_language", "target_language"):

@@ -1,4 +1,4 @@
-"""Whether the default tier of the tests finds twenty mistakes made on purpose.
+"""Whether the default tier of the tests finds mistakes made on purpose.
 
     python tests/benchmarks/deliberate_mistakes.py [NUMBER ...]
 
@@ -158,6 +158,41 @@ MISTAKES = [
         "np.rint(matrix / scale[:, None])",
         "np.trunc(matrix / scale[:, None])",
         "export",
+    ),
+    (
+        "a translated file that was cut counts as whole",
+        "bulk/shard.py",
+        "if digest_of(path) != record[name]:",
+        "if not digest_of(path):",
+        "bulk",
+    ),
+    (
+        "a file is translated in place",
+        "bulk/shard.py",
+        'unfinished = shard.folder / f"unfinished{shard.target.suffix}"',
+        "unfinished = shard.target",
+        "bulk",
+    ),
+    (
+        "lines with problems are counted from 0",
+        "bulk/shard.py",
+        "problems.append([number, result.problem])",
+        "problems.append([number - 1, result.problem])",
+        "bulk",
+    ),
+    (
+        "the next head is drawn",
+        "plots/translation.py",
+        "weights[head - 1] if head",
+        "weights[head] if head",
+        "plots",
+    ),
+    (
+        "masks are drawn inverted",
+        "plots/attention.py",
+        "heat_map(mask, keys",
+        "heat_map(1 - mask, keys",
+        "plots",
     ),
 ]
 

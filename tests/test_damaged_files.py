@@ -1,39 +1,155 @@
-"""Files with bytes overwritten, inserted, deleted or cut off: one sentence each.
+"""Each cut or flip of a file is refused by its name, or changes numbers alone.
 
-A reader returns what it read of a whole file; of a damaged one the same, or it raises a
-ValueError or OSError with the name of the file.
+A row of `ROWS` is the name of a file, its bytes, and a function that reads it.
 """
 
-from functools import cache
+import dataclasses
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
+import ctranslate2_bytes
 import described_file
+import numpy as np
 import pytest
-from damaged_bytes import damaged
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import torch_bytes
+from damaged_bytes import at_most_allocated, cuts_and_flips, damaged
+from hypothesis import given, settings
+from safetensors.numpy import save
 
 from keras_vanilla.export import read_description
+from keras_vanilla.interop.argos_package import opened_package
+from keras_vanilla.interop.files.ctranslate2_binary import read_binary
+from keras_vanilla.interop.files.ctranslate2_file import read_ctranslate2
+from keras_vanilla.interop.files.safetensors_file import read_safetensors
+from keras_vanilla.interop.files.torch_file import read_torch
+from keras_vanilla.models import Transformer
+from keras_vanilla.tokenizer import CharacterTokenizer
+from keras_vanilla.translation import Translator
 
-# name of the file -> its bytes, and the function that reads a path
-FILES = {
-    "described.tflite": (cache(described_file.content), read_description),
-}
+
+@dataclasses.dataclass(frozen=True)
+class Damaged:
+    """A kind of file.
+
+    Args:
+        name: str. The file's name.
+        content: bytes, or function that returns them.
+        read: function of its path; it may return a mapping to arrays, which must be
+            smaller than the file.
+        places: int. Number of places where it is damaged.
+        checksum: bool. Whether a damaged file is never read as anything else.
+        megabytes: float. Most memory that may be allocated.
+    """
+
+    name: str
+    content: bytes | Callable[[], bytes]
+    read: Callable
+    places: int = 700
+    checksum: bool = False
+    megabytes: float = 2
 
 
-@pytest.mark.parametrize("name", FILES)
-@settings(
-    max_examples=200,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(data=st.data())
-def test_damaged_file_is_refused_by_name(name, tmp_path, data):
-    content, read = FILES[name]
-    path = tmp_path / name
-    path.write_bytes(content())
-    expected = read(path)
-    path.write_bytes(data.draw(damaged(content())))
-    try:
-        assert read(path) == expected
-    except (ValueError, OSError) as error:
-        assert name in str(error) and "\n" not in str(error)
+def argos_package():
+    """A package with a model in a folder, as a zip."""
+    files = {
+        "metadata.json": json.dumps({"type": "translate"}),
+        "sentencepiece.model": "pieces",
+        "model/model.bin": ctranslate2_bytes.binary(),
+        "model/config.json": json.dumps(ctranslate2_bytes.CONFIG),
+        "model/shared_vocabulary.json": json.dumps(ctranslate2_bytes.TOKENS),
+    }
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, each in files.items():
+            archive.writestr(f"translate-en_de/{name}", each)
+    return content.getvalue()
+
+
+def read_argos(path):
+    with opened_package(path) as folder:
+        return dict(read_ctranslate2(folder).variables)
+
+
+def keras_archive():
+    """A small translator."""
+    lines = ["a small house", "the green tree is large", "one river", "two stones"]
+    tokenizer = CharacterTokenizer.train(lines=lines)
+    model = Transformer(
+        tokenizer.vocabulary_size,
+        d_model=4,
+        num_heads=2,
+        d_ff=4,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        max_length=16,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "translator.keras"
+        Translator(tokenizer, model).save(path)
+        return path.read_bytes()
+
+
+ROWS = [
+    Damaged("pytorch_model.bin", torch_bytes.ZIP, read_torch),
+    Damaged("older.bin", torch_bytes.SEQUENCE, read_torch),
+    Damaged(
+        "model.safetensors",
+        save({"a": np.eye(3, dtype="float32"), "b": np.ones((2, 0, 5), "int8")}),
+        read_safetensors,
+    ),
+    Damaged(
+        "model.bin",
+        ctranslate2_bytes.binary(),
+        lambda path: read_binary(path).variables,
+    ),
+    Damaged("en-de.argosmodel", argos_package, read_argos, places=200, checksum=True),
+    Damaged(
+        "described.tflite", described_file.content, read_description, 300, checksum=True
+    ),
+    Damaged("translator.keras", keras_archive, Translator.load, places=8, megabytes=30),
+]
+
+
+def check(row, path, content, whole):
+    """Reads a damaged file, which must be refused by its name or be harmless."""
+    path.write_bytes(content)
+    with at_most_allocated(row.megabytes):
+        try:
+            result = row.read(path)
+            arrays = dict(result) if isinstance(result, Mapping) else {}
+        except (ValueError, OSError) as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            return True
+    assert not row.checksum or content == whole
+    assert sum(array.nbytes for array in arrays.values()) <= 4 * max(len(content), len(whole))
+    return False
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_cuts_and_flips_are_refused_or_harmless(row, tmp_path):
+    path = tmp_path / row.name
+    content = row.content() if callable(row.content) else row.content
+    assert not check(row, path, content, content)
+    refused = [
+        check(row, path, changed, content)
+        for changed in cuts_and_flips(content, row.places)
+    ]
+    assert all(refused[::2])  # each cut
+    assert sum(refused[1::2]) > len(refused) // 8
+
+
+@pytest.mark.parametrize("row", ROWS[:-1], ids=lambda row: row.name)
+def test_several_damages_are_refused_or_harmless(row, tmp_path):
+    path = tmp_path / row.name
+    content = row.content() if callable(row.content) else row.content
+
+    @settings(max_examples=100, deadline=None)
+    @given(changed=damaged(content))
+    def each(changed):
+        check(row, path, changed, content)
+
+    each()

@@ -1,23 +1,20 @@
 """Argos packages: a CTranslate2 and a SentencePiece model in a zip or a folder."""
 
 import contextlib
+import errno
 import re
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.json_file import read_json
+from keras_vanilla.translation.archive import check_unpacked_size, most_unpacked
 
 METADATA, TOKENIZER, MODEL = "metadata.json", "sentencepiece.model", "model"
 FILE_NAME = re.compile(r"\w[\w.-]*")
-LARGEST = 2**33  # bytes of a file in a package; models have a few hundred million
-MOST_TIMES = 20  # unpacked size, as a multiple of the zip's size
-SLACK = 2**24  # bytes, for small zips
-DAMAGED = zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError
 
 
 @contextlib.contextmanager
@@ -79,12 +76,7 @@ def _unpack(path, folder):
         with zipfile.ZipFile(path) as archive:
             parts = {_destination(part): part for part in archive.infolist()}
             parts.pop(None, None)
-            size = sum(part.file_size for part in parts.values())
-            if size > min(LARGEST, MOST_TIMES * path.stat().st_size + SLACK):
-                raise ValueError(
-                    f"{path} is not an Argos package: it would unpack to {size:,} "
-                    "bytes."
-                )
+            check_unpacked_size(archive, most_unpacked(path))
             (folder / MODEL).mkdir()
             for inner, part in parts.items():
                 with (
@@ -92,7 +84,9 @@ def _unpack(path, folder):
                     open(folder.joinpath(*inner), "xb") as target,
                 ):
                     shutil.copyfileobj(source, target)
-    except DAMAGED as error:
+    except Exception as error:  # zipfile raises many kinds for damaged files
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise  # such as a full disk
         raise ValueError(
             f"{path} is not an Argos package, or is damaged: {error}."
         ) from error

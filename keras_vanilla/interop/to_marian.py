@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save_file
 
 from keras_vanilla._atomic_write import atomic_path, refuse_existing
 from keras_vanilla._types import PathLike
-from keras_vanilla.interop.files.safetensors_file import write_safetensors
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.marian import (
     ACTIVATIONS,
@@ -64,8 +64,11 @@ def to_marian(translator: Translator, folder: PathLike) -> None:
                 (temporary / name).write_bytes(content)
             else:
                 _write_json(temporary / name, content)
-        arrays = _their_arrays(model)
-        write_safetensors(temporary / "model.safetensors", arrays)
+        arrays = {  # without the copy, the bytes of transposed arrays are not in order
+            name: np.ascontiguousarray(array)
+            for name, array in _their_arrays(model).items()
+        }
+        save_file(arrays, temporary / "model.safetensors", {"format": "pt"})
 
 
 def _check_model(model):

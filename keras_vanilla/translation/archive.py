@@ -13,6 +13,26 @@ LARGEST_CONFIG = 2**24  # bytes; Keras reads it as a whole, and into many object
 MOST_TIMES = 20  # largest unpacked size, as a multiple of the archive's size
 
 
+def check_unpacked_size(archive: zipfile.ZipFile, most: int) -> None:
+    """Refuses a zip that would fill the memory or the disk.
+
+    Args:
+        archive: ZipFile.
+        most: int. Most bytes that it may unpack to.
+    Raises:
+        ValueError: if it would unpack to more.
+    """
+    parts = archive.infolist()
+    size = sum(max(part.file_size, part.compress_size) for part in parts)
+    if size > most:
+        raise ValueError(f"its {len(parts)} parts would unpack to {size:,} bytes")
+
+
+def most_unpacked(path: Path) -> int:
+    """Most bytes that a compressed zip of translators may unpack to."""
+    return MOST_TIMES * path.stat().st_size + LARGEST_CONFIG
+
+
 def check_archive(path: Path) -> None:
     """Refuses a file that is not a Keras archive, or that would fill the memory.
 
@@ -27,14 +47,17 @@ def check_archive(path: Path) -> None:
         raise model_not_found(path)
     try:
         with zipfile.ZipFile(path) as archive:
+            check_unpacked_size(archive, most_unpacked(path))
             sizes = {part.filename: part.file_size for part in archive.infolist()}
-    except zipfile.BadZipFile as error:
+    except Exception as error:  # zipfile raises many kinds for damaged files
         if _is_tflite(path):
             raise ValueError(
                 f"{path} is an exported .tflite file. Expected the .keras file it was "
                 "exported from; `keras-vanilla translate` and `evaluate` take both."
             ) from error
-        raise ValueError(f"{path} is not a Keras archive, or is cut short.") from error
+        raise ValueError(
+            f"{path} is not a Keras archive, or is damaged: {error}."
+        ) from error
     if "config.json" not in sizes:
         raise ValueError(f"{path} is not a Keras archive: it has no config.json.")
     for name, size in sizes.items():
@@ -42,11 +65,6 @@ def check_archive(path: Path) -> None:
             raise ValueError(
                 f"{path} is not a translator's archive: its {name} has {size:,} bytes."
             )
-    if sum(sizes.values()) > MOST_TIMES * path.stat().st_size + LARGEST_CONFIG:
-        raise ValueError(
-            f"{path} is not a translator's archive: its {len(sizes)} parts would "
-            f"unpack to {sum(sizes.values()):,} bytes."
-        )
 
 
 def round_weights(path: Path) -> None:

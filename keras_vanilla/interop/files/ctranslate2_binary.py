@@ -5,8 +5,10 @@ of which is 0.
 """
 
 import dataclasses
+import math
 import struct
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,15 +17,14 @@ import numpy as np
 from keras_vanilla.interop.files.stored_arrays import (
     BFLOAT16,
     LazyArrays,
-    StoredArray,
-    checked_shape,
     refuse_git_lfs_pointer,
 )
 
 _NEWEST = 6  # of CTranslate2 3 and 4
 _OLDEST = 4  # of CTranslate2 1.3 to 2, used in the first Argos packages
 _MOST_VARIABLES = 100_000
-_DTYPES = ("<f4", "|i1", "<i2", "<i4", "<f2", f"<{BFLOAT16}")  # by their numbers
+_MOST_DIMENSIONS = 8
+_DTYPES = [*map(np.dtype, ("<f4", "i1", "<i2", "<i4", "<f2")), BFLOAT16]  # by number
 _BYTE, _SHORT, _INTEGER = struct.Struct("<B"), struct.Struct("<H"), struct.Struct("<I")
 
 
@@ -87,7 +88,7 @@ def write_binary(file: BinaryIO, binary: Binary) -> None:
 
 
 def _write_variable(file, name, values):
-    dtype = values.dtype.newbyteorder("<").str
+    dtype = values.dtype
     if dtype not in _DTYPES or values.nbytes >= 2**32:
         raise ValueError(
             f"CTranslate2 has no variables of type {values.dtype} and {values.nbytes} "
@@ -99,7 +100,7 @@ def _write_variable(file, name, values):
         file.write(_INTEGER.pack(size))
     file.write(_BYTE.pack(_DTYPES.index(dtype)))
     file.write(_INTEGER.pack(values.nbytes))
-    file.write(np.asarray(values, dtype, order="C").data)
+    file.write(values.tobytes())
 
 
 def _write_string(file, text):
@@ -132,8 +133,7 @@ class _Reader:
                 raise ValueError(
                     f"it has the wrong alias {alias!r:.80} of {name!r:.80}"
                 )
-        arrays = LazyArrays({name: array.read for name, array in variables.items()})
-        return Binary(version, spec, revision, arrays, aliases)
+        return Binary(version, spec, revision, LazyArrays(variables), aliases)
 
     def _distinct(self, what, read):
         """Reads a counted sequence of named parts; each name must be unique."""
@@ -148,22 +148,23 @@ class _Reader:
     def _variable(self):
         name = self._string()
         rank = self._number(_BYTE)
-        shape = checked_shape(repr(name)[:200], [self._integer() for _ in range(rank)])
+        if rank > _MOST_DIMENSIONS:
+            raise ValueError(f"{name!r:.200} has {rank} dimensions")
+        shape = [self._integer() for _ in range(rank)]
         dtype_index = self._number(_BYTE)
         if dtype_index >= len(_DTYPES):
             raise ValueError(f"{name!r:.200} has the unknown type {dtype_index}")
-        nbytes = self._integer()
-        begin = self._file.tell()
-        array = StoredArray(self._path, begin, _DTYPES[dtype_index], shape)
-        if array.nbytes != nbytes:
+        dtype, nbytes = _DTYPES[dtype_index], self._integer()
+        count = math.prod(shape)
+        if count * dtype.itemsize != nbytes or not nbytes:
             raise ValueError(
-                f"{name!r:.200} has {nbytes} bytes for the shape {shape} of "
-                f"{_DTYPES[dtype_index]}"
+                f"{name!r:.200} has {nbytes} bytes for the shape {shape} of {dtype}"
             )
+        begin = self._file.tell()
         if begin + nbytes > self._size:
             raise ValueError(f"it ends within {name!r:.200}")
         self._file.seek(begin + nbytes)
-        return name, array
+        return name, partial(_read, self._path, begin, dtype, shape)
 
     def _alias(self):
         return self._string(), self._string()
@@ -185,3 +186,12 @@ class _Reader:
         if len(content) != count:
             raise ValueError(f"it ends too early, after {self._size} bytes")
         return content
+
+
+def _read(path, begin, dtype, shape):
+    count = math.prod(shape)
+    values = np.fromfile(path, dtype, count, offset=begin)
+    if len(values) != count:
+        raise ValueError(f"{path} was cut off while it was read.")
+    values = values.reshape(shape)
+    return values.astype("float32") if dtype == BFLOAT16 else values

@@ -1,12 +1,17 @@
 """CTranslate2's model folders, made by hand, and against CTranslate2 itself."""
 
-import json
-import struct
-
 import numpy as np
 import pytest
-from damaged_bytes import at_most_allocated, damaged
-from hypothesis import given, settings
+from ctranslate2_bytes import (
+    ALIASES,
+    CONFIG,
+    TOKENS,
+    VARIABLES,
+    binary,
+    variable,
+    write,
+)
+from damaged_bytes import at_most_allocated
 
 from keras_vanilla.interop.files.ctranslate2_file import (
     CTranslate2Model,
@@ -16,67 +21,10 @@ from keras_vanilla.interop.files.ctranslate2_file import (
     write_ctranslate2,
 )
 
-DTYPES = ["float32", "int8", "int16", "int32", "float16"]  # by CTranslate2's numbers
-TOKENS = ["<unk>", "<s>", "</s>", "\u2581a", "b\u2028"]
-CONFIG = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-VARIABLES = {
-    "decoder/projection/weight": np.arange(6, dtype="float32").reshape(2, 3),
-    "encoder/layer_0/weight": np.array([[-127, 3], [0, 5]], "int8"),
-    "encoder/layer_0/weight_scale": np.array([2, 7], "float32"),
-    "encoder/num_heads": np.array(4, "int16"),
-}
-ALIASES = {"encoder/embeddings_0/weight": "decoder/projection/weight"}
-
-
-def string(text):
-    content = text if isinstance(text, bytes) else text.encode() + b"\0"
-    return struct.pack("<H", len(content)) + content
-
-
-def variable(name, array, number=None, nbytes=None):
-    number = DTYPES.index(str(array.dtype)) if number is None else number
-    nbytes = array.nbytes if nbytes is None else nbytes
-    shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
-    return string(name) + shape + struct.pack("<BI", number, nbytes) + array.tobytes()
-
-
-def binary(
-    variables=VARIABLES,
-    aliases=ALIASES,
-    version=6,
-    spec="TransformerSpec",
-    revision=7,
-    count=None,
-):
-    """A model.bin; `variables` may also be a list of their bytes."""
-    if isinstance(variables, dict):
-        variables = [variable(*each) for each in variables.items()]
-    names = [string(alias) + string(name) for alias, name in aliases.items()]
-    count = len(variables) if count is None else count
-    header = struct.pack("<I", version) + string(spec)
-    header += struct.pack("<II", revision, count)
-    return header + b"".join([*variables, struct.pack("<I", len(names)), *names])
-
-
-def write(folder, content=None, config=CONFIG, **vocabularies):
-    """A model folder; `vocabularies` are the lists of tokens by their names."""
-    folder.mkdir(exist_ok=True)
-    (folder / "model.bin").write_bytes(binary() if content is None else content)
-    if config is not None:
-        (folder / "config.json").write_text(json.dumps(config))
-    for name, tokens in (vocabularies or {"shared": TOKENS}).items():
-        (folder / f"{name}_vocabulary.json").write_text(json.dumps(tokens))
-    return folder
-
 
 @pytest.fixture
 def folder(tmp_path):
     return tmp_path / "model"
-
-
-@pytest.fixture(scope="module")
-def shared_folder(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("damaged") / "model")
 
 
 def test_a_folder_is_read(folder):
@@ -242,144 +190,6 @@ def test_older_names_have_those_of_today(folder):
     assert model.attribute("decoder/pre_norm", 1) == 4
     assert model.attribute("encoder/scale_embeddings", 0) == 1
     assert model.weights("encoder/embeddings_0/weight").shape == (2, 3)
-
-
-ONE = [variable("a", np.zeros(3, "float32"))]
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (b"", "ends too early, after 0 bytes"),
-        (binary()[:-1], "ends too early"),
-        (binary()[:80], "ends within 'decoder/projection/weight'"),
-        (binary() + b"\0", "continues after its end"),
-        (binary(version=3), "its version is 3, and only 4 to 6"),
-        (binary(version=7), "its version is 7, and only 4 to 6"),
-        (
-            binary(spec="WhisperSpec"),
-            "must contain a TransformerSpec.* Received: 'WhisperSpec'",
-        ),
-        (binary(revision=2), "the revision 2"),
-        (binary(revision=8), "the revision 8"),
-        (binary(count=2**32 - 1), "should have 4294967295 variables"),
-        (binary(count=100_000), "model: "),
-        (binary(ONE * 2, {}), "two of its variables have the same name"),
-        (binary(ONE, {"a": "a"}), "the wrong alias 'a' of 'a'"),
-        (binary(ONE, {"b": "c"}), "the wrong alias 'b' of 'c'"),
-        (binary([variable("a", np.zeros(3, "int8"), number=6)], {}), "unknown type 6"),
-        (binary([variable("a", np.zeros(3, "int8"), number=0)], {}), "'a' has 3 bytes"),
-        (binary([variable("a", np.zeros(3), 0, 12)], {}), "model: "),
-        (binary([variable("a", np.zeros([1] * 33, "int8"))], {}), "shape of 'a' is"),
-        (binary([string(b"")], {}, count=1), "one of its names has no end"),
-        (binary([string(b"abc")], {}, count=1), "one of its names has no end"),
-        (binary([string(b"\xff\0")], {}, count=1), "can't decode"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
-        (
-            binary([string("a") + struct.pack("<B2I", 2, 2**31, 2)], {}, count=1),
-            "the shape of 'a' is",
-        ),
-        (
-            binary([string("a") + struct.pack("<BIBI", 1, 2**30, 0, 2**32 - 4)], {}),
-            "'a' has 4294967292 bytes",
-        ),
-        (
-            binary([string("a") + struct.pack("<BIBI", 1, 2**29, 0, 2**31)], {}),
-            "ends within 'a'",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_damaged_model_is_refused(folder, content, message):
-    write(folder, content)
-    with at_most_allocated(2), pytest.raises(ValueError, match=message) as error:
-        read_ctranslate2(folder)
-    assert str(folder) in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "file, content, message",
-    [
-        ("config.json", b"{", "config.json is not JSON"),
-        ("config.json", b"[]", "config.json is not the configuration"),
-        ("config.json", b"{}", "config.json is not the configuration"),
-        (
-            "config.json",
-            json.dumps(CONFIG | {"quantization_type": 1}).encode(),
-            "quantised by AWQ",
-        ),
-        ("shared_vocabulary.json", b"\xff", "is not JSON"),
-        ("shared_vocabulary.json", b"[" * 100_000, "is not JSON"),
-        ("shared_vocabulary.json", b"[1]", "is not a list of tokens"),
-        ("shared_vocabulary.json", b"{}", "is not a list of tokens"),
-    ],
-)
-def test_damaged_files_beside_the_model_are_refused(folder, file, content, message):
-    (write(folder) / file).write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        read_ctranslate2(folder)
-
-
-def test_lines_that_are_not_utf_8_are_refused(folder):
-    (write(folder) / "shared_vocabulary.json").unlink()
-    (folder / "shared_vocabulary.txt").write_bytes(b"a\n\xff\n")
-    with pytest.raises(ValueError, match="shared_vocabulary.txt is not UTF-8"):
-        read_ctranslate2(folder)
-
-
-@pytest.mark.parametrize(
-    "file, named",
-    [
-        ("model.bin", "model.bin"),
-        ("config.json", "config.json"),
-        ("source_vocabulary.json", "nor source_vocabulary.json"),
-        ("target_vocabulary.json", "nor target_vocabulary.json"),
-    ],
-)
-def test_a_missing_file_is_named(folder, file, named):
-    write(folder, source=TOKENS, target=TOKENS)
-    (folder / file).unlink()
-    with pytest.raises(FileNotFoundError, match=named):
-        read_ctranslate2(folder)
-
-
-@settings(max_examples=150, deadline=None)
-@given(content=damaged(binary()))
-def test_any_damage_is_refused_or_harmless(shared_folder, content):
-    (shared_folder / "model.bin").write_bytes(content)
-    with at_most_allocated(2):
-        try:
-            model = read_ctranslate2(shared_folder)
-        except ValueError:
-            return
-        for name in model.names():
-            assert model.variables[model.aliases.get(name, name)].nbytes < len(content)
-            try:
-                assert model.weights(name).nbytes < 4 * len(content)
-            except ValueError:
-                pass
-
-
-@pytest.mark.parametrize(
-    "values, scales",
-    [
-        (np.zeros((2, 3), "int8"), None),
-        (np.zeros((2, 3), "int8"), np.ones(3, "float32")),
-        (np.zeros((2, 3), "int8"), np.array([1, 0], "float32")),
-        (np.zeros((2, 3), "int8"), np.array([1, -1], "float32")),
-        (np.zeros((2, 3), "int8"), np.array([1, np.nan], "float32")),
-        (np.zeros((2, 3), "int8"), np.array([1, 1e-45], "float32")),
-        (np.zeros((2, 3), "int16"), np.ones(2, "float32")),
-        (np.array(3, "int8"), np.ones(2, "float32")),
-    ],
-)
-def test_scales_that_do_not_fit_are_refused(folder, values, scales):
-    stored = {"a/weight": values} | (
-        {} if scales is None else {"a/weight_scale": scales}
-    )
-    model = read_ctranslate2(write(folder, binary(stored, {})))
-    with pytest.raises(ValueError, match="'a/weight' cannot be dequantised: .*scales"):
-        model.weights("a/weight")
 
 
 def test_int16_weights_without_a_scale_have_that_of_older_models():

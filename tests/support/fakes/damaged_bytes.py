@@ -20,6 +20,20 @@ def damaged(content):
     )
 
 
+def cuts_and_flips(content, most=1000):
+    """Yields some bytes cut at each place, and with one bit changed at each place.
+
+    Args:
+        content: bytes.
+        most: number of places, which are evenly spaced where there are more.
+    """
+    step = max(1, len(content) // most)
+    for place in range(0, len(content), step):
+        yield content[:place]
+        flipped = content[place] ^ 1 << (place // step) % 8
+        yield content[:place] + bytes([flipped]) + content[place + 1 :]
+
+
 @contextlib.contextmanager
 def at_most_allocated(megabytes):
     """Fails if the block holds more memory than this at any instant."""

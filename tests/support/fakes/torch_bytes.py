@@ -4,6 +4,8 @@ import io
 import struct
 import zipfile
 
+import numpy as np
+
 MAGIC_NUMBER = b"\x8a\x0a" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little")
 
 
@@ -95,3 +97,13 @@ def sequential(value, storages, keys=None, magic=MAGIC_NUMBER):
     pickles = [magic, integer(1001), mapping({}), value, listed]
     contents = [struct.pack("<q", n) + data for n, data in storages.values()]
     return b"".join([*map(pickle_of, pickles), *contents])
+
+
+NUMBERS = np.arange(10, dtype="<f4")
+STORED = {"0": NUMBERS.tobytes()}
+TABLE = tensor(storage("0", 10), (2, 3), (3, 1), offset=2)
+ZIP = archive(ordered({"table": TABLE}), STORED)
+SEQUENCE = sequential(
+    ordered({"table": tensor(storage("7", 10, legacy=True), (2, 3), (3, 1), 2)}),
+    {"7": (10, NUMBERS.tobytes())},
+)

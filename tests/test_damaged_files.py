@@ -41,7 +41,7 @@ class Damaged:
         read: function of its path; it may return a mapping to arrays, which must be
             smaller than the file.
         places: int. Number of places where it is damaged.
-        checksum: bool. Whether a damaged file is never read as anything else.
+        checksum: bool. Whether nothing else is ever read from a damaged file.
         megabytes: float. Most memory that may be allocated.
     """
 
@@ -110,32 +110,39 @@ ROWS = [
     Damaged(
         "described.tflite", described_file.content, read_description, 300, checksum=True
     ),
-    Damaged("translator.keras", keras_archive, Translator.load, places=8, megabytes=30),
+    Damaged("translator.keras", keras_archive, Translator.load, places=4, megabytes=30),
 ]
 
 
-def check(row, path, content, whole):
-    """Reads a damaged file, which must be refused by its name or be harmless."""
+def read(row, path, content):
+    """Returns what is read, with arrays as lists; arrays must fit in the file."""
     path.write_bytes(content)
     with at_most_allocated(row.megabytes):
-        try:
-            result = row.read(path)
-            arrays = dict(result) if isinstance(result, Mapping) else {}
-        except (ValueError, OSError) as error:
-            assert str(path) in str(error) and "\n" not in str(error)
-            return True
-    assert not row.checksum or content == whole
-    assert sum(array.nbytes for array in arrays.values()) <= 4 * max(len(content), len(whole))
+        result = row.read(path)
+        if not isinstance(result, Mapping):
+            return result
+        arrays = dict(result)
+    assert sum(array.nbytes for array in arrays.values()) <= 4 * len(content)
+    return {name: array.tolist() for name, array in arrays.items()}
+
+
+def is_refused(row, path, content, expected):
+    """Reads a damaged file, which must be refused by its name or be harmless."""
+    try:
+        result = read(row, path, content)
+    except (ValueError, OSError) as error:
+        assert str(path) in str(error) and "\n" not in str(error)
+        return True
+    assert not row.checksum or result == expected
     return False
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_cuts_and_flips_are_refused_or_harmless(row, tmp_path):
-    path = tmp_path / row.name
     content = row.content() if callable(row.content) else row.content
-    assert not check(row, path, content, content)
+    expected = read(row, tmp_path / row.name, content)
     refused = [
-        check(row, path, changed, content)
+        is_refused(row, tmp_path / row.name, changed, expected)
         for changed in cuts_and_flips(content, row.places)
     ]
     assert all(refused[::2])  # each cut
@@ -144,12 +151,12 @@ def test_cuts_and_flips_are_refused_or_harmless(row, tmp_path):
 
 @pytest.mark.parametrize("row", ROWS[:-1], ids=lambda row: row.name)
 def test_several_damages_are_refused_or_harmless(row, tmp_path):
-    path = tmp_path / row.name
     content = row.content() if callable(row.content) else row.content
+    expected = read(row, tmp_path / row.name, content)
 
     @settings(max_examples=100, deadline=None)
     @given(changed=damaged(content))
     def each(changed):
-        check(row, path, changed, content)
+        is_refused(row, tmp_path / row.name, changed, expected)
 
     each()

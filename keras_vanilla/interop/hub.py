@@ -1,17 +1,16 @@
 """Loads Marian models, such as OPUS-MT, from the Hugging Face hub by name."""
 
 import contextlib
-import errno
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from keras_vanilla._about import About
 from keras_vanilla._checks import extra_missing, first_line
 from keras_vanilla._hub_reference import HubReference
-from keras_vanilla._progress import Progress
 from keras_vanilla._version import __version__
 from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.marian import from_marian
@@ -86,41 +85,19 @@ def pinned(name: str) -> str:
 def _fetch(model: HubReference) -> tuple[HubReference, Path]:
     """Caches the files of a model; returns its commit and the folder."""
     hub = _hub()
-    with _explained(hub.errors, model):
+    errors, timeout = hub.errors, hub.constants.HF_HUB_ETAG_TIMEOUT
+    try:
         try:
             info = hub.HfApi(**LIBRARY).model_info(
-                model.name, revision=model.revision, files_metadata=True
+                model.name, revision=model.revision, timeout=timeout
             )
-        except (OSError, hub.errors.HTTPError) as error:
-            if isinstance(error, _refusals(hub.errors)):
-                raise
+        except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
+            raise
+        except Exception as error:  # no network, no right, or another server's page
             folder = _cached(hub, model, error)
         else:
-            sizes = {file.rfilename: file.size for file in info.siblings or ()}
-            folder = _downloaded(hub, model, sizes)
-    return HubReference(model.name, folder.name), folder
-
-
-def _hub():
-    try:
-        import huggingface_hub
-        import huggingface_hub.constants
-        import huggingface_hub.errors
-    except ImportError as error:
-        raise extra_missing("Models of the hub", "huggingface-hub", "hub") from error
-    return huggingface_hub
-
-
-def _refusals(errors):
-    """Returns the errors of the hub for which a cached copy must not be used."""
-    return errors.RepositoryNotFoundError, errors.RevisionNotFoundError
-
-
-@contextlib.contextmanager
-def _explained(errors, model: HubReference) -> Iterator[None]:
-    """Replaces refusals of the hub by errors of one sentence."""
-    try:
-        yield
+            names = [file.rfilename for file in info.siblings or ()]
+            folder = _downloaded(hub, model, names)
     except errors.GatedRepoError as error:
         raise PermissionError(
             f"{model} is gated: accept its conditions on its page of the hub, then "
@@ -136,10 +113,21 @@ def _explained(errors, model: HubReference) -> Iterator[None]:
             f"{model.name} has no revision {model.revision}: give a branch, a tag or a "
             "commit of it."
         ) from error
+    return HubReference(model.name, folder.name), folder
+
+
+def _hub():
+    try:
+        import huggingface_hub
+        import huggingface_hub.constants
+        import huggingface_hub.errors
+    except ImportError as error:
+        raise extra_missing("Models of the hub", "huggingface-hub", "hub") from error
+    return huggingface_hub
 
 
 def _cached(hub, model: HubReference, reason: Exception) -> Path:
-    """Returns the folder of a model in the cache.
+    """Returns the folder of a model in the cache, with a warning.
 
     Args:
         hub: the package.
@@ -147,113 +135,75 @@ def _cached(hub, model: HubReference, reason: Exception) -> Path:
         reason: the error of the request to the hub.
     """
     cache, offline = hub.constants.HF_HUB_CACHE, hub.constants.HF_HUB_OFFLINE
-    why = "HF_HUB_OFFLINE is set" if offline else first_line(reason)
+    why = f"the hub did not answer with its files: {first_line(reason)}"
+    why = "HF_HUB_OFFLINE is set" if offline else why
     try:
         config = hub.hf_hub_download(
             model.name, CONFIG, revision=model.revision, local_files_only=True
         )
     except hub.errors.LocalEntryNotFoundError:
         raise ConnectionError(
-            f"{model} is not in the cache {cache}, and the hub cannot be reached: {why}"
+            f"{model} is not in the cache {cache}, and {why}"
         ) from reason
     folder = Path(config).parent
     _check_architecture(model, folder)
-    names = [path.name for path in folder.iterdir()]
-    if not _weights(names) or not set(REQUIRED) <= set(names):
+    try:  # a link whose file was deleted does not exist
+        _needed(model, [path.name for path in folder.iterdir() if path.exists()])
+    except FileNotFoundError as error:
         raise ConnectionError(
-            f"Only a part of {model} is in the cache {cache}, and the hub cannot be "
-            f"reached: {why}"
+            f"Only a part of {model} is in the cache {cache} ({error}), and {why}"
         ) from reason
+    if not offline:
+        warnings.warn(
+            f"{model} is read from the cache, at the commit {folder.name}: {why}",
+            stacklevel=5,
+        )
     return folder
 
 
-def _downloaded(hub, model: HubReference, sizes: Mapping[str, int | None]) -> Path:
-    """Downloads the files of a model to the cache; returns its folder.
+def _needed(model: HubReference, names: Sequence[str]) -> list[str]:
+    """Returns the files to read, the weights last; refuses a model that lacks one."""
+    weights = next((each for each in WEIGHTS if each[0] in names), None)
+    missing = [name for name in REQUIRED if name not in names]
+    if weights is None or missing:
+        lack = missing[0] if missing else "model.safetensors or pytorch_model.bin"
+        raise FileNotFoundError(f"{model} has no {lack}, which Marian models have.")
+    return [
+        *REQUIRED,
+        *(name for name in OPTIONAL if name in names),
+        *(name for pattern in weights for name in fnmatch.filter(names, pattern)),
+    ]
 
-    Args:
-        hub: the package.
-        model: HubReference.
-        sizes: the files of the repository with their sizes in bytes.
-    """
-    if CONFIG not in sizes:
+
+def _downloaded(hub, model: HubReference, names: Sequence[str]) -> Path:
+    """Downloads those of a repository's files that are needed; returns their folder."""
+    if CONFIG not in names:
         raise ValueError(
             f"{model} has no {CONFIG}: it is not a Marian model of transformers."
         )
     folder = _download(hub, model, CONFIG)
     _check_architecture(model, folder)
-    weights = _weights(sizes)
-    for name in REQUIRED:
-        if name not in sizes:
-            raise FileNotFoundError(f"{model} has no {name}, which Marian models have.")
-    if not weights:
-        raise FileNotFoundError(
-            f"{model} must have its weights in model.safetensors or pytorch_model.bin."
-        )
-    # The weights come last; if they are cached, the small files are cached as well.
-    names = [*REQUIRED, *(name for name in OPTIONAL if name in sizes), *weights]
-    missing = [name for name in names if not (folder / name).exists()]
-    if missing:
-        commit = HubReference(model.name, folder.name)  # branches move
-        total = sum(sizes[name] or 0 for name in missing)
-        with Progress(f"Fetching {model.name}", total, "bytes") as progress:
-            for name in missing:
-                _download(hub, commit, name, progress)
+    commit = HubReference(model.name, folder.name)  # branches move
+    for name in _needed(model, names):
+        _download(hub, commit, name)
     return folder
 
 
-def _download(hub, model, name, progress: Progress | None = None) -> Path:
-    """Downloads one file; returns its folder."""
-    errors = hub.errors
+def _download(hub, model, name):
+    """Downloads a file unless it is cached; returns its folder."""
     try:
-        path = hub.hf_hub_download(
-            model.name,
-            name,
-            revision=model.revision,
-            tqdm_class=_bar(progress),
-            **LIBRARY,
+        path = hub.hf_hub_download(model.name, name, revision=model.revision, **LIBRARY)
+    except (OSError, RuntimeError, hub.errors.HTTPError) as error:
+        is_local = getattr(error, "errno", None) and not isinstance(
+            error, ConnectionError
         )
-    except _refusals(errors):
-        raise
-    except (OSError, RuntimeError, errors.HTTPError) as error:
-        number = getattr(error, "errno", None)
-        if number == errno.ENOSPC:
-            raise OSError(
-                f"{model} does not fit on the disk of the cache "
-                f"{hub.constants.HF_HUB_CACHE}: free some space, or set HF_HOME to a "
-                "folder on another disk."
-            ) from error
-        if number is not None and not isinstance(error, ConnectionError):
-            raise  # for example, the cache is not writable
+        if is_local or isinstance(error, hub.errors.GatedRepoError):
+            raise  # such as a full disk
         raise ConnectionError(
             f"The download of {name} of {model.name} was interrupted "
             f"({first_line(error)}): try again, files that are complete are kept."
         ) from error
     return Path(path).parent
-
-
-def _bar(progress: Progress | None):
-    """Returns a class like tqdm's bar that reports to a `Progress`."""
-
-    class Bar:
-        def __init__(self, *args, **settings):
-            self.n = 0
-
-        def update(self, count=1):
-            self.n += count
-            if progress is not None:
-                progress.update(count)
-
-        def _ignore(self, *args, **settings):
-            return self
-
-        __enter__ = _ignore
-        close = refresh = set_postfix_str = _ignore
-        update_transfer = set_transfer_postfix_str = _ignore
-
-        def __exit__(self, *error):
-            self.close()
-
-    return Bar
 
 
 def _check_architecture(model: HubReference, folder: Path) -> None:
@@ -266,14 +216,6 @@ def _check_architecture(model: HubReference, folder: Path) -> None:
             f"{model} must be a MarianMTModel, as models of OPUS-MT are. Received: "
             f"{received}; the package transformers has models of other kinds"
         )
-
-
-def _weights(names: Iterable[str]) -> list[str]:
-    """Returns the files of the weights, preferably safetensors; empty if none exist."""
-    for first, *shards in WEIGHTS:
-        if first in names:
-            return [first, *(n for each in shards for n in fnmatch.filter(names, each))]
-    return []
 
 
 def _card(path: Path) -> dict[str, Any]:
@@ -296,9 +238,14 @@ def _about(commit: HubReference, card: Mapping[str, Any], has_codes: bool) -> Ab
         name=name,
         source_language=source,
         target_language=target,
-        model_license=license_ if isinstance(license_, str) else None,
+        model_license=license_ if _is_unicode(license_) else None,
         converted_from=str(commit),
     )
+
+
+def _is_unicode(text: object) -> bool:
+    """Returns False also for a text with a lone surrogate, which YAML can have."""
+    return isinstance(text, str) and text == text.encode("utf-8", "replace").decode()
 
 
 def _languages(

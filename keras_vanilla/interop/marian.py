@@ -104,14 +104,8 @@ def from_marian(folder: PathLike) -> Translator:
     arguments = _transformer_arguments(config)
     path, arrays = _open_weights(folder)
     readers = _readers(config, path, arrays)
+    _check_sizes(path, arguments, readers)
     sizes = [arguments[f"{side}_vocabulary_size"] for side in ("source", "target")]
-    for side, size in zip(("source", "target"), sizes, strict=True):
-        table = readers.get(f"{side}_embedding", readers["source_embedding"])()
-        if len(table) != size:
-            raise ValueError(
-                f"{path} must have a row for each of the {size} {side} ids in the "
-                f"configuration. Received: a table of shape {table.shape}"
-            )
     models, vocabularies, tokens = tokenizer_files(folder)
     tokenizer = tokenizer_of_tokens(
         models, vocabularies, list(map(filled_up, tokens, sizes)), arguments["start_id"]
@@ -273,6 +267,24 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
                     readers[name] = named.reader(their_name(name), of_kernel)
     named.refuse_others(lambda name: name.endswith(POSITIONS))
     return readers
+
+
+def _check_sizes(path, arguments, readers):
+    """Refuses sizes that the weights do not have, before a model of them is made."""
+    width = arguments["d_model"]
+    inner = "{}/0/feed_forward/inner/kernel"
+    shapes = {
+        "source_embedding": (arguments["source_vocabulary_size"], width),
+        "target_embedding": (arguments["target_vocabulary_size"], width),
+        inner.format("encoder"): (width, arguments["d_ff"]),
+        inner.format("decoder"): (width, arguments["decoder_d_ff"]),
+    }
+    for name, shape in shapes.items():
+        if name in readers and readers[name]().shape != shape:
+            raise ValueError(
+                f"{path} must have {name} of the shape {shape}, by its configuration. "
+                f"Received: {readers[name]().shape}"
+            )
 
 
 def _pad_is_zero(arguments: Mapping[str, Any], readers) -> bool:

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 from keras_vanilla._checks import check_choice
+from keras_vanilla._hub_reference import FORM, PREFIX
 from keras_vanilla._types import PathLike
 
 __all__ = ["pretrained_file"]
 
 FOLDER = Path(__file__).parent
 NAMES = ("en-fr",)
+SUFFIXES = ".keras", ".tflite", ".argosmodel"
 
 
 def pretrained_file(name: str, suffix: str = ".keras") -> Path:
@@ -27,7 +29,8 @@ def model_not_found(model: PathLike) -> FileNotFoundError:
     """Returns the error for a model that does not exist.
 
     Args:
-        model: path. If it could be a name, the error lists the pretrained translators.
+        model: path. If it could be a name, the error lists the pretrained translators,
+            or says how a model of the hub is named.
     """
     message = f"There is no file or folder {model}"
     if str(model) in NAMES:
@@ -39,4 +42,6 @@ def model_not_found(model: PathLike) -> FileNotFoundError:
         message += (
             f", and no pretrained model of this name: there is {', '.join(NAMES)}"
         )
+    elif FORM.fullmatch(str(model)) and Path(model).suffix not in SUFFIXES:
+        message += f"; a model of the Hugging Face hub is named {PREFIX}{model}"
     return FileNotFoundError(f"{message}.")

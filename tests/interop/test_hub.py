@@ -42,6 +42,7 @@ def test_languages_are_stated_where_name_and_card_agree(
         ({"license": "cc-by-4.0"}, "cc-by-4.0"),
         ({"license": "other", "license_name": "of-the-lab"}, "of-the-lab"),
         ({"license": "other"}, "other"),
+        ({"license": "\ud834"}, None),
         ({"license": ["mit", "apache-2.0"]}, None),
         ({}, None),
     ],
@@ -62,11 +63,10 @@ SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
         ([PICKLE, SAFE], [SAFE]),
         ([PICKLE, f"{SAFE}.index.json", *SHARDS], [f"{SAFE}.index.json", *SHARDS]),
         ([PICKLE, "tf_model.h5"], [PICKLE]),
-        (["tf_model.h5", "rust_model.ot"], []),
     ],
 )
 def test_safetensors_come_before_pickles(names, expected):
-    assert hub._weights(names) == expected
+    assert hub._needed(MODEL, [*names, *hub.REQUIRED]) == [*hub.REQUIRED, *expected]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import child_process
 import numpy as np
 import pytest
 from checks import array
-from local_hub import TOKEN, LocalHub
+from local_hub import PORTAL, TO_PORTAL, TOKEN, LocalHub
 from marian_folder import learn_models, write_model, write_tokenizer
 from near_ties import assert_same_but_for_near_ties
 from word_reversal import dutch, english_sentences
@@ -260,8 +260,36 @@ def offline(hub, copy, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 
-def broken(hub, copy, monkeypatch):
-    hub.status = 503
+def answers(status, content=b"", headers=None):
+    def change(hub, copy, monkeypatch):
+        hub.answer = status, content, headers or {}
+
+    return change
+
+
+def links_broken(hub, copy, monkeypatch):
+    """A file of the cache is lost, and its link is not."""
+    disconnect(monkeypatch)
+    cache = Path(huggingface_hub.constants.HF_HUB_CACHE)
+    for link in cache.glob("models*/snapshots/*/target.spm"):
+        link.resolve().unlink()
+
+
+REVOKED = {"X-Error-Message": "Invalid credentials in Authorization header"}
+NO_ANSWERS = {  # of the hub, and what is said of them
+    "unreachable": (unreachable, "refused"),
+    "400": (answers(400), "400"),
+    "revoked token": (answers(401, b"", REVOKED), "401"),
+    "403": (answers(403), "403"),
+    "429": (answers(429), "429"),
+    "500": (answers(500), "500"),
+    "503": (answers(503), "503"),
+    "captive portal": (answers(*TO_PORTAL), "Expecting value"),
+    "page of another server": (answers(*PORTAL), "Expecting value"),
+    "truncated": (answers(200, b'{"id": "a/b", "siblings"'), "Expecting"),
+    "another object": (answers(200, b"{}"), "id"),
+    "a list": (answers(200, b"[]"), "mapping"),
+}
 
 
 def full_disk(hub, copy, monkeypatch):
@@ -283,16 +311,20 @@ PROBLEMS = [
     (
         without("model.safetensors", "pytorch_model.bin"),
         FileNotFoundError,
-        "weights in model.safetensors or pytorch_model.bin",
+        "has no model.safetensors or pytorch_model.bin",
     ),
     (
         unreachable,
         ConnectionError,
-        "is not in the cache .*cache.*be reached: .*refused",
+        "is not in the cache .*cache.*did not answer .*refused",
     ),
     (offline, ConnectionError, "is not in the cache .*cache.*HF_HUB_OFFLINE is set"),
-    (broken, ConnectionError, "is not in the cache .*be reached: .*503"),
-    (full_disk, OSError, f"hub:{NAME} does not fit on the disk of .*set HF_HOME"),
+    (
+        answers(*TO_PORTAL),
+        ConnectionError,
+        "is not in the cache .*, and the hub did not answer with its files: Expecting",
+    ),
+    (full_disk, OSError, "No space left on device"),
 ]
 
 
@@ -300,7 +332,7 @@ PROBLEMS = [
     "arrange, kind, message",
     PROBLEMS,
     ids=["missing", "private", "gated", "t5", "no config", "no tokenizer"]
-    + ["no weights", "unreachable", "offline", "broken", "full disk"],
+    + ["no weights", "unreachable", "offline", "portal", "full disk"],
 )
 def test_a_problem_is_one_sentence(
     arrange, kind, message, hub, copy, monkeypatch, capfd
@@ -326,16 +358,59 @@ def test_a_token_opens_what_it_may(arrange, hub, copy, monkeypatch):
     assert Translator.from_hub(NAME).about.name == "opus-mt-en-nl"
 
 
-@pytest.mark.parametrize("arrange", [unreachable, offline, broken])
-@pytest.mark.parametrize("names_commit", [False, True])
-def test_without_a_network_the_cached_model_is_used(
-    arrange, names_commit, hub, commit, copy, monkeypatch
+def test_cached_model_is_used_with_a_warning(
+    hub, commit, copy, monkeypatch, recwarn, capfd
 ):
     online = Translator.from_hub(NAME)
-    arrange(hub, copy, monkeypatch)
-    cached = Translator.from_hub(f"{NAME}@{commit}" if names_commit else NAME)
-    assert cached.about == online.about
+    for name, (arrange, why) in NO_ANSWERS.items():
+        recwarn.clear()
+        with monkeypatch.context() as patch:
+            arrange(hub, copy, patch)
+            cached = Translator.from_hub(NAME)
+        hub.answer = None
+        (warning,) = [str(each.message) for each in recwarn.list]
+        assert f"hub:{NAME} is read from the cache, at the commit {commit}: " in warning
+        assert why in warning and "\n" not in warning, name
+        assert cached.about == online.about
     assert_same_weights(cached.model, online.model)
+
+
+@pytest.mark.parametrize("revision", ["", "@main", "@COMMIT"])
+def test_offline_the_cached_model_is_used(revision, hub, commit, monkeypatch, recwarn):
+    online = Translator.from_hub(NAME)
+    offline(hub, None, monkeypatch)
+    cached = Translator.from_hub(NAME + revision.replace("COMMIT", commit))
+    assert cached.about == online.about and not recwarn.list
+    assert_same_weights(cached.model, online.model)
+
+
+def test_lost_file_of_the_cache_is_named_or_fetched_again(
+    hub, commit, copy, folder, monkeypatch
+):
+    Translator.from_hub(NAME)
+    with monkeypatch.context() as patch:
+        links_broken(hub, copy, patch)
+        message = f"Only a part of hub:{NAME} is in .* has no target.spm"
+        with pytest.raises(ConnectionError, match=message):
+            Translator.from_hub(NAME)
+    assert_same_translator(Translator.from_hub(NAME), from_marian(folder))
+
+
+def test_hub_that_does_not_answer_is_not_waited_for(hub, commit, monkeypatch):
+    Translator.from_hub(NAME)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_ETAG_TIMEOUT", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        use(monkeypatch, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.warns(UserWarning, match=f"{commit}: .*timed out"):
+            Translator.from_hub(NAME)
+
+
+def test_license_with_a_lone_surrogate_is_left_out(hub, copy):
+    (copy / "README.md").write_text('---\nlicense: "\\uD834"\n---\n')
+    hub.add(NAME, copy)
+    assert Translator.from_hub(NAME).about.model_license is None
 
 
 @pytest.fixture
@@ -375,9 +450,7 @@ def test_commands_take_a_model_of_the_hub(commit, folder, tmp_path, monkeypatch,
         text = expected.translate(LINES[:1], max_length=LENGTH)[0]
     options = ["--max-length", str(LENGTH)]
     assert main(["translate", reference, LINES[0], *options]) == 0
-    output = capfd.readouterr()
-    assert output.out == f"{text}\n"
-    assert f"Fetching {NAME}: " in output.err
+    assert capfd.readouterr().out == f"{text}\n"
     assert main(["convert", reference, "translator.keras"]) == 0
     assert main(["convert", reference, "folder", "--format", "marian"]) == 0
     assert_same_translator(read_translator("translator.keras"), from_marian(folder))
@@ -386,7 +459,6 @@ def test_commands_take_a_model_of_the_hub(commit, folder, tmp_path, monkeypatch,
     Path("target").write_text(dutch(LINES[0]))
     files = ["--source", "source", "--reference", "target"]
     assert main(["evaluate", reference, *files]) == 0
-    assert "Fetching" not in capfd.readouterr().err
 
 
 def write_lines(source, target):

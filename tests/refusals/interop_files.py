@@ -103,6 +103,10 @@ PICKLES = {  # -> what the error names
     ),
     "3 required positional arguments": mapping({"a": call(REBUILD, ZERO)}),
     "list": call(NESTED),
+    # What Python would crash at, or allocate for.
+    "has too many values": b"}N" + b"\x85" * 200_000 + b"Ns",
+    "is damaged, or has": b"}r\xff\xff\xff\x0f",
+    "1099511627776": b"\x96" + (2**40).to_bytes(8, "little"),
     "unhashable": call(ORDERED, sequence([sequence([NESTED, b"N"])])),
 }
 TENSORS = {

@@ -47,15 +47,11 @@ class _Storage(NamedTuple):
     """Numbers of one type that tensors share."""
 
     key: str
-    kind: str
+    dtype: np.dtype
     size: int
 
     @property
-    def dtype(self):
-        return _STORAGES[self.kind]
-
-    @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
 
@@ -94,10 +90,10 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, identity: Any) -> _Storage:
         what, kind, key, _location, size, *view = identity
         is_plain = type(kind) is type(key) is str and type(size) is int and size >= 0
-        if what != "storage" or not is_plain or any(each is not None for each in view):
+        if what != "storage" or not is_plain or view not in ([], [None]):
             raise ValueError("its storages have an unknown form")
-        storage = _Storage(key, kind, size)
-        if kind not in _STORAGES or self.storages.setdefault(key, storage) != storage:
+        storage = _Storage(key, _STORAGES[kind], size)
+        if self.storages.setdefault(key, storage) != storage:
             raise ValueError(f"its storage {key[:80]} has two types or sizes")
         return storage
 

@@ -9,6 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 TOKEN = "hf_of_the_tests"
 MAIN = "main"
+PORTAL = 200, b"<html>Accept our conditions.</html>", {"Content-Type": "text/html"}
+TO_PORTAL = 302, b"", {"Location": "/login"}
 
 
 class LocalHub:
@@ -19,12 +21,12 @@ class LocalHub:
         requests: list of (method, path), in order.
         private, gated: sets of names of models that need a token.
         cuts: dict of file name -> list of bytes at which its next answers are cut.
-        status: int or None. With which every request is answered, such as 503.
+        answer: tuple or None. Status, content and headers of every answer.
     """
 
     def __init__(self):
         self.requests, self.cuts = [], {}
-        self.private, self.gated, self.status = set(), set(), None
+        self.private, self.gated, self.answer = set(), set(), None
         self._commits, self._refs = {}, {}
         hub = self
 
@@ -85,8 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self):
         hub, path = self.server_hub, unquote(urlsplit(self.path).path).strip("/")
         hub.requests.append((self.command, path))
-        if hub.status is not None:
-            self._send(hub.status)
+        if hub.answer is not None:
+            self._send(*(PORTAL if path == "login" else hub.answer))
         elif path.startswith("api/models/"):
             name, _, revision = path[len("api/models/") :].partition("/revision/")
             self._info(name, revision or MAIN)

@@ -34,9 +34,9 @@ REFUSED = {  # command -> pattern of the sentence
     "export model.keras folder --quantize int8": "ends with .tflite",
     "export model.keras x.tflit": "ends with .tflite",
     # models
-    "translate cut.keras text": "cut.keras is not a Keras archive, or is cut short",
-    "translate text.keras text": "text.keras is not a Keras archive, or is cut short",
-    "translate empty.keras text": "empty.keras is not a Keras archive, or is cut short",
+    "translate cut.keras text": "cut.keras is not a Keras archive, or is damaged",
+    "translate text.keras text": "text.keras is not a Keras archive, or is damaged",
+    "translate empty.keras text": "empty.keras is not a Keras archive, or is damaged",
     "serve-web text.keras": "text.keras is not a .tflite file",
     "describe text.keras": "text.keras is not a .tflite file",
     "convert model.keras x.tflite": "`keras-vanilla export` writes .tflite",

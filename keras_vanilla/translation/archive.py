@@ -58,7 +58,7 @@ def check_archive(path: Path) -> None:
                 "exported from; `keras-vanilla translate` and `evaluate` take both."
             ) from error
         raise ValueError(
-            f"{path} is not a Keras archive, or is damaged: {error}."
+            f"{path} is not a Keras archive, or is damaged or cut short: {error}."
         ) from error
     if "config.json" not in sizes:
         raise ValueError(f"{path} is not a Keras archive: it has no config.json.")
@@ -70,7 +70,7 @@ def check_archive(path: Path) -> None:
 
 
 def rewrite_archive(path: Path, rounds: bool = False) -> None:
-    """Removes the times from a Keras archive: equal models become equal bytes.
+    """Removes the times from a Keras archive, so that its bytes are the same again.
 
     With `rounds`, float32 matrices are also rounded to 8 bits, which makes the archive
     about five times smaller; vectors (biases, normalizations) are not. HDF5 supports

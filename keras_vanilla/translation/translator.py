@@ -378,7 +378,7 @@ class Translator(keras.Model):
     ) -> None:
         """Saves the translator atomically in one Keras archive.
 
-        The bytes depend on the translator alone, not on the time.
+        The bytes do not depend on the time.
 
         Args:
             path: path that ends with ".keras".

@@ -153,14 +153,16 @@ def test_a_file_in_int8_is_small_and_close(
 
 
 @pytest.mark.parametrize("quantize", [None, "int8"])
-def test_equal_translators_are_equal_bytes(trained_translator, tmp_path, quantize):
+def test_bytes_of_a_translator_do_not_depend_on_the_time(
+    trained_file, tmp_path, quantize
+):
     paths = tmp_path / "a.keras", tmp_path / "b.keras"
-    trained_translator.save(paths[0], quantize=quantize)
-    time.sleep(2.1 - time.time() % 2)  # a zip's times are even seconds, HDF5's seconds
-    trained_translator.copy().save(paths[1], quantize=quantize)
+    translator = Translator.load(trained_file)
+    for path in paths:
+        translator.save(path, quantize=quantize)
+        time.sleep(2.1 - time.time() % 2)  # a zip has even seconds, HDF5 seconds
     assert paths[0].read_bytes() == paths[1].read_bytes()
-    editor = keras.saving.KerasFileEditor(paths[0])  # it needs a date
-    editor.summary()
+    keras.saving.KerasFileEditor(str(paths[0])).summary()  # it needs a date
 
 
 @pytest.mark.parametrize(

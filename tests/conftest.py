@@ -1,10 +1,8 @@
 """What several folders of tests share."""
 
 import gc
-import hashlib
 import os
 import sys
-import time
 
 import bare_machine
 
@@ -20,50 +18,20 @@ from once_per_run import made_once  # noqa: E402
 
 from keras_vanilla import Transformer, Translator, export  # noqa: E402
 
-# A run of limited time, such as CI's: when no further test begins (seconds since 1970),
-# and a word by which the order of the files is drawn: each run leaves out others.
-END = float(os.environ.get("KERAS_VANILLA_TESTS_END", "inf"))
-ORDER = os.environ.get("KERAS_VANILLA_TESTS_ORDER")
 # Files of several minutes come first: at the end one worker would wait for the other.
 LONGEST = ("tests/test_notebooks.py", "tests/test_recipes.py")
 FILE_LIMITS = {"max_bytes": 160, "max_source_length": 29, "max_length": 59}
-LEFT_OUT = "left out: the time of this run is over"
 
 
 def pytest_collection_modifyitems(items):
     """Processes that share the tests must agree on their names."""
-    if ORDER is not None:
-
-        def drawn(item):
-            file = file_of(item)
-            digest = hashlib.sha256((ORDER + file).encode()).digest()
-            return file not in LONGEST, digest
-
-        items.sort(key=drawn)
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     for item in items:
         if " at 0x" in item.name:
             raise pytest.UsageError(
                 f"The name of a test must not change from run to run: give its "
                 f"parameters `ids`. Received: {item.nodeid}"
             )
-
-
-def pytest_runtest_setup(item):
-    if time.time() > END:
-        pytest.skip(LEFT_OUT)
-
-
-def pytest_terminal_summary(terminalreporter):
-    skipped = terminalreporter.stats.get("skipped", [])
-    late = [file_of(each) for each in skipped if LEFT_OUT in str(each.longrepr)]
-    if late:
-        terminalreporter.section(f"{len(late)} tests were left out: no time")
-        for file in sorted(set(late)):
-            terminalreporter.write_line(f"{late.count(file):4} {file}")
-
-
-def file_of(test):
-    return test.nodeid.split("::")[0]
 
 
 @pytest.fixture(scope="session", autouse=True)

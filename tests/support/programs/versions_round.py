@@ -1,7 +1,7 @@
 """Trains, saves, loads and exports once, with the versions that are installed.
 
-`.ci/run` starts it where Keras and TensorFlow are the oldest that setup.cfg allows, and
-with the newest nightly of Keras: FOLDER, which does not exist yet.
+`.ci/run` starts it where Keras and TensorFlow are the oldest that setup.cfg allows:
+FOLDER, which does not exist yet.
 """
 
 import os

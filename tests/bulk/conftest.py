@@ -20,6 +20,9 @@ def pytest_runtest_call(item):
         raise
 
 
+pytest_runtest_setup = pytest_runtest_call  # of fixtures
+
+
 @pytest.fixture
 def sources(tmp_path, unseen_sentences):
     """Three files; one is compressed, one has bad lines and no newline at its end."""

@@ -11,7 +11,7 @@ def bulk(trained_file):
     return BulkTranslator(trained_file)
 
 
-def test_adds_the_translations_and_the_problems(
+def test_batch_gets_translations_and_problems(
     bulk, trained_translator, unseen_sentences
 ):
     texts = np.array(unseen_sentences[:9], object)
@@ -23,23 +23,23 @@ def test_adds_the_translations_and_the_problems(
     np.testing.assert_array_equal(batch["number"], np.arange(9))
 
 
-def test_leaves_the_given_batch_as_it_is(bulk, unseen_sentences):
+def test_given_batch_is_unchanged(bulk, unseen_sentences):
     given = {"text": unseen_sentences[:2]}
     bulk(given)
     assert given == {"text": unseen_sentences[:2]}
 
 
-def test_texts_in_a_column_of_another_name(trained_file, unseen_sentences):
+def test_other_column_name(trained_file, unseen_sentences):
     bulk = BulkTranslator(trained_file, column="english")
     texts = np.array(unseen_sentences[:3])  # NumPy's own strings
     assert len(bulk({"english": texts})["translation"]) == 3
 
 
-def test_an_empty_batch(bulk):
+def test_empty_batch(bulk):
     assert bulk({"text": np.array([], object)})["translation"].shape == (0,)
 
 
 @pytest.mark.parametrize("text", [None, 3, b"one"])
-def test_what_is_not_text_is_refused(bulk, text):
+def test_other_types_are_refused(bulk, text):
     with pytest.raises(TypeError, match="str"):
         bulk({"text": [text]})

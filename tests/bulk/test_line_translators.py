@@ -32,7 +32,7 @@ def test_translates_as_the_translator(model, trained_translator, unseen_sentence
     assert results == [LineTranslation(t) for t in trained_translator.translate(lines)]
 
 
-def test_a_line_that_is_too_long_is_named_and_holds_nobody_up(
+def test_long_line_is_named_and_others_translated(
     model, trained_translator, unseen_sentences
 ):
     sentence = unseen_sentences[0]
@@ -43,7 +43,7 @@ def test_a_line_that_is_too_long_is_named_and_holds_nobody_up(
     assert "takes" in long.problem
 
 
-def test_nothing_but_a_line_that_is_too_long(model):
+def test_single_long_line_is_named(model):
     (result,) = open_line_translator(model)([LONG])
     assert result.problem
 
@@ -60,7 +60,7 @@ def test_blank_lines_do_not_run_the_model(model, monkeypatch):
     assert translate(["", " \t", "\u3000"]) == 3 * [LineTranslation("")]
 
 
-def test_no_lines(model):
+def test_empty_list(model):
     assert open_line_translator(model)([]) == []
 
 
@@ -69,7 +69,7 @@ def test_translation_without_end_is_named(trained_file, unseen_sentences):
     assert result.text and "without an end" in result.problem
 
 
-def test_beams_are_those_of_the_translator(
+def test_beam_search_equals_the_translators(
     trained_file, trained_translator, unseen_sentences
 ):
     settings = {"beam_size": 3, "length_penalty": 1.0}
@@ -90,19 +90,19 @@ def test_threads_are_chosen_before_tensorflow_computes(trained_file):
     assert result.stdout.split()[-1] == "1"
 
 
-def test_threads_that_come_too_late_are_refused(trained_file):
+def test_late_threads_are_refused(trained_file):
     with pytest.raises(ValueError, match="before TensorFlow computes.*threads=7"):
         open_line_translator(trained_file, threads=7)
 
 
 @pytest.mark.full
-def test_a_file_of_steps_is_refused(small_translator, tmp_path):
+def test_file_of_steps_is_refused(small_translator, tmp_path):
     path = tmp_path / "steps.tflite"
     tflite(small_translator, path, form="steps", check="structure")
     with pytest.raises(ValueError, match="must take text. Received.*'steps'"):
         open_line_translator(path)
 
 
-def test_an_unknown_setting_is_refused(trained_file):
+def test_unknown_setting_is_refused(trained_file):
     with pytest.raises(TypeError, match="beams"):
         open_line_translator(trained_file, beams=4)

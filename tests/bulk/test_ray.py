@@ -99,7 +99,7 @@ class TestInARunningCluster:
         assert {row["text"]: row["translation"] for row in rows} == expected
         assert len(rows) == len(texts)
 
-    def test_an_error_of_a_worker_is_the_users_own(
+    def test_workers_error_is_raised_unchanged(
         self, cluster, sources, tmp_path, trained_file
     ):
         sources[1].write_bytes(sources[1].read_bytes()[:-30])
@@ -108,9 +108,7 @@ class TestInARunningCluster:
         assert cluster.is_initialized()  # it is the caller's
 
 
-def test_a_killed_driver_and_a_killed_worker_lose_nothing(
-    many, expected, tmp_path, trained_file
-):
+def test_killed_driver_and_worker_lose_nothing(many, expected, tmp_path, trained_file):
     out = tmp_path / "out"
     process = started(trained_file, many, out)
     wait_for_a_window(out, process)
@@ -135,5 +133,5 @@ def test_a_killed_driver_and_a_killed_worker_lose_nothing(
     assert {path.name: path.read_bytes() for path in out.glob("part*")} == expected
 
 
-def test_nothing_to_do_starts_nothing(trained_file):
+def test_no_shards_start_no_workers(trained_file):
     assert list(with_ray([], trained_file)) == []

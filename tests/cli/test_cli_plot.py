@@ -55,13 +55,13 @@ def test_pictures_of_a_text(model, tmp_path, picture, ending, start):
         ("attention", [], "Cross-attention, layer 1 of 1, mean of the heads"),
     ],
 )
-def test_the_options_choose_what_is_drawn(model, tmp_path, picture, choice, title):
+def test_options_choose_layer_and_head(model, tmp_path, picture, choice, title):
     path = tmp_path / "one.svg"
     assert main(["plot", picture, model, TEXT, *choice, "-o", str(path)]) == 0
     assert f"<!-- {title} -->" in path.read_text()  # beside the letters' outlines
 
 
-def test_a_training_is_drawn_from_the_history_beside_its_model(model, tmp_path):
+def test_history_beside_the_model_is_drawn(model, tmp_path):
     for given in (model, str(model).removesuffix("translator.keras")):
         path = tmp_path / f"{len(given)}.png"
         assert main(["plot", "training", given, "-o", str(path)]) == 0
@@ -76,16 +76,12 @@ def test_a_training_is_drawn_from_the_history_beside_its_model(model, tmp_path):
         ("/dev/null/a.png", "null/a.png cannot be written: /dev/null is not a folder."),
     ],
 )
-def test_files_that_cannot_be_written_are_found_at_once(
-    capfd, tmp_path, output, message
-):
+def test_invalid_outputs_are_refused_at_once(capfd, tmp_path, output, message):
     path = tmp_path / output
     assert message in fails(capfd, "plot", "positions", "no.keras", TEXT, "-o", path)
 
 
-def test_without_matplotlib_a_sentence_says_what_to_install(
-    capfd, monkeypatch, tmp_path
-):
+def test_missing_matplotlib_is_named(capfd, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     line = fails(capfd, "plot", "positions", "no.keras", TEXT, "-o", tmp_path / "a.png")
     assert 'pip install ".[notebooks]"' in line

@@ -31,7 +31,7 @@ def assert_nothing_is_cut(figure):
         assert inside.contains(box.x0, box.y0) and inside.contains(box.x1, box.y1)
 
 
-def test_a_map_has_a_row_for_each_query_and_a_column_for_each_key():
+def test_map_has_queries_as_rows_and_keys_as_columns():
     weights = weights_of(2, 3)
     axes = attention_map(weights, ["a", "b"], ["x", "y", "z"], title="T").axes[0]
     np.testing.assert_array_equal(axes.images[0].get_array(), weights)
@@ -43,18 +43,18 @@ def test_a_map_has_a_row_for_each_query_and_a_column_for_each_key():
     )
 
 
-def test_in_a_map_white_is_weight_zero():
+def test_white_is_weight_zero():
     weights = weights_of(3, 3)
     image = attention_map(weights, list("abc")).axes[0].images[0]
     assert image.get_clim() == (0.0, weights.max())
 
 
-def test_without_keys_the_queries_are_the_keys():
+def test_queries_are_the_default_keys():
     axes = attention_map(weights_of(6, 6), SENTENCE).axes[0]
     assert names(axes.xaxis) == names(axes.yaxis) == SENTENCE
 
 
-def test_heads_make_a_grid_on_one_scale():
+def test_heads_share_one_scale():
     weights = weights_of(5, 6, 6)
     maps = [a for a in attention_map(weights, SENTENCE).axes if a.images]
     maps = [axes for axes in maps if axes.get_title()]
@@ -69,12 +69,12 @@ def test_heads_are_named():
     assert [a.get_title() for a in figure.axes[:2]] == ["head 3", "head 7"]
 
 
-def test_a_head_of_zeros_and_one_of_nan_are_pictures_too():
+def test_zeros_and_nan_are_drawn():
     assert attention_map(np.zeros((2, 2)), ["a", "b"]).axes[0].images
     assert attention_map(np.full((2, 2), np.nan), ["a", "b"]).axes[0].images
 
 
-def test_the_larger_the_weight_the_darker_and_wider_the_link():
+def test_larger_weights_have_darker_wider_links():
     lines = drawn(attention_links(np.array([[0.7, 0.2, 0.1]]), ["q"], list("abc")))
     ends = [line.get_ydata().tolist() for line in lines]
     assert ends == [[0, 2], [0, 1], [0, 0]]  # the darkest is drawn last
@@ -89,12 +89,12 @@ def look_of_links(*weights):
     return [(line.get_color(), line.get_linewidth()) for line in lines]
 
 
-def test_a_weight_looks_the_same_in_every_picture():
+def test_weights_look_the_same_in_every_figure():
     assert look_of_links(0.2, 0.8)[0] == look_of_links(0.1, 0.2)[1]
     assert look_of_links(1.0, 0.0) == [("0.0", 3.6)]
 
 
-def test_below_the_links_are_lines_of_known_weights_and_of_equal_ones():
+def test_legend_has_sample_and_uniform_weights():
     figure = attention_links(np.full((1, 40), 1 / 40), ["q"], MANY[:40])
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["1", "0.5", "0.25", "0.025 (all alike)"]
@@ -107,7 +107,7 @@ def test_links_name_tokens_on_both_sides():
     assert (left.get_ylabel(), right.get_ylabel()) == ("query", "key")
 
 
-def test_one_query_has_links_of_its_own_and_a_frame():
+def test_one_query_is_framed_and_linked_alone():
     figure = attention_links(weights_of(6, 6), SENTENCE, query=4)
     assert {line.get_ydata()[0] for line in drawn(figure)} == {4}
     framed = [
@@ -138,5 +138,5 @@ def test_masked_weights_have_no_links():
     ids=["map", "links", "long links", "long heads", "long mask", "one token"],
 )
 @pytest.mark.filterwarnings("ignore:No font on this machine")
-def test_whatever_the_tokens_nothing_is_cut(figure):
+def test_figures_contain_all_tokens(figure):
     assert_nothing_is_cut(figure())

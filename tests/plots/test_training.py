@@ -19,7 +19,7 @@ def names(axes):
     return [line.get_label() for line in axes.lines]
 
 
-def test_each_kind_of_number_that_was_logged_has_a_picture():
+def test_each_kind_of_value_has_a_panel():
     figure = training_history(HISTORY)
     assert titles(figure) == [
         "Cross-entropy",
@@ -36,20 +36,20 @@ def test_epochs_are_counted_from_one():
     np.testing.assert_array_equal(figure.axes[2].lines[0].get_ydata(), [1, 7, 12])
 
 
-def test_no_part_of_an_epoch_is_named_not_even_of_a_single_one():
+def test_ticks_are_whole_epochs():
     for history in (HISTORY, {"val_bleu": [3.0]}):
         ticks = training_history(history).axes[0].get_xticks()
         assert len(ticks) and (ticks == np.round(ticks)).all()
 
 
-def test_a_history_of_fit_is_drawn_as_its_dict():
+def test_history_of_fit_equals_its_dict():
     class History:
         history = HISTORY
 
     assert titles(training_history(History())) == titles(training_history(HISTORY))
 
 
-def test_a_csv_file_is_drawn_as_the_dict_it_was_written_from(tmp_path):
+def test_csv_file_is_read_without_its_cut_line(tmp_path):
     path = tmp_path / "history.csv"
     path.write_text("epoch,loss,val_bleu\n3,5.5,NA\n4,4.5,7.25\n5,4.")
     figure = training_history(path)
@@ -66,5 +66,5 @@ def test_learning_rates_are_drawn_by_step():
     np.testing.assert_array_equal(rates.lines[0].get_xdata(), np.arange(1, 8))
 
 
-def test_one_kind_alone_is_one_picture():
+def test_one_kind_has_one_panel():
     assert len(training_history({"val_bleu": [3.0, 4.0]}).axes) == 1

@@ -26,7 +26,7 @@ def drawn(figure):
     return np.asarray(axes.images[0].get_array()), *names
 
 
-def test_each_word_attends_most_to_the_one_it_translates(trained_translator):
+def test_words_attend_to_their_sources(trained_translator):
     table, targets, sources = drawn(translation_attention(trained_translator, TEXT))
     assert "".join(targets).replace("▁", " ").strip() == f"{dutch(TEXT)}</s>"
     assert "".join(sources).replace("▁", " ").strip() == f"{TEXT}</s>"
@@ -41,7 +41,7 @@ def test_each_word_attends_most_to_the_one_it_translates(trained_translator):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_head_and_their_mean_are_what_the_model_attends_with(
+def test_heads_and_mean_equal_the_models_weights(
     two_layer_translator, kind, monkeypatch
 ):
     translator = two_layer_translator
@@ -59,7 +59,7 @@ def test_each_head_and_their_mean_are_what_the_model_attends_with(
         assert "layer 1 of 2" in figure.axes[0].get_title()
 
 
-def test_what_is_read_begins_with_the_start_token(trained_translator):
+def test_decoder_reads_from_the_start_token(trained_translator):
     figure = translation_attention(trained_translator, TEXT, "decoder")
     table, predicted, read = drawn(figure)
     assert read == ["<s>", *predicted[:-1]]
@@ -67,7 +67,7 @@ def test_what_is_read_begins_with_the_start_token(trained_translator):
 
 
 @pytest.mark.full
-def test_a_translation_without_an_end_is_drawn_without_one(trained_translator):
+def test_translation_without_end_is_drawn(trained_translator):
     translator = trained_translator.copy()
     table = translator.model.target_embedding
     weights = table.get_weights()
@@ -86,11 +86,11 @@ def test_positions_are_the_sinusoids_of_the_pieces(trained_translator):
     np.testing.assert_allclose(table[:, 1::2], np.cos(angles), atol=1e-5)
 
 
-def test_a_text_longer_than_the_model_takes_is_refused(trained_translator):
+def test_long_text_is_refused(trained_translator):
     with pytest.raises(ValueError, match="at most 60"):
         translation_positions(trained_translator, "zero " * 100)
 
 
-def test_unknown_pieces_are_named_and_drawn(trained_translator):
+def test_unknown_pieces_are_drawn(trained_translator):
     _, names, _ = drawn(translation_positions(trained_translator, "zero 动物 two"))
     assert "▁zero" in names and len(names) > 3

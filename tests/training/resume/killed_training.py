@@ -173,10 +173,11 @@ def cache(folder, kill, epochs=3):
     with contextlib.redirect_stdout(sys.stderr):
         assert main(["train", *files, *folders, *options]) == 0
     names = ("translator.keras", "last.keras", "best.keras")
+    files = {path.name for path in folder.rglob("*") if "tfevents" not in path.name}
     return {
         "weights": [digest_of_file(folder / "run" / name) for name in names],
         "log": (folder / "run" / "history.csv").read_text(),
-        "files": sorted(path.name for path in folder.rglob("*")),
+        "files": sorted(files),  # without TensorBoard's, one for each process
     }
 
 

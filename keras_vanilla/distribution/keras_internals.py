@@ -50,6 +50,11 @@ def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
     metric._direction = direction
 
 
+def mask_of(tensor: Any) -> Any:
+    """Returns the mask that a loss attached to its values, or None (`_keras_mask`)."""
+    return getattr(tensor, "_keras_mask", None)
+
+
 @contextlib.contextmanager
 def deterministic_operations() -> Iterator[None]:
     """Makes TensorFlow's operations deterministic in the block.

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import functools
 import re
 import sys
 import types
@@ -11,20 +10,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
-from keras_vanilla._checks import outside_vocabulary
+from keras_vanilla._checks import check_ids, outside_vocabulary, refuse_ragged
 from keras_vanilla.distribution import keras_internals
 from keras_vanilla.distribution.steps.loss_share import are_per_pair
 
 
+class InvalidBatch(ValueError):
+    """A batch that must not be trained on; `in_one_sentence` finds it by its name."""
+
+
 @dataclass(frozen=True)
 class CheckedData:
-    """Checks the data of `fit`, `evaluate` and `predict`.
+    """Checks the data of `fit`, `evaluate` and `predict`, and completes weights.
 
     Ids must be in their vocabulary and rows at most `max_length` tokens long. Labels
-    must be ids unless the loss ignores them; weights must be at least 0, one per label
-    or one per pair. Labels are only checked for the losses of this package and Keras's
+    must be ids unless the loss ignores them; weights must be finite and at least 0, one
+    per label or one per pair, which becomes that of each of its labels except padding.
+    Labels are only checked for the losses of this package and Keras's
     `SparseCategoricalCrossentropy`.
 
     Arrays are checked once, before training. Batches of a `tf.data.Dataset`, a
@@ -74,121 +79,119 @@ class CheckedData:
         """
         checked = {**arguments}
         if isinstance(arguments.get("x"), dict):
-            self.batch(
-                (arguments["x"], arguments.get("y"), arguments.get("sample_weight"))
-            )
+            names = "x", "y", "sample_weight"
+            batch = self.batch(tuple(arguments.get(name) for name in names))
+            if arguments.get("sample_weight") is not None:
+                checked["sample_weight"] = batch[2]
         for name in ("x", "validation_data"):
             value = arguments.get(name)
             if isinstance(value, tuple | list):
-                self.batch(value)
+                checked[name] = self.batch(value)
             elif value is not None:
                 checked[name] = self._each_batch(value)
         return checked
 
     def batch(self, batch: Any) -> Any:
-        """Checks a batch and returns it unchanged.
+        """Checks a batch and returns it, with a weight per label if it has weights.
 
         Args:
             batch: tuple of arrays: inputs, and optionally labels and weights.
         Raises:
-            ValueError: if the batch is invalid.
+            InvalidBatch: if the batch is invalid.
         """
+        refuse_ragged("A Transformer", keras.tree.flatten(batch))
+        given = keras.utils.unpack_x_y_sample_weight(batch)
         arrays = keras.tree.map_structure(
-            lambda each: None if each is None else ops.convert_to_numpy(each),
-            keras.utils.unpack_x_y_sample_weight(batch),
+            lambda each: None if each is None else ops.convert_to_numpy(each), given
         )
-        for wrong, received, sentence in self._faults(*arrays):
+        try:
+            weights = self._checked_weights(*arrays)
+        except ValueError as error:
+            raise InvalidBatch(str(error)) from None
+        return batch if weights is arrays[2] else (*given[:2], weights)
+
+    def _checked_weights(self, inputs, labels, weights):
+        """Checks arrays and returns the weights, per label where labels are (B, T)."""
+        for side, size in self.sizes.items():
+            ids = inputs.get(f"{side}_ids") if isinstance(inputs, dict) else None
+            if ids is None or ids.ndim != 2:
+                continue  # the model refuses this itself
+            check_ids(f"{side} id", ids, size)
+            after = ids[:, self.max_length :]
+            if (after != self.pad_id).any():
+                raise ValueError(
+                    f"Each row of `{side}_ids` must have at most {self.max_length} "
+                    "tokens, the model's `max_length`, and padding after them. "
+                    f"Received there: {after[after != self.pad_id][0]}"
+                )
+        if getattr(labels, "ndim", 0) != 2:
+            return weights  # labels of a different loss
+        if weights is not None:
+            wrong = ~(np.isfinite(weights) & (weights >= 0))
             if wrong.any():
-                raise ValueError(f"{sentence} {received[wrong][0]}")
-        return batch
+                raise ValueError(
+                    "Each number in `sample_weight` must be finite and at least 0. "
+                    f"Received: {weights[wrong][0]}"
+                )
+            if are_per_pair(weights.shape, labels.shape):
+                padding = self.ignored if self.by_weight else self.pad_id
+                weights = weights.reshape(-1, 1) * (labels != padding)
+                weights = weights.astype("float32")
+        if self.has_labels:
+            by_weight = self.by_weight and weights is not None
+            counted = weights > 0 if by_weight else labels != self.ignored
+            wrong = outside_vocabulary("label", labels, self.sizes["target"])[0]
+            if (wrong & counted).any():
+                remedy = "the weight 0" if self.by_weight else "`ignore_class`"
+                raise ValueError(
+                    f"Labels must be ids from 0 to {self.sizes['target'] - 1} where "
+                    f"they count; give others {remedy}. Received: "
+                    f"{labels[wrong & counted][0]}"
+                )
+        return weights
 
     def _each_batch(self, data):
         """Wraps data so that batches are checked when read; unknown types unchanged."""
         tf, torch = sys.modules.get("tensorflow"), sys.modules.get("torch")
         if tf and isinstance(data, tf.data.Dataset):
-            specs = tf.nest.flatten(data.element_spec)
-            if all(isinstance(each, tf.TensorSpec) and each.shape for each in specs):
-                check = tf.autograph.experimental.do_not_convert(self._tensors)
-                return data.map(check)
+            return self._dataset(tf, data)
         if isinstance(data, types.GeneratorType):
             return (self.batch(batch) for batch in data)
         if isinstance(data, keras.utils.PyDataset):
             return _CheckedPyDataset(data, self.batch)
         if torch and isinstance(data, torch.utils.data.DataLoader):
             data = copy.copy(data)
-            data.collate_fn = functools.partial(_collated, data.collate_fn, self.batch)
+            data.collate_fn = _Collated(data.collate_fn, self.batch)
         return data
 
-    def _tensors(self, *batch):
-        """Same as `batch`, inside the graph of a dataset, which runs on the host."""
-        tf = sys.modules["tensorflow"]  # imported already, for the dataset
+    def _dataset(self, tf, data):
+        """Checks each batch of a dataset in Python; shapes and cardinality are kept."""
 
-        def as_int64(tensor):  # comparisons with a size must not overflow
-            is_integer = tensor is not None and tensor.dtype.is_integer
-            return tf.cast(tensor, tf.int64) if is_integer else tensor
+        def check(*batch):
+            tensors = tf.nest.flatten(batch)
+            refuse_ragged("A Transformer", tensors)
+            if any(tensor.shape.rank is None for tensor in tensors):
+                raise ValueError(
+                    "The tensors of a dataset must have a known number of axes: name "
+                    "it in `output_signature`, or by `tf.ensure_shape`. Received: "
+                    f"{data.element_spec}"
+                )
+            shapes = [tensor.shape for tensor in tensors]
+            if len(batch) == 3 and len(getattr(batch[1], "shape", ())) == 2:
+                shapes[-1] = batch[1].shape  # there is one weight per label
 
-        def refuse():
-            for wrong, received, sentence in faults:
-                first = tf.boolean_mask(received, wrong)[:1]
-                text = tf.strings.reduce_join(tf.strings.as_string(first))
-                right = tf.logical_not(tf.reduce_any(wrong))
-                tf.debugging.Assert(right, [tf.strings.join([f"{sentence} ", text])])
+            def in_python(*arrays):
+                checked = self.batch(tf.nest.pack_sequence_as(batch, arrays))
+                pairs = zip(tf.nest.flatten(checked), arrays, strict=True)
+                return [each.astype(array.dtype) for each, array in pairs]
 
-        inputs, labels, weights = tf.nest.map_structure(
-            as_int64, keras.utils.unpack_x_y_sample_weight(batch)
-        )
-        if weights is not None and len(getattr(labels, "shape", ())) == 2:
-            axes = 1 if are_per_pair(weights.shape, labels.shape) else 2
-            sizes, expected = tf.shape(weights), tf.shape(labels)[:axes]
-            same = tf.reduce_all(sizes[:axes] == expected)
-            text = tf.strings.format(_OTHER_SHAPE, (sizes, expected))
-            with tf.control_dependencies([tf.debugging.Assert(same, [text])]):
-                weights = tf.identity(weights)
-        faults = list(self._faults(inputs, labels, weights))
-        any_wrong = [tf.reduce_any(wrong) for wrong, *_ in faults]
-        tf.cond(tf.reduce_any(any_wrong), refuse, lambda: None)
-        return batch if len(batch) > 1 else batch[0]
+            checked = tf.numpy_function(in_python, tensors, [t.dtype for t in tensors])
+            for tensor, shape in zip(checked, shapes, strict=True):
+                tensor.set_shape(shape)
+            checked = tf.nest.pack_sequence_as(batch, checked)
+            return checked if len(batch) > 1 else checked[0]
 
-    def _faults(self, inputs, labels, weights):
-        """Yields each check as (mask of invalid values, values, error sentence).
-
-        It uses operators only, so inputs may be arrays or tensors of a graph.
-        """
-        for side, size in self.sizes.items():
-            ids = inputs.get(f"{side}_ids") if isinstance(inputs, dict) else None
-            if ids is None or len(ids.shape) != 2:
-                continue  # the model refuses this itself
-            outside, sentence = outside_vocabulary(f"{side} id", ids, size)
-            yield outside, ids, sentence
-            after = ids[:, self.max_length :]
-            yield (
-                after != self.pad_id,
-                after,
-                f"Each row of `{side}_ids` must have at most {self.max_length} tokens, "
-                "the model's `max_length`, and padding after them. Received there:",
-            )
-        if len(getattr(labels, "shape", ())) != 2:
-            return  # labels of a different loss
-        per_pair = weights is None or are_per_pair(weights.shape, labels.shape)
-        if weights is not None:
-            sentence = "Each number in `sample_weight` must be at least 0. Received:"
-            yield ~(weights >= 0), weights, sentence
-        if self.has_labels:
-            size, remedy = self.sizes["target"], "`ignore_class`"
-            wrong, _ = outside_vocabulary("label", labels, size)
-            if self.ignored is not None and (per_pair or not self.by_weight):
-                wrong = wrong & (labels != self.ignored)
-            if self.by_weight:
-                remedy = "the weight 0"
-            if self.by_weight and weights is not None:
-                rows = weights[:, None] if len(weights.shape) == 1 else weights
-                wrong = wrong & (rows > 0)
-            yield (
-                wrong,
-                labels,
-                f"Labels must be ids from 0 to {size - 1} where they count; give "
-                f"others {remedy}. Received:",
-            )
+        return data.map(tf.autograph.experimental.do_not_convert(check))
 
 
 @contextlib.contextmanager
@@ -204,25 +207,21 @@ def in_one_sentence(model: keras.Model) -> Iterator[None]:
         with keras_internals.weights_kept(model):
             yield
     except Exception as error:
-        sentence = _SENTENCE.search(str(error))
-        if sentence is None or sentence[0] == str(error):
+        sentence = re.search(r"InvalidBatch: (.*)", f"{type(error).__name__}: {error}")
+        if sentence is None:
             raise
-        text = sentence[0].removesuffix("]").replace("\\'", "'")  # format of `Assert`
-        raise ValueError(text) from None
+        raise ValueError(sentence[1]) from None
 
 
-_OTHER_SHAPE = (
-    "`sample_weight` must have the shape of the labels, (B, T), or a weight per pair, "
-    "(B,). Received: shape {}, instead of {}"
-)
-_SENTENCE = re.compile(
-    r"(Each (source id|target id|row of|number in)|Labels|`sample_weight`)[^\n]* must "
-    r"[^\n]*Received[^\n]*"
-)
+@dataclass
+class _Collated:
+    """Checks what a `DataLoader` collates, also in its worker processes."""
 
+    collate: Any
+    check: Any
 
-def _collated(collate, check, samples):
-    return check(collate(samples))
+    def __call__(self, samples):
+        return self.check(self.collate(samples))
 
 
 class _CheckedPyDataset(keras.utils.PyDataset):

@@ -15,13 +15,11 @@ from keras_vanilla._checks import (
     SavedAsKeras,
     check_ids,
     check_integer,
-    refuse_ragged,
 )
 from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.distribution import steps
-from keras_vanilla.distribution.steps.loss_share import token_weights
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -34,12 +32,8 @@ from keras_vanilla.models.assembly import MAKERS, checked, encoder_and_decoder
 from keras_vanilla.models.checked_data import CheckedData, in_one_sentence
 from keras_vanilla.models.fit_arguments import (
     by_name,
-    evaluate_arguments,
-    fit_arguments,
-    refuse_class_weight,
     refuse_fixed_learning_rate,
     refuse_probabilities,
-    warn_of_many_shapes,
 )
 from keras_vanilla.models.presets import preset_sizes
 from keras_vanilla.models.registry import registered_name
@@ -293,12 +287,10 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
                 expects probabilities, or a callback sets a learning rate that follows
                 a schedule.
         """
-        arguments = fit_arguments(x, *args, **kwargs)
-        callbacks = arguments.get("callbacks")
+        arguments = by_name(keras.Model.fit, (x, *args), kwargs)
         if self.compiled:
             refuse_probabilities(self.loss, self.pad_id)
-            refuse_fixed_learning_rate(callbacks, self.optimizer)
-            warn_of_many_shapes(x, self.jit_compile)
+            refuse_fixed_learning_rate(arguments.get("callbacks"), self.optimizer)
         steps.build_optimizer(self)
         with steps.replica_overrides(self), in_one_sentence(self):
             return super().fit(**CheckedData.of(self).of_arguments(arguments))
@@ -315,7 +307,7 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             ValueError: if `CheckedData` refuses the data, or another dataset is
                 infinite and no number of steps is given.
         """
-        arguments = evaluate_arguments(x, *args, **kwargs)
+        arguments = by_name(keras.Model.evaluate, (x, *args), kwargs)
         with steps.replica_overrides(self), in_one_sentence(self):
             # Keras sets this where `fit` has already checked the arguments.
             if not arguments.get("_use_cached_eval_dataset"):
@@ -347,7 +339,6 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             ValueError: if `CheckedData` refuses the data, or there is a `class_weight`.
         """
         arguments = by_name(keras.Model.train_on_batch, args, kwargs)
-        refuse_class_weight(arguments)
         steps.build_optimizer(self)
         return super().train_on_batch(**CheckedData.of(self).of_arguments(arguments))
 
@@ -358,15 +349,11 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one with micro-batches or on several devices."""
-        *state, data = state_and_data
-        return steps.train_step(
-            self, self.micro_batches, *state, self._with_token_weights(data)
-        )
+        return steps.train_step(self, self.micro_batches, *state_and_data)
 
     def test_step(self, *state_and_data) -> Any:
         """Keras's step, or one on several devices."""
-        *state, data = state_and_data
-        return steps.test_step(self, *state, self._with_token_weights(data))
+        return steps.test_step(self, *state_and_data)
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Runs only the encoder, without dropout.
@@ -519,14 +506,6 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
         }
-
-    def _with_token_weights(self, data):
-        """Expands the weights of a batch to (B, T), for any loss and metrics."""
-        refuse_ragged("A Transformer", keras.tree.flatten(data))
-        inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-        if weights is None or len(getattr(labels, "shape", ())) != 2:
-            return data
-        return inputs, labels, token_weights(labels, weights, self.pad_id)
 
     def _check_rows(self, ids, side):
         values = readable(ids)

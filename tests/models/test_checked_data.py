@@ -271,18 +271,28 @@ def wrong_data():
         ({**INPUTS, "source_ids": long}, LABELS),
         f"Each row of `source_ids` must have at most {MAX_LENGTH} tokens.*: 5$",
     )
-    yield (
-        "weight -1",
-        (INPUTS, LABELS, changed(MASK, -1.0)),
-        r"Each number in `sample_weight` must be at least 0. Received: -1\.0*$",
-    )
+    for number in (-1.0, np.inf, np.nan):
+        yield (
+            f"weight {number}",
+            (INPUTS, LABELS, changed(MASK, number)),
+            rf"Each number in `sample_weight` must be finite and .*: {number}$",
+        )
 
 
 WRONG = {name: (data, message) for name, data, message in wrong_data()}
 
 
-@pytest.mark.parametrize("name", WRONG)
-@ways
+IN_EVERY_WAY = ("label -1", "source -1", "weight inf")  # others are checked the same
+EACH_WRONG = [
+    *((name, "train_on_batch") for name in WRONG),
+    *itertools.product(IN_EVERY_WAY, QUICK[:-1]),
+    *in_full(
+        *itertools.product(IN_EVERY_WAY, [way for way in WAYS if way not in QUICK])
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "way"), EACH_WRONG)
 def test_wrong_data_are_refused_in_one_sentence(name, way, model):
     data, message = WRONG[name]
     before = model.get_weights()

@@ -128,19 +128,6 @@ def test_an_unknown_argument_is_refused_as_keras_does(data, compiled):
         compiled().fit(data, epoch=3)
 
 
-def test_many_shapes_under_xla_are_named_in_a_warning(data, compiled, recwarn):
-    model = compiled()
-    model.jit_compile = True
-    with pytest.warns(
-        UserWarning, match="XLA compiles .* every shape .*static_shapes=T"
-    ):
-        model.fit(data, epochs=0, verbose=0)
-    model.jit_compile = False
-    recwarn.clear()
-    model.fit(data, epochs=0, verbose=0)
-    assert not recwarn.list
-
-
 @pytest.mark.parametrize("method", ["fit", "train_on_batch"])
 def test_a_step_is_traced_once(method, monkeypatch):
     """With optimizers that create variables, also while a step is traced."""

@@ -6,9 +6,8 @@ from jax import numpy as jnp
 
 from keras_vanilla.distribution.jax_devices import refuse_another_scope
 from keras_vanilla.distribution.steps.loss_share import (
-    divisor,
-    loss_weights,
-    share,
+    divided,
+    part_shares,
     update_loss_mean,
 )
 
@@ -18,16 +17,12 @@ def train_step(
 ) -> tuple[dict, tuple]:
     """Like `tensorflow_step.train_step`, but the state is passed and returned.
 
-    XLA needs parts of equal size, so rows of padding with weight 0 are added.
+    XLA needs parts of equal size, so the rows that remain are one more part.
     """
     refuse_another_scope(model)
     if micro_batches == 1:
         return keras.Model.train_step(model, state, data)
-    inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-    batch_divisor = divisor(model, labels, weights)
-    if weights is None:  # the added rows need weights
-        weights = loss_weights(model, labels, None)
-        weights = jnp.ones(labels.shape, "float32") if weights is None else weights
+    batch = keras.utils.unpack_x_y_sample_weight(data)
     trainable, non_trainable, optimizer_variables, metrics = state
 
     def loss_of_part(trainable, non_trainable, metrics, part):
@@ -41,41 +36,49 @@ def train_step(
                 optimizer_variables=optimizer_variables,
             )
         )
-        factor = share(divisor(model, *part[1:]), batch_divisor)
-        return loss * factor, (unscaled * factor, outputs, non_trainable, metrics)
+        constant = jax.lax.stop_gradient(outputs)
+        factor, share = part_shares(
+            model, part[1], constant, part[2], float(batch[1].size)
+        )
+        others = (unscaled * factor, share, outputs, non_trainable, metrics)
+        return loss * factor, others
 
     gradient_of = jax.value_and_grad(loss_of_part, has_aux=True)
 
     def add(sums, part):
-        loss, gradients, non_trainable, metrics = sums
-        (_, (more_loss, outputs, non_trainable, metrics)), more = gradient_of(
+        loss, divisor, gradients, non_trainable, metrics = sums
+        (_, (more_loss, share, outputs, non_trainable, metrics)), more = gradient_of(
             trainable, non_trainable, metrics, part
         )
         with _MetricsScope(model, metrics) as scope:
             model.compute_metrics(part[0], part[1], outputs, part[2])
+        loss, divisor = loss + more_loss, divisor + share
         gradients = jax.tree.map(jnp.add, gradients, more)
-        return (loss + more_loss, gradients, non_trainable, scope.values()), None
+        return (loss, divisor, gradients, non_trainable, scope.values()), None
 
     zeros = jax.tree.map(jnp.zeros_like, trainable)
-    sums = (jnp.zeros(()), zeros, non_trainable, metrics)
-    parts = _micro_batches((inputs, labels, weights), micro_batches, model.pad_id)
-    (loss, gradients, non_trainable, metrics), _ = jax.lax.scan(add, sums, parts)
+    sums = (jnp.zeros(()), jnp.zeros(()), zeros, non_trainable, metrics)
+    height = batch[1].shape[0]
+    if height >= micro_batches:
+        sums, _ = jax.lax.scan(add, sums, _micro_batches(batch, micro_batches))
+    if height % micro_batches:
+        last = height - height % micro_batches
+        sums, _ = add(sums, jax.tree.map(lambda rows: rows[last:], batch))
+    loss, divisor, gradients, non_trainable, metrics = sums
     trainable, optimizer_variables = model.optimizer.stateless_apply(
-        optimizer_variables, gradients, trainable
+        optimizer_variables, divided(gradients, divisor), trainable
     )
     with _MetricsScope(model, metrics) as scope:
-        update_loss_mean(model, loss, labels.shape[0])
+        update_loss_mean(model, *divided([loss], divisor), height)
         logs = model.get_metrics_result()
     return logs, (trainable, non_trainable, optimizer_variables, scope.values())
 
 
-def _micro_batches(data, count, pad_id):
-    """Reshapes (B, ...) -> (count, B / count, ...); parts take every count-th row."""
+def _micro_batches(data, count):
+    """Reshapes (B, ...) -> (count, B // count, ...); parts take every count-th row."""
 
     def split(rows):
-        fill = pad_id if jnp.issubdtype(rows.dtype, jnp.integer) else 0
-        more = [(0, -rows.shape[0] % count)] + [(0, 0)] * (rows.ndim - 1)
-        rows = jnp.pad(rows, more, constant_values=fill)
+        rows = rows[: len(rows) - len(rows) % count]
         return jnp.moveaxis(rows.reshape(-1, count, *rows.shape[1:]), 1, 0)
 
     return jax.tree.map(split, data)

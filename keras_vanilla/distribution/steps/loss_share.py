@@ -8,8 +8,7 @@ import keras
 from keras import ops
 
 from keras_vanilla._types import Tensor
-
-SUMMED = ("sum", "none", None)  # reductions without a division
+from keras_vanilla.distribution import keras_internals
 
 
 @runtime_checkable
@@ -76,31 +75,55 @@ def are_per_pair(shape: Sequence[int | None], labels: Sequence[int | None]) -> b
     )
 
 
-def divisor(
-    model: keras.Model, labels: Tensor, weights: Tensor | None
-) -> Tensor | None:
-    """Returns the divisor of a model's compiled loss for a part of a batch.
+def part_shares(
+    model: keras.Model,
+    labels: Tensor,
+    outputs: Tensor,
+    weights: Tensor | None,
+    size: Tensor | float,
+) -> tuple[Tensor | float, Tensor]:
+    """Returns the factor of a part's loss, and the part's share of the divisor.
 
-    The loss of a whole batch is the sum of its parts' losses, each multiplied by its
-    divisor and divided by the sum of all divisors. The divisor is the sum of the
-    weights for a mean over tokens, or the number of rows for Keras's mean over a batch.
+    The loss of a batch is the sum of its parts' losses, each multiplied by its factor,
+    divided by the sum of their shares. For a mean, both are what the loss of the part
+    is divided by: the weights of its tokens, or the values that its mask leaves.
 
     Args:
         model: compiled keras.Model with one loss.
-        labels: tensor (B, ...).
+        labels: tensor (B, ...) of the part.
+        outputs: tensor (B, ...) of the part, of which no gradient is taken.
         weights: tensor (B, ...) of sample weights, or None.
-    Returns:
-        Float32 scalar, or None for a loss that is a sum.
+        size: float. Number of labels of the batch, so that shares are near 1.
+    Raises:
+        ValueError: if the loss is not the sum or a mean of one value per label or row.
     """
     loss = keras.losses.get(model.loss)
     if isinstance(loss, TokenWeighted):
-        return ops.sum(loss.token_weights(labels, weights))
+        share = ops.sum(loss.token_weights(labels, weights)) / size
+        return share, share
     reduction = getattr(loss, "reduction", "sum_over_batch_size")
-    if reduction in SUMMED:
-        return None
+    values = getattr(loss, "call", loss)(ops.cast(labels, outputs.dtype), outputs)
+    if reduction in ("none", None) or not len(values.shape):
+        raise ValueError(
+            "In micro-batches and on several devices a loss must be the sum or a mean "
+            "of one value per label or row. Received: "
+            f"reduction={reduction!r} of values of shape {tuple(values.shape)}"
+        )
+    mask = keras_internals.mask_of(values)
+    if mask is None:
+        mask = ops.ones(ops.shape(labels)[: len(values.shape)])
+    counted = ops.cast(mask, "float32")
+    if reduction == "sum":
+        return 1.0, ops.sum(ops.ones_like(counted)) / size
     if reduction == "mean_with_sample_weight" and weights is not None:
-        return ops.sum(ops.cast(weights, "float32"))
-    return ops.cast(ops.shape(labels)[0], "float32")
+        counted *= ops.cast(weights, "float32")
+    share = ops.sum(counted) / size
+    return share, share
+
+
+def divided(sums: list, divisor: Tensor) -> list:
+    """Returns the sums over all parts divided by their shares; 0 where those are 0."""
+    return [each if each is None else ops.divide_no_nan(each, divisor) for each in sums]
 
 
 def loss_weights(
@@ -120,13 +143,6 @@ def loss_weights(
     if isinstance(loss, TokenWeighted):
         return loss.token_weights(labels, weights)
     return weights
-
-
-def share(part_divisor: Tensor | None, batch_divisor: Tensor | None) -> Tensor | float:
-    """Returns a part's share from two divisors; 1 for a loss that is a sum."""
-    if part_divisor is None:
-        return 1.0
-    return ops.divide_no_nan(part_divisor, batch_divisor)
 
 
 def update_loss_mean(model: keras.Model, loss: Tensor, rows: Tensor) -> None:
@@ -168,4 +184,4 @@ def replica_share(weights: Tensor | None) -> Tensor | float:
         return 1.0
     part = tf.reduce_sum(tf.cast(weights, tf.float32))
     total = context.all_reduce(tf.distribute.ReduceOp.SUM, part)
-    return context.num_replicas_in_sync * share(part, total)
+    return context.num_replicas_in_sync * ops.divide_no_nan(part, total)

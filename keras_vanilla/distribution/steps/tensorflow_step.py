@@ -14,9 +14,9 @@ from keras_vanilla.distribution.refusals import (
     refuse_what_cannot_work,
 )
 from keras_vanilla.distribution.steps.loss_share import (
-    divisor,
+    divided,
     loss_weights,
-    share,
+    part_shares,
     shares_applied_by_step,
     update_loss_mean,
 )
@@ -44,20 +44,18 @@ def train_step(model: keras.Model, data: tuple, micro_batches: int) -> dict:
         return keras.Model.train_step(model, data)
     variables = model.trainable_weights
     batch = keras.utils.unpack_x_y_sample_weight(data)
-    (batch_divisor,) = _summed([divisor(model, *batch[1:])])
     if micro_batches == 1:
-        loss, gradients = _loss_and_gradients(model, variables, batch, batch_divisor)
+        size = None if is_keras_step else _size(batch)
+        *sums, gradients = _loss_and_gradients(model, variables, batch, size)
     else:
-        loss, gradients = _over_micro_batches(
-            model, variables, batch, batch_divisor, micro_batches
-        )
-    if _clips(model.optimizer):
-        # Keras computes the norm of an embedding's gradient before it sums the rows of
-        # each token, so that the norm would depend on how a batch is split.
-        gradients = [
-            each if each is None else tf.convert_to_tensor(each) for each in gradients
-        ]
-    loss, *gradients = _summed([loss, *gradients])
+        *sums, gradients = _over_micro_batches(model, variables, batch, micro_batches)
+    # As tensors: Keras computes the norm of an embedding's gradient before it sums the
+    # rows of each token, so that the norm would depend on how a batch is split.
+    gradients = [
+        each if each is None else tf.convert_to_tensor(each) for each in gradients
+    ]
+    loss, divisor, *gradients = _summed([*sums, *gradients])
+    loss, *gradients = divided([loss, *gradients], divisor)
     update_loss_mean(model, loss, _real_rows(model, *batch[1:]))
     if _replicas() == 1:
         model.optimizer.apply(gradients, variables)
@@ -71,64 +69,70 @@ def test_step(model: keras.Model, data: tuple) -> dict:
     """Returns the metrics' values after a batch, or after one replica's rows of it."""
     if _replicas() == 1:
         return keras.Model.test_step(model, data)
-    inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
-    (batch_divisor,) = _summed([divisor(model, labels, weights)])
+    batch = keras.utils.unpack_x_y_sample_weight(data)
+    inputs, labels, weights = batch
     outputs = model(inputs, training=False)
-    loss = _shared_loss(
-        model, inputs, labels, outputs, weights, batch_divisor, training=False
-    )
-    update_loss_mean(model, *_summed([loss]), _real_rows(model, labels, weights))
+    loss, divisor = _summed(_shared_loss(model, batch, outputs, _size(batch), False))
+    rows = _real_rows(model, labels, weights)
+    update_loss_mean(model, *divided([loss], divisor), rows)
     return model.compute_metrics(inputs, labels, outputs, weights)
 
 
-def _loss_and_gradients(model, variables, part, batch_divisor):
+def _size(batch):
+    """Number of labels of a batch on all replicas."""
+    (size,) = _summed([tf.cast(tf.size(batch[1]), tf.float32)])
+    return size
+
+
+def _loss_and_gradients(model, variables, part, size):
+    """Returns a part's loss, its share of the divisor, and the gradients."""
     inputs, labels, weights = part
     with tf.GradientTape() as tape:
         outputs = model(inputs, training=True)
-        loss = _shared_loss(
-            model, inputs, labels, outputs, weights, batch_divisor, True
-        )
+        loss, share = _shared_loss(model, part, outputs, size, training=True)
         scaled = model.optimizer.scale_loss(loss)
     model.compute_metrics(inputs, labels, outputs, weights)
-    return loss, tape.gradient(scaled, variables)
+    return loss, share, tape.gradient(scaled, variables)
 
 
-def _shared_loss(model, inputs, labels, outputs, weights, batch_divisor, training):
-    """Returns a part's share of the batch's loss."""
+def _shared_loss(model, part, outputs, size, training):
+    """Returns a part's loss, and its share of the divisor; see `part_shares`."""
+    inputs, labels, weights = part
     with shares_applied_by_step():
         loss = model.compute_loss(inputs, labels, outputs, weights, training=training)
-    part = divisor(model, labels, weights)
-    if part is None:
-        return loss
-    # Keras has divided a mean by the number of replicas.
-    return loss * tf.cast(_replicas() * share(part, batch_divisor), loss.dtype)
+    if size is None:  # the whole batch
+        return loss, 1.0
+    factor, share = part_shares(model, labels, outputs, weights, size)
+    if isinstance(factor, tf.Tensor):  # Keras divides a mean by the number of replicas
+        factor *= _replicas()
+    return loss * tf.cast(factor, loss.dtype), share
 
 
-def _over_micro_batches(model, variables, batch, batch_divisor, count):
+def _over_micro_batches(model, variables, batch, count):
     """Sums over parts of the rows in a loop, with the tensors of one part at a time."""
-    height = tf.shape(batch[1])[0]
+    height, size = tf.shape(batch[1])[0], _size(batch)
     count = tf.minimum(count, height)
 
-    def add(index, loss, gradients):
+    def add(index, loss, divisor, gradients):
         rows = tf.range(index, height, count)
         part = tf.nest.map_structure(
             lambda values: None if values is None else tf.gather(values, rows), batch
         )
-        more_loss, more = _loss_and_gradients(model, variables, part, batch_divisor)
+        more_loss, share, more = _loss_and_gradients(model, variables, part, size)
         sums = [
             one if other is None else one + other
             for one, other in zip(gradients, more, strict=True)
         ]
-        return index + 1, loss + more_loss, sums
+        return index + 1, loss + more_loss, divisor + share, sums
 
     zeros = [tf.zeros(variable.shape, variable.dtype) for variable in variables]
-    _, loss, gradients = tf.while_loop(
+    _, *sums = tf.while_loop(
         lambda index, *_: index < count,
         add,
-        (0, tf.zeros(()), zeros),
+        (0, tf.zeros(()), tf.zeros(()), zeros),
         parallel_iterations=1,
     )
-    return loss, gradients
+    return sums
 
 
 def _replicas():

@@ -42,8 +42,12 @@ class Layer(CheckedArguments, keras.layers.Layer):
             return self.dtype_policy.convert_input(x, self.autocast, self.input_dtype)
 
         args, kwargs = keras.tree.map_structure(cast, (args, kwargs))
-        # Traces `call`, because returned weights are a second output.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        try:
+            # Traces `call`, because returned weights are a second output.
+            return keras.Operation.compute_output_spec(self, *args, **kwargs)
+        except ValueError as error:
+            # Keras says before it that this method must be implemented.
+            raise ValueError(str(error).split("encountered:\n\n")[-1]) from None
 
     def _check_built(self):
         if not self.built:

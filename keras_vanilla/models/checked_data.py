@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import re
 import sys
 import types
@@ -161,7 +162,8 @@ class CheckedData:
             return _CheckedPyDataset(data, self.batch)
         if torch and isinstance(data, torch.utils.data.DataLoader):
             data = copy.copy(data)
-            data.collate_fn = _Collated(data.collate_fn, self.batch)
+            collate = data.collate_fn  # runs in worker processes
+            data.collate_fn = functools.partial(_collated, collate, self.batch)
         return data
 
     def _dataset(self, tf, data):
@@ -213,15 +215,8 @@ def in_one_sentence(model: keras.Model) -> Iterator[None]:
         raise ValueError(sentence[1]) from None
 
 
-@dataclass
-class _Collated:
-    """Checks what a `DataLoader` collates, also in its worker processes."""
-
-    collate: Any
-    check: Any
-
-    def __call__(self, samples):
-        return self.check(self.collate(samples))
+def _collated(collate, check, samples):
+    return check(collate(samples))
 
 
 class _CheckedPyDataset(keras.utils.PyDataset):

@@ -31,7 +31,7 @@ def by_name(method: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
             f"(B,). Received: class_weight={arguments['class_weight']!r:.80}"
         )
     if method is keras.Model.fit:
-        if hasattr(arguments.get("x"), "dataset"):
+        if callable(getattr(arguments.get("x"), "dataset", None)):
             arguments.setdefault("shuffle", False)  # otherwise Keras warns
         _use_dataset(arguments, "x", "steps_per_epoch")
         _use_dataset(arguments, "validation_data", "validation_steps")

@@ -2,11 +2,10 @@
 
     python jax_worker.py FOLDER RUN...
 
-A run is the name of a strategy, alone or with "+dropout", or with "+per-replica-mean":
-a mistake, each half of a batch divided by its own tokens. `FOLDER/RUN-PROCESS.npz`
-holds the weights before and after 50 steps of SGD, the numbers that `fit` has shown,
-what this process has read in an epoch, and a search; `RUN.keras` is what process 0
-has saved.
+A run is the name of a strategy, alone or with "+per-replica-mean": a mistake, each half
+of a batch divided by its own tokens. `FOLDER/RUN-PROCESS.npz` holds the weights before
+and after 50 steps of SGD, the numbers that `fit` has shown, and the labels that this
+process has read in an epoch; `RUN.keras` is what process 0 has saved.
 """
 
 import gc
@@ -17,12 +16,10 @@ import jax
 import keras
 import numpy as np
 from checks import array, randomize
-from models import ids
 from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Transformer
 from keras_vanilla.data import ParallelCorpus, batches
-from keras_vanilla.decoding import CompiledSearch, sample
 from keras_vanilla.distribution.jax_devices import distribution
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training import (
@@ -58,7 +55,7 @@ def per_replica_mean(inputs, labels, weights):
     return inputs, labels, tf.reshape(means / 2, tf.shape(weights))
 
 
-def new_model(dropout):
+def new_model():
     keras.utils.set_random_seed(11)
     model = Transformer(
         TOKENIZER.vocabulary_size,
@@ -67,7 +64,7 @@ def new_model(dropout):
         d_ff=22,
         num_encoder_layers=1,
         num_decoder_layers=1,
-        dropout=dropout,
+        dropout=0.0,
     )
     metrics = [TokenCrossentropy(), TokenAccuracy()]
     model.compile(keras.optimizers.SGD(0.1), SmoothedCrossentropy(), metrics=metrics)
@@ -77,7 +74,6 @@ def new_model(dropout):
 def what_is_read(dataset):
     batches = list(dataset.dataset().take(STEPS).as_numpy_iterator())
     yield "read/labels", np.stack([labels for _, labels, _ in batches])
-    yield "read/weights", np.stack([weights for _, _, weights in batches])
 
 
 def what_is_learnt(model, train, valid):
@@ -100,16 +96,12 @@ def what_is_learnt(model, train, valid):
 def run(name, folder):
     strategy, _, kind = name.partition("+")
     with distribution(strategy):
-        # 7 rows are no multiple of two devices; 8 draw as much dropout on one as on two
-        train, valid = data(rows=8 if kind == "dropout" else 7)
-        if kind == "per-replica-mean":
+        train, valid = data(rows=7)  # no multiple of two devices
+        if kind:
             train = train.map(per_replica_mean)
-        model = new_model(0.3 if kind == "dropout" else 0.0)
+        model = new_model()
         kept = dict(what_is_read(train))
         kept |= dict(what_is_learnt(model, train, None if kind else valid))
-        if name in ("single", "multi-worker"):
-            found = CompiledSearch(model)(sample, ids((5, 3), 5), max_length=9, seed=2)
-            kept["searched"] = found
         if jax.process_index() == 0:
             with distribution("single"):  # a file is written by one process alone
                 model.save(folder / f"{name}.keras")

@@ -1,6 +1,5 @@
 import json
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,7 +10,18 @@ from keras_vanilla.distribution import strategies, strategy
 
 CLIPPED = {"optimizer": {"global_clipnorm": 0.3}, "model": {"share_embeddings": False}}
 SHORT_CLIPPED = {**CLIPPED, "validated": False}
-KERAS_LOSS = {"reduction": "mean_with_sample_weight", "validated": False}
+KERAS_LOSSES = {
+    "ignored label": {
+        "reduction": "sum_over_batch_size",
+        "ignored": 0,
+        "weights_times": None,
+    },
+    "mean of weights": {
+        "reduction": "mean_with_sample_weight",
+        "weights_times": "position",
+        "validated": False,
+    },
+}
 TRAINED = {
     "mirrored": {},
     "mean of each replica": {
@@ -25,7 +35,7 @@ TRAINED = {
         "validated": False,
     },
     "no weights": {"weights_times": None, "validated": False},
-    "loss of Keras": KERAS_LOSS,
+    **KERAS_LOSSES,
     "clipped": {**SHORT_CLIPPED, "micro_batches": 3, "outside": ["data"]},
     "clipped by Keras": {**SHORT_CLIPPED, "stock_step": True},
 }
@@ -109,9 +119,14 @@ def test_two_devices_without_weights_train_the_same(two_devices, one_device):
 
 
 @pytest.mark.full
-def test_a_loss_of_keras_is_per_token_of_the_whole_batch(two_devices):
-    expected = trained(**KERAS_LOSS)
-    assert distance(two_devices["loss of Keras"], expected) <= 1e-3
+@pytest.mark.parametrize("name", KERAS_LOSSES)
+def test_two_devices_train_by_loss_of_keras_what_one_trains(name, two_devices):
+    expected = trained(**KERAS_LOSSES[name])
+    assert distance(two_devices[name], expected) <= 1e-3
+    for shown in (each for each in expected if each.startswith("history/")):
+        np.testing.assert_allclose(
+            two_devices[name][shown], expected[shown], rtol=1e-4, err_msg=shown
+        )
 
 
 @pytest.mark.full
@@ -155,12 +170,6 @@ def test_what_cannot_work_on_several_devices_is_refused(run, two_devices):
     assert REFUSED[run][1] in str(two_devices[run]["error"])
 
 
-def test_an_unknown_name_names_the_choices():
-    with pytest.raises(ValueError, match="'dp'. Choose one of: auto, single, mirrored"):
-        with strategy("dp"):
-            pass
-
-
 def test_auto_is_one_device_on_a_machine_with_one(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with strategy() as chosen:
@@ -172,13 +181,6 @@ def test_one_device_makes_no_generator_datasets():
     """They slow every later step of the process: see `strategies._single`."""
     with strategy("single"):
         assert not tf.distribute.has_strategy()
-
-
-def test_one_device_is_refused_inside_another_strategy():
-    with tf.distribute.OneDeviceStrategy("/CPU:0").scope():
-        with pytest.raises(ValueError, match="inside another.*OneDeviceStrategy in"):
-            with strategy("single"):
-                pass
 
 
 @pytest.mark.parametrize(
@@ -207,49 +209,6 @@ def tf_config(workers, **task):
     )
 
 
-def test_mirrored_on_one_device_is_refused():
-    with pytest.raises(ValueError, match='Use "single" on one device'):
-        with strategy("mirrored"):
-            pass
-
-
-def test_a_tpu_without_a_name_is_refused(monkeypatch):
-    monkeypatch.delenv("TPU_NAME", raising=False)
-    with pytest.raises(ValueError, match="needs the environment variable `TPU_NAME`"):
-        with strategy("tpu"):
-            pass
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (None, "reads the other workers' addresses from .* `TF_CONFIG`: set it to"),
-        ("{", "must be the JSON of a cluster and a task, .*Received: {$"),
-        ("[]", "must be the JSON of a cluster and a task"),
-        ('{"cluster": {"worker": ["a:1", "b:1"]}}', "must be the JSON of a cluster"),
-        (tf_config(2, index="x"), "must be the JSON of a cluster and a task"),
-        (tf_config(2, index=2), r"one of the cluster's workers.*\('worker', 2\)"),
-        (tf_config(2, type="ps"), r"one of the cluster's workers.*\('ps', 0\)"),
-        (tf_config(1), "needs two or more workers. `TF_CONFIG` names 1"),
-    ],
-)
-def test_a_multi_worker_cluster_that_cannot_be_is_refused(text, message, monkeypatch):
-    monkeypatch.delenv("TF_CONFIG", raising=False)
-    if text is not None:
-        monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ValueError, match=message):
-        with strategy("multi-worker"):
-            pass
-
-
-def test_multi_worker_after_the_first_tensor_is_refused(monkeypatch):
-    tf.constant(0)
-    monkeypatch.setenv("TF_CONFIG", tf_config(2))
-    with pytest.raises(ValueError, match="must be entered before TensorFlow makes"):
-        with strategy("multi-worker"):
-            pass
-
-
 def test_an_error_of_another_kind_is_passed_on(monkeypatch):
     def fail():
         raise RuntimeError("no network")
@@ -261,15 +220,6 @@ def test_an_error_of_another_kind_is_passed_on(monkeypatch):
             pass
 
 
-def test_a_keras_distribution_is_refused_where_keras_ignores_it(monkeypatch):
-    with pytest.raises(ValueError, match="which Keras ignores on the TensorFlow"):
-        monkeypatch.setattr(keras.distribution, "distribution", lambda: "data parallel")
-        with strategy("single"):
-            pass
-
-
 def test_pytorch_has_one_device():
     with strategies._of_torch("auto"):
         pass
-    with pytest.raises(ValueError, match="'mirrored' needs the TensorFlow or the JAX"):
-        strategies._of_torch("mirrored")

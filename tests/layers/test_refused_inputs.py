@@ -100,6 +100,7 @@ def test_inputs_of_different_sizes_are_refused_with_both_shapes(case, way):
     with pytest.raises(ValueError) as error:
         call(**{name: make_tensor(*shape) for name, shape in shapes.items()})
     assert message in str(error.value)
+    assert "infer" not in str(error.value)  # Keras's advice to write a method
 
 
 def test_batches_that_a_graph_does_not_know_are_not_compared():

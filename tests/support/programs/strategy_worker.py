@@ -36,10 +36,12 @@ DEFAULTS = {
     "stock_step": False,
     "own_share": True,
     "reduction": None,  # of a loss of Keras instead of ours
+    "ignored": None,  # label that it ignores
     "stock": None,
     "plain_model": False,
     "validated": True,
-    "weights_times": 1.0,  # None: no weights at all; "pairs": 0.9 for each pair
+    # None: no weights at all; "pairs": 0.9 for each pair; "position": 0.3 to 3
+    "weights_times": 1.0,
 }
 
 
@@ -95,6 +97,14 @@ def data(options):
     times = options["weights_times"]
     if times is None:
         train = train.map(lambda x, y, weights: (x, y))
+    elif times == "position":
+        train = train.map(
+            lambda x, y, weights: (
+                x,
+                y,
+                weights * tf.linspace(0.3, 3.0, tf.shape(weights)[1]),
+            )
+        )
     elif times == "pairs":
         train = train.map(
             lambda x, y, weights: (x, y, 0.9 * tf.reduce_max(weights, axis=1))
@@ -125,7 +135,7 @@ def loss(options):
     if options["reduction"] is None:
         return training.SmoothedCrossentropy(0.1)
     return keras.losses.SparseCategoricalCrossentropy(
-        True, reduction=options["reduction"]
+        True, ignore_class=options["ignored"], reduction=options["reduction"]
     )
 
 

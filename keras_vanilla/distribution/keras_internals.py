@@ -51,8 +51,13 @@ def set_direction(metric: keras.metrics.Metric, direction: str) -> None:
 
 
 def mask_of(tensor: Any) -> Any:
-    """Returns the mask that a loss attached to its values, or None (`_keras_mask`)."""
-    return getattr(tensor, "_keras_mask", None)
+    """Returns the mask that a loss attached to its values, or None.
+
+    It is `get_keras_mask` of `keras.src.backend`; on JAX tensors have no attributes.
+    """
+    from keras.src import backend
+
+    return backend.get_keras_mask(tensor)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from keras_vanilla.layers.dense import Dense
 from keras_vanilla.layers.layer import (
     Layer,
     check_initializer,
+    check_shape,
     kernel_settings,
     rows_of,
     serialized_kernel_settings,
@@ -66,6 +67,7 @@ class FeedForward(Layer):
         self.supports_masking = True
 
     def build(self, input_shape):
+        check_shape("FeedForward needs inputs of", (None, None, input_shape[-1]))
         self.inner = self._dense("inner", self.d_ff, self.activation)
         self.inner.build(input_shape)
         self.outer = self._dense("outer", input_shape[-1])

@@ -63,6 +63,22 @@ def _symbolic(x):
     return keras.KerasTensor(x.shape, keras.backend.standardize_dtype(x.dtype))
 
 
+def check_shape(beginning: str, shape: tuple) -> None:
+    """Refuses shapes that are not (batch, length, width), or whose width is unknown.
+
+    Args:
+        beginning: str. The error until "shape", such as "`query` must have".
+        shape: tuple of ints and None.
+    Raises:
+        ValueError: if the shape is another one.
+    """
+    if len(shape) != 3 or shape[-1] is None:
+        raise ValueError(
+            f"{beginning} shape (batch, length, width), with a known width. "
+            f"Received: {tuple(shape)}"
+        )
+
+
 def check_same_sizes(axes: tuple[str, ...], **tensors: Tensor) -> None:
     """Refuses two tensors whose first axes differ, which backends may broadcast.
 

@@ -22,6 +22,7 @@ from keras_vanilla.layers.layer import (
     Layer,
     check_initializer,
     check_same_sizes,
+    check_shape,
     kernel_settings,
     serialized_kernel_settings,
 )
@@ -119,11 +120,7 @@ class MultiHeadAttention(Layer):
         key_shape = value_shape if key_shape is None else key_shape
         shapes = {"query": query_shape, "value": value_shape, "key": key_shape}
         for name, shape in shapes.items():
-            if len(shape) != 3:
-                raise ValueError(
-                    f"`{name}` must have shape (batch, length, width). "
-                    f"Received: {tuple(shape)}"
-                )
+            check_shape(f"`{name}` must have", shape)
         heads, width = self.num_heads, query_shape[-1]
         self.query_dense = self.make_projection("query", (heads, self.key_dim))
         self.query_dense.build(query_shape)

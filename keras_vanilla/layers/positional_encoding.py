@@ -10,7 +10,10 @@ from keras_vanilla._checks import (
     check_probability,
     check_seed,
 )
-from keras_vanilla.layers.layer import Layer
+from keras_vanilla.layers.layer import (
+    Layer,
+    check_shape,
+)
 
 LAYOUTS = ("interleaved", "concatenated", "tensor2tensor")
 
@@ -72,11 +75,7 @@ class PositionalEncoding(Layer):
         )
 
     def build(self, input_shape):
-        if len(input_shape) != 3:
-            raise ValueError(
-                "PositionalEncoding needs inputs of shape (batch, length, width). "
-                f"Received: {tuple(input_shape)}"
-            )
+        check_shape("PositionalEncoding needs inputs of", input_shape)
         if input_shape[-1] % 2:
             raise ValueError(
                 "PositionalEncoding needs an even width, one sine and one cosine for "

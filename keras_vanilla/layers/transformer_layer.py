@@ -15,6 +15,7 @@ from keras_vanilla.layers.feed_forward import FeedForward
 from keras_vanilla.layers.layer import (
     Layer,
     check_initializer,
+    check_shape,
     kernel_settings,
     serialized_kernel_settings,
 )
@@ -155,11 +156,7 @@ class TransformerLayer(Layer):
 
     def _build_attention(self, name, shape, value_shape):
         """An attention and the residual around it."""
-        if len(shape) != 3:
-            raise ValueError(
-                f"{type(self).__name__} needs inputs of shape (batch, length, width). "
-                f"Received: {tuple(shape)}"
-            )
+        check_shape(f"{type(self).__name__} needs inputs of", shape)
         attention = self.make_attention(name, shape[-1])
         attention.build(shape, value_shape)
         return attention, self._build_residual(name, shape)

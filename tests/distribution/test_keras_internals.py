@@ -176,3 +176,13 @@ def test_gradients_already_summed_returns_the_optimizer_as_it_was():
             pass
         assert sgd._all_reduce_sum_gradients(iter(pairs)) == pairs
     assert "_all_reduce_sum_gradients" not in vars(sgd)
+
+
+def test_loss_with_ignored_class_attaches_its_mask():
+    labels, logits = np.array([[3, 0]]), np.zeros((1, 2, 5), "float32")
+    for ignored, expected in ((None, None), (0, [[True, False]])):
+        values = keras.losses.sparse_categorical_crossentropy(
+            labels, logits, from_logits=True, ignore_class=ignored
+        )
+        mask = keras_internals.mask_of(values)
+        assert (mask if mask is None else mask.numpy().tolist()) == expected

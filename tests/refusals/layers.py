@@ -4,7 +4,13 @@ import keras
 from refusal import Refusal
 
 from keras_vanilla import Transformer
-from keras_vanilla.layers import EncoderLayer, TokenEmbedding
+from keras_vanilla.layers import (
+    EncoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TokenEmbedding,
+)
 
 QUANTISED = keras.dtype_policies.QuantizedDTypePolicy("int8", "float32")
 ONE_QUANTISED = keras.dtype_policies.DTypePolicyMap("float32", {"(.*/)?a": QUANTISED})
@@ -19,6 +25,23 @@ ROWS = [
             "sub-layer": lambda: EncoderLayer(2, d_ff=3, dtype=ONE_QUANTISED),
             "Transformer": lambda: Transformer(**SIZES, dtype=ONE_QUANTISED),
         }.items()
+    ),
+    *(
+        Refusal(
+            f"{layer.name} without a width",
+            lambda layer=layer: layer(keras.Input((None, None))),
+            r"\(None, None, None\)",
+        )
+        for layer in (
+            EncoderLayer(2, d_ff=3),
+            FeedForward(3),
+            PositionalEncoding(),
+        )
+    ),
+    Refusal(
+        "attention without a width",
+        lambda: MultiHeadAttention(2, 3)(keras.Input((5, 4)), keras.Input((5, None))),
+        r"`value`.*\(None, 5, None\)",
     ),
     Refusal(
         "quantize",

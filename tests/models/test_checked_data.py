@@ -204,6 +204,14 @@ def test_every_loss_trains_the_same_by_pairs_and_tokens(micro_batches):
     assert max(np.abs(one - other).max() for one, other in pairs) > 1e-3
 
 
+def test_weight_per_pair_counts_all_labels_but_padding_of_loss():
+    labels = np.where(MASK == 1, LABELS, -1)
+    of_labels = compiled(SmoothedCrossentropy(0.1, pad_id=-1))
+    loss = of_labels.train_on_batch(INPUTS, labels, PER_PAIR)
+    expected = compiled().train_on_batch(INPUTS, LABELS, PER_PAIR)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-6)
+
+
 @pytest.mark.parametrize("shape", [(B, T + 1), (B, T, 1)])
 @ways
 def test_weights_of_another_shape_are_refused(way, shape, model):

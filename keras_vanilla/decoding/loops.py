@@ -36,7 +36,7 @@ class LoopGuard:
             text; four times if "----" has the text "-".
         target_texts: int array (V_target,) or None. The same numbers for the texts of
             target pieces; `NUMBER` for pieces that have a digit or another numeral, or
-            can be part of one, as bytes can.
+            that can begin one, as bytes can.
     """
 
     source_texts: np.ndarray | None = None

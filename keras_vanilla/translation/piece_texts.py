@@ -1,6 +1,8 @@
 """What searches know of the texts of pieces: words, numbers and equal texts."""
 
+import functools
 import re
+import sys
 import unicodedata
 
 import numpy as np
@@ -71,7 +73,14 @@ def _text_and_times(piece):
 
 
 def _may_be_number(piece):
+    """True for digits, numerals, and the first bytes of those of some scripts."""
     byte = BYTE_PIECE.fullmatch(piece)
-    if byte is not None and int(byte[1], 16) >= 0x80:
-        return True  # digits of some scripts are written in bytes
+    if byte is not None and int(byte[1], 16) in _first_bytes_of_numerals():
+        return True
     return any(map(str.isnumeric, piece_text(piece)))
+
+
+@functools.cache
+def _first_bytes_of_numerals():
+    characters = filter(str.isnumeric, map(chr, range(sys.maxunicode + 1)))
+    return {character.encode()[0] for character in characters}

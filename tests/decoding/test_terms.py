@@ -191,11 +191,14 @@ def test_prefix_and_terms_go_together():
         assert has_all(said, row)
 
 
-def test_terms_may_be_repeated():
+@pytest.mark.parametrize("row", [{((3, 4),): 5}, once((3, 3, 3, 3, 3))], ids=str)
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_terms_may_be_repeated(row, search):
     model = Automaton.random(5, seed=1, max_length=12)
-    row, settings = {((3, 4),): 5}, {"no_repeat_ngram_size": 1, "no_loops": True}
-    said = greedy_search(model, [[7]], terms=as_terms([row]), **settings)
-    assert has_all(array(said, "int32")[0].tolist(), row)
+    settings = {"no_repeat_ngram_size": 1, "no_loops": True}
+    said = search(model, [[7]], terms=as_terms([row]), **settings)
+    said = array(said if search is greedy_search else said[0][:, 0], "int32")
+    assert has_all(said[0].tolist(), row)
 
 
 def test_real_model_and_its_cache():

@@ -160,15 +160,16 @@ def test_sentences_of_a_text_have_their_own_terms(trained_translator):
 def test_terms_go_with_a_prefix_n_best_and_no_loops(trained_translator):
     [found] = trained_translator.stream(
         ["one two three"],
-        terms=TERMS,
-        target_prefix=["groot zes"],
+        terms={**TERMS, "one": "een een een een een"},
+        target_prefix=["zes zes zes zes zes"],
         beam_size=3,
         n_best=3,
         no_loops=True,
     )
     assert len(found) == 3
     for each in found:
-        assert each.text.startswith("groot zes") and has(each.text, "steen rivier")
+        assert each.text.startswith("zes zes zes zes zes")
+        assert has(each.text, "steen rivier") and has(each.text, "een een een een een")
         assert list(each.unmet) == []
 
 

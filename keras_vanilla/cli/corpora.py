@@ -176,7 +176,6 @@ class TrainingInput:
             options.target,
             self.tokenizer or self.translator.tokenizer,
             options.cache,
-            max_tokens=config.longest_pair(self.translator and self.translator.model),
             progress=sys.stderr,
         )
 

@@ -14,7 +14,6 @@ from keras_vanilla._checks import check_integer, extra_missing
 from keras_vanilla.data.bucketing import Plan, Survey, bucket_widths
 from keras_vanilla.data.corpus import ParallelCorpus
 from keras_vanilla.data.filters import PairFilters, shared_sources
-from keras_vanilla.data.id_store import IdStore
 from keras_vanilla.data.noise import BESIDE, IN_ALL, Noise
 from keras_vanilla.data.padding import BatchMixture, BatchPadder
 from keras_vanilla.data.sampled_ids import SampledIds
@@ -90,8 +89,8 @@ def batches(
         Batches.
     Raises:
         TypeError: if `corpus` or `tokenizer` has the wrong type.
-        ValueError: if a number is out of range or above that of a cache, `widths` do
-            not increase to `max_tokens`, no pairs or batches remain, an id is outside
+        ValueError: if a number is out of range, `widths` do not increase to
+            `max_tokens`, no pairs or batches remain, an id is outside
             the tokenizer's vocabulary, a cache was made with another tokenizer,
             replicas cannot be split evenly over processes, `sampling` is given for a
             tokenizer without `samplers`, or `noise` for one that is not a `Tokenizer`
@@ -115,14 +114,17 @@ def batches(
     widths = bucket_widths(widths, max_tokens)
     filters = PairFilters(max_tokens, max_length_ratio, drop_duplicates)
 
-    store = _store_of(corpus, tokenizer, max_tokens)
+    store = corpus.id_store(tokenizer)
     survey = _surveyed(corpus, store, filters)
     replicas = replicas_in_force()
 
     def padder(kind: Noise | None) -> BatchPadder:
         sampled = None
         if sampling is not None or kind is not None:
-            sampled = SampledIds(store, tokenizer, sampling, seed, max_tokens, kind)
+            kept = np.flatnonzero(survey.kept)
+            sampled = SampledIds(
+                store, kept, tokenizer, sampling, seed, max_tokens, kind
+            )
         growth = sampled.growth if sampled else 1.0
         plan = Plan(store, survey, widths, tokens_per_batch, drop_remainder, growth)
         return BatchPadder(plan, store, tokenizer, static_shapes, replicas, sampled)
@@ -324,16 +326,6 @@ def check_corpus(name: str, corpus: Any) -> None:
             "ParallelCorpus.from_pairs(pairs) of a list of pairs. Received: a "
             f"{type(corpus).__name__}"
         )
-
-
-def _store_of(corpus, tokenizer, max_tokens) -> IdStore:
-    store = corpus.id_store(tokenizer)
-    if max_tokens > store.max_tokens:
-        raise ValueError(
-            f"{corpus.origin}: `max_tokens` must be at most {store.max_tokens}, the "
-            f"`max_tokens` of its cache. Received: {max_tokens}"
-        )
-    return store
 
 
 def _surveyed(corpus, store, filters) -> Survey:

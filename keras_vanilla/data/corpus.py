@@ -22,6 +22,7 @@ from keras_vanilla.data.lines import (
     Packing,
     Paths,
     check_line_counts,
+    lines_of,
     names_of,
     paired_paths,
     paths_of,
@@ -32,6 +33,7 @@ from keras_vanilla.tokenizer import TokenizerProtocol
 from keras_vanilla.tokenizer.id_rows import check_iterable
 
 NUMBERS = range(10_000)
+ABSENT = object()  # in place of a text without its translation
 FIRST_DATE, LAST_DATE = date(1900, 1, 1), date(2099, 12, 31)
 
 
@@ -51,7 +53,7 @@ def read_lines(file: str | os.PathLike | BinaryIO) -> list[str]:
         ValueError: if a line is not UTF-8, or a compressed file is damaged.
         ImportError: if it ends in ".zst" and Python cannot read this format.
     """
-    return list(Lines.read(file))
+    return [line.decode() for line in lines_of(file)]
 
 
 class ParallelCorpus:
@@ -89,7 +91,9 @@ class ParallelCorpus:
         if not isinstance(sources, Lines) or not isinstance(targets, Lines):
             check_iterable("sources", sources)
             check_iterable("targets", targets)
-            sources, targets = _packed(zip_longest(sources, targets), origin)
+            sources, targets = _packed(
+                zip_longest(sources, targets, fillvalue=ABSENT), origin
+            )
         count = len(sources)
         if line_numbers is None:
             line_numbers = range(1, count + 1)
@@ -363,8 +367,9 @@ def _packed(pairs, origin):
                 f"Pair {number} must be (source, target), two str. Received: "
                 f"{pair!r:.60}"
             )
-        if pair.count(None) == 1:
-            side = ("source", "target")[pair.index(None)]
+        absent = [text is ABSENT for text in pair]
+        if any(absent):
+            side = ("source", "target")[absent.index(True)]
             raise ValueError(
                 f"{origin}: every source needs a target. Received: pair {number} "
                 f"without a {side}"

@@ -1,7 +1,6 @@
 """The ids of the pairs of a corpus, by pair number."""
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,24 +24,23 @@ class IdStore:
     Args:
         ids: integer array.
         offsets: int64 array (2 * pairs + 1,).
-        line_numbers: int64 array (pairs,). Line number of each pair in the corpus.
         longest: int. Length of the longest sequence.
-        max_tokens: int. Longer pairs were already left out; `math.inf` if none were.
+        line_numbers: int64 array (pairs,). Line number of each pair in the corpus; None
+            means 1, 2, 3, ...
     """
 
     def __init__(
         self,
         ids: np.ndarray,
         offsets: np.ndarray,
-        line_numbers: np.ndarray,
         longest: int,
-        max_tokens: float = math.inf,
+        line_numbers: np.ndarray | None = None,
     ):
         self._ids, self._offsets, self._line_numbers = ids, offsets, line_numbers
-        self.longest, self.max_tokens = longest, max_tokens
+        self.longest = longest
 
     def __len__(self) -> int:
-        return len(self._line_numbers)
+        return len(self._offsets) // 2
 
     def chunks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yields (number of the first pair, lengths (n, 2)) of n consecutive pairs."""
@@ -61,7 +59,7 @@ class IdStore:
 
     def line_numbers(self, pairs: np.ndarray) -> np.ndarray:
         """Line numbers in the corpus of some pairs."""
-        return self._line_numbers[pairs]
+        return pairs + 1 if self._line_numbers is None else self._line_numbers[pairs]
 
     def _sequences(self, indices):
         starts = self._offsets[indices]
@@ -126,6 +124,6 @@ def encode_corpus(corpus: "ParallelCorpus", tokenizer: TokenizerProtocol) -> IdS
     return IdStore(
         np.frombuffer(ids, id_dtype(tokenizer)),
         np.cumsum(lengths),
+        int(lengths.max()),
         corpus.line_numbers,
-        longest=int(lengths.max()),
     )

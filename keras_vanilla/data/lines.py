@@ -34,19 +34,6 @@ class Lines(Sequence):
         self._block = bytes(block)
         self._offsets = np.asarray(offsets, dtype=np.int64)
 
-    @classmethod
-    def read(cls, *files: str | os.PathLike | BinaryIO) -> "Lines":
-        """Reads paths (decompressed as by `opened`) or binary streams.
-
-        Only a newline ends a line. `str.splitlines` also splits at U+2028 and U+0085,
-        which occur in text from the web; all later pairs would then be shifted by one
-        line.
-        """
-        packing = Packing()
-        for file in files:
-            packing.add_file(file)
-        return packing.lines()
-
     def pick(self, indices: np.ndarray) -> "Lines":
         """The lines at `indices`, in that order."""
         starts, stops = self._offsets[indices], self._offsets[np.add(indices, 1)]
@@ -144,6 +131,9 @@ class Packing:
 
 def lines_of(file: str | os.PathLike | BinaryIO) -> Iterator[bytes]:
     """The lines of a path or a stream, without their ends, all in UTF-8.
+
+    Only a newline ends a line. `str.splitlines` also splits at U+2028 and U+0085, which
+    occur in text from the web; all later pairs would then be shifted by one line.
 
     Args:
         file: path (decompressed as by `opened`) or binary stream.

@@ -155,7 +155,7 @@ class NoisyIds:
         sources, targets = list(sources), list(targets)
         changed, pairs, unknown = [], [], self._tokenizer.unknown_id
         for row, pair in enumerate(zip(*texts, strict=True)):
-            noisy = self._noisy(*pair, random, words)
+            noisy = self._noisy(pair, random, words)
             ids = sources[row], targets[row]
             if noisy != pair and not any(unknown in side for side in ids):
                 changed.append(row)
@@ -169,16 +169,11 @@ class NoisyIds:
                 sources[row], targets[row] = map(np.asarray, noisy)
         return sources, targets
 
-    def _noisy(self, source, target, random, words):
+    def _noisy(self, pair, random, words):
         """Adds noise to a pair, after the leading symbols of each side."""
-        heads = [self._head.match(text)[0] for text in (source, target)]
-        bodies = [
-            text.removeprefix(head)
-            for text, head in zip((source, target), heads, strict=True)
-        ]
-        noisy = self._change(*bodies, random, words)
-        source, target = (h + body for h, body in zip(heads, noisy, strict=True))
-        return source, target
+        heads = [self._head.match(text)[0] for text in pair]
+        bodies = map(str.removeprefix, pair, heads)
+        return tuple(map(str.__add__, heads, self._change(*bodies, random, words)))
 
 
 def check_gives_texts(tokenizer: object) -> None:

@@ -20,6 +20,7 @@ class SampledIds:
 
     Args:
         store: IdStore with the ids of the pairs.
+        kept: int array. The pairs in the batches, by which growth is measured.
         tokenizer: Tokenizer, or without noise any tokenizer that has `samplers`.
         alpha: float, as for `Tokenizer.samplers`; None uses the best segmentation.
         seed: int.
@@ -37,6 +38,7 @@ class SampledIds:
     def __init__(
         self,
         store: IdStore,
+        kept: np.ndarray,
         tokenizer: TokenizerProtocol,
         alpha: float | None,
         seed: int,
@@ -48,7 +50,7 @@ class SampledIds:
         self._seed, self._max_tokens = seed, max_tokens
         self._noisy_ids = None if noise is None else NoisyIds(tokenizer, noise)
         self._tokenizer = tokenizer
-        self.growth, self.target_growth = self._measured_growth()
+        self.growth, self.target_growth = self._measured_growth(kept)
 
     def draw(self, pairs: np.ndarray, step: int, width: int) -> IdStore:
         """The pairs of a step, with at most `width` ids each, as pairs 0, 1, 2, ..."""
@@ -64,7 +66,7 @@ class SampledIds:
         ]
         ids, lengths = flat_ids(*sides, self._tokenizer)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        return IdStore(ids, offsets, np.arange(len(pairs)), longest=width)
+        return IdStore(ids, offsets, longest=width)
 
     def _rows(self, pairs) -> list[Sequence[np.ndarray]]:
         """The source and target ids of each pair in the store."""
@@ -72,8 +74,8 @@ class SampledIds:
         flats = self._store.read(pairs)
         return [np.split(ids, ends[:-1, side]) for side, ids in enumerate(flats)]
 
-    def _measured_growth(self):
-        pairs = np.unique(np.linspace(0, len(self._store) - 1, MEASURED).astype(int))
+    def _measured_growth(self, kept):
+        pairs = kept[np.unique(np.linspace(0, len(kept) - 1, MEASURED).astype(int))]
         before = self._store.lengths(pairs)
         drawn = self.draw(pairs, step=-1, width=self._max_tokens)
         after = drawn.lengths(np.arange(len(pairs)))

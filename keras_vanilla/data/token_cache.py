@@ -2,12 +2,11 @@
 
 The parts of the file follow each other, little-endian and without a header:
 
-    offsets        int64 (2 * lines + 1,), as in `IdStore`; the rest is unused
-    line_numbers   int64 (lines,), of each pair, from 1 over all text files
-    ids            uint16, or int32 for more than 65,536 pieces
-    description    JSON in UTF-8
-    size           int64, number of bytes of the description
-    checksum       32 bytes, SHA-256 of all bytes before it
+    offsets      int64 (2 * lines + 1,), as in `IdStore`
+    ids          uint16, or int32 for more than 65,536 pieces
+    description  JSON in UTF-8
+    size         int64, number of bytes of the description
+    checksum     32 bytes, SHA-256 of all bytes before it
 
 A file is written under a temporary name, renamed when it is complete, and never changed
 afterwards, so it cannot change while it is read.
@@ -18,7 +17,6 @@ import itertools
 import json
 import os
 import re
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,10 +25,9 @@ from typing import TextIO
 import numpy as np
 
 from keras_vanilla._atomic_write import atomic_path, remove_unfinished
-from keras_vanilla._checks import check_integer
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._progress import Progress
-from keras_vanilla.data.id_store import IdStore, flat_ids
+from keras_vanilla.data.id_store import IdStore, flat_ids, id_dtype
 from keras_vanilla.data.lines import (
     Paths,
     check_line_counts,
@@ -63,18 +60,16 @@ class TokenCache:
     Args:
         folder: path of a cache that `TokenCache.make` has created.
     Attributes:
-        report: dict of reason -> line numbers of the pairs left out.
         origin: str. Name of this text in errors.
-        digest: str. SHA-256 of everything that determines the ids: text, tokenizer and
-            `max_tokens`.
-        max_tokens: int. Longer pairs were left out.
+        digest: str. SHA-256 of everything that determines the ids: text and tokenizer.
+        report: empty dict. Pairs are left out by `batches`.
     Raises:
         FileNotFoundError: if there is no complete cache in the folder.
         ValueError: if it is damaged or has another version.
     """
 
     def __init__(self, folder: str | os.PathLike):
-        self.folder = Path(folder)
+        self.folder, self.report = Path(folder), {}
         path = self.folder / NAME
         try:
             content = np.asarray(np.memmap(path, np.uint8, "r"))
@@ -98,18 +93,10 @@ class TokenCache:
                 f"{path} must be a token cache of version {VERSION}. Received: version "
                 f"{description['version']}"
             )
-        self.report, self._files = description["report"], description["files"]
-        self._tokenizer, self.max_tokens, _ = self._made_of = description["made_of"]
-        lines, pairs = self._lines, description["pairs"]
-        index, ids = np.split(body, [8 * (3 * lines + 1)])
-        offsets, line_numbers = np.split(index.view("<i8"), [2 * lines + 1])
-        self._store = IdStore(
-            ids.view(description["dtype"]),
-            offsets[: 2 * pairs + 1],
-            line_numbers[:pairs],
-            description["longest"],
-            self.max_tokens,
-        )
+        self._files, self._made_of = description["files"], description["made_of"]
+        offsets, ids = np.split(body, [8 * (2 * _lines(self._files) + 1)])
+        offsets, ids = offsets.view("<i8"), ids.view(description["dtype"])
+        self._store = IdStore(ids, offsets, description["longest"])
 
     @classmethod
     def make(
@@ -118,21 +105,17 @@ class TokenCache:
         target: Paths,
         tokenizer: TokenizerProtocol,
         folder: str | os.PathLike,
-        max_tokens: int = 256,
         progress: TextIO | None = None,
     ) -> "TokenCache":
         """Tokenises text files into a folder, unless this was done before.
 
-        A cache is reused if text, tokenizer and `max_tokens` are the same: a text file
-        with the same path, size and modification time counts as unchanged, other files
-        are read and compared. Otherwise, or if the cache is damaged, it is created
-        again. If this is interrupted, the previous cache, or none, remains. Other files
-        are never deleted, and a file that is in use for training is never changed.
+        A cache is reused if text and tokenizer are the same: a text file with the same
+        path, size and modification time counts as unchanged, other files are read and
+        compared. Otherwise, or if the cache is damaged, it is created again. If this is
+        interrupted, the previous cache, or none, remains. Other files are never
+        deleted, and a file that is in use for training is never changed.
 
         If several processes train together, create the cache in one of them first.
-
-        Pairs without text on either side, or longer than `max_tokens`, are left out
-        with a warning, and reported.
 
         Args:
             source: path of UTF-8 text, one sentence per line, decompressed if it ends
@@ -141,7 +124,6 @@ class TokenCache:
                 same length.
             tokenizer: TokenizerProtocol.
             folder: path of a folder, which is created if it does not exist.
-            max_tokens: int. Longest sequence, including its end, on either side.
             progress: text file, such as `sys.stderr`, on which progress is shown; None
                 shows nothing.
         Returns:
@@ -150,15 +132,13 @@ class TokenCache:
             TypeError: if `tokenizer` is not a tokenizer.
             FileNotFoundError, IsADirectoryError: if a path is not a file.
             FolderInUse: if another process creates a cache in the folder.
-            ValueError: if a number is out of range, there are no files, a path is a
-                pipe, the numbers of files or lines differ, source and target are the
-                same text, a line is not UTF-8, a compressed file is damaged, a file
-                changes while it is read, or no pairs remain.
+            ValueError: if there are no files, a path is a pipe, the numbers of files or
+                lines differ, source and target are the same text, a line is not UTF-8,
+                a compressed file is damaged, or a file changes while it is read.
             ImportError: if a path ends in ".zst" and Python cannot read this format.
         """
         check_tokenizer(tokenizer, BATCH_ATTRIBUTES)
-        max_tokens, folder = check_integer("max_tokens", max_tokens, 2), Path(folder)
-        paths = paired_paths(source, target)
+        folder, paths = Path(folder), paired_paths(source, target)
         cache = None
         try:
             cache, reason = cls(folder), None
@@ -171,13 +151,10 @@ class TokenCache:
             check_line_counts(*pair, source["lines"], target["lines"])
             same = bool(source["lines"]) and source["sha256"] == target["sha256"]
             refuse_copies(*pair, same)
-        checksums = [file["sha256"] for file in files]
-        made_of = [tokenizer.digest, max_tokens, checksums]
-        if cache:
-            names = "the tokenizer", "`max_tokens`", "the text"
-            parts = zip(names, cache._made_of, made_of, strict=True)
-            changed = [name for name, before, now in parts if before != now]
-            reason = f"{changed[0]} has changed" if changed else None
+        made_of = [tokenizer.digest, [file["sha256"] for file in files]]
+        if cache and cache._made_of != made_of:
+            changed = "text" if cache._made_of[0] == made_of[0] else "tokenizer"
+            reason = f"the {changed} has changed"
         if reason:
             if progress and (folder / NAME).exists():
                 print(f"{folder} is made again: {reason}.", file=progress)
@@ -185,17 +162,17 @@ class TokenCache:
                 _make(folder, paths, tokenizer, made_of, files, progress)
                 cache = cls(folder)
         cache._files = files  # the same text may now have other paths
-        cache._warn()
         return cache
 
     @property
     def origin(self) -> str:
         """The name of this text in errors."""
-        return names_of(self._paths)
+        paths = [file["path"] for file in self._files]
+        return names_of(zip(paths[::2], paths[1::2], strict=True))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of text, tokenizer and `max_tokens`."""
+        """SHA-256 of text and tokenizer."""
         return hashlib.sha256(json.dumps(self._made_of).encode()).hexdigest()
 
     def id_store(self, tokenizer: TokenizerProtocol) -> IdStore:
@@ -206,47 +183,15 @@ class TokenCache:
         Raises:
             ValueError: if the cache was made with another tokenizer.
         """
-        if tokenizer.digest != self._tokenizer:
+        if tokenizer.digest != self._made_of[0]:
             raise ValueError(
                 f"{self.folder} was made with another tokenizer than the one received: "
                 "make it again with this one."
             )
         return self._store
 
-    def place(self, line: int) -> str:
-        """The two text files that contain a line, and its number in them.
-
-        Args:
-            line: int. Line number over all files, from 1.
-        Raises:
-            ValueError: if the line does not exist.
-        """
-        line = check_integer("line", line, 1, self._lines)
-        for paths, file in zip(self._paths, self._files[::2], strict=True):
-            if line <= file["lines"]:
-                return f"{' and '.join(paths)}, line {line}"
-            line -= file["lines"]
-
     def __len__(self) -> int:
         return len(self._store)
-
-    @property
-    def _lines(self):
-        return sum(file["lines"] for file in self._files[::2])
-
-    @property
-    def _paths(self):
-        paths = [file["path"] for file in self._files]
-        return list(zip(paths[::2], paths[1::2], strict=True))
-
-    def _warn(self):
-        for reason, lines in self.report.items():
-            first = "; ".join(self.place(line) for line in lines[:3])
-            warnings.warn(
-                f"{len(lines)} of {self._lines} pairs are left out, {reason}: "
-                f"{first}{'; ...' if len(lines) > 3 else ''}.",
-                stacklevel=3,
-            )
 
 
 def _make(folder, paths, tokenizer, made_of, files, stream):
@@ -255,44 +200,36 @@ def _make(folder, paths, tokenizer, made_of, files, stream):
     Memory does not grow with the number of pairs.
     """
     remove_unfinished(folder, re.compile(re.escape(NAME)))
-    lines, max_tokens = sum(file["lines"] for file in files[::2]), made_of[1]
+    lines, dtype = _lines(files), id_dtype(tokenizer)
     show = Progress("Tokenising", lines, "lines", stream) if stream else nullcontext()
-    report = {"empty": [], "too long": []}
     count = pairs = longest = 0
     with (
         show as progress,
         atomic_path(folder / NAME) as temporary,
         open(temporary, "x+b") as cache,
     ):
-        for chunk in _numbered_lines(paths, lines):
-            ids, lengths, numbers = _encoded(chunk, tokenizer, max_tokens, report)
-            for start, values in (
-                (8 * (2 * pairs + 1), count + np.cumsum(lengths)),
-                (8 * (2 * lines + 1 + pairs), numbers),
-                (8 * (3 * lines + 1) + count * ids.itemsize, ids),
-            ):
-                cache.seek(start)
-                cache.write(values.tobytes())
-            count, pairs = count + len(ids), pairs + len(numbers)
-            longest = max(longest, int(lengths.max(initial=0)))
+        cache.write(bytes(8))
+        for texts in _chunks(paths, lines):
+            sides = list(zip(*texts, strict=True))
+            rows = tokenizer.encode(sides[0]), tokenizer.encode_target(sides[1])
+            ids, lengths = flat_ids(*rows, tokenizer)
+            cache.seek(8 * (2 * pairs + 1))
+            cache.write((count + np.cumsum(lengths)).astype("<i8").tobytes())
+            cache.seek(8 * (2 * lines + 1) + count * dtype.itemsize)
+            cache.write(ids.tobytes())
+            count, pairs = count + len(ids), pairs + len(texts)
+            longest = max(longest, int(lengths.max()))
             if progress:
-                progress.update(len(chunk))
+                progress.update(len(texts))
         for before, now in zip(files, _text_files(paths, files), strict=True):
             if before != now:
                 raise ValueError(f"{now['path']} has changed while it was read.")
-        if not pairs:
-            raise ValueError(
-                f"{names_of(paths)}: none of {lines} pairs has text on both sides and "
-                f"at most {max_tokens} tokens."
-            )
         description = {
             "version": VERSION,
-            "dtype": ids.dtype.str,
-            "pairs": pairs,
+            "dtype": dtype.str,
             "longest": longest,
             "made_of": made_of,
             "files": files,
-            "report": {reason: lines for reason, lines in report.items() if lines},
         }
         content = json.dumps(description).encode()
         cache.seek(0, os.SEEK_END)
@@ -301,30 +238,18 @@ def _make(folder, paths, tokenizer, made_of, files, stream):
         cache.write(hashlib.file_digest(cache, "sha256").digest())
 
 
-def _numbered_lines(paths, most):
-    """Yields line number, source and target of all pairs, in chunks."""
+def _chunks(paths, most):
+    """Yields the pairs of all files in chunks; pairs with a blank side are empty."""
     # Files that have changed since their lines were counted are refused in the end.
     pairs = (pair for both in paths for pair in zip(*map(lines_of, both), strict=False))
-    numbered = ((n, s.decode(), t.decode()) for n, (s, t) in enumerate(pairs, start=1))
-    numbered = itertools.islice(numbered, most)
-    while chunk := list(itertools.islice(numbered, LINES_AT_ONCE)):
+    texts = ((s.decode(), t.decode()) for s, t in itertools.islice(pairs, most))
+    pairs = (pair if all(map(str.strip, pair)) else ("", "") for pair in texts)
+    while chunk := list(itertools.islice(pairs, LINES_AT_ONCE)):
         yield chunk
 
 
-def _encoded(lines, tokenizer, max_tokens, report):
-    """Ids, the length of each sequence, and line numbers of the kept pairs."""
-    full = [bool(source.strip() and target.strip()) for _, source, target in lines]
-    numbers, *texts = _kept(full, report["empty"], *zip(*lines, strict=True))
-    rows = tokenizer.encode(texts[0]), tokenizer.encode_target(texts[1])
-    short = [max(map(len, pair)) <= max_tokens for pair in zip(*rows, strict=True)]
-    numbers, *rows = _kept(short, report["too long"], numbers, *rows)
-    return *flat_ids(*rows, tokenizer), np.array(numbers, dtype="<i8")
-
-
-def _kept(keep, left_out, numbers, *sides):
-    """Line numbers and sides of kept pairs; adds the others to `left_out`."""
-    left_out += itertools.compress(numbers, [not each for each in keep])
-    return [list(itertools.compress(column, keep)) for column in (numbers, *sides)]
+def _lines(files):
+    return sum(file["lines"] for file in files[::2])
 
 
 def _text_files(paths, known):

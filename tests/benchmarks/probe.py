@@ -22,7 +22,7 @@ from keras_vanilla._graphemes import (
     words,
 )
 from keras_vanilla.bulk import open_line_translator
-from keras_vanilla.data.lines import Lines
+from keras_vanilla.data.corpus import read_lines
 from keras_vanilla.translation.evaluation import bleu_and_chrf
 
 TIMES = 4  # in a row; repeating a word twice is normal, four times is a loop
@@ -261,7 +261,7 @@ def main():
     translate = open_line_translator(options.model, **search)
     sentences = SENTENCES[options.language]
     if options.sentences:
-        sentences = list(Lines.read(options.sentences))
+        sentences = read_lines(options.sentences)
     probes = made_probes(sentences, options.count)
     texts = [p.clean or p.text for p in probes] + [p.text for p in probes]
     texts = list(dict.fromkeys(texts))

@@ -48,7 +48,7 @@ def read(training_input, tmp_path, **settings):
     return training_input
 
 
-def test_several_files_are_read_in_order_into_memory_or_a_cache(files, tmp_path):
+def test_several_files_are_read_in_order(files, tmp_path):
     corpus = read(training_input(*files), tmp_path).corpus
     assert [line.split()[1:] for line in corpus.sources] == [
         [str(shard), str(line)] for shard in (0, 1) for line in range(7)
@@ -58,7 +58,7 @@ def test_several_files_are_read_in_order_into_memory_or_a_cache(files, tmp_path)
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs paths of pipes")
-def test_pipes_are_read_into_memory_but_not_into_a_cache(tmp_path):
+def test_cache_refuses_pipes(tmp_path):
     words, readers = [], []
     for option, text in (("--source", b"one\ntwo"), ("--target", b"een\ntwee\n")):
         reader, writer = os.pipe()
@@ -83,9 +83,7 @@ def table(tmp_path):
     return str(tmp_path / "t.tsv"), str(tmp_path / "t.csv")
 
 
-def test_tables_are_read_by_names_or_numbers_for_training_and_validation(
-    table, tmp_path
-):
+def test_tables_for_training_and_validation(table, tmp_path):
     words = ["--pairs", table[0], "--columns", "en", "nl"]
     named = read(training_input(*words, "--validation-pairs", table[0]), tmp_path)
     pairs = [("one", "een"), ("two", "twee")]
@@ -176,12 +174,12 @@ def test_with_noise_the_tokenizer_of_a_cache_is_that_of_the_corpus(files, tmp_pa
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_options_that_contradict_each_other_are_refused(words, options, message):
+def test_contradicting_options_are_refused(words, options, message):
     with pytest.raises(ValueError, match=message):
         training_input(*words, **options)
 
 
-def test_a_config_that_does_not_fit_is_refused_before_the_corpus_is_read(tmp_path):
+def test_config_is_checked_before_the_corpus(tmp_path):
     absent = training_input("--source", "nowhere", "--target", "nowhere")
     with pytest.raises(ValueError, match="`max_length`, 512. Received: 600"):
         absent.read(TrainingConfig(max_tokens=600), RunFolder(tmp_path / "run"))

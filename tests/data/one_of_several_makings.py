@@ -17,7 +17,7 @@ print("ready", flush=True)
 while not Path(signal).exists():
     time.sleep(0.001)
 try:
-    TokenCache.make(source, target, tokenizer, folder, max_tokens=41)
+    TokenCache.make(source, target, tokenizer, folder)
     print("made")
 except FolderInUse as error:
     print(error)

@@ -101,35 +101,26 @@ def test_epoch_has_every_pair_once(tokenizer, pairs, options):
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
-def test_targets_are_shifted_labels(corpus, tokenizer, static_shapes):
-    found = epoch(batches(corpus, tokenizer, 331, static_shapes=static_shapes))
-    assert len(found) > 5
-    for _, targets, labels, weights in found:
-        for target, label, weight in zip(targets, labels, weights, strict=True):
-            length = np.count_nonzero(label)
-            if not length:
-                assert not target.any() and not weight.any()
-                continue
-            assert target[0] == tokenizer.start_id
-            assert label[length - 1] == tokenizer.end_id
-            assert target[1:length].tolist() == label[: length - 1].tolist()
-            assert not target[length:].any() and not label[length:].any()
-
-
-@pytest.mark.parametrize("static_shapes", [False, True])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_weights_mask_padding(corpus, tokenizer, shuffle, static_shapes):
-    dataset = batches(
-        corpus, tokenizer, 331, shuffle=shuffle, static_shapes=static_shapes
-    )
+def test_targets_and_weights_are_those_of_the_labels(
+    corpus, tokenizer, shuffle, static_shapes
+):
+    data = batches(corpus, tokenizer, 331, shuffle=shuffle, static_shapes=static_shapes)
     tokens = 0
-    for source_ids, target_ids, labels, weights in epoch(dataset):
-        assert [a.dtype for a in (source_ids, target_ids, labels)] == ["int32"] * 3
+    for source_ids, targets, labels, weights in epoch(data):
+        assert [a.dtype for a in (source_ids, targets, labels)] == ["int32"] * 3
         assert weights.dtype == np.float32
         np.testing.assert_array_equal(weights, labels != tokenizer.pad_id)
         tokens += weights.sum()
+        for target, label in zip(targets, labels, strict=True):
+            length = np.count_nonzero(label)
+            assert not target[length:].any() and not label[length:].any()
+            if length:
+                assert target[0] == tokenizer.start_id
+                assert label[length - 1] == tokenizer.end_id
+                assert target[1:length].tolist() == label[: length - 1].tolist()
     expected = sum(map(len, tokenizer.encode_target(list(corpus.targets))))
-    assert tokens == dataset.tokens_per_epoch == expected
+    assert tokens == data.tokens_per_epoch == expected
 
 
 @pytest.mark.parametrize("pad_id", [0, 3])
@@ -168,20 +159,26 @@ def test_step_depends_on_seed_and_number(corpus, tokenizer):
         assert_same(take(later, steps), found[first : first + steps])
 
 
-def test_start_at_moves_new_iterators(corpus, tokenizer):
-    dataset = batches(corpus, tokenizer, 331, seed=5)
-    steps = dataset.steps_per_epoch
-    found = take(dataset, 3 * steps)
-    opened_before = iter(dataset)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_start_at_moves_new_iterators(corpus, tokenizer, mapped):
+    plain = batches(corpus, tokenizer, 331, seed=5)
+    data = plain.map(lambda *batch: batch) if mapped else plain
+    steps = len(data)
+    assert steps == data.steps_per_epoch
+    found = take(data, 3 * steps)
+    dataset, opened_before = data.dataset(), iter(data)
     next(opened_before)
     for first in (1, 2 * steps - 1, 0):
-        dataset.start_at(first)
-        assert_same(take(dataset, steps), found[first : first + steps])
+        data.start_at(first)
+        assert_same(take(data, steps), found[first : first + steps])
+        assert_same(take(dataset, 2), found[first : first + 2])
     assert_same(take(opened_before, 3), found[1:4])
-    dataset.start_at(3)
-    opened_before = iter(dataset)
-    dataset.start_at(0)
+    data.start_at(3)
+    opened_before = iter(data)
+    data.start_at(0)
     assert_same(take(opened_before, 2), found[3:5])  # though nothing was read yet
+    data.start_at(4)
+    assert plain.first_step() == (0 if mapped else 4)
 
 
 @pytest.mark.parametrize("static_shapes", [False, True])
@@ -191,14 +188,6 @@ def test_dataset_equals_numpy_batches(corpus, tokenizer, shuffle, static_shapes)
     found = batches(corpus, tokenizer, 331, **settings)
     count = found.steps_per_epoch - 2
     assert_same(take(found.dataset(), count), take(found, count))
-
-
-def test_start_at_moves_datasets(corpus, tokenizer):
-    found = batches(corpus, tokenizer, 331, seed=5)
-    dataset = found.dataset()
-    for first in (3, 0, 7):
-        found.start_at(first)
-        assert_same(take(dataset, 2), take(found, 2))
 
 
 def halved(inputs, labels, weights):
@@ -217,28 +206,6 @@ def test_map_is_applied_at_any_step(corpus, tokenizer):
     assert mapped.steps_per_epoch == plain.steps_per_epoch and mapped.endless
     assert mapped.line_numbers(5) == plain.line_numbers(5)
     assert int(mapped.dataset().cardinality()) == -1
-
-
-def test_mapped_iterator_keeps_its_first_step(corpus, tokenizer):
-    mapped = batches(corpus, tokenizer, 331, seed=5).map(lambda *batch: batch)
-    found = take(mapped, 3)
-    mapped.start_at(2)
-    opened = iter(mapped)
-    mapped.start_at(0)
-    assert_same(take(opened, 1), found[2:])
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_length_is_steps_per_epoch(corpus, tokenizer, shuffle):
-    data = batches(corpus, tokenizer, 331, shuffle=shuffle)
-    assert len(data) == data.steps_per_epoch > 1
-
-
-def test_mapped_batches_have_their_own_position(corpus, tokenizer):
-    plain = batches(corpus, tokenizer, 331)
-    mapped = plain.map(halved)
-    mapped.start_at(5)
-    assert (plain.first_step(), mapped.first_step()) == (0, 5)
 
 
 def test_digest_covers_every_setting(corpus, tokenizer):
@@ -378,16 +345,6 @@ def test_a_pair_above_the_budget_is_a_batch_of_its_own(corpus, tokenizer):
     assert all(len(labels) == 1 for _, _, labels, _ in epoch(dataset))
 
 
-def test_static_shapes_have_one_shape_per_bucket(corpus, tokenizer):
-    widths = (17, 61, 256)
-    dataset = batches(corpus, tokenizer, 331, widths=widths, static_shapes=True)
-    found = epoch(dataset)
-    shapes = {array.shape for batch in found for array in batch}
-    assert shapes == {(331 // width, width) for width in widths}
-    assert all(len({array.shape for array in batch}) == 1 for batch in found)
-    assert any(not weights[-1].any() for *_, weights in found), "some row is padding"
-
-
 @pytest.fixture
 def on_jax(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
@@ -399,23 +356,17 @@ def on_a_tpu(monkeypatch):
     monkeypatch.setattr(tf.distribute, "TPUStrategy", in_force)
 
 
-def test_tensorflow_has_varying_shapes(corpus, tokenizer):
-    default, chosen = (
-        batches(corpus, tokenizer, 331, **each)
-        for each in ({}, {"static_shapes": False})
-    )
-    assert not default.static_shapes and default.digest == chosen.digest
-
-
-def test_jax_has_static_shapes(corpus, tokenizer, on_jax):
+def test_jax_has_one_shape_per_bucket(corpus, tokenizer, on_jax):
+    widths = (17, 61, 256)
     default, chosen, varying = (
-        batches(corpus, tokenizer, 331, **each)
-        for each in ({}, {"static_shapes": True}, {"static_shapes": False})
+        batches(corpus, tokenizer, 331, widths=widths, static_shapes=static)
+        for static in (None, True, False)
     )
     assert default.static_shapes and default.digest == chosen.digest != varying.digest
     found = epoch(default)
-    shapes, others = ({b[2].shape for b in each} for each in (found, epoch(varying)))
-    assert len(shapes) < len(others)
+    shapes = {array.shape for batch in found for array in batch}
+    assert shapes == {(331 // width, width) for width in widths}
+    assert all(len({array.shape for array in batch}) == 1 for batch in found)
     assert all_pairs(found) == all_pairs(epoch(varying))
     assert any(not weights[-1].any() for *_, weights in found), "some row is padding"
 

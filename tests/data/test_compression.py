@@ -7,7 +7,8 @@ import pytest
 
 from keras_vanilla.data import compression
 from keras_vanilla.data.compression import opened
-from keras_vanilla.data.lines import Lines, count_lines
+from keras_vanilla.data.corpus import read_lines
+from keras_vanilla.data.lines import count_lines
 
 TEXT = "".join(f"{n} some words\n" for n in range(40_000)).encode()
 
@@ -39,11 +40,11 @@ def text_of(path):
 
 
 @pytest.mark.parametrize("parts", [1, 3])
-def test_a_compressed_file_has_the_text_of_all_its_parts(compressed, parts):
+def test_concatenated_files_are_read_whole(compressed, parts):
     path, compress = compressed
     path.write_bytes(compress(TEXT) * parts)
     assert text_of(path) == TEXT * parts
-    assert list(Lines.read(path)) == TEXT.decode().splitlines() * parts
+    assert read_lines(path) == TEXT.decode().splitlines() * parts
     assert count_lines(path) == 40_000 * parts
 
 
@@ -57,14 +58,14 @@ def test_a_compressed_file_has_the_text_of_all_its_parts(compressed, parts):
     ],
     ids=["end", "half", "start", "middle"],
 )
-def test_a_damaged_file_is_refused_by_name(compressed, damage):
+def test_damaged_file_is_refused(compressed, damage):
     path, compress = compressed
     path.write_bytes(damage(compress(TEXT)))
     with pytest.raises(ValueError, match=rf"{path} is not a whole {path.suffix} file"):
         text_of(path)
 
 
-def test_a_file_that_is_not_compressed_is_read_as_it_is(tmp_path):
+def test_plain_file_is_read(tmp_path):
     (tmp_path / "text.txt").write_bytes(TEXT)
     assert text_of(tmp_path / "text.txt") == TEXT
 
@@ -73,7 +74,7 @@ WHOLE = {".gz": gzip.decompress, ".xz": lzma.decompress, ".txt": bytes}
 
 
 @pytest.mark.parametrize("suffix", [*WHOLE, ".zst"])
-def test_what_is_written_is_what_other_programs_read(tmp_path, suffix):
+def test_written_files_are_read_elsewhere(tmp_path, suffix):
     whole = WHOLE.get(suffix)
     if suffix == ".zst":
         whole = zstd_module().decompress

@@ -39,35 +39,26 @@ def files(folder, source, target, suffix=""):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_files_are_read_line_by_line(tmp_path, suffix):
-    corpus = ParallelCorpus.from_files(*files(tmp_path, "a\nbé\n", "c\nd\n", suffix))
-    assert list(corpus) == [("a", "c"), ("bé", "d")]
-    assert len(corpus) == 2
-    assert corpus.report == {}
-    assert corpus.line_numbers.tolist() == [1, 2]
-
-
-def test_carriage_returns_and_a_missing_newline_are_ignored(tmp_path):
-    corpus = ParallelCorpus.from_files(*files(tmp_path, "a\r\nb\r\r\n", "c\nd"))
-    assert list(corpus) == [("a", "c"), ("b\r", "d")]
-
-
-def test_only_a_newline_ends_a_line(tmp_path):
-    odd = "a\u2028b\u2029c\x0bd\x0ce\x85f\x1cg\rh"
-    assert len(odd.splitlines()) > 1, "the mistake this test is about"
-    corpus = ParallelCorpus.from_files(*files(tmp_path, f"{odd}\nx\n", "1\n2\n"))
-    assert list(corpus.sources) == [odd, "x"]
-
-
-def test_byte_order_mark_is_dropped_at_the_start(tmp_path):
-    path = write(tmp_path / "bom", "\ufeffa\n\ufeffb\n")
-    assert read_lines(path) == ["a", "\ufeffb"]
-
-
-def test_streams_are_read_like_files(tmp_path):
-    path = write(tmp_path / "text", "a\r\nb")
-    with open(path, "rb") as stream:
-        assert read_lines(stream) == ["a", "b"]
+@pytest.mark.parametrize(
+    "content, lines",
+    [
+        ("a\nbé\n", ["a", "bé"]),
+        ("a\r\nb\r\r\nc", ["a", "b\r", "c"]),
+        ("\ufeffa\n\ufeffb\n", ["a", "\ufeffb"]),
+        ("a\u2028b\u2029c\x0bd\x0ce\x85f\x1cg\rh\nx", None),
+    ],
+)
+def test_only_newlines_end_lines(tmp_path, suffix, content, lines):
+    lines = lines or content.split("\n")
+    path = write(tmp_path / f"text{suffix}", content)
+    assert read_lines(path) == lines
+    if not suffix:
+        with open(path, "rb") as stream:
+            assert read_lines(stream) == lines
+    other = write(tmp_path / f"other{suffix}", "x\n" * len(lines))
+    corpus = ParallelCorpus.from_files(path, other)
+    assert list(corpus) == [(line, "x") for line in lines] and corpus.report == {}
+    assert corpus.line_numbers.tolist() == list(range(1, len(lines) + 1))
 
 
 def test_empty_pairs_are_reported(tmp_path):
@@ -238,9 +229,3 @@ def test_split_keeps_shared_sentences_together(pairs, size, seed):
     assert not set(rest.sources) & set(part.sources)
     assert not set(rest.targets) & set(part.targets)
     assert sorted([*rest, *part]) == sorted(pairs)
-
-
-def test_split_keeps_the_report_with_the_rest():
-    corpus = ParallelCorpus(["a", "", "b", "c"], ["d", "e", "f", "g"])
-    rest, part = corpus.split(1)
-    assert (rest.report, part.report) == ({"empty": [2]}, {})

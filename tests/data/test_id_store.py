@@ -25,7 +25,7 @@ def store_of(pairs, size=97):
     """The store of some pairs of ids, whose lines are numbered from 1."""
     ids, lengths = flat_ids(*zip(*pairs, strict=True), tokenizer_of(size))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    return IdStore(ids, offsets, np.arange(1, len(pairs) + 1), int(lengths.max()))
+    return IdStore(ids, offsets, int(lengths.max()))
 
 
 @settings(deadline=None)

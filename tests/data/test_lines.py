@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from keras_vanilla.data import FileLines
-from keras_vanilla.data.lines import Lines
+from keras_vanilla.data.corpus import read_lines
 from keras_vanilla.tokenizer import Tokenizer
 
 # Words of a few lines fill no vocabulary.
@@ -21,14 +21,14 @@ def test_file_lines_are_read_again(files):
     stay = FileLines(*files)
     expected = ["one", "", "thrée\u2028", "four", "five"]
     for _ in range(2):
-        assert list(stay) == list(Lines.read(*files)) == expected
+        assert list(stay) == [*read_lines(files[0]), *read_lines(files[1])] == expected
     assert len(stay) == 5
 
 
 def test_tokenizer_of_file_lines_is_that_of_a_list(files):
     sizes = {"vocabulary_size": 272}
     one = Tokenizer.train(FileLines(*files), **sizes)
-    other = Tokenizer.train(lines=list(Lines.read(*files)), **sizes)
+    other = Tokenizer.train(lines=list(FileLines(*files)), **sizes)
     assert one.source_model == other.source_model
     separate = [FileLines(files[0]), FileLines(files[1])]
     one = Tokenizer.train_separate(*separate, **sizes)

@@ -50,13 +50,6 @@ def texts(tokenizer, batch):
     )
 
 
-def epoch(data, tokenizer, number=0):
-    """The pairs of each batch of an epoch."""
-    steps = data.steps_per_epoch
-    found = itertools.islice(data, number * steps, (number + 1) * steps)
-    return [texts(tokenizer, batch) for batch in found]
-
-
 def same(one, other):
     pairs = zip(one, other, strict=True)
     return all(
@@ -65,18 +58,25 @@ def same(one, other):
     )
 
 
-def test_each_kind_has_its_share_of_an_epoch(corpus, tokenizer):
+def test_epochs_have_every_pair_and_new_noise(corpus, tokenizer):
     data = batches(corpus, tokenizer, **SETTINGS)
-    pairs = [
-        pair
-        for number in range(4)
-        for pair in itertools.chain(*epoch(data, tokenizer, number))
-    ]
+    stream, steps, epochs, labels = iter(data), data.steps_per_epoch, [], 0
+    for first in range(0, 4 * steps, steps):
+        found = list(itertools.islice(stream, steps))
+        labels += sum(weights.sum() for *_, weights in found)
+        epochs.append([pair for batch in found for pair in texts(tokenizer, batch)])
+        lines = map(data.line_numbers, range(first, first + steps))
+        counts = Counter(itertools.chain(*lines))
+        assert set(counts) == set(range(1, 401))
+        assert counts.total() == len(epochs[-1])
+    assert data.tokens_per_epoch == pytest.approx(labels / 4, rel=0.1)
     known = dict(zip(SOURCES, TARGETS, strict=True))
+    changed = [set(epoch) - set(known.items()) for epoch in epochs]
+    assert len(changed[0] & changed[1]) < len(changed[0]) / 10
+
+    pairs = list(itertools.chain(*epochs))
     plain = [source for source, target in pairs if known.get(source) == target]
-    upper = [
-        source for source, _ in pairs if source.upper() == source and "DER" in source
-    ]
+    upper = [s for s, _ in pairs if s.upper() == s and "DER" in s]
     of_others = {text.upper(): text for text in SOURCES}
     assert all(known[of_others[source]] in TARGETS for source in upper)
     copied = [pair for pair in pairs if pair[1] not in TARGETS]
@@ -86,25 +86,7 @@ def test_each_kind_has_its_share_of_an_epoch(corpus, tokenizer):
     assert 0.35 < len(copied) / each < 0.45
 
 
-def test_the_labels_of_an_epoch_are_estimated(corpus, tokenizer):
-    data = batches(corpus, tokenizer, **SETTINGS)
-    found = itertools.islice(data, 4 * data.steps_per_epoch)
-    labels = sum(weights.sum() for *_, weights in found) / 4
-    assert data.tokens_per_epoch == pytest.approx(labels, rel=0.1)
-
-
-def test_every_epoch_has_every_pair_of_the_corpus(corpus, tokenizer):
-    data = batches(corpus, tokenizer, **SETTINGS)
-    for number in range(2):
-        steps = range(
-            number * data.steps_per_epoch, (number + 1) * data.steps_per_epoch
-        )
-        counts = Counter(itertools.chain(*map(data.line_numbers, steps)))
-        assert set(counts) == set(range(1, 401))
-        assert sum(counts.values()) == sum(map(len, epoch(data, tokenizer, number)))
-
-
-def test_a_step_is_drawn_from_seed_and_step_alone(corpus, tokenizer, tmp_path):
+def test_noise_depends_on_seed_and_step(corpus, tokenizer, tmp_path):
     data = batches(corpus, tokenizer, **SETTINGS)
     steps = data.steps_per_epoch
     found = list(itertools.islice(data, steps + 9))
@@ -120,18 +102,8 @@ def test_a_step_is_drawn_from_seed_and_step_alone(corpus, tokenizer, tmp_path):
     assert same(itertools.islice(batches(cache, tokenizer, **SETTINGS), 9), found[:9])
 
 
-def test_each_epoch_has_noise_of_its_own(corpus, tokenizer):
-    data = batches(corpus, tokenizer, **SETTINGS)
-    changed = [
-        {pair for batch in epoch(data, tokenizer, number) for pair in batch}
-        - set(zip(SOURCES, TARGETS, strict=True))
-        for number in range(2)
-    ]
-    assert len(changed[0] & changed[1]) < len(changed[0]) / 10
-
-
 @pytest.mark.parametrize("static", [False, True])
-def test_batches_stay_within_their_tokens(corpus, tokenizer, static):
+def test_batches_keep_token_budget(corpus, tokenizer, static):
     data = batches(
         corpus, tokenizer, static_shapes=static, max_tokens=60, sampling=0.3, **SETTINGS
     )
@@ -142,7 +114,7 @@ def test_batches_stay_within_their_tokens(corpus, tokenizer, static):
     assert not static or len(shapes) <= 20
 
 
-def test_one_width_is_one_shape(corpus, tokenizer):
+def test_one_width_has_one_shape(corpus, tokenizer):
     data = batches(
         corpus, tokenizer, static_shapes=True, widths=[64], max_tokens=64, **SETTINGS
     )
@@ -151,7 +123,7 @@ def test_one_width_is_one_shape(corpus, tokenizer):
     assert data.dataset().element_spec[1].shape == (600 // 64, 64)
 
 
-def test_a_pair_with_unknown_text_stays_as_it_is():
+def test_unknown_text_is_not_changed():
     def no_bytes(lines):
         model = io.BytesIO()
         sentencepiece.SentencePieceTrainer.train(
@@ -181,19 +153,20 @@ def test_a_pair_with_unknown_text_stays_as_it_is():
     assert sum(ids in expected for ids in unknown) > 0.7 * len(unknown)
 
 
-def test_language_tags_stay_at_the_beginning():
+def test_language_tags_stay_first():
     tagged = [f"<2en> {text}" for text in SOURCES]
     tokenizer = Tokenizer.train(
         [*SOURCES, *TARGETS], 400, user_defined_symbols=["<2en>", "<2fr>"]
     )
     data = batches(ParallelCorpus(tagged, TARGETS), tokenizer, **SETTINGS)
-    pairs = list(itertools.chain(*epoch(data, tokenizer)))
+    found = itertools.islice(data, data.steps_per_epoch)
+    pairs = [pair for batch in found for pair in texts(tokenizer, batch)]
     assert all(source.startswith("<2en>") for source, _ in pairs)
     assert any(source.startswith("<2en> DER") for source, _ in pairs)
     assert not any("<2en>" in target for _, target in pairs)
 
 
-def test_people_write_in_title_case_with_typos_and_without_punctuation():
+def test_people_write_with_slips():
     text, chance = "Er sagt, daß es (heute) regnet. Don't!", random.Random(3)
     found = Counter(as_people_write(text, "x", chance, [])[0] for _ in range(2000))
     assert 1400 < found.pop(text) < 1600
@@ -204,7 +177,7 @@ def test_people_write_in_title_case_with_typos_and_without_punctuation():
 
 
 @pytest.mark.parametrize("text", ["", "x", "5 + 5", "…"])
-def test_what_has_no_letters_to_change_is_left(text):
+def test_texts_without_letters(text):
     chance = random.Random(0)
     for _ in range(100):
         assert as_people_write(text, "y", chance, [])[0] in {
@@ -217,7 +190,7 @@ def test_what_has_no_letters_to_change_is_left(text):
     assert in_upper_case(text, "y", chance, []) == (text.upper(), "y")
 
 
-def test_the_same_thing_is_in_both_texts():
+def test_same_thing_is_in_both_texts():
     source, target = "Das ist Paris, nicht wahr?", "This is Paris, is it not?"
     forms = r"(.*)Das ist (.*), nicht wahr(.*)", r"(.*)This is (.*), is it not(.*)"
     chance, places = random.Random(1), Counter()
@@ -238,7 +211,7 @@ def test_the_same_thing_is_in_both_texts():
 
 
 @pytest.mark.parametrize("source", ["Wir sehen heute Paris.", "Ein Mann geht"])
-def test_a_thing_is_never_put_inside_another(source, monkeypatch):
+def test_things_are_not_nested(source, monkeypatch):
     chance, made = random.Random(0), []
 
     def make(*_):
@@ -253,7 +226,7 @@ def test_a_thing_is_never_put_inside_another(source, monkeypatch):
             assert text.count(thing) == made.count(thing)
 
 
-def test_a_function_word_is_not_replaced():
+def test_function_words_are_not_replaced():
     chance = random.Random(0)
     for _ in range(200):
         source, target = with_thing_to_copy("er ist in der", "he is in the", chance, [])
@@ -285,7 +258,7 @@ def written(text):
 
 
 @pytest.mark.parametrize("text", MARKED.values(), ids=MARKED)
-def test_marks_belong_to_their_letters(text):
+def test_marks_stay_with_letters(text):
     chance, counts = random.Random(0), Counter()
     assert words_of_letters(text) == text.split()
     for _ in range(400):
@@ -303,10 +276,9 @@ def test_marks_belong_to_their_letters(text):
 
 
 @pytest.mark.parametrize(
-    "kept",
-    ["www.Example.com/2024", "Max.Muster@Example.com", "3.14", "1,000", "12:30"],
+    "kept", ["www.Example.com/2024", "Max.Muster@Example.com", "3.14", "1,000", "12:30"]
 )
-def test_nothing_is_put_into_an_address_or_a_number(kept):
+def test_addresses_and_numbers_stay_whole(kept):
     chance = random.Random(0)
     places = Counter()
     for _ in range(300):
@@ -318,7 +290,7 @@ def test_nothing_is_put_into_an_address_or_a_number(kept):
     assert min(places[True], places[False]) > 10
 
 
-def test_noise_without_marks_stays_what_it_was():
+def test_noise_is_that_of_0_6_0():
     """The digest is of version 0.6.0."""
     sources = [
         "Die U.S. Army, Anna-Lena's 20-jähriger Sohn und 5 Männer (in Köln)!",
@@ -336,14 +308,14 @@ def test_noise_without_marks_stays_what_it_was():
 
 
 @pytest.mark.parametrize("make", THINGS)
-def test_things_keep_their_form_in_ids_and_back(make, tokenizer):
+def test_things_round_trip(make, tokenizer):
     chance = random.Random(5)
     things = [make(chance, ["Straße", "garden"]) for _ in range(300)]
     assert len(set(things)) > 90 and all(text == text.strip() != "" for text in things)
     assert tokenizer.decode(tokenizer.encode_target(things)) == things
 
 
-def test_things_are_of_every_form():
+def test_things_have_every_form():
     chance = random.Random(0)
     things = [random_thing(chance, []) for _ in range(500)]
     for form in (
@@ -356,7 +328,7 @@ def test_things_are_of_every_form():
         assert any(re.fullmatch(form, text) for text in things), form
 
 
-def test_the_vocabulary_of_noisy_lines_has_pieces_for_upper_case():
+def test_noisy_lines_teach_upper_case():
     lines = list(lines_with_noise(SOURCES))
     assert [line for line in lines if line in SOURCES] == SOURCES
     assert len(lines) == 440

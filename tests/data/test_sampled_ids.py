@@ -35,7 +35,7 @@ def same(one, other):
     return all(a.shape == b.shape and (a == b).all() for a, b in arrays)
 
 
-def test_an_epoch_has_every_text_in_segmentations_of_its_own(corpus, tokenizer):
+def test_epochs_have_different_segmentations(corpus, tokenizer):
     data = batches(corpus, tokenizer, **SETTINGS)
     found = take(data, 2 * data.steps_per_epoch)
     epochs = found[: data.steps_per_epoch], found[data.steps_per_epoch :]
@@ -52,7 +52,7 @@ def test_an_epoch_has_every_text_in_segmentations_of_its_own(corpus, tokenizer):
         assert (target_ids[:, 1:] == tokens).all() and (target_ids[:, 0] == 2).all()
 
 
-def test_a_step_is_drawn_from_seed_and_step_alone(corpus, tokenizer, tmp_path):
+def test_sampling_depends_on_seed_and_step(corpus, tokenizer, tmp_path):
     found = take(batches(corpus, tokenizer, **SETTINGS), 9)
     again = batches(corpus, tokenizer, **SETTINGS)
     again.start_at(4)
@@ -66,7 +66,7 @@ def test_a_step_is_drawn_from_seed_and_step_alone(corpus, tokenizer, tmp_path):
     assert same(take(batches(cache, tokenizer, **SETTINGS), 9), found)
 
 
-def test_sampling_is_a_part_of_the_digest(corpus, tokenizer):
+def test_digest_covers_sampling(corpus, tokenizer):
     digests = {
         batches(corpus, tokenizer, sampling=alpha).digest for alpha in (None, 0.1, 0.2)
     }
@@ -74,7 +74,7 @@ def test_sampling_is_a_part_of_the_digest(corpus, tokenizer):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.2])
-def test_batches_stay_within_their_tokens(corpus, tokenizer, alpha):
+def test_batches_keep_token_budget(corpus, tokenizer, alpha):
     settings = {**SETTINGS, "sampling": alpha, "max_tokens": 60}
     plain = batches(corpus, tokenizer, **settings | {"sampling": None})
     for static in (False, True):
@@ -86,7 +86,7 @@ def test_batches_stay_within_their_tokens(corpus, tokenizer, alpha):
     assert len({labels.shape for *_, labels in found}) <= 7
 
 
-def test_every_process_draws_the_same_rows(corpus, tokenizer, monkeypatch):
+def test_processes_draw_the_same_rows(corpus, tokenizer, monkeypatch):
     rows = []
     for first in range(2):
         found = replicas.Replicas(2, first, 1)
@@ -103,7 +103,7 @@ def test_every_process_draws_the_same_rows(corpus, tokenizer, monkeypatch):
 
 
 @pytest.mark.full
-def test_other_processes_draw_the_same(capsys):
+def test_new_process_draws_the_same(capsys):
     """SentencePiece's own sampling does not, which is why it is not used."""
     code = f"""
 import hashlib, itertools

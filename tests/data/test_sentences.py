@@ -26,13 +26,13 @@ def test_joined_sentences_are_the_text(text):
 
 
 @given(st.text(alphabet="ab, ;，é", max_size=60), st.integers(1, 7))
-def test_parts_fit_and_joined_are_the_text(text, longest):
+def test_cut_pieces_fit(text, longest):
     parts = cut_to_fit(text, lambda part: len(part) <= longest)
     assert "".join(parts) == text
     assert all(len(part) <= longest for part in parts)
 
 
-def test_it_cuts_at_a_comma_before_it_cuts_at_a_space_or_in_a_word():
+def test_commas_are_cut_before_spaces():
     def short(part):
         return len(part.strip()) <= 12
 
@@ -41,5 +41,5 @@ def test_it_cuts_at_a_comma_before_it_cuts_at_a_space_or_in_a_word():
     assert cut_to_fit("onetwothreefour", short) == ["onetwot", "hreefour"]
 
 
-def test_what_cannot_be_cut_comes_back():
+def test_single_character_is_not_cut():
     assert cut_to_fit("x", lambda part: False) == ["x"]

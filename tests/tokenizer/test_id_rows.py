@@ -9,7 +9,7 @@ from keras_vanilla.decoding import beam_search, greedy_search
 from keras_vanilla.tokenizer import Tokenizer, WordTokenizer, pad_ids
 
 
-def test_rows_become_an_array():
+def test_pad_ids():
     ids = pad_ids([[5, 6, 3], [], np.array([7, 3])], 9)
     assert ids.dtype == np.int32
     assert ids.tolist() == [[5, 6, 3], [9, 9, 9], [7, 3, 9]]
@@ -18,7 +18,7 @@ def test_rows_become_an_array():
 
 
 @pytest.mark.parametrize("kind", [Tokenizer, WordTokenizer])
-def test_a_model_is_used_by_hand(kind):
+def test_model_is_used_by_hand(kind):
     lines = [f"the cat number {n} sat" for n in range(50)]
     size = 288 if kind is Tokenizer else None
     tokenizer = kind.train(lines, vocabulary_size=size)

@@ -94,7 +94,7 @@ def assert_same(loaded, translator):
         np.testing.assert_array_equal(received, saved)
 
 
-def test_the_protocol_lists_what_is_asked_for():
+def test_protocol_documents_members():
     documented = TokenizerProtocol.__doc__
     assert {"encode", "decode", "digest", "end_id", "source_pieces"} <= set(MEMBERS)
     attributes = [name for name in MEMBERS if name.endswith(("_id", "size", "digest"))]
@@ -103,7 +103,7 @@ def test_the_protocol_lists_what_is_asked_for():
         assert all(hasattr(tokenizer, name) for name in MEMBERS)
 
 
-def test_another_tokenizer_makes_batches_caches_and_alignments(tmp_path):
+def test_custom_tokenizer_in_batches_caches_alignments(tmp_path):
     tokenizer = Letters()
     corpus = ParallelCorpus(LINES, LINES[::-1])
     ((inputs, labels, _),) = batches(corpus, tokenizer, shuffle=False)
@@ -128,14 +128,14 @@ def test_another_tokenizer_makes_batches_caches_and_alignments(tmp_path):
     ],
     ids=lambda tokenizer: type(tokenizer).__name__,
 )
-def test_a_translator_of_another_tokenizer_is_saved(tokenizer, tmp_path):
+def test_translator_with_custom_tokenizer_is_saved(tokenizer, tmp_path):
     translator = translator_of(tokenizer)
     translator.save(tmp_path / "t.keras")
     for load in (Translator.load, keras.saving.load_model):
         assert_same(load(tmp_path / "t.keras"), translator)
 
 
-def test_a_subclass_of_sentencepieces_tokenizer_is_saved(tmp_path):
+def test_tokenizer_subclass_is_saved(tmp_path):
     plain = Tokenizer.train(LINES, vocabulary_size=266)
     translator = translator_of(LowerCase(plain.source_model))
     translator.save(tmp_path / "t.keras")
@@ -143,7 +143,7 @@ def test_a_subclass_of_sentencepieces_tokenizer_is_saved(tmp_path):
     assert type(loaded) is LowerCase and loaded.encode(["AB"]) == plain.encode(["ab"])
 
 
-def test_a_tokenizer_that_cannot_be_saved_is_refused_at_save(tmp_path):
+def test_unsaveable_tokenizer_is_refused(tmp_path):
     with pytest.raises(ValueError, match="Letters cannot be saved.* Register"):
         translator_of(Letters()).save(tmp_path / "t.keras")
     half = type("HalfSaved", (Letters,), {"get_config": lambda self: {}})
@@ -153,7 +153,7 @@ def test_a_tokenizer_that_cannot_be_saved_is_refused_at_save(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_not_a_tokenizer_is_refused(tmp_path):
+def test_other_objects_are_refused(tmp_path):
     translator, corpus = translator_of(Letters()), ParallelCorpus(LINES, LINES)
     message = "`tokenizer` must have.* Received: a Translator without .*vocabulary_size"
     with pytest.raises(TypeError, match=message):
@@ -164,7 +164,7 @@ def test_what_is_not_a_tokenizer_is_refused(tmp_path):
         TokenCache.make("a", "b", None, tmp_path)
 
 
-def test_files_that_take_text_need_sentencepiece(tmp_path):
+def test_text_exports_need_sentencepiece(tmp_path):
     from keras_vanilla import export
 
     translator = translator_of(WordTokenizer.train(LINES))
@@ -187,7 +187,7 @@ def test_steps_take_ids_of_any_tokenizer(tmp_path):
 
 
 @pytest.mark.full
-def test_a_translator_of_words_is_trained(tmp_path, monkeypatch):
+def test_word_translator_is_trained(tmp_path, monkeypatch):
     from keras_vanilla.models import presets
     from keras_vanilla.training import train_translator
 

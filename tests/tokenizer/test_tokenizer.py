@@ -92,10 +92,6 @@ def test_special_ids_are_the_models(tokenizer):
         tokenizer.start_id,
         tokenizer.end_id,
     )
-    with pytest.raises(
-        ValueError, match="start_id=2, end_id=3. .*start_id=3, end_id=2"
-    ):
-        Tokenizer(tokenizer.source_model, start_id=3, end_id=2)
 
 
 def test_training_is_deterministic(tokenizer, tmp_path):
@@ -146,19 +142,19 @@ def test_every_character_is_a_piece(model_type):
     assert [peer.id_to_piece(i) for i in ids[-3:-1]] == ["<0xD0>", "<0xB6>"]
 
 
-@pytest.mark.parametrize("size", [5_000, 5_000 * 200])
-def test_long_lines_are_used(size):
-    words = ("ab cd " * size)[:size]
-    tokenizer = Tokenizer.train(lines=["xy", words + "q"], vocabulary_size=268)
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["xyz", "ab cd " * 900 + "q"],
+        ["xyz", "ab cd " * 170_000 + "q"],
+        ["x" * 9_999 + "q", "z▅y", "abcd"],
+    ],
+    ids=["long", "very long", "long word and unknown mark"],
+)
+def test_no_line_is_dropped_in_training(lines):
+    tokenizer = Tokenizer.train(lines=lines, vocabulary_size=269)
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
-    assert peer.unk_id() not in peer.piece_to_id([*"abcdxyq"])
-
-
-def test_long_words_and_unknown_marks_are_used():
-    tokenizer = Tokenizer.train(lines=["x" * 9_999 + "q", "z▅y"], vocabulary_size=267)
-    peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
-    pieces = {peer.id_to_piece(i) for i in range(peer.get_piece_size())}
-    assert {"x", "q", "z", "y"} <= pieces
+    assert peer.unk_id() not in peer.piece_to_id([*"abcdxyzq"])
 
 
 def test_large_size_is_lowered_with_a_warning():

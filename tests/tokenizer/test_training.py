@@ -33,11 +33,11 @@ def chinese_lines():
         (10**9, 32_000),
     ],
 )
-def test_the_number_of_lines_chooses_the_size(lines, size):
+def test_default_size_follows_number_of_lines(lines, size):
     assert fitting_size(lines, 31) == size
 
 
-def test_a_script_of_many_characters_has_room_for_more_than_those():
+def test_large_scripts_get_larger_sizes():
     assert fitting_size(3, len(CHINESE)) == 260 + 2 * len(CHINESE)
     tokenizer = Tokenizer.train(lines=chinese_lines())
     peer = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
@@ -46,7 +46,7 @@ def test_a_script_of_many_characters_has_room_for_more_than_those():
     assert any(len(piece.strip("▁")) > 1 for piece in pieces if piece[0] != "<")
 
 
-def test_characters_count_after_normalisation():
+def test_characters_are_counted_normalised():
     accents = [chr(0x300 + n) for n in range(4)]
     apart = [
         f"{chr(letter)}{accent}" for letter in range(97, 123) for accent in accents
@@ -60,7 +60,7 @@ def test_characters_count_after_normalisation():
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_chosen_size_is_lowered_without_warning(model_type, capfd):
+def test_default_size_is_lowered_silently(model_type, capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tokenizer = Tokenizer.train(lines=LINES, model_type=model_type)
@@ -70,7 +70,7 @@ def test_chosen_size_is_lowered_without_warning(model_type, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_chosen_size_is_that_size_given(tmp_path):
+def test_default_size_equals_that_size_given(tmp_path):
     chance = random.Random(11)
     words = ["".join(chance.choices("abcdefghij", k=7)) for _ in range(5_003)]
     lines = [" ".join(chance.choices(words, k=9)) for _ in range(3_001)]
@@ -82,7 +82,7 @@ def test_the_chosen_size_is_that_size_given(tmp_path):
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_separate_vocabularies_are_those_of_each_language_alone(model_type):
+def test_separate_vocabularies(model_type):
     options = {"vocabulary_size": 303, "model_type": model_type}
     both = Tokenizer.train_separate(iter(LINES), iter(OTHER), **options)
     for ours, lines in ((both.source_model, LINES), (both.target_model, OTHER)):
@@ -91,12 +91,12 @@ def test_separate_vocabularies_are_those_of_each_language_alone(model_type):
     assert both.decode(both.encode_target(OTHER)) == OTHER
 
 
-def test_each_language_chooses_its_own_size():
+def test_separate_default_sizes():
     both = Tokenizer.train_separate(LINES, chinese_lines())
     assert both.vocabulary_size < 2_000 < 3_000 < both.target_vocabulary_size
 
 
-def test_a_size_one_language_cannot_fill_is_lowered_with_a_warning():
+def test_separate_sizes_are_lowered_with_a_warning():
     few = ["ab"] * 9
     with pytest.warns(UserWarning, match=r"source fills .* 26\d pieces") as caught:
         both = Tokenizer.train_separate(few, OTHER, vocabulary_size=301)
@@ -106,9 +106,7 @@ def test_a_size_one_language_cannot_fill_is_lowered_with_a_warning():
         Tokenizer.train_separate(OTHER, few, vocabulary_size=301)
 
 
-def test_of_a_very_large_text_every_nth_line_is_read_and_every_character_kept(
-    monkeypatch,
-):
+def test_huge_text_is_subsampled_with_all_characters(monkeypatch):
     monkeypatch.setattr(training, "MOST_LINES", 100)
     lines = [*LINES[:209], "the ж", LINES[0]]  # the 210th is no third line
     sampled = Tokenizer.train(lines=lines, vocabulary_size=300)
@@ -124,7 +122,7 @@ def test_of_a_very_large_text_every_nth_line_is_read_and_every_character_kept(
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_language_tags_are_one_piece_wherever_they_are(model_type):
+def test_symbols_are_one_piece(model_type):
     tags = ["<2fr>", "<2de>", "a,b"]
     tokenizer = Tokenizer.train(LINES, 310, model_type, user_defined_symbols=tags)
     line = "<2fr> the cat<2de> a,b"
@@ -138,7 +136,7 @@ def test_language_tags_are_one_piece_wherever_they_are(model_type):
     assert not set(tags) & set(plain.source_pieces(ids))
 
 
-def test_symbols_have_room_beside_the_text():
+def test_symbols_enlarge_the_default_size():
     lines = chinese_lines()
     with_tags = Tokenizer.train(lines, user_defined_symbols=["<2fr>", "<2de>"])
     assert with_tags.vocabulary_size == Tokenizer.train(lines).vocabulary_size + 2

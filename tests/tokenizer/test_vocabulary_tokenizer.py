@@ -39,12 +39,12 @@ def test_train_separate_has_two_vocabularies(tokenizer):
     assert again.digest != type(tokenizer).train(["a b c"]).digest
 
 
-def test_same_symbols_split_otherwise_have_another_digest():
+def test_digest_covers_the_class():
     symbols = ["a", "b"]
     assert CharacterTokenizer(symbols).digest != WordTokenizer(symbols).digest
 
 
-def test_unknown_text_is_decoded_as_a_mark():
+def test_unknown_text_decodes_to_a_mark():
     tokenizer = WordTokenizer.train(["one two two"], vocabulary_size=5)
     assert tokenizer.encode(["two one"]) == [[4, 1, 3]]
     rows = np.array([[2, 4, 1, 4, 3, 4], [4, 0, 0, 0, 0, 0]])

@@ -135,7 +135,9 @@ def _cached(hub, model: HubReference, reason: Exception) -> Path:
         reason: the error of the request to the hub.
     """
     cache, offline = hub.constants.HF_HUB_CACHE, hub.constants.HF_HUB_OFFLINE
-    why = f"the hub did not answer with its files: {first_line(reason)}"
+    status = getattr(getattr(reason, "response", None), "status_code", None)
+    shown = first_line(reason) if status is None else f"status {status}, {reason!s:.80}"
+    why = f"the hub did not answer with its files: {' '.join(shown.split())}"
     why = "HF_HUB_OFFLINE is set" if offline else why
     try:
         config = hub.hf_hub_download(

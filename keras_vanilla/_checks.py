@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import json
 import math
 import operator
 from collections.abc import Iterable, Sequence
@@ -251,20 +250,6 @@ def has_form(value: Any, form: Any) -> bool:
         same = isinstance(value, list) and len(value) == len(form)
         return same and all(map(has_form, value, form))
     return type(value) is form
-
-
-def json_of_form(content: bytes, form: Any) -> Any:
-    """Returns the value in a JSON file, or None if it is damaged or has another form.
-
-    Args:
-        content: bytes of the file, in UTF-8.
-        form: as in `has_form`.
-    """
-    try:
-        value = json.loads(content.decode())
-    except (ValueError, RecursionError):
-        return None
-    return value if has_form(value, form) else None
 
 
 class CheckedArguments:

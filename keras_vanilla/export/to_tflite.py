@@ -72,7 +72,7 @@ def tflite(
         translator: Translator.
         path: path that ends with ".tflite". The file is written atomically, and missing
             parent folders are created.
-        config: ExportConfig. None means int8 with greedy search.
+        config: ExportConfig. The default is int8 with greedy search.
         sample: list of str or None. Sentences in the source language to check the file
             with; None makes some up from frequent words.
         say: function that is called with a sentence before each step that takes a

@@ -1,4 +1,4 @@
-"""Figures of the history, learning rate and target distributions of a training."""
+"""A figure of the history of a training."""
 
 import csv
 import os

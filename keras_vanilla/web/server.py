@@ -55,7 +55,7 @@ class PageServer(ThreadingHTTPServer):
         runtime: path of npm's folder `@litertjs`; None for a site, which includes it.
         port: int. 0 means any free port.
     Raises:
-        FileNotFoundError, IsADirectoryError, ValueError: as in `check_model`.
+        FileNotFoundError, ValueError: as in `check_model`.
         ValueError: if the port cannot be used.
     """
 

@@ -102,9 +102,16 @@ def write_page(
         FileExistsError: if `folder` exists.
         FileNotFoundError: if `model` does not exist.
         TypeError, ValueError, RuntimeError: as in `write_site`, or if the file is not a
-            translator's, or has another form.
+            translator's, or has another form, or there are settings or a sample without
+            a translator.
     """
     check_model(model)
+    if translator is None and (settings or sample is not None):
+        names = ", ".join([*settings, *(["sample"] if sample is not None else [])])
+        raise ValueError(
+            "Without `translator` no file is exported that could take settings or a "
+            f"sample. Received: {names}"
+        )
     config = translator and _config(translator, settings)
     if sample is not None:
         sample = checked_sentences("sample", sample)

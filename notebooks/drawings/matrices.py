@@ -52,7 +52,7 @@ def matrix_product(
         left: float array (N, D).
         right: float array (D, M).
         names: sequence of three str, the names of both matrices and of the product.
-        parts: sequence of three names of `palette.PARTS` or None, which determine the
+        parts: sequence of three names of `style.PARTS` or None, which determine the
             colours of names and frames.
         then: None, or an operation on the product: a tuple of its description, the name
             of the result, and the result, a float array with as many rows as the

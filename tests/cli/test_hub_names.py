@@ -19,7 +19,6 @@ COMMANDS = [
     f"plot attention {NAME} hello --output out.png",
     f"train --from {NAME} --source a --target b --output out",
     f"distil {NAME} --source a --output out",
-    f"distil {NAME} other.keras --source a --output out",
 ]
 
 

@@ -15,8 +15,8 @@ import echo_file
 import pytest
 
 from keras_vanilla.cli import parser
-from keras_vanilla.export.metadata.description import Description, with_description
-from keras_vanilla.export.metadata.flatbuffer import unpacked
+from keras_vanilla.export.metadata.description import Description
+from keras_vanilla.export.metadata.flatbuffer import unpacked, with_description
 from keras_vanilla.export.metadata.model_card import write_model_card
 
 FOLDER = Path(__file__).resolve().parents[2] / "export"

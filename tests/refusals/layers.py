@@ -28,7 +28,7 @@ ROWS = [
     ),
     *(
         Refusal(
-            f"{layer.name} without a width",
+            f"{type(layer).__name__} without a width",
             lambda layer=layer: layer(keras.Input((None, None))),
             r"\(None, None, None\)",
         )

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import math
 import os
+from unittest import mock
 
 import described_file
 import keras
@@ -12,7 +13,12 @@ from refusal import Refusal
 
 from keras_vanilla import Transformer, _checks
 from keras_vanilla._about import About
-from keras_vanilla._atomic_write import atomic_write, named_errors, refuse_existing
+from keras_vanilla._atomic_write import (
+    atomic_write,
+    named_errors,
+    refuse_existing,
+    refuse_unwritable,
+)
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
 from keras_vanilla._readable import check_finite
 from keras_vanilla.layers import EncoderLayer
@@ -31,6 +37,11 @@ COMPLETE = (
 
 class Ragged:
     row_splits, shape = (0, 1), (2, None)
+
+
+def in_read_only_folder(path):
+    with mock.patch("os.access", return_value=False):  # root may write everywhere
+        refuse_unwritable(path / "file")
 
 
 def model():
@@ -127,6 +138,7 @@ ROWS = [
         TypeError,
     ),
     # _atomic_write.py, _folder_lock.py
+    Refusal("read-only folder", in_read_only_folder, "file.*read-only", OSError),
     Refusal("exists", lambda path: refuse_existing(path), "exists already", OSError),
     Refusal("taken meanwhile", taken_meanwhile, "out exists already", FileExistsError),
     Refusal("below a file", below_file, "file", NotADirectoryError),

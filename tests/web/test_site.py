@@ -187,6 +187,13 @@ def test_page_of_file_has_no_inside(site, installed, tmp_path):
     )
 
 
+@pytest.mark.parametrize("given", [{"quantize": "int4"}, {"sample": ["one"]}])
+def test_page_without_translator_refuses_settings(given, site, installed, tmp_path):
+    with pytest.raises(ValueError, match=f"translator.*{next(iter(given))}"):
+        write_page(site / "translator.tflite", tmp_path / "p", str(installed), **given)
+    assert not (tmp_path / "p").exists()
+
+
 def test_page_refuses_other_form(site, installed, tmp_path):
     with pytest.raises(ValueError, match="needs a file of the form 'text'"):
         write_page(site / "inside.tflite", tmp_path / "page", str(installed))

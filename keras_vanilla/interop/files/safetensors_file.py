@@ -45,6 +45,10 @@ def _read_file(path):
 def _read(path, file, name):
     try:
         array = file.get_tensor(name)
+    except AttributeError as error:  # NumPy lacks the type, such as float8
+        raise ValueError(
+            f"{path}: the type of {name} is not supported: {error}."
+        ) from error
     except Exception as error:  # such as a type or a shape that NumPy lacks
         raise _damaged(path, error) from error
     return array.astype("float32") if array.dtype == BFLOAT16 else array

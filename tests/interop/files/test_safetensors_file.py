@@ -30,13 +30,23 @@ def test_types_are_kept(tmp_path):
     assert_equal_arrays(read_safetensors(tmp_path / "model.safetensors"), ARRAYS)
 
 
-def test_bfloat16_becomes_float32(tmp_path):
-    entry = {"dtype": "BF16", "shape": [1, 2], "data_offsets": [0, 4]}
+def write_tensor(path, dtype, shape, data):
+    entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, len(data)]}
     header = json.dumps({"a": entry}).encode()
-    data = np.array([0x3FC0, 0xC000], "<u2").tobytes()
-    path = tmp_path / "model.safetensors"
     path.write_bytes(len(header).to_bytes(8, "little") + header + data)
+
+
+def test_bfloat16_becomes_float32(tmp_path):
+    path = tmp_path / "model.safetensors"
+    write_tensor(path, "BF16", [1, 2], np.array([0x3FC0, 0xC000], "<u2").tobytes())
     assert_equal_arrays(read_safetensors(path), {"a": np.float32([[1.5, -2]])})
+
+
+def test_float8_is_not_called_damaged(tmp_path):
+    path = tmp_path / "model.safetensors"
+    write_tensor(path, "F8_E4M3", [2], b"\x30\x38")
+    with pytest.raises(ValueError, match="model.safetensors.*type of a.*float8"):
+        read_safetensors(path)["a"]
 
 
 def test_shards_are_read_as_one(tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 
 from keras_vanilla._atomic_write import atomic_write, remove_unfinished
 from keras_vanilla._checks import check_choice
+from keras_vanilla._folder_lock import NAME as LOCK
 from keras_vanilla._folder_lock import folder_lock
 from keras_vanilla._hub_reference import is_hub_reference
 from keras_vanilla._progress import Progress
@@ -19,6 +20,8 @@ from keras_vanilla.pretrained import model_not_found
 
 STATE = ".translating"  # subfolder of the output folder with the state for later runs
 PROBLEMS = "problems.tsv"
+RUN = "run.json"
+OWN_NAMES = {PROBLEMS, STATE, RUN, LOCK}
 
 
 def translate_shards(
@@ -54,9 +57,9 @@ def translate_shards(
         FolderInUse: if another run writes into the folder.
         FileExistsError: if an output file exists that this translation did not write.
         FileNotFoundError: if a source or the model does not exist.
-        ValueError: if two sources have the same name or one is named problems.tsv, a
-            source or its translation has changed since it was translated, or the folder
-            belongs to another model or search.
+        ValueError: if two sources have the same name or one has a name that is needed
+            here, such as problems.tsv, a source or its translation has changed since it
+            was translated, or the folder belongs to another model or search.
     """
     check_choice("engine", engine, tuple(ENGINES))
     folder = Path(folder).absolute()
@@ -83,9 +86,10 @@ def _planned(sources, folder):
     """Returns the shards in the order of their names."""
     shards = {}
     for source in map(Path, sources):
-        if source.name == PROBLEMS:
+        if source.name in OWN_NAMES:
             raise ValueError(
-                f"{PROBLEMS} has the lines with problems. Received: the source {source}"
+                f"{source.name} is a file of the translation itself. Received: the "
+                f"source {source}"
             )
         state = folder / STATE / source.name
         shard = Shard(source.absolute(), folder / source.name, state)
@@ -106,7 +110,7 @@ def _check_run(model, settings, state):
     search = {name: value for name, value in settings.items() if name != "threads"}
     identity = model if isinstance(model, str) else digest_of(model)
     run = {"model": identity, "search": search}
-    path = state / "run.json"
+    path = state / RUN
     if not any(state.glob("*/record.json")):  # also after an error at the first line
         write_record(path, run)
         return

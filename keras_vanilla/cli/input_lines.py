@@ -29,6 +29,8 @@ def input_groups(
     """
     if path in (None, "-"):
         path, file = STANDARD_INPUT, sys.stdin.fileno()
+        if os.name != "nt" and not os.get_blocking(file):  # as some callers leave it
+            os.set_blocking(file, True)
         if os.isatty(file):
             print(f"Reading sentences from {path}, one per line.", file=sys.stderr)
     else:

@@ -331,11 +331,11 @@ def check_corpus(name: str, corpus: Any) -> None:
 def _surveyed(corpus, store, filters) -> Survey:
     """Selects the pairs to keep, and warns about those left out."""
     survey = Survey(store, filters)
-    filters.warn(corpus.origin, len(corpus), survey.left_out)
+    filters.warn(corpus.origin, len(store), survey.left_out)
     if not survey.kept.any():
         counts = [f"{len(lines)} {name}" for name, lines in survey.left_out.items()]
         raise ValueError(
-            f"{corpus.origin}: no pair is left of {len(corpus)}: {', '.join(counts)}."
+            f"{corpus.origin}: no pair is left of {len(store)}: {', '.join(counts)}."
         )
     return survey
 

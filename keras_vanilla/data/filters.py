@@ -115,6 +115,8 @@ def repeated_pairs(store: IdStore, pairs: np.ndarray) -> np.ndarray:
 def shared_sources(store: IdStore, other: IdStore) -> list[int]:
     """Line numbers of the pairs whose source sentence is also in another corpus.
 
+    Sources without tokens are shared with none.
+
     Args:
         store: IdStore.
         other: IdStore with ids of the same tokenizer.
@@ -123,6 +125,8 @@ def shared_sources(store: IdStore, other: IdStore) -> list[int]:
     shared = np.zeros(len(hashes), dtype=bool)
     for of_other in _hashes(other, (SOURCE,)):
         shared |= np.isin(hashes, of_other)
+    full = [lengths[:, SOURCE] > 1 for _, lengths in store.chunks()]
+    shared &= np.concatenate(full)
     return store.line_numbers(np.flatnonzero(shared)).tolist()
 
 

@@ -43,7 +43,7 @@ from keras_vanilla.tokenizer.protocol import BATCH_ATTRIBUTES, check_tokenizer
 
 NAME = "token_cache.ids"
 LINES_AT_ONCE = 4_096
-VERSION = 4
+VERSION = 5
 CHECKSUM_BYTES = 32
 
 
@@ -53,6 +53,7 @@ class TokenCache:
     `batches` accepts it in place of a `ParallelCorpus`, with the tokenizer it was made
     with, and creates the same batches as for a `ParallelCorpus` of the same lines. The
     order of each epoch is drawn over all pairs, because pairs can be read by number.
+    As for a `ParallelCorpus`, `len` does not count lines that are blank on either side.
 
     The folder has one file, `token_cache.ids`, which is memory-mapped. It is read once
     on opening, to check its checksum. Line numbers count from 1 over all text files.
@@ -97,6 +98,7 @@ class TokenCache:
         offsets, ids = np.split(body, [8 * (2 * _lines(self._files) + 1)])
         offsets, ids = offsets.view("<i8"), ids.view(description["dtype"])
         self._store = IdStore(ids, offsets, description["longest"])
+        self._pairs = description["pairs"]
 
     @classmethod
     def make(
@@ -146,13 +148,13 @@ class TokenCache:
             reason = "there is none"
         except ValueError:
             reason = "it is damaged or of another version"
-        files = _text_files(paths, cache._files if cache else [])
+        files = _text_files(paths, cache._files if cache is not None else [])
         for pair, source, target in zip(paths, files[::2], files[1::2], strict=True):
             check_line_counts(*pair, source["lines"], target["lines"])
             same = bool(source["lines"]) and source["sha256"] == target["sha256"]
             refuse_copies(*pair, same)
         made_of = [tokenizer.digest, [file["sha256"] for file in files]]
-        if cache and cache._made_of != made_of:
+        if cache is not None and cache._made_of != made_of:
             changed = "text" if cache._made_of[0] == made_of[0] else "tokenizer"
             reason = f"the {changed} has changed"
         if reason:
@@ -191,7 +193,7 @@ class TokenCache:
         return self._store
 
     def __len__(self) -> int:
-        return len(self._store)
+        return self._pairs
 
 
 def _make(folder, paths, tokenizer, made_of, files, stream):
@@ -202,7 +204,7 @@ def _make(folder, paths, tokenizer, made_of, files, stream):
     remove_unfinished(folder, re.compile(re.escape(NAME)))
     lines, dtype = _lines(files), id_dtype(tokenizer)
     show = Progress("Tokenising", lines, "lines", stream) if stream else nullcontext()
-    count = pairs = longest = 0
+    count = lines_before = pairs = longest = 0
     with (
         show as progress,
         atomic_path(folder / NAME) as temporary,
@@ -213,11 +215,12 @@ def _make(folder, paths, tokenizer, made_of, files, stream):
             sides = list(zip(*texts, strict=True))
             rows = tokenizer.encode(sides[0]), tokenizer.encode_target(sides[1])
             ids, lengths = flat_ids(*rows, tokenizer)
-            cache.seek(8 * (2 * pairs + 1))
+            cache.seek(8 * (2 * lines_before + 1))
             cache.write((count + np.cumsum(lengths)).astype("<i8").tobytes())
             cache.seek(8 * (2 * lines + 1) + count * dtype.itemsize)
             cache.write(ids.tobytes())
-            count, pairs = count + len(ids), pairs + len(texts)
+            count, lines_before = count + len(ids), lines_before + len(texts)
+            pairs += sum(map(all, texts))
             longest = max(longest, int(lengths.max()))
             if progress:
                 progress.update(len(texts))
@@ -228,6 +231,7 @@ def _make(folder, paths, tokenizer, made_of, files, stream):
             "version": VERSION,
             "dtype": dtype.str,
             "longest": longest,
+            "pairs": pairs,
             "made_of": made_of,
             "files": files,
         }

@@ -1,6 +1,8 @@
 """Lines to translate from files, pipes and standard input."""
 
 import os
+import sys
+import threading
 
 import pytest
 
@@ -46,6 +48,24 @@ def test_group_does_not_wait_for_further_lines(pipe):
         assert next(groups) == group
     os.close(writer)
     assert list(groups) == []
+
+
+@needs_pipes
+@pytest.mark.parametrize("at_once", [False, True])
+def test_non_blocking_input_is_read_to_its_end(pipe, at_once, monkeypatch):
+    path, writer = pipe
+    with open(int(path.rpartition("/")[2]), closefd=False) as reader:
+        monkeypatch.setattr(sys, "stdin", reader)
+        os.set_blocking(reader.fileno(), False)
+
+        def write_later():
+            os.write(writer, b"o\nthree\n")
+            os.close(writer)
+
+        os.write(writer, b"one\ntw")
+        threading.Timer(0.2, write_later).start()
+        groups = input_groups(None, 9, at_once)
+        assert [line for group in groups for line in group] == ["one", "two", "three"]
 
 
 @needs_pipes

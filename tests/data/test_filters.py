@@ -1,5 +1,7 @@
 import itertools
+import tempfile
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,10 +38,11 @@ def corpus_of(request, tmp_path, tokenizer):
     def make(sources, targets):
         if request.param == "memory":
             return ParallelCorpus(sources, targets)
-        files = [tmp_path / "source", tmp_path / "target"]
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        files = [folder / "source", folder / "target"]
         for file, lines in zip(files, (sources, targets), strict=True):
             file.write_text("\n".join(lines))
-        return TokenCache.make(*files, tokenizer, tmp_path / "cache")
+        return TokenCache.make(*files, tokenizer, folder / "cache")
 
     return make
 
@@ -141,11 +144,12 @@ def test_similar_sequences_have_different_hashes():
     assert not len(repeated_pairs(store_of(pairs), np.arange(len(pairs))))
 
 
-def test_shared_sources(tokenizer):
-    corpus = ParallelCorpus(WORDS, WORDS)
-    validation = ParallelCorpus(
-        ["six", " ", "four five", "unseen " * 9, f"ten{INVISIBLE}"],
-        ["one two three", "x", "another one", "ten", "six"],
+def test_shared_sources(corpus_of, tokenizer):
+    """Blank sources, and those that the normaliser empties, are not shared."""
+    corpus = corpus_of([*WORDS, " ", INVISIBLE], [*WORDS, "x", "y"])
+    validation = corpus_of(
+        ["six", " ", "four five", "unseen " * 9, f"ten{INVISIBLE}", INVISIBLE],
+        ["one two three", "x", "another one", "ten", "six", "y"],
     )
     one, other = (quiet_batches(each, tokenizer) for each in (validation, corpus))
     assert one.shared_sources(other) == [3, 5]

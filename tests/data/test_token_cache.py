@@ -113,7 +113,7 @@ def test_batches_are_those_of_the_corpus_in_memory(
     assert_same_batches(from_disk, from_memory)
     for name in ("steps_per_epoch", "tokens_per_epoch", "report"):
         assert getattr(found, name) == getattr(expected, name)
-    assert len(cache) == len(corpus) + 2, "with those of blank sides"
+    assert len(cache) == len(corpus) == 109
     for step in range(found.steps_per_epoch):
         assert found.line_numbers(step) == expected.line_numbers(step)
 
@@ -123,7 +123,7 @@ def test_file_has_the_documented_layout(cache, tokenizer):
     assert hashlib.sha256(content[:-32]).digest() == content[-32:]
     size = int.from_bytes(content[-40:-32], "little")
     description = json.loads(content[-40 - size : -40])
-    assert (description["version"], description["dtype"]) == (4, "<u2")
+    assert (description["version"], description["dtype"]) == (5, "<u2")
     body = np.frombuffer(content[: -40 - size], "u1")
     offsets, ids = np.split(body, [8 * (2 * len(SOURCE) + 1)])
     rows = np.split(ids.view("<u2"), offsets.view("<i8")[1:-1])
@@ -236,6 +236,16 @@ def test_touched_text_is_compared_by_content(cache, files, tokenizer, monkeypatc
     assert make(files, tokenizer, cache.folder).digest == cache.digest
 
 
+def test_cache_without_pairs_is_made_again(tokenizer, tmp_path):
+    files = tmp_path / "source", tmp_path / "target"
+    for pairs, texts in enumerate(
+        [("words\n\n", "\nmots\n"), ("words\n\n", "mots\n\n")]
+    ):
+        for path, content in zip(files, texts, strict=True):
+            path.write_text(content)
+        assert len(make(files, tokenizer, tmp_path / "cache")) == pairs
+
+
 def test_new_cache_is_opened_under_the_lock(files, tokenizer, tmp_path, monkeypatch):
     other = write(tmp_path / "other", TARGET, SOURCE)
     lock = token_cache.folder_lock
@@ -279,7 +289,7 @@ def cut_the_file(files, folder):
 
 def change_version(files, folder):
     path = folder / "token_cache.ids"
-    content = path.read_bytes()[:-32].replace(b'"version": 4', b'"version": 7')
+    content = path.read_bytes()[:-32].replace(b'"version": 5', b'"version": 7')
     path.unlink()
     path.write_bytes(content + hashlib.sha256(content).digest())
     return {}, "it is damaged or of another version"

@@ -97,10 +97,13 @@ ROWS = [
         lambda f: shards(f, ["a.txt", "other/a.txt"]),
         "name of its own.*other/a.txt",
     ),
-    Refusal(
-        "file named problems.tsv",
-        lambda f: shards(f, ["problems.tsv"]),
-        "problems.tsv",
+    *(
+        Refusal(
+            f"file named {name}",
+            lambda f, name=name: shards(f, [name]),
+            f"{name} is a file of the translation.*/{name}",
+        )
+        for name in ("problems.tsv", "run.json", ".lock", ".translating")
     ),
     Refusal("file of somebody else", existing_target, "a.txt exists", FileExistsError),
     Refusal(

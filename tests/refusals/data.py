@@ -50,7 +50,7 @@ def cache(tmp_path, source="one\ntwo\n", target="two\none\n"):
 
 def of_another_version(tmp_path):
     path = cache(tmp_path).folder / "token_cache.ids"
-    content = path.read_bytes()[:-32].replace(b'"version": 4', b'"version": 7')
+    content = path.read_bytes()[:-32].replace(b'"version": 5', b'"version": 7')
     path.unlink()
     path.write_bytes(content + hashlib.sha256(content).digest())
     TokenCache(path.parent)
@@ -236,7 +236,7 @@ VALUES = [
         "no pair is left of 1: 1 empty",
     ),
     ("cut cache", cut, "token_cache.ids is damaged"),
-    ("cache of another version", of_another_version, "version 4. Received: .*7"),
+    ("cache of another version", of_another_version, "version 5. Received: .*7"),
     ("changed text", changed_while_read, "s has changed while it was read"),
     ("cache of a copy", lambda tmp: cache(tmp, "a", "a"), "a text and its"),
     ("short text", lambda tmp: cache(tmp, "a", "b\nc"), "1 source lines, 2"),

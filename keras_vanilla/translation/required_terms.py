@@ -22,8 +22,9 @@ from keras_vanilla.translation.piece_texts import UNSPACED, inside_words, piece_
 
 # Numbers are whole: with separators, sign, currency or percent; not with letters.
 _UNIT = "[$€£¥₹₽₩¢%‰°]"
-_PHONE = r"(?:\+\d{1,3}|0\d{1,4})(?:[ .-]\d{1,4}){2,}"
+_PHONE = r"(?:\+\d{1,3}|0\d{1,4})(?:(?:[ .-]\d+){2,}|[ -]\d{5,})"
 _DIGITS = r"\d{1,3}(?: \d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:/'’-]\d+)*"
+_NO_MORE = rf"(?![.,:/'’-]?\w|{_UNIT})"
 COPIED = {
     "url": re.compile(
         r"\b(?:https?://|ftp://|www\.)[^\s<>\"]*[^\s<>\".,;:!?()\[\]{}'»”]", re.I
@@ -34,8 +35,7 @@ COPIED = {
     ),
     "number": re.compile(
         rf"(?<![\w.,:/+-])(?<!{_UNIT})"
-        rf"(?>{_PHONE}|[-+]?{_UNIT}?[-+]?(?:{_DIGITS}){_UNIT}?)"
-        rf"(?![.,:/'’-]?\w|{_UNIT})"
+        rf"(?>(?>{_PHONE}){_NO_MORE}|[-+]?{_UNIT}?[-+]?(?:{_DIGITS}){_UNIT}?){_NO_MORE}"
     ),
 }
 WORD = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{{marks}}])+|\S"

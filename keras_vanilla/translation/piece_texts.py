@@ -73,11 +73,16 @@ def _text_and_times(piece):
 
 
 def _may_be_number(piece):
-    """True for digits, numerals, and the first bytes of those of some scripts."""
+    """True for digits, numerals, and the first bytes of those of some scripts.
+
+    Letters that are numerals, such as 一 and 千, are so only in pieces of such letters:
+    they are part of many words.
+    """
     byte = BYTE_PIECE.fullmatch(piece)
     if byte is not None and int(byte[1], 16) in _first_bytes_of_numerals():
         return True
-    return any(map(str.isnumeric, piece_text(piece)))
+    text = piece_text(piece).removeprefix(WORD_START)
+    return text.isnumeric() or any(unicodedata.category(x)[0] == "N" for x in text)
 
 
 @functools.cache

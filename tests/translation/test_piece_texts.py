@@ -1,8 +1,11 @@
 """Which pieces `no_loops` takes for numbers, and for what the source repeats."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from keras_vanilla.decoding.loops import NUMBER
 from keras_vanilla.tokenizer import CharacterTokenizer, Tokenizer
 from keras_vanilla.translation.piece_texts import loop_guard
 
@@ -63,3 +66,25 @@ def test_only_what_is_no_number_and_not_in_the_source_is_cut(
     tokenizers, source, text, cut
 ):
     assert [is_cut(each, source, text) for each in tokenizers] == [cut, cut]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "are_numbers"),
+    [
+        (["一般", "十分", "▁第三", "千代子", "▁万が一", "▁", "▁tree", "<0xCE>"], False),
+        (["一", "▁十", "三百", "▁二〇", "2024年", "▁½", "第〇", "Ⅳ.", "<0xE4>"], True),
+    ],
+)
+def test_letters_that_are_numerals_are_numbers_only_among_themselves(
+    pieces, are_numbers
+):
+    """一 and 千 are also parts of words."""
+    tokenizer = SimpleNamespace(
+        vocabulary_size=len(pieces),
+        target_vocabulary_size=len(pieces),
+        source_pieces=lambda ids: [pieces[id_] for id_ in ids],
+        target_pieces=lambda ids: [pieces[id_] for id_ in ids],
+        **{f"{name}_id": -1 for name in ("pad", "start", "end", "unknown")},
+    )
+    texts = loop_guard(tokenizer).target_texts
+    assert (texts == NUMBER).tolist() == [are_numbers] * len(pieces)

@@ -131,6 +131,12 @@ class ExportConfig:
                 object.__setattr__(self, name, value)
 
     def _check_decoding(self):
+        if not isinstance(self.decoding.no_loops, bool):
+            raise ValueError(
+                "`no_loops` of a file must be True or False, as the file has the "
+                "LoopGuard of its own vocabulary. Received: "
+                f"{self.decoding.no_loops!r:.60}"
+            )
         in_a_file = {name: getattr(self.decoding, name) for name in DECODING_OPTIONS}
         if self.decoding != DecodingConfig(**in_a_file):
             names = ", ".join(DECODING_OPTIONS)

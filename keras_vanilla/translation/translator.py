@@ -145,7 +145,8 @@ class Translator(keras.Model):
                 preferably whole words; "" means no prefix.
             terms: dict of str or None. Maps source terms to translations. If a text
                 has such a term, its translation contains the given translation as
-                often, see `RequiredTerms`. This works best with several beams.
+                often, see `RequiredTerms`. This works best with several beams, and not
+                with `early_stopping`.
             copy: list of str. Kinds of text that are copied into the translations:
                 "url", "email", "tag" and "number".
             splitter: function that maps a text to its sentences, for
@@ -273,6 +274,11 @@ class Translator(keras.Model):
             )
         required = None
         if terms or copy:
+            if config.early_stopping is not None:
+                raise ValueError(
+                    "`terms` and `copy` cannot be combined with `early_stopping`. "
+                    f"Received: early_stopping={config.early_stopping!r}"
+                )
             required = RequiredTerms(self.tokenizer, self.model, terms, copy)
         translator = self._batch_translator(config, progress, required)
         if on_too_long == "split":

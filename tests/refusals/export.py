@@ -10,7 +10,7 @@ import word_reversal
 from refusal import Refusal
 
 from keras_vanilla import Translator, export
-from keras_vanilla.decoding import DecodingConfig
+from keras_vanilla.decoding import DecodingConfig, LoopGuard
 from keras_vanilla.export import ExportConfig, read_description
 from keras_vanilla.export.checks.verification import sources_for
 from keras_vanilla.export.metadata.description import Description
@@ -119,6 +119,11 @@ ROWS = [
         "longest output of the search",
         config(decoding=DecodingConfig(max_length=9)),
         "`decoding`.*`max_length`",
+    ),
+    Refusal(
+        "own guard of loops",
+        config(decoding=DecodingConfig(no_loops=LoopGuard())),
+        "^`no_loops`.*Received: LoopGuard",
     ),
     Refusal("n-best", config(decoding=DecodingConfig(n_best=1)), "`decoding`.*n_best"),
     Refusal("beams of steps", config(form="steps", beam_size=4), "'steps'.*4"),

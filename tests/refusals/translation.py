@@ -186,6 +186,17 @@ ROWS = [
     Refusal("half term", translate(terms={"a": "\ud800"}), "`terms` holds half"),
     Refusal("copy", translate(copy="url"), "`copy`.*'url'", TypeError),
     Refusal("kind", translate(copy=["urls"]), "`copy`.*'urls'"),
+    *(
+        Refusal(  # although no text has any
+            f"{name} in a refilled beam",
+            translate(**{name: value}, beam_size=2, early_stopping=early_stopping),
+            f"^`terms` and `copy`.*early_stopping={early_stopping!r}$",
+        )
+        for name, value, early_stopping in (
+            ("terms", {"six": "b"}, False),
+            ("copy", ["url"], "never"),
+        )
+    ),
     Refusal(
         "few translations",
         lambda: loaded().align(["one", "two"], ["een"]),

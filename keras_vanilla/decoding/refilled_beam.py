@@ -122,7 +122,9 @@ def best_of(pool: dict, count: int) -> dict[str, Any]:
     return {"ids": of_parents(pool["ids"], order), "scores": scores, "notes": notes}
 
 
-def noted_by_parents(model, state, cache, parents, log_probs):
+def noted_by_parents(
+    model: SearchedModel, state: dict, cache: Any, parents: Tensor, log_probs: Tensor
+) -> dict[str, Tensor]:
     """The notes of hypotheses, including their last tokens.
 
     Args:

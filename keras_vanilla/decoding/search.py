@@ -15,6 +15,7 @@ def run_search(
     model: SearchedModel,
     source_ids: Tensor,
     config: DecodingConfig,
+    *,
     return_scores: bool = False,
     return_notes: bool = False,
     **required: Any,

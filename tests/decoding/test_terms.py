@@ -181,9 +181,8 @@ def test_prefix_and_terms_go_together():
     rows = [once((3, 4), (1, 1)), once((3,), (4, 4)), {}]
     prefixes = [(3, 3), (4, 3), (4,)]
     config = DecodingConfig(beam_size=3)
-    found = run_search(
-        model, [[7], [11], [3]], config, padded(prefixes), terms=as_terms(rows)
-    )
+    given = {"target_prefix": padded(prefixes), "terms": as_terms(rows)}
+    found = run_search(model, [[7], [11], [3]], config, **given)
     for said, row, prefix in zip(
         array(found, "int32").tolist(), rows, prefixes, strict=True
     ):

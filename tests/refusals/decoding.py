@@ -16,6 +16,7 @@ from keras_vanilla.decoding import (
     Terms,
     beam_search,
     greedy_search,
+    run_search,
     sample,
 )
 
@@ -190,6 +191,12 @@ ROWS = [
             greedy_search, SOURCE[:1], terms=TERMS._replace(inside=np.zeros((2, 9)))
         ),
         "9 tokens.*6",
+    ),
+    Refusal(
+        "prefix by position",
+        lambda: run_search(MODEL, SOURCE, DecodingConfig(), SOURCE),
+        "run_search.. takes 3 positional",
+        TypeError,
     ),
     Refusal(
         "terms in a refilled beam",

@@ -145,6 +145,55 @@ def test_beam_search_is_that_of_transformers_or_better(family):
     assert (scores >= their_scores.numpy() - ROUNDING).all()
 
 
+@pytest.fixture(scope="module")
+def ending(models, tmp_path_factory):
+    """A batch, the model of `transformers` and ours; outputs are of many lengths."""
+    folder = tmp_path_factory.mktemp("ending")
+    source, target = write_tokenizer(folder, models, separate=True)
+    layers = {"encoder_layers": 1, "decoder_layers": 1, "tie_word_embeddings": False}
+    model = write_model(folder, (source, target), seed=1, **layers)
+    with torch.no_grad():
+        model.final_logits_bias[:, target["</s>"]] += 1.0
+    model.save_pretrained(folder)
+    tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
+    lines = english_sentences(30, seed=6)
+    batch = tokenizer(lines, return_tensors="pt", padding=True)
+    return batch, model, from_marian(folder).model
+
+
+@pytest.mark.parametrize("early_stopping", [False, True, "never"])
+def test_refilled_beam_is_that_of_transformers(ending, early_stopping):
+    """All hypotheses of each row and their scores, but for near-ties."""
+    batch, model, ours = ending
+    expected, their_scores = their_search(
+        model,
+        batch,
+        num_beams=3,
+        num_return_sequences=3,
+        length_penalty=1.0,
+        early_stopping=early_stopping,
+    )
+    shape = len(batch.input_ids), 3
+    expected, their_scores = (
+        np.reshape(x, (*shape, -1)) for x in (expected, their_scores.numpy())
+    )
+    assert len(np.unique((expected[:, 0] != ours.pad_id).sum(axis=1))) > 3
+    settings = {**BEAM, "beam_size": 3, "max_length": LENGTH}
+    for mine in (early_stopping, None):
+        ids, scores = beam_search(
+            ours, batch.input_ids.numpy(), early_stopping=mine, **settings
+        )
+        ids = array(ids, "int32")[:, :, : expected.shape[2]]
+        same = (ids == expected).all(axis=2)
+        if mine is None:  # the other search would not pass
+            assert same.mean() < 0.8
+        else:
+            assert same.mean() > 0.95
+            np.testing.assert_allclose(
+                array(scores)[same], their_scores[same, 0], atol=ROUNDING
+            )
+
+
 @FEW
 def test_out_and_in_again_gives_the_same_files_and_weights(family, tmp_path):
     _, _, _, ours = family

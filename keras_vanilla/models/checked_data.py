@@ -170,6 +170,8 @@ class CheckedData:
         """Checks each batch of a dataset in Python; shapes and cardinality are kept."""
 
         def check(*batch):
+            while batch[-1] is None:  # there are no weights, or no labels either
+                batch = batch[:-1]
             tensors = tf.nest.flatten(batch)
             refuse_ragged("A Transformer", tensors)
             if any(tensor.shape.rank is None for tensor in tensors):
@@ -209,14 +211,21 @@ def in_one_sentence(model: keras.Model) -> Iterator[None]:
         with keras_internals.weights_kept(model):
             yield
     except Exception as error:
-        sentence = re.search(r"InvalidBatch: (.*)", f"{type(error).__name__}: {error}")
-        if sentence is None:
+        whole = f"{type(error).__name__}: {error}"
+        sentences = re.findall(r"InvalidBatch: (.*)", whole)
+        if not sentences:
             raise
-        raise ValueError(sentence[1]) from None
+        raise ValueError(sentences[-1]) from None  # PyTorch's workers put others before
 
 
 def _collated(collate, check, samples):
-    return check(collate(samples))
+    batch = collate(samples)
+    checked = check(batch)
+    if checked is batch:
+        return batch
+    import torch
+
+    return (*checked[:2], torch.as_tensor(checked[2]))  # Keras takes tensors alone
 
 
 class _CheckedPyDataset(keras.utils.PyDataset):

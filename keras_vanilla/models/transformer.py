@@ -20,6 +20,7 @@ from keras_vanilla._readable import readable
 from keras_vanilla._types import Tensor
 from keras_vanilla.decoding.cache import Cache
 from keras_vanilla.distribution import steps
+from keras_vanilla.distribution.steps.loss_share import token_weights
 from keras_vanilla.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -349,11 +350,14 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
 
     def train_step(self, *state_and_data) -> Any:
         """Keras's step, or one with micro-batches or on several devices."""
-        return steps.train_step(self, self.micro_batches, *state_and_data)
+        *state, data = state_and_data
+        data = self._completed(data)
+        return steps.train_step(self, self.micro_batches, *state, data)
 
     def test_step(self, *state_and_data) -> Any:
         """Keras's step, or one on several devices."""
-        return steps.test_step(self, *state_and_data)
+        *state, data = state_and_data
+        return steps.test_step(self, *state, self._completed(data))
 
     def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Runs only the encoder, without dropout.
@@ -506,6 +510,14 @@ class Transformer(CheckedArguments, SavedAsKeras, keras.Model):
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
         }
+
+    def _completed(self, data):
+        """Gives each label the weight of its pair, if `CheckedData` has not."""
+        inputs, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+        if weights is None or len(getattr(labels, "shape", ())) != 2:
+            return data
+        pad_id = getattr(self.loss, "pad_id", self.pad_id)
+        return inputs, labels, token_weights(labels, weights, pad_id)
 
     def _check_rows(self, ids, side):
         values = readable(ids)

@@ -204,6 +204,31 @@ def test_every_loss_trains_the_same_by_pairs_and_tokens(micro_batches):
     assert max(np.abs(one - other).max() for one, other in pairs) > 1e-3
 
 
+@pytest.mark.parametrize("method", ["train_on_batch", "test_on_batch"])
+def test_step_completes_weights_of_unchecked_data(method, monkeypatch):
+    """As those of other libraries' datasets, which only the step sees."""
+    monkeypatch.setattr(CheckedData, "of_arguments", lambda self, arguments: arguments)
+    loss = keras.losses.SparseCategoricalCrossentropy(
+        from_logits=True, reduction="mean_with_sample_weight"
+    )
+    model = compiled(loss)
+    by_pair, by_token = (
+        getattr(model, method)(INPUTS, LABELS, weights)
+        for weights in (PER_PAIR, PER_PAIR[:, None] * MASK)
+    )
+    assert float(by_pair) == pytest.approx(float(by_token), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["fit", "evaluate"])
+def test_dataset_may_have_none_for_weights(method, model):
+    def loss(data):
+        result = getattr(model, method)(data, verbose=0)
+        return result.history["loss"] if method == "fit" else result[0]
+
+    pairs = dataset(INPUTS, LABELS)
+    assert loss(pairs.map(lambda x, y: (x, y, None))) == pytest.approx(loss(pairs))
+
+
 def test_weight_per_pair_counts_all_labels_but_padding_of_loss():
     labels = np.where(MASK == 1, LABELS, -1)
     of_labels = compiled(SmoothedCrossentropy(0.1, pad_id=-1))
@@ -410,12 +435,29 @@ def test_the_batches_of_a_loader_of_pytorch_are_checked(workers):
     assert loader.collate_fn is collate
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("method", ["fit", "evaluate"])
+def test_a_loader_of_pytorch_may_weigh_pairs(method):
+    torch = pytest.importorskip("torch")
+    rows = [
+        ({name: ids[i] for name, ids in INPUTS.items()}, LABELS[i], PER_PAIR[i])
+        for i in range(B)
+    ]
+    loader, model = torch.utils.data.DataLoader(rows, batch_size=4), compiled()
+    received = getattr(model, method)(loader, verbose=0)
+    expected = WAYS[f"{method} arrays"](model, INPUTS, LABELS, PER_PAIR)
+    if method == "fit":
+        received, expected = (each.history["loss"] for each in (received, expected))
+    assert received == pytest.approx(expected, rel=1e-6)
+
+
 # As for pytest's `-k`. Most data are refused on the host, the same by every backend:
 # they come in one way, and one kind of wrong data in another.
 ON_OTHER_BACKENDS = (
     "train_on_batch or (unknown and (label or never_comes)) or a_weight_per_pair or "
-    "every_loss or losses_and_metrics or do_not_count or predictions or is_called or "
-    "(different_sizes and not graph) or (known_of_arrays and EncoderLayer)"
+    "every_loss or step_completes or a_loader or losses_and_metrics or do_not_count or "
+    "predictions or is_called or (different_sizes and not graph) or "
+    "(known_of_arrays and EncoderLayer)"
 )
 FILES = [
     __file__,

@@ -1,6 +1,9 @@
 """State of callbacks, for resuming training in another process."""
 
 import copy
+import dis
+import inspect
+import itertools
 import os
 import warnings
 from pathlib import Path
@@ -61,7 +64,7 @@ def checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
         ValueError: if Keras has such a callback, and it cannot be resumed.
     """
     callbacks = check_list("callbacks", callbacks, "Keras callbacks")
-    plain, unreadable = vars(keras.callbacks.Callback()).keys(), []
+    unreadable = []
     for each in callbacks:
         kind = type(each)
         for refused, remedy in _REFUSED.items():
@@ -74,15 +77,16 @@ def checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
                 "`callbacks` must be a list of Keras callbacks. Received: "
                 f"{each!r:.80} in it"
             )
-        name = _FREQUENCIES.get(kind)
-        if name and (value := getattr(each, name)) != "epoch":
-            raise ValueError(
-                f"`ExactResume` cannot resume a {kind.__name__} unless `{name}` is "
-                f"'epoch'. Received: {name}={value!r}"
-            )
-        is_known = isinstance(each, (Stateful, *_STATE))
-        is_of_keras = kind.__module__.startswith("keras.")
-        if not (is_known or is_of_keras) and vars(each).keys() - plain:
+        if isinstance(each, Stateful):
+            continue
+        for counting, name in _FREQUENCIES.items():
+            if isinstance(each, counting) and (value := getattr(each, name)) != "epoch":
+                raise ValueError(
+                    f"`ExactResume` cannot resume a {kind.__name__} unless `{name}` is "
+                    f"'epoch'. Received: {name}={value!r}"
+                )
+        is_known = isinstance(each, tuple(_STATE)) or _is_of_keras(kind)
+        if not is_known and vars(each).keys() - _attributes_set_by_keras(kind):
             unreadable.append(kind.__name__)
     if unreadable:
         warnings.warn(
@@ -92,6 +96,22 @@ def checked_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
             stacklevel=3,
         )
     return callbacks
+
+
+def _is_of_keras(kind):
+    return kind.__module__.startswith("keras.")
+
+
+def _attributes_set_by_keras(kind):
+    """Names of the attributes that a subclass has from its base classes in Keras."""
+    methods = [
+        method
+        for base in filter(_is_of_keras, kind.__mro__)
+        for method in vars(base).values()
+        if inspect.isfunction(method)
+    ]
+    instructions = itertools.chain(*map(dis.get_instructions, methods))
+    return {each.argval for each in instructions if each.opname == "STORE_ATTR"}
 
 
 def get_state(callback: keras.callbacks.Callback) -> list:

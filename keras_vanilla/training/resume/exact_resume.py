@@ -306,6 +306,8 @@ class _Training(keras.callbacks.Callback):
         Raises:
             ValueError: if it is of another training.
         """
+        if self._is_one_of_several:  # the first may still be deleting those of before
+            mean_over_processes(self.model, 0)
         state = self._snapshots.newest()
         step = state["step"] if state else -1
         if self._is_one_of_several and mean_over_processes(self.model, step) != step:

@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +20,9 @@ from stopping import AfterBatches, Crash
 from tiers import in_full
 
 from keras_vanilla._folder_lock import FolderInUse, folder_lock
+from keras_vanilla.distribution.replicas import Replicas
 from keras_vanilla.training import AverageCheckpoints, Diverged, ExactResume
-from keras_vanilla.training.resume import callback_state
+from keras_vanilla.training.resume import callback_state, exact_resume
 from keras_vanilla.training.resume.snapshots import Snapshots, pack
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
@@ -304,6 +306,48 @@ def test_only_callbacks_with_unreadable_state_are_reported(tmp_path, recwarn):
     assert not recwarn
     with pytest.warns(UserWarning, match="What Remembers remembers is not in the sn"):
         ExactResume(tmp_path, [Remembers(), AverageCheckpoints()])
+
+
+STATELESS = {
+    "CSVLogger": ("log.csv",),
+    "LambdaCallback": (print,),
+    "LearningRateScheduler": (float,),
+    "RemoteMonitor": (),
+    "TensorBoard": ("logs",),
+    "TerminateOnNaN": (),
+}
+
+
+@pytest.mark.parametrize("name", STATELESS)
+def test_subclass_of_stateless_callback_is_reported_for_its_own_state(
+    tmp_path, recwarn, name
+):
+    class Plain(getattr(keras.callbacks, name)):
+        pass
+
+    class Counts(Plain):
+        def __init__(self, *given):
+            super().__init__(*given)
+            self.count = 0
+
+    ExactResume(tmp_path, [Plain(*STATELESS[name])])
+    assert not recwarn
+    with pytest.warns(UserWarning, match="What Counts remembers is not in the snap"):
+        ExactResume(tmp_path, [Counts(*STATELESS[name])])
+
+
+def test_processes_meet_before_they_look_for_snapshots(tmp_path, monkeypatch):
+    """Meanwhile, the first one deletes those of the run that it overwrites."""
+    fit(compiled(), tmp_path / "run", epochs=1)
+
+    def meet(model, number):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        return number
+
+    monkeypatch.setattr(exact_resume, "mean_over_processes", meet)
+    monkeypatch.setattr(exact_resume, "replicas_of", lambda model: Replicas(2, 1, 1))
+    history = fit(compiled(), tmp_path / "run", epochs=2)
+    assert history.epoch == [0, 1]
 
 
 # Killed processes

@@ -209,9 +209,8 @@ class RunFolder:
                     folder.rmdir()
 
     def _delete(self, patterns):
-        for pattern in reversed(
-            patterns
-        ):  # snapshots first: without them, none resumes
+        # Snapshots first: without them, no training resumes.
+        for pattern in reversed(patterns):
             for path in self.path.glob(pattern):
                 path.unlink(missing_ok=True)
         for folder in ("snapshots", "logs/train", "logs/validation", "logs"):
@@ -225,5 +224,5 @@ class RunFolder:
             return None
         except ValueError as error:
             raise ValueError(
-                f"{error} Choose another folder, or delete this one."
+                f"{error} Choose another folder; a {FINAL} in this one is not affected."
             ) from None

@@ -84,10 +84,11 @@ def train_translator(
             finished run or one with other settings.
         FolderInUse: if another process trains in `output`.
         OSError: if `output` cannot be written.
-        ValueError: if a value is out of range or does not fit `translator`,
-            `tokenizer` or `optimizer`, a class is not registered with Keras,
-            a callback sets a learning rate that follows a schedule, or no pairs remain
-            for training or validation.
+        ValueError: if the record in `output` is damaged or of version 0.7.0 or earlier
+            (also with `overwrite`), a value is out of range or does not fit
+            `translator`, `tokenizer` or `optimizer`, a class is not registered with
+            Keras, a callback sets a learning rate that follows a schedule, or no pairs
+            remain for training or validation.
         Diverged: if the loss is not a number.
         Interrupted: on Ctrl-C, after `last.keras` is written.
     Example:

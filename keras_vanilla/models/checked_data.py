@@ -223,9 +223,8 @@ def _collated(collate, check, samples):
     checked = check(batch)
     if checked is batch:
         return batch
-    import torch
-
-    return (*checked[:2], torch.as_tensor(checked[2]))  # Keras takes tensors alone
+    weights = sys.modules["torch"].as_tensor(checked[2])  # Keras takes tensors alone
+    return (*checked[:2], weights)
 
 
 class _CheckedPyDataset(keras.utils.PyDataset):

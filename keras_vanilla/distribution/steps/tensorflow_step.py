@@ -155,8 +155,16 @@ def _clips(optimizer):
 
 
 def _real_rows(model, labels, weights):
-    """Number of rows that count; rows that only fill a batch have weight 0."""
+    """Number of rows that count; rows that only fill a batch have weight 0.
+
+    Without weights, their labels are those that a loss of Keras ignores.
+    """
     weights = loss_weights(model, labels, weights)
+    ignored = getattr(keras.losses.get(model.loss), "ignore_class", None)
+    if weights is None and ignored is not None:
+        weights = tf.cast(
+            tf.not_equal(labels, tf.cast(ignored, labels.dtype)), "float32"
+        )
     if weights is None:
         return tf.shape(labels)[0]
     weights = tf.reshape(weights, [tf.shape(weights)[0], -1])

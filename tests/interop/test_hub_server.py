@@ -344,7 +344,9 @@ def test_a_problem_is_one_sentence(
     assert "\n" not in str(error.value)
     assert not set(hub.fetched()) - {"config.json"}
     assert main(["translate", f"hub:{NAME}", LINES[0]]) == 1
-    assert capfd.readouterr().err.splitlines()[-1] == f"keras-vanilla: {error.value}"
+    reason = getattr(error.value, "strerror", None)  # of the system, without its number
+    sentence = f"{reason}." if reason else error.value
+    assert capfd.readouterr().err.splitlines()[-1] == f"keras-vanilla: {sentence}"
 
 
 def test_a_revision_that_there_is_not(commit):

@@ -52,6 +52,17 @@ def little_garbage_to_look_through():
     gc.freeze()
 
 
+@pytest.fixture
+def no_garbage_collection():
+    """For files nested beyond the limit of recursion.
+
+    At the limit, a finaliser of whatever an earlier test left behind would fail.
+    """
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def as_deterministic_as_before():
     """`ExactResume` makes a process deterministic, in which Keras compiles less."""

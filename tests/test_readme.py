@@ -153,7 +153,7 @@ def test_python_names_and_arguments_exist(page, example):
     """Imports resolve, and calls of what they import take the arguments given."""
     if "from translate import" in example:
         return  # a caller that is copied from export/python; its own tests run it
-    for package in ("jax", "ray"):
+    for package in ("jax", "ray", "tensorflow_datasets"):
         if re.search(rf"^(import|from) {package}\b", example, re.MULTILINE):
             pytest.importorskip(package, reason=f"{package} is not installed")
     known = {}

@@ -27,6 +27,7 @@ def test_each_damaged_byte_is_found(tmp_path):
                     read_record(path)
 
 
+@pytest.mark.usefixtures("no_garbage_collection")
 @pytest.mark.parametrize("text", ["[]", "3", "{}", '{"digest": 0}', "[" * 10**5])
 def test_other_json_is_refused(tmp_path, text):
     (tmp_path / "run.json").write_text(text)

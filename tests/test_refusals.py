@@ -44,6 +44,7 @@ def places(error):
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.usefixtures("no_garbage_collection")
 @pytest.mark.parametrize("row", ROWS)
 def test_refusal_names_argument_and_value(row, tmp_path):
     parameters = inspect.signature(row.call).parameters.values()

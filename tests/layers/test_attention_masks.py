@@ -35,55 +35,20 @@ def attention_and_kerass():
 def test_masks_are_read_as_keras_reads_them(rank, dtype):
     ours, theirs = attention_and_kerass()
     mask = MASKS[rank] | np.eye(T, dtype=bool)  # a row without any has our own answer
-    expected = theirs(INPUTS, INPUTS, attention_mask=mask, return_attention_scores=True)
-    outputs = ours(
-        INPUTS, INPUTS, attention_mask=mask.astype(dtype), return_attention_scores=True
-    )
-    for actual, other in zip(outputs, expected, strict=True):
+    settings = {"attention_mask": mask, "return_attention_scores": True}
+    expected = theirs(INPUTS, INPUTS, **settings)
+    settings["attention_mask"] = mask.astype(dtype)
+    for actual, other in zip(ours(INPUTS, INPUTS, **settings), expected, strict=True):
         assert_close(actual, other, 1e-6)
-    assert_close(
-        ours(INPUTS, INPUTS, attention_mask=mask.astype(dtype)), expected[0], 1e-6
-    )
 
 
-@pytest.mark.parametrize(
-    "shape", [(B, T), (T,), (B, T, T + 1), (B, 3, T, T), (5, T, T)]
-)
-def test_masks_of_other_shapes_are_refused(shape):
-    ours, _ = attention_and_kerass()
-    with pytest.raises(ValueError) as error:
-        ours(INPUTS, INPUTS, attention_mask=np.ones(shape, bool))
-    assert "`attention_mask` must have shape (T, S), (B, T, S) or" in str(error.value)
-    assert f"(2, 4, 4, 4). Received: {shape}" in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["query_mask", "value_mask", "key_mask"])
-def test_padding_masks_of_other_lengths_are_refused(name):
-    ours, _ = attention_and_kerass()
-    with pytest.raises(ValueError, match=rf"`{name}`.*\(2, 4\). Received: \(2, 5\)"):
-        ours(INPUTS, INPUTS, **{name: np.ones((B, T + 1), bool)})
-
-
-@pytest.mark.parametrize("name", ["attention_mask", "value_mask"])
-def test_masks_that_are_added_to_scores_are_refused(name):
-    ours, _ = attention_and_kerass()
-    shape = (B, T) if name == "value_mask" else (T, T)
-    added = np.where(np.ones(shape), 0.0, -1e9)
-    added[0, -1] = -1e9
-    with pytest.raises(ValueError, match=f"`{name}` must be boolean.*Received: .*-1"):
-        ours(INPUTS, INPUTS, **{name: added.astype("float32")})
-
-
-def test_float_masks_whose_values_cannot_be_read_are_refused():
-    inputs, mask = keras.Input((T, D)), keras.Input((T, T))
-    with pytest.raises(ValueError, match="cast it to bool. Received: dtype=float32"):
-        MultiHeadAttention(N, H)(inputs, inputs, attention_mask=mask)
-    numbers = keras.Input((T, T), dtype="int32")
-    outputs = MultiHeadAttention(N, H)(inputs, inputs, attention_mask=numbers)
+def test_integer_masks_may_be_symbolic():
+    inputs, mask = keras.Input((T, D)), keras.Input((T, T), dtype="int32")
+    outputs = MultiHeadAttention(N, H)(inputs, inputs, attention_mask=mask)
     assert tuple(outputs.shape) == (None, T, D)
 
 
-def test_a_classifier_with_a_mask_of_its_own_is_saved(tmp_path):
+def test_classifier_with_its_own_mask_is_saved(tmp_path):
     inputs, mask = keras.Input((None, D)), keras.Input((None, None), dtype="bool")
     outputs = EncoderLayer(N, d_ff=3)(inputs, attention_mask=mask)
     model = keras.Model([inputs, mask], outputs)
@@ -93,7 +58,7 @@ def test_a_classifier_with_a_mask_of_its_own_is_saved(tmp_path):
     np.testing.assert_array_equal(loaded(data), model(data))
 
 
-def test_an_encoder_layer_joins_padding_and_the_mask_it_is_given():
+def test_encoder_layer_joins_padding_and_attention_mask():
     layer = EncoderLayer(N, d_ff=3, dropout=0.0)
     padding = np.arange(T) < np.array([[3], [2]])
     layer(INPUTS)
@@ -118,7 +83,7 @@ def in_training(scores, mask):
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("offset", [0.0, -3e3, 3e3])
 @pytest.mark.parametrize("softmax", [masked_softmax, in_training])
-def test_masked_softmax_is_the_softmax_of_what_is_left(softmax, dtype, offset):
+def test_masked_softmax_is_softmax_of_unmasked_scores(softmax, dtype, offset):
     """To the last bit; also where every score that is left is far below the others."""
     random = np.random.default_rng(1)
     scores = (30 * random.normal(size=(B, N, T, 29))).astype(dtype)
@@ -134,7 +99,7 @@ def test_masked_softmax_is_the_softmax_of_what_is_left(softmax, dtype, offset):
     np.testing.assert_array_equal(weights, expected)
 
 
-def test_a_training_has_the_same_gradients():
+def test_training_has_the_same_gradients():
     scores = tf.constant(RANDOM.normal(size=(B, N, T, T)), "float32")
     mask, factors = MASKS["(B, 1, T, S)"].copy(), RANDOM.normal(size=(B, N, T, T))
     mask[0, :, 1] = False
@@ -150,7 +115,7 @@ def test_a_training_has_the_same_gradients():
     assert of_training.any() and not of_training[0, :, 1].any()
 
 
-def test_a_training_has_the_same_outputs_and_weights():
+def test_training_has_the_same_outputs_and_weights():
     layer, _ = attention_and_kerass()
     mask = MASKS["(B, 1, T, S)"].copy()
     mask[0, :, 1] = False
@@ -174,16 +139,6 @@ def test_masked_scores_stay_near_the_others(monkeypatch):
     monkeypatch.setattr(keras.ops, "softmax", softmax)
     masked_softmax(keras.ops.ones((1, 1, 2, 3)), np.array([[[[True, False, True]]]]))
     assert 0 < np.ptp(given[0]) <= 100
-
-
-def test_one_query_has_the_weights_that_it_has_among_others():
-    scores = RANDOM.normal(size=(B, N, T, T)).astype("float32")
-    mask = MASKS["(B, N, T, S)"]
-    weights = array(masked_softmax(keras.ops.convert_to_tensor(scores), mask))
-    for row in range(T):
-        one = keras.ops.convert_to_tensor(scores[:, :, row : row + 1])
-        received = array(masked_softmax(one, mask[:, :, row : row + 1]))
-        np.testing.assert_array_equal(received[:, :, 0], weights[:, :, row])
 
 
 @pytest.mark.parametrize("mask", [None, np.array([[[[True]], [[False]]]])])

@@ -28,7 +28,7 @@ def layer(inputs):
     return randomize(layer)
 
 
-def test_it_is_a_keras_layer(inputs, tmp_path):
+def test_is_a_keras_layer(inputs, tmp_path):
     check_layer(
         FeedForward, {"d_ff": F, "activation": "gelu"}, {"inputs": inputs}, tmp_path
     )
@@ -49,7 +49,7 @@ def test_equals_two_convolutions_of_width_one(layer, inputs):
     assert_close(layer(inputs), second(first(inputs)), 1e-6)
 
 
-def test_mask_goes_through(layer, inputs):
+def test_mask_is_passed_on(layer, inputs):
     mask = np.array([[True, True, False], [True, False, False]])
     np.testing.assert_array_equal(mask_of(layer(with_mask(inputs, mask))), mask)
 

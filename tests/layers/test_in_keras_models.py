@@ -26,7 +26,7 @@ IDS = RANDOM.integers(1, V, (B, S)) * (np.arange(S) < [[5], [2]])
     "make",
     [lambda: EncoderLayer(2, d_ff=7), lambda: FeedForward(7), PositionalEncoding],
 )
-def test_a_layer_is_distributed_over_time(make, tmp_path):
+def test_layer_is_distributed_over_time(make, tmp_path):
     layer, inputs = make(), keras.Input((None, S, D))
     model = keras.Model(inputs, keras.layers.TimeDistributed(layer)(inputs))
     outputs = model.predict(INPUTS, verbose=0)

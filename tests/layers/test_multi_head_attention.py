@@ -51,15 +51,6 @@ def keras_and_ours(inputs, **arguments):
     return theirs, ours
 
 
-@pytest.mark.parametrize("with_key", [True, *in_full(False)])
-def test_it_is_a_keras_layer(with_key, tmp_path):
-    inputs = random_inputs()
-    if not with_key:
-        del inputs["key"]
-    arguments = {"num_heads": N, "key_dim": H, "value_dim": HV, "use_bias": True}
-    check_layer(MultiHeadAttention, arguments, inputs, tmp_path)
-
-
 MASKS = {
     "none": ({}, np.ones((1, 1, S), bool)),
     "query": ({"query_mask": QUERY_MASK}, QUERY_MASK[:, :, None]),
@@ -86,7 +77,7 @@ MASKS = {
 
 @pytest.mark.parametrize("masks", MASKS)
 @pytest.mark.parametrize("with_key", [False, True])
-def test_equals_the_formula_and_kerass_attention_with_its_weights(masks, with_key):
+def test_equals_formula_and_kerass_attention_with_its_weights(masks, with_key):
     """Theirs is given all masks as one: it overwrites an explicit `query_mask`."""
     inputs = random_inputs()
     if not with_key:
@@ -104,20 +95,26 @@ def test_equals_the_formula_and_kerass_attention_with_its_weights(masks, with_ke
             assert_close(value, target, 1e-6)
 
 
-def test_equals_kerass_attention_without_biases():
+@pytest.mark.parametrize("arguments", [{"value_dim": HV}, {"use_bias": False}], ids=str)
+def test_weights_have_kerass_names_and_shapes(arguments):
     inputs = random_inputs()
-    theirs, ours = keras_and_ours(inputs, use_bias=False)
-    assert len(ours.weights) == 4
-    assert_close(ours(**inputs), theirs(**inputs), 1e-6)
-
-
-def test_weights_have_kerass_names_and_shapes():
-    theirs, ours = keras_and_ours(random_inputs(), value_dim=HV)
+    layers = keras_and_ours(inputs, **arguments)
     theirs, ours = (
         [(weight.path.partition("/")[2], weight.shape) for weight in layer.weights]
-        for layer in (theirs, ours)
+        for layer in layers
     )
     assert ours == theirs
+    theirs, ours = (layer(**inputs) for layer in layers)
+    assert_close(ours, theirs, 1e-6)
+
+
+@pytest.mark.parametrize("with_key", [True, *in_full(False)])
+def test_is_a_keras_layer(with_key, tmp_path):
+    inputs = random_inputs()
+    if not with_key:
+        del inputs["key"]
+    arguments = {"num_heads": N, "key_dim": H, "value_dim": HV, "use_bias": True}
+    check_layer(MultiHeadAttention, arguments, inputs, tmp_path)
 
 
 @pytest.mark.parametrize("ours_first", [False, True])
@@ -166,7 +163,7 @@ def test_kernels_whose_axes_keras_does_not_name_start_as_a_matrix(units, shape):
 @pytest.mark.parametrize(
     "policy", ["float32", "mixed_bfloat16", "mixed_float16", "float64"]
 )
-def test_a_row_with_nothing_to_attend_to_has_zero_weights(policy):
+def test_row_that_may_not_attend_has_zero_weights(policy):
     inputs = random_inputs()
     layer = MultiHeadAttention(N, H, dtype=policy)
     layer(**inputs)
@@ -186,7 +183,7 @@ def test_a_row_with_nothing_to_attend_to_has_zero_weights(policy):
     np.testing.assert_array_equal(array(layer(**inputs, attention_mask=mask)), outputs)
 
 
-def test_gradients_of_rows_with_nothing_to_attend_to_are_finite():
+def test_gradients_of_rows_that_may_not_attend_are_finite():
     tf = pytest.importorskip("tensorflow", reason="takes gradients with TensorFlow")
     inputs = random_inputs()
     layer = keras_and_ours(inputs)[1]
@@ -197,30 +194,21 @@ def test_gradients_of_rows_with_nothing_to_attend_to_are_finite():
         assert not np.asarray(gradient).any()
 
 
-def test_implicit_masks_are_found():
+def test_explicit_masks_replace_implicit_ones():
     inputs = random_inputs()
     ours = keras_and_ours(inputs)[1]
     masks = {"query": QUERY_MASK, "value": VALUE_MASK, "key": KEY_MASK}
-    carried = {name: with_mask(inputs[name], mask) for name, mask in masks.items()}
     explicit = {f"{name}_mask": mask for name, mask in masks.items()}
     expected = ours(**inputs, **explicit)
+    carried = {name: with_mask(inputs[name], mask) for name, mask in masks.items()}
     np.testing.assert_array_equal(ours(**carried), expected)
     assert np.abs(ours(**inputs) - expected).max() > 0.01
-
-
-@pytest.mark.parametrize("name", ["query", "value", "key"])
-def test_explicit_masks_win_over_implicit_ones(name):
-    inputs = random_inputs()
-    ours = keras_and_ours(inputs)[1]
-    explicit = {f"{name}_mask": {"query": QUERY_MASK}.get(name, VALUE_MASK)}
-    expected = ours(**inputs, **explicit)
-    lost = np.zeros(inputs[name].shape[:2], bool)
-    carried = {**inputs, name: with_mask(inputs[name], lost)}
-    np.testing.assert_array_equal(ours(**carried, **explicit), expected)
+    lost = {name: with_mask(x, np.zeros(x.shape[:2])) for name, x in inputs.items()}
+    np.testing.assert_array_equal(ours(**lost, **explicit), expected)
 
 
 @pytest.mark.parametrize("return_attention_scores", [False, True])
-def test_the_querys_mask_goes_through(return_attention_scores):
+def test_mask_of_query_is_passed_on(return_attention_scores):
     inputs = random_inputs()
     inputs["query"] = with_mask(inputs["query"], QUERY_MASK)
     inputs["value"] = with_mask(inputs["value"], VALUE_MASK)
@@ -243,37 +231,25 @@ def test_large_scores_stay_finite_in_half_precision():
     assert not array(weights)[0, ..., 3:].any()
 
 
-def test_dropout_is_active_in_training_alone():
-    inputs = random_inputs()
-    layer = MultiHeadAttention(N, H, dropout=0.5)
-    expected, weights = layer(**inputs, return_attention_scores=True)
-    np.testing.assert_array_equal(layer(**inputs, training=False), expected)
-    dropped, same = layer(**inputs, return_attention_scores=True, training=True)
-    assert np.abs(dropped - expected).max() > 0.01
-    np.testing.assert_array_equal(same, weights)  # returned before dropout
-
-
-@pytest.mark.parametrize("name", ["query", "value", "key"])
-def test_inputs_of_another_rank_are_refused(name):
-    inputs = random_inputs()
-    inputs[name] = inputs[name][..., None]
-    with pytest.raises(ValueError, match=rf"`{name}` must have shape \(batch, length"):
-        MultiHeadAttention(N, H)(**inputs)
-
-
 def test_call_takes_keras_arguments_in_keras_order():
     theirs = inspect.signature(keras.layers.MultiHeadAttention.call)
     ours = inspect.signature(MultiHeadAttention.call)
     assert list(ours.parameters) == list(theirs.parameters)
 
 
-def test_seed_decides_what_is_dropped():
+def test_seeded_dropout_is_active_only_in_training():
     inputs = random_inputs()
 
-    def outputs(seed):
+    def outputs(seed, training):
         keras.utils.set_random_seed(0)  # of the kernels
         layer = MultiHeadAttention(N, H, dropout=0.5, seed=seed)
-        return array(layer(**inputs, training=True))
+        returned = layer(**inputs, training=training, return_attention_scores=True)
+        return map(array, returned)
 
-    np.testing.assert_array_equal(outputs(3), outputs(3))
-    assert np.abs(outputs(3) - outputs(4)).max() > 1e-3
+    kept, weights = outputs(3, False)
+    dropped, same = outputs(3, True)
+    np.testing.assert_array_equal(same, weights)  # returned before dropout
+    np.testing.assert_array_equal(next(outputs(3, None)), kept)
+    np.testing.assert_array_equal(next(outputs(3, True)), dropped)
+    for other in (kept, next(outputs(4, True))):
+        assert np.abs(dropped - other).max() > 1e-3

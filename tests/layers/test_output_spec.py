@@ -61,7 +61,7 @@ def make(layer_class, **settings):
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("layer_class, args, kwargs", USUAL + UNUSUAL)
-def test_it_is_that_of_the_computation(layer_class, args, kwargs, dtype):
+def test_spec_is_that_of_the_computation(layer_class, args, kwargs, dtype):
     layer = make(layer_class, dtype=dtype)
     args = [symbol(*x.shape, dtype=layer.compute_dtype) for x in args]  # by Keras
     specs = layer.compute_output_spec(*args, **kwargs), traced(layer, *args, **kwargs)
@@ -72,21 +72,19 @@ def test_it_is_that_of_the_computation(layer_class, args, kwargs, dtype):
 
 
 @pytest.mark.parametrize("layer_class, args, kwargs", USUAL)
-def test_a_usual_call_is_not_computed(layer_class, args, kwargs, monkeypatch):
+def test_usual_call_is_not_computed(layer_class, args, kwargs, monkeypatch):
     layer = make(layer_class)
     monkeypatch.setattr(layer, "call", None)
     layer.compute_output_spec(*args, **kwargs)
 
 
 @pytest.mark.parametrize("layer_class, args, kwargs", WRONG)
-def test_a_call_that_cannot_be_is_refused_before_it_is_computed(
-    layer_class, args, kwargs
-):
+def test_wrong_call_is_refused_before_computation(layer_class, args, kwargs):
     with pytest.raises(ValueError):
         make(layer_class).compute_output_spec(*args, **kwargs)
 
 
-def test_a_subclass_is_asked_itself():
+def test_subclass_has_its_own_spec():
     class Twice(EncoderLayer):
         def call(self, inputs, mask=None):
             x = super().call(inputs, mask)
@@ -115,9 +113,7 @@ ARRAYS = {
 @pytest.mark.parametrize("is_built", [False, True])
 @pytest.mark.parametrize("as_array", [False, True])
 @pytest.mark.parametrize("name", ARRAYS)
-def test_it_is_known_of_arrays_and_before_a_layer_is_built(
-    name, as_array, is_built, dtype
-):
+def test_spec_is_known_of_arrays_and_of_unbuilt_layers(name, as_array, is_built, dtype):
     make, shapes = ARRAYS[name]
     given = "int32" if name == "TokenEmbedding" else "float32"
     arrays = [np.ones(shape, given) for shape in shapes]

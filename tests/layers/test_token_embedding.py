@@ -11,23 +11,19 @@ IDS = np.array([[7, 2, 0], [4, 0, 10]], "int32")
 TABLE = np.random.default_rng(0).normal(size=(V, D)).astype("float32")
 
 
-def test_it_is_a_keras_layer(tmp_path):
+def test_is_a_keras_layer(tmp_path):
     arguments = {"vocabulary_size": V, "d_model": D, "pad_id": 1, "scale": True}
     check_layer(TokenEmbedding, arguments, {"inputs": IDS}, tmp_path)
 
 
-def test_vectors_are_the_tables_rows_times_root_d_model():
-    layer = TokenEmbedding(V, D, embeddings=TABLE)
-    expected = TABLE.astype("float64")[IDS] * np.sqrt(D)
+@pytest.mark.parametrize(("scale", "factor"), [(True, np.sqrt(D)), (False, 1)])
+def test_vectors_are_scaled_rows_of_table(scale, factor):
+    layer = TokenEmbedding(V, D, scale=scale, embeddings=TABLE)
+    expected = TABLE.astype("float64")[IDS] * factor
     np.testing.assert_allclose(layer(IDS), expected, rtol=1e-6)
 
 
-def test_scale_can_be_left_out():
-    layer = TokenEmbedding(V, D, scale=False, embeddings=TABLE)
-    np.testing.assert_array_equal(layer(IDS), TABLE[IDS])
-
-
-def test_the_vector_of_the_pad_can_be_zero_and_its_row_is_not_trained():
+def test_zero_pad_has_a_zero_vector_and_trains_no_row():
     layer = TokenEmbedding(V, D, embeddings=TABLE, zero_pad=True)
     expected = TABLE[IDS] * np.sqrt(D) * (IDS != 0)[..., None]
     assert (IDS == 0).any() and np.abs(TABLE[0]).min() > 0
@@ -73,11 +69,6 @@ def test_initial_table_is_not_in_the_config_and_not_kept_twice():
     assert np.abs(array(copy.embeddings) - TABLE).max() > 0.1
 
 
-def test_table_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match=r"\(11, 5\). Received: \(5, 11\)"):
-        TokenEmbedding(V, D, embeddings=TABLE.T)
-
-
 @pytest.mark.parametrize(
     "dtype", ["uint8", "int8", "int16", "uint16", "int32", "uint32", "int64"]
 )
@@ -89,7 +80,7 @@ def test_ids_of_every_integer_dtype(dtype):
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
-def test_a_sequential_model_takes_ids(policy):
+def test_sequential_model_takes_ids(policy):
     """`keras.Sequential` makes float inputs of what its first layer computes in."""
     layer = TokenEmbedding(4099, D, dtype=policy)
     model = keras.Sequential([layer, keras.layers.Dense(3, dtype=policy)])
@@ -100,13 +91,6 @@ def test_a_sequential_model_takes_ids(policy):
     expected = array(layer.embeddings)[ids] * np.sqrt(D)
     assert_close(array(layer(ids)), expected, 2**-10)
     assert_close(array(layer(ids.astype("float32"))), expected, 2**-10)
-
-
-@pytest.mark.parametrize("bad", [-1, V, 2.5, np.nan])
-def test_what_is_not_an_id_is_refused(bad):
-    ids = np.array([[1, bad]])
-    with pytest.raises(ValueError, match=f"size, {V}. Received: {bad}"):
-        TokenEmbedding(V, D)(ids)
 
 
 def test_shapes_follow_from_shapes():

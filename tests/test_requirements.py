@@ -14,9 +14,11 @@ CONFIG.read(Path(__file__).resolve().parents[1] / "setup.cfg", encoding="utf-8")
 TREES = [ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")]
 OF_DEVELOPMENT = {"test", "parity", "docs"}
 PROGRAMS = {"jupyterlab", "nbclient", "pillow"}  # of the notebooks alone
-BROUGHT_BY = {  # modules under another name than the package that has them
+BROUGHT_BY = {  # modules, and the requirements that have them or need them
     "PIL": "pillow",
     "google": "sentencepiece[protobuf]",
+    # TensorFlow caps it: a bound here would draw an older TensorFlow.
+    "h5py": "keras",
     "ray": "ray[data]",
     "sentencepiece": "sentencepiece[protobuf]",
 }

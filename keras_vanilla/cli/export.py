@@ -86,7 +86,9 @@ def _add_export(commands):
     command.add_argument_group("of a SavedModel").add_argument(
         "--core-operators",
         action="store_true",
-        help="use only TensorFlow's own operators: no tensorflow-text and no XLA",
+        default=None,
+        help="use only TensorFlow's own operators: no tensorflow-text and no XLA "
+        "(default: where tensorflow-text is not installed)",
     )
 
 

@@ -1,5 +1,6 @@
 """Exports a translator as a SavedModel, which maps batches of strings to strings."""
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,7 +27,7 @@ _BYTES = [bytes([byte]) for byte in range(256)]
 
 
 def saved_model(
-    translator: Translator, folder: PathLike, core_operators: bool = False
+    translator: Translator, folder: PathLike, core_operators: bool | None = None
 ) -> None:
     """Writes a translator with its search and tokenizer as a SavedModel.
 
@@ -48,18 +49,21 @@ def saved_model(
         translator: Translator.
         folder: path of a folder that does not exist yet. It is written atomically, and
             missing parent folders are created.
-        core_operators: bool. Whether to use only TensorFlow's own operators.
+        core_operators: bool. Whether to use only TensorFlow's own operators; None means
+            where tensorflow-text is not installed.
     Raises:
         FileExistsError: if `folder` exists.
         TypeError: if `translator` is not a Translator.
         RuntimeError: if Keras does not run on TensorFlow.
-        ValueError: if `core_operators` is not a bool, or the tokenizer is not
+        ValueError: if `core_operators` is not a bool or None, or the tokenizer is not
             SentencePiece's, or, with `core_operators`, not a unigram model that can be
             converted to operators.
     """
     folder = Path(folder)
     check_translator(translator)
-    check_choice("core_operators", core_operators, (False, True))
+    check_choice("core_operators", core_operators, (None, False, True))
+    if core_operators is None:
+        core_operators = importlib.util.find_spec("tensorflow_text") is None
     refuse_unwritable(folder)
     require_tensorflow()
     operators = CoreOperators() if core_operators else Operators()

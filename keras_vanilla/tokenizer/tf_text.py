@@ -93,6 +93,6 @@ def _tokenizer(model, out_type=None):
         import tensorflow_text
     except ModuleNotFoundError as error:
         raise extra_missing(
-            "Tokenizers in TensorFlow graphs", "tensorflow-text", "tensorflow"
+            "Tokenizers in TensorFlow graphs", "tensorflow-text", "text"
         ) from error
     return tensorflow_text.SentencepieceTokenizer(model, out_type=out_type or tf.int32)

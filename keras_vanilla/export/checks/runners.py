@@ -1,5 +1,6 @@
 """Opens exported files and translates with them."""
 
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -51,11 +52,10 @@ class SavedModelFolder:
     def __init__(self, path: PathLike):
         try:
             import tensorflow as tf
-            import tensorflow_text  # noqa: F401  registers the operators in the graph
         except ModuleNotFoundError as error:
-            raise extra_missing(
-                "SavedModels", "tensorflow and tensorflow-text", "tensorflow"
-            ) from error
+            raise extra_missing("SavedModels", "tensorflow", "tensorflow") from error
+        with contextlib.suppress(ModuleNotFoundError):
+            import tensorflow_text  # noqa: F401  registers operators of most folders
         self.path = path = Path(path)
         self.size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
         self.description = Description(  # the graph checks the model's limits
@@ -70,6 +70,10 @@ class SavedModelFolder:
         try:
             self._loaded = tf.saved_model.load(str(path))
         except Exception as error:  # TensorFlow raises many kinds
+            if "Op type not registered 'Sentencepiece" in str(error):
+                raise extra_missing(
+                    f"The operators of {path}", "tensorflow-text", "text"
+                ) from error
             raise _damaged(path, error) from error
         _require_signatures(
             path, self._loaded.signatures, ("translate", "translate_ids")

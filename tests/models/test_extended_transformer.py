@@ -8,7 +8,6 @@ from gated_layers import GatedEncoderLayer, GatedFeedForward, gated_decoder_laye
 
 from keras_vanilla import Transformer, Translator
 from keras_vanilla.decoding import beam_search, greedy_search
-from keras_vanilla.layers import EncoderLayer
 
 V = 11
 SIZES = {
@@ -38,7 +37,7 @@ def gated_model(**settings):
 
 
 @pytest.mark.full
-def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
+def test_transformer_of_other_layers_trains_and_loads(tmp_path):
     model = gated_model(**ONE_LAYER)
     for layer in (*model.encoder_layers, *model.decoder_layers):
         assert isinstance(layer.feed_forward, GatedFeedForward)
@@ -53,7 +52,7 @@ def test_a_transformer_of_other_layers_trains_is_saved_and_loads(tmp_path):
     np.testing.assert_array_equal(loaded(IDS), model(IDS))
 
 
-def test_it_is_searched_by_the_steps_of_its_own_layers():
+def test_search_uses_steps_of_its_layers():
     model = gated_model(**ONE_LAYER)
     ids = array(greedy_search(model, IDS["source_ids"], max_length=6), "int32")
     logits = array(model({**IDS, "target_ids": np.insert(ids, 0, 2, axis=1)[:, :-1]}))
@@ -65,9 +64,7 @@ def test_it_is_searched_by_the_steps_of_its_own_layers():
 
 
 @pytest.mark.full
-def test_its_exported_file_computes_what_its_layers_compute(
-    trained_translator, tmp_path
-):
+def test_exported_file_computes_its_layers(trained_translator, tmp_path):
     from text_form import TextForm
 
     from keras_vanilla import export
@@ -81,21 +78,6 @@ def test_its_exported_file_computes_what_its_layers_compute(
     source_ids = np.array(translator.encode(["red one"]), "int32")
     expected = array(greedy_search(model, source_ids, max_length=ids.shape[1]), "int32")
     np.testing.assert_array_equal(ids, expected)
-
-
-def test_makers_that_could_not_be_loaded_again_are_refused():
-    class Unregistered(EncoderLayer):
-        pass
-
-    with pytest.raises(ValueError, match="decorate .*Unregistered with @keras"):
-        Transformer(**SIZES, encoder_layer=Unregistered)
-    with pytest.raises(ValueError, match="class or function that makes a layer"):
-        Transformer(**SIZES, encoder_layer=3)
-    with pytest.raises(ValueError, match="a class or function that makes a layer"):
-        Transformer(**SIZES, encoder_layer=GatedEncoderLayer(4, d_ff=8))
-    message = "`decoder_layer` is not registered with Keras: import"
-    with pytest.raises(ValueError, match=message):
-        Transformer(**SIZES, decoder_layer="gated_layers>Gone")
 
 
 @pytest.mark.full

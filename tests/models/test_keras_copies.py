@@ -35,7 +35,7 @@ PARTS = {
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("name", PARTS)
-def test_a_part_is_copied(name, way):
+def test_part_is_copied(name, way):
     copied = COPIES[way](PARTS[name])
     assert copied is not PARTS[name] and type(copied) is type(PARTS[name])
     assert copied.get_config() == PARTS[name].get_config()
@@ -55,7 +55,7 @@ def compiled(micro_batches=1):
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
 @pytest.mark.parametrize("micro_batches", [1, 2])
-def test_a_compiled_transformer_is_copied_with_its_weights(way, micro_batches):
+def test_compiled_transformer_is_copied_with_weights(way, micro_batches):
     model = compiled(micro_batches)
     copied = COPIES[way](model)
     assert type(copied) is type(model) and copied.compiled
@@ -63,7 +63,7 @@ def test_a_compiled_transformer_is_copied_with_its_weights(way, micro_batches):
     np.testing.assert_array_equal(copied(inputs()), model(inputs()))
 
 
-def test_clone_model_makes_the_same_function_and_compiles_it():
+def test_clone_model_copies_function_and_compilation():
     model = compiled()
     clone = keras.models.clone_model(model)
     assert clone.compiled and type(clone.loss) is type(model.loss)
@@ -71,13 +71,13 @@ def test_clone_model_makes_the_same_function_and_compiles_it():
     np.testing.assert_allclose(clone(inputs()), model(inputs()), atol=1e-6)
 
 
-def test_clone_model_does_not_leave_micro_batches_out():
+def test_clone_model_refuses_micro_batches():
     with pytest.raises(TypeError, match="micro_batches"):
         keras.models.clone_model(compiled(2))
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
-def test_a_translator_is_copied(way, small_translator, unseen_sentences):
+def test_translator_is_copied(way, small_translator, unseen_sentences):
     copied = COPIES[way](small_translator)
     texts = unseen_sentences[:3]
     assert copied.translate(texts) == small_translator.translate(texts)

@@ -60,7 +60,7 @@ def model():
     "name",
     ["paper", *in_full(*(name for name in CONFIGS if name != "paper"))],
 )
-def test_whole_forward_pass_equals_the_formulas(name):
+def test_forward_pass_equals_formulas(name):
     layers = {} if name == "paper" else ONE_LAYER_EACH
     model = make_model(**CONFIGS[name], **layers)
     feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
@@ -84,62 +84,49 @@ def test_whole_forward_pass_equals_the_formulas(name):
 
 
 @pytest.mark.full
-def test_epsilon_and_activation_reach_every_layer():
-    settings = {"layer_norm_epsilon": 0.1, "activation": "gelu"}
-    model = make_model(**settings, normalize_first=True)
-    for layer in model.encoder_layers + model.decoder_layers:
+def test_settings_reach_every_layer_and_dropout_is_only_in_training():
+    settings = {"dropout": 0.3, "attention_dropout": 0.2, "activation": "gelu"}
+    settings |= {"layer_norm_epsilon": 0.1, "normalize_first": True, **ONE_LAYER_EACH}
+    model = make_model(**settings)
+    for layer in (*model.encoder_layers, *model.decoder_layers):
+        assert (layer.dropout, layer.self_attention.dropout) == (0.3, 0.2)
         assert layer.layer_norm_epsilon == 0.1
         assert layer.feed_forward.activation is keras.activations.gelu
     assert model.encoder_norm.epsilon == model.decoder_norm.epsilon == 0.1
-
-
-@pytest.mark.full
-def test_dropout_is_where_the_paper_has_it_and_in_training_alone():
-    rates = {"dropout": 0.3, "attention_dropout": 0.2}
-    model = make_model(**rates, **ONE_LAYER_EACH)
-    layers = [*model.encoder_layers, *model.decoder_layers]
-    assert {layer.dropout for layer in layers} == {0.3}
-    assert {layer.self_attention.dropout for layer in layers} == {0.2}
     assert model.positions.dropout == 0.3
-    expected = make_model(**ONE_LAYER_EACH)(INPUTS)
-    np.testing.assert_array_equal(model(INPUTS), expected)
-    assert np.abs(model(INPUTS, training=True) - expected).max() > 0.01
+    expected = make_model(**settings | {"dropout": 0.0, "attention_dropout": 0.0})
+    np.testing.assert_array_equal(model(INPUTS), expected(INPUTS))
+    assert np.abs(model(INPUTS, training=True) - model(INPUTS)).max() > 0.01
+    memory, mask = model.encode(INPUTS["source_ids"])
+    np.testing.assert_array_equal(mask, INPUTS["source_ids"] != 0)
+    np.testing.assert_array_equal(memory, model.encode(INPUTS["source_ids"])[0])
 
 
-# The number of weights is a claim of the paper's; bfloat16 ones take half the memory.
+# The paper has the numbers of base and big; bfloat16 weights take half the memory.
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("name", "count"),
+    ("name", "vocabulary_size", "count"),
     [
-        ("base", 63_082_496),
-        ("big", 214_245_376),
+        ("base", 37_000, 63_082_496),
+        ("big", 37_000, 214_245_376),
+        ("small", 8_000, None),
     ],
 )
-def test_presets_have_the_papers_number_of_parameters(name, count):
+def test_presets_have_documented_number_of_parameters(name, vocabulary_size, count):
     model = Transformer.from_preset(
-        name, source_vocabulary_size=37_000, dtype="bfloat16"
+        name, source_vocabulary_size=vocabulary_size, dtype="bfloat16"
     )
-    assert model.count_params() == count
+    assert model.count_params() == count or abs(model.count_params() - 7.6e6) < 5e4
 
 
-@pytest.mark.full
-def test_small_preset_has_its_documented_size():
-    model = Transformer.from_preset("small", source_vocabulary_size=8_000)
-    assert 7.55e6 < model.count_params() < 7.65e6
-
-
-@pytest.mark.parametrize("name", ["phone", "phone-small", "phone-tiny"])
-def test_presets_for_phones_have_shallow_decoders_and_pre_norm(name):
-    model = Transformer.from_preset(name, source_vocabulary_size=11)
-    assert (len(model.encoder_layers), len(model.decoder_layers)) == (6, 2)
-    assert all(layer.normalize_first for layer in model.decoder_layers)
-    assert model.encoder_norm is not None
-
-
-def test_an_override_wins_over_the_preset():
-    overrides = {"d_ff": 13, **ONE_LAYER_EACH}
+def test_override_replaces_setting_of_preset():
+    overrides = {"d_ff": np.int64(13), "decoder_d_ff": 3, **ONE_LAYER_EACH}
+    overrides |= {"normalize_first": True, "final_norm": False}
     model = Transformer.from_preset("tiny", source_vocabulary_size=11, **overrides)
-    assert {**PRESETS["tiny"], **overrides}.items() <= model.get_config().items()
+    config = model.get_config()
+    assert {**PRESETS["tiny"], **overrides}.items() <= config.items()
+    assert type(config["d_ff"]) is int and model.encoder_norm is model.decoder_norm
+    assert (model.encoder_layers[0].d_ff, model.decoder_layers[0].d_ff) == (13, 3)
 
 
 # Properties, over shapes of which every dimension is another prime
@@ -199,7 +186,7 @@ def test_padding_never_changes_real_positions(policy, tolerance, case):
     assert difference < tolerance
 
 
-def test_a_masked_source_end_is_as_if_it_were_not_there():
+def test_masked_source_end_changes_nothing():
     with_end = make_model(**ONE_LAYER_EACH)
     without = make_model(source_end=False, **ONE_LAYER_EACH)
     source = np.array([[7, 5, 9], [4, 6, 0]])
@@ -215,7 +202,7 @@ def test_a_masked_source_end_is_as_if_it_were_not_there():
 
 @pytest.mark.full
 @pytest.mark.parametrize("lost", ["source", "scores"])
-def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
+def test_lost_mask_is_found(monkeypatch, lost):
     """The mistake made on purpose: the property above must fail, in both dtypes."""
     if lost == "source":  # the encoder's mask is dropped on its way to the layers
         encode = Encoder.__call__
@@ -235,7 +222,7 @@ def test_a_lost_mask_would_be_noticed(monkeypatch, lost):
 
 
 @properties
-def test_a_future_token_never_changes_an_earlier_logit(policy, tolerance, case):
+def test_future_token_never_changes_earlier_logit(policy, tolerance, case):
     model, feed = small_model(case, policy), padded_inputs(case, full_target=True)
     expected, length = array(model(feed)), SHAPES[case]["target"]
     for changed in {1, length // 2, length - 1}:
@@ -249,7 +236,7 @@ def test_a_future_token_never_changes_an_earlier_logit(policy, tolerance, case):
 
 
 @properties
-def test_steps_equal_the_whole_sequence(policy, tolerance, case):
+def test_steps_equal_whole_sequence(policy, tolerance, case):
     model, feed = small_model(case, policy), padded_inputs(case, full_target=True)
     whole, exact = array(model(feed)), array(small_model(case, "float32")(feed))
     tolerance += 2 * np.abs(whole - exact).max()  # both are rounded, each in its way
@@ -263,7 +250,7 @@ def test_steps_equal_the_whole_sequence(policy, tolerance, case):
 
 @pytest.mark.full
 @properties
-def test_order_of_the_batch_does_not_matter(policy, tolerance, case):
+def test_order_of_batch_changes_nothing(policy, tolerance, case):
     model, feed = small_model(case, policy), padded_inputs(case)
     order = np.roll(np.arange(SHAPES[case]["batch"]), 1)
     shuffled = {name: x[order] for name, x in feed.items()}
@@ -330,8 +317,8 @@ def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
     model = make_model(**CONFIGS[name], **ONE_LAYER_EACH, dtype="mixed_bfloat16")
     feed = inputs(start_id=model.start_id, pad_id=model.pad_id, first=5, size=17)
     if compiled:
-        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(keras.optimizers.Adam(1e-3), loss, run_eagerly=True)
+        loss, optimizer = SmoothedCrossentropy(), keras.optimizers.Adam(1e-3)
+        model.compile(optimizer, loss, micro_batches=2, run_eagerly=True)
         model.fit(feed, feed["target_ids"], verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -342,30 +329,8 @@ def test_keras_file_gives_the_same_model(name, compiled, tmp_path):
     is_shared = loaded.source_embedding is loaded.target_embedding
     assert is_shared == model.share_embeddings
     if compiled:
-        assert int(loaded.optimizer.iterations) == 1
-    steps = [
-        array(
-            each.decode_step(
-                np.array([4, 5]),
-                0,
-                each.start_cache(*each.encode(feed["source_ids"]), 5),
-            )[0]
-        )
-        for each in (model, loaded)
-    ]
-    np.testing.assert_array_equal(*steps)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["paper", "all"])
-def test_weight_file_gives_the_same_weights(name, tmp_path):
-    model, other = (
-        make_model(seed, **CONFIGS[name], **ONE_LAYER_EACH) for seed in (0, 1)
-    )
-    model.save_weights(tmp_path / "model.weights.h5")
-    other.load_weights(tmp_path / "model.weights.h5")
-    for mine, theirs in zip(model.weights, other.weights, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+        assert (int(loaded.optimizer.iterations), loaded.micro_batches) == (1, 2)
+        loaded.train_on_batch(feed, feed["target_ids"])
 
 
 # Training
@@ -383,33 +348,27 @@ def test_fit_learns_with_every_weight_and_stays_plain_keras():
         assert np.abs(array(weight) - old).max() > 0, weight.path
 
 
-# Initial tables
-
-
 @pytest.mark.full
-def test_initial_table_is_used_for_both_sides_and_not_in_the_config():
-    table = np.random.default_rng(0).normal(size=(19, 10)).astype("float32")
-    model = Transformer(**SIZES, embeddings=table)
-    np.testing.assert_array_equal(model.target_embedding.embeddings, table)
-    assert model.source_embedding is model.target_embedding
-    assert "embeddings" not in model.get_config()
-
-
-@pytest.mark.full
-def test_separate_initial_tables_are_a_pair():
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_initial_tables_are_used_and_not_in_config(is_shared):
     draw = np.random.default_rng(0).normal
-    tables = draw(size=(19, 10)), draw(size=(23, 10))
-    model = Transformer(
-        **SIZES, target_vocabulary_size=23, share_embeddings=False, embeddings=tables
-    )
+    tables = [draw(size=(size, 10)) for size in ((19,) if is_shared else (19, 23))]
+    settings = {
+        "target_vocabulary_size": len(tables[-1]),
+        "share_embeddings": is_shared,
+    }
+    settings["embeddings"] = tables[0] if is_shared else tables
+    model = Transformer(**SIZES, **settings)
     assert_close(model.source_embedding.embeddings, tables[0], 1e-6)
-    assert_close(model.target_embedding.embeddings, tables[1], 1e-6)
+    assert_close(model.target_embedding.embeddings, tables[-1], 1e-6)
+    assert (model.source_embedding is model.target_embedding) == is_shared
+    assert "embeddings" not in model.get_config()
 
 
 # Looking inside
 
 
-def test_attention_weights_have_their_shapes_and_sum_to_one_on_real_positions(model):
+def test_attention_weights_are_those_of_each_attention(model):
     weights = model.attention_weights(INPUTS)
     source, target = INPUTS["source_ids"] != 0, INPUTS["target_ids"] != 0
     batch, heads, rows, columns = 2, 5, target.shape[1], source.shape[1]
@@ -425,30 +384,17 @@ def test_attention_weights_have_their_shapes_and_sum_to_one_on_real_positions(mo
         np.testing.assert_allclose(total[real], 1.0, atol=1e-6)
         keys = target if name.endswith("self") else source
         assert not value.transpose(0, 3, 1, 2)[~keys].any()
-
-
-def test_attention_weights_are_those_of_the_first_layers_attention(model):
-    source = INPUTS["source_ids"]
-    x = model.positions(model.source_embedding(source))
-    mask = (source != 0)[:, :, None] & (source != 0)[:, None]
+    x = array(model.positions(model.source_embedding(INPUTS["source_ids"])), "float64")
     layer = reference.part(weights_of(model), "encoder_layer_0/self_attention")
-    wide = array(x, "float64")
-    expected = reference.attention(layer, wide, wide, mask)[1]
-    assert_close(model.attention_weights(INPUTS)["encoder/0"], expected, 1e-5)
+    mask = source[:, :, None] & source[:, None]
+    expected = reference.attention(layer, x, x, mask)[1]
+    assert_close(weights["encoder/0"], expected, 1e-5)
 
 
 # Encoder and cache
 
 
-def test_encode_is_without_dropout_and_gives_the_mask():
-    model = make_model(dropout=0.5, **ONE_LAYER_EACH)
-    memory, mask = model.encode(INPUTS["source_ids"])
-    assert tuple(memory.shape) == (2, 5, 10)
-    np.testing.assert_array_equal(mask, INPUTS["source_ids"] != 0)
-    np.testing.assert_array_equal(memory, model.encode(INPUTS["source_ids"])[0])
-
-
-def test_cache_says_what_grows_and_what_is_fixed_with_the_batch_first(model):
+def test_cache_has_documented_shapes(model):
     cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 13)
     assert tuple(cache.memory_mask.shape) == (2, 5) and not cache.is_shared
     for layers, kind, length in ((cache.past, "self", 13), (cache.fixed, "cross", 5)):
@@ -456,68 +402,6 @@ def test_cache_says_what_grows_and_what_is_fixed_with_the_batch_first(model):
             {name: tuple(value.shape) for name, value in layer.items()}
             for layer in layers
         ] == [{f"{kind}_{name}": (2, 5, length, 2) for name in ("key", "value")}] * 3
-
-
-# Errors
-
-
-def test_unknown_preset_lists_the_choices():
-    with pytest.raises(
-        ValueError,
-        match="'tiny', 'small', 'base', 'big', 'phone', 'phone-small', 'phone-tiny'. "
-        "Received: 'huge'",
-    ):
-        Transformer.from_preset("huge", source_vocabulary_size=11)
-
-
-SIZES_BELOW_ONE = {
-    name: ({name: 0}, f"`{name}` must be an integer (of at least|from) 1.* Received: 0")
-    for name in (
-        "source_vocabulary_size",
-        "target_vocabulary_size",
-        "d_model",
-        "num_heads",
-        "d_ff",
-        "decoder_d_ff",
-        "num_encoder_layers",
-        "num_decoder_layers",
-        "max_length",
-    )
-}
-WRONG = [
-    *SIZES_BELOW_ONE.values(),
-    ({"max_length": 2**31}, "`max_length` must be below 2..31. Received: 21474836"),
-    ({"num_decoder_layers": 1001}, "`num_decoder_layers` .* from 1 to 1000. Rec"),
-    ({"max_length": 2.5}, "`max_length` must be an integer .* Received: 2.5"),
-    ({"max_length": float("nan")}, "`max_length` must be .* Received: nan"),
-    ({"end_id": -1}, "`end_id` must be an integer of at least 0. Received: -1"),
-    ({"pad_id": 3}, "`pad_id` and `end_id` must be different.*pad_id=end_id=3"),
-    ({"num_heads": 3}, "divisible.*d_model=10, num_heads=3"),
-    ({"d_model": 7, "num_heads": 7}, "even width.*Received: d_model=7"),
-    (
-        {"target_vocabulary_size": 23},
-        "one size.*source_vocabulary_size=19, target_vocabulary_size=23",
-    ),
-    (
-        {"position_layout": "sideways"},
-        "'interleaved', 'concatenated'.*'sideways'",
-    ),
-    (
-        {"forbidden_ids": [19]},
-        "`forbidden_ids` must be an integer from 0 to 18. Received: 19",
-    ),
-    ({"forbidden_ids": 7}, "`forbidden_ids` must be a list of ids. Received: 7"),
-    (
-        {"forbidden_ids": [3]},
-        "`forbidden_ids` cannot have the id that ends .*end_id=3",
-    ),
-]
-
-
-@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=str)
-def test_what_is_no_setting_is_refused(wrong, message):
-    with pytest.raises(ValueError, match=message):
-        Transformer(**{**SIZES, **wrong})
 
 
 def test_searches_and_steps_never_choose_forbidden_ids():
@@ -538,75 +422,15 @@ def test_searches_and_steps_never_choose_forbidden_ids():
         outputs = array(outputs)
         before_the_end = np.cumsum(outputs == model.end_id, axis=-1) == 0
         assert not np.isin(outputs[before_the_end], forbidden).any()
-
-
-def test_forbidden_ids_have_no_probability():
-    model = make_model(forbidden_ids=[5, 7], **ONE_LAYER_EACH)
-    sources = INPUTS["source_ids"]
+    # they have no probability, although the logits of the whole model are finite
     ids, score = greedy_search(model, sources, max_length=1, return_scores=True)
     feed = {"source_ids": sources, "target_ids": np.array([[2], [2]])}
-    logits = array(model(feed), "float64")[:, 0]
-    assert np.isfinite(logits).all()
-    allowed = np.delete(logits, [5, 7], axis=1)
+    allowed = np.delete(array(model(feed), "float64")[:, 0], forbidden, axis=1)
     expected = allowed.max(axis=1) - np.log(np.exp(allowed).sum(axis=1))
     np.testing.assert_allclose(score, expected, atol=1e-5)
 
 
-def test_pre_norm_can_do_without_a_last_norm():
-    sizes = {**SIZES, **ONE_LAYER_EACH}
-    model = Transformer(**sizes, normalize_first=True, final_norm=False)
-    assert model.encoder_norm is None and model.decoder_norm is None
-
-
-def test_each_side_has_its_own_feed_forward_width():
-    model = Transformer(**{**SIZES, **ONE_LAYER_EACH}, decoder_d_ff=3)
-    assert {layer.d_ff for layer in model.encoder_layers} == {7}
-    assert {layer.d_ff for layer in model.decoder_layers} == {3}
-
-
-@pytest.mark.parametrize("outside", [-1, 19])
-@pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("method", ["__call__", "attention_weights", "one"])
-def test_ids_outside_the_vocabulary_are_refused(model, method, side, outside):
-    feed = {name: x.copy() for name, x in INPUTS.items()}
-    feed[f"{side}_ids"][1, 2] = outside
-    cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 3)
-    calls = {
-        ("one", "source"): lambda: model.encode(feed["source_ids"]),
-        ("one", "target"): lambda: model.decode_step(np.array([4, outside]), 0, cache),
-    }
-    call = calls.get((method, side), lambda: getattr(model, method)(feed))
-    with pytest.raises(ValueError, match=f"{side} id .* 19. Received: {outside}\\b"):
-        call()
-
-
-@pytest.mark.parametrize("index", [-1, 3])
-def test_a_step_past_the_cache_is_refused(model, index):
-    cache = model.start_cache(*model.encode(INPUTS["source_ids"]), 3)
-    with pytest.raises(ValueError, match=f"holds 3. Received: index={index}"):
-        model.decode_step(np.array([4, 5]), index, cache)
-
-
-@pytest.mark.full
-def test_numpy_integers_are_sizes():
-    numbers = {"d_model": np.int64(10), "num_heads": np.int32(5)}
-    model = make_model(**numbers, **ONE_LAYER_EACH)
-    assert type(model.d_model) is int
-    assert Transformer.from_config(model.get_config()).d_model == 10
-
-
-@pytest.mark.full
-def test_a_compiled_model_loads_with_its_micro_batches(tmp_path):
-    model = make_model(**ONE_LAYER_EACH)
-    loss = SmoothedCrossentropy()
-    model.compile("sgd", loss, micro_batches=3, run_eagerly=True)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.micro_batches == 3
-    loaded.train_on_batch(INPUTS, INPUTS["target_ids"])
-
-
-def test_attention_weights_are_carried_only_when_asked_for(monkeypatch):
+def test_attention_weights_are_computed_only_on_request(monkeypatch):
     model, without_weights = make_model(**ONE_LAYER_EACH), []
     attend = MultiHeadAttention.attend
 
@@ -624,12 +448,7 @@ def test_attention_weights_are_carried_only_when_asked_for(monkeypatch):
     assert without_weights == []
 
 
-def test_inputs_that_are_no_dict_are_refused(model):
-    with pytest.raises(ValueError, match='takes a dict .*"source_ids".* a list'):
-        model([INPUTS["source_ids"], INPUTS["target_ids"]])
-
-
-def test_a_seed_gives_the_weights_of_earlier_versions():
+def test_seed_gives_weights_of_earlier_versions():
     # The first numbers of the first and the last drawn weight in 0.6.0. Each weight
     # takes its seed from one sequence: another draw from it changes all that follow.
     keras.utils.set_random_seed(2)

@@ -22,8 +22,18 @@ from keras_vanilla.tokenizer import Tokenizer
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
-SYMBOLS = "!?.,;:-+*/=<>()[]{}%&#@~_|$§"
-EMOJI = (*range(0x1F300, 0x1F600), *range(0x1F600, 0x1F650), *range(0x1F680, 0x1F6C6))
+SYMBOLS = "!?.,;:-+*/=<>()[]{}%&#@~_|$§€£¥"
+JOINER, AS_EMOJI = "\u200d", "\ufe0f"
+EMOJI = [*map(chr, (*range(0x1F300, 0x1F650), *range(0x1F680, 0x1F6C6)))]
+TEXT_EMOJI = "☀☁☎☕☹☺♀♂♥⚠⚡✈✉✌✔✨❄❗❤⭐"  # with U+FE0F, shown as emoji
+HANDS = "👆👋👌👍👎👏💪🖐🙌🙏🤝🤞🤷🏃✋✌"
+PEOPLE, JOINED = "👨👩🧑", "⚕✈❤🌾🍳🎓🎤🎨💻🔧🚀🚒🦰👦👧👩👨"
+TONES = ["", *"🏻🏼🏽🏾🏿"]
+FLAG_LETTERS = [*map(chr, range(0x1F1E6, 0x1F200))]
+# Pieces of emoji, and characters of phones and word processors that corpora lack.
+RARE = (
+    f"{AS_EMOJI}\u20e3 {' '.join(TONES)} {' '.join(FLAG_LETTERS)} ’ ‘ “ ” « » – — € £ ¥"
+)
 # First and last letter of some alphabets and syllabaries.
 SCRIPTS = (
     (0x03B1, 0x03C9),  # Greek
@@ -36,9 +46,10 @@ SCRIPTS = (
     (0xAC00, 0xD7A3),  # Korean
 )
 # Occurs in addresses and in numbers with several parts, which are not changed inside.
-WHOLE = r"://|@|[\w{marks}]\.\w[\w{marks}]|\d[.,:/-]\d"
-# Fractions of the pairs with a thing to copy.
-ALONE, IN_PLACE, FIRST, TWO = 0.25, 0.5, 1 / 3, 0.3
+WHOLE = r"://|@|[\w{marks}]\.\w[\w{marks}]|\d[:/-]\d"
+NUMBER = re.compile(r"(?<![\d.,])[0-9]+(?:[.,][0-9]+)*")
+# Fractions of the pairs with things to copy.
+ALONE, IN_PLACE, TWO = 0.2, 0.7, 0.3
 
 # The texts of a pair, a random generator, words of other texts -> the texts of a pair.
 Change = Callable[[str, str, Random, Sequence[str]], tuple[str, str]]
@@ -63,16 +74,24 @@ def as_people_write(
 ) -> tuple[str, str]:
     """Changes some sources slightly, but not their translations.
 
-    Of twenty sources, two are in title case, two have one or two typos, and one has no
-    punctuation.
+    Of fifty sources, four are in lower case, three begin with a small letter, two are
+    in title case, two have no punctuation, and five have one or two typos. A third of
+    the straight quotation marks, apostrophes and dashes are typographic.
     """
-    chosen = int(random.random() * 20)
-    if chosen in (0, 2):
+    chosen = random.random() * 50
+    if chosen < 4:
+        source = source.lower()
+    elif chosen < 7:
+        source = source[:1].lower() + re.sub(r"\b[A-Z]\b", _lower, source[1:])
+    elif chosen < 9:
         source = re.sub(r"(?<!\S)\w", lambda letter: letter[0].upper(), source)
-    elif chosen in (1, 3):
-        source = _with_typos(source, random)
-    elif chosen == 4:
+    elif chosen < 11:
         source = without_punctuation(source)
+    elif chosen < 16:
+        source = _with_typos(source, random)
+    if random.random() < 1 / 3:
+        source = re.sub(r'"([^"]*)"', r"“\1”", source).replace("'", "’")
+        source = source.replace(" - ", f" {random.choice('–—')} ")
     return source, target
 
 
@@ -86,36 +105,43 @@ def in_upper_case(
 def with_thing_to_copy(
     source: str, target: str, random: Random, words: Sequence[str]
 ) -> tuple[str, str]:
-    """Inserts one or two things, such as numbers or addresses, into both sides.
+    """Replaces or inserts things, such as numbers or addresses, in both sides.
 
-    A thing replaces a word that occurs once on both sides, or is put at the beginning
-    or the end of both. A quarter of the pairs consist only of such things, from which
-    copying is learned fastest.
+    A thing replaces a name or number that occurs once on both sides, or is put at the
+    beginning or the end of both, or after their only comma. A fifth of the pairs
+    consist only of such things, from which copying is learned fastest.
     """
     if random.random() < ALONE:
         things = random_thing(random, words)
         while len(things) < len(source) / 2:
             things += f" {random_thing(random, words)}"
         return things, things
-    positions = ["first", "last"] if random.random() < FIRST else ["last", "first"]
     spans = _once(source), _once(target)
-    shared = sorted(spans[0].keys() & spans[1].keys())
-    if shared and random.random() < IN_PLACE:
-        positions.insert(0, "middle")
-    count = 2 if random.random() < TWO else 1
-    things = {position: random_thing(random, words) for position in positions[:count]}
-    word, gap = random.choice(shared or [""]), random.choice(["", " "])
+    others = {
+        word: _other(word, random, words)
+        for word in sorted(spans[0].keys() & spans[1].keys())
+        if random.random() < IN_PLACE
+    }
+    inserted = {}
+    if not others or random.random() < TWO:
+        places = ["first", "last", "last", "end", "end"]
+        if source.count(", ") == target.count(", ") == 1:
+            places += ["comma"] * 3
+        chosen = random.sample(places, 2 if random.random() < TWO else 1)
+        for place in dict.fromkeys(chosen):
+            inserted[place] = random_thing(random, words)
+    marks = random.choice(["", " "]), random.random() < 0.5
     return tuple(
-        _with_things(text, things, text_spans.get(word), gap)
-        for text, text_spans in zip((source, target), spans, strict=True)
+        _with_things(text, of_text, others, inserted, *marks)
+        for text, of_text in zip((source, target), spans, strict=True)
     )
 
 
 # Pairs of the corpus itself have the noise of `as_people_write`. Upper case takes
 # several times as many pieces, and a thing to copy about ten, so both have separate
-# batches.
+# batches. Half of all texts stay as they are.
 IN_ALL = Noise("people", 1.0, as_people_write)
-BESIDE = (Noise("upper", 0.25, in_upper_case), Noise("copy", 0.4, with_thing_to_copy))
+BESIDE = (Noise("upper", 0.1, in_upper_case), Noise("copy", 0.25, with_thing_to_copy))
 
 
 class NoisyIds:
@@ -194,13 +220,17 @@ def check_gives_texts(tokenizer: object) -> None:
 def lines_with_noise(lines: Iterable[str]) -> Iterator[str]:
     """Adds noisy lines, so that a vocabulary has pieces for them.
 
-    Every tenth line is repeated in upper case, with a thing to copy.
+    Every tenth line is repeated in upper case, with a thing to copy, and every 20th in
+    lower case.
     """
     random = Random(0)
+    yield RARE
     for index, line in enumerate(lines):
         yield line
         if index % 10 == 0:
             yield f"{line.upper()} {plain_thing(random, words_of_letters(line))}"
+        if index % 20 == 0:
+            yield line.lower()
 
 
 def _with_typos(text, random):
@@ -213,40 +243,67 @@ def _with_typos(text, random):
             return text
         i = random.choice(positions)
         one, two = written[i : i + 2]
-        typos = two, one + one + two, two + one, random.choice(LETTERS) + two
+        typos = two, one * 2 + two, random.choice(LETTERS) + two, *[two + one] * 3
         text = "".join([*written[:i], random.choice(typos), *written[i + 2 :]])
     return text
 
 
-def _with_things(text, things, span, gap):
-    """Inserts things into a text at up to three positions.
+def _lower(match):
+    return match[0].lower()
 
-    The first is put before the text, the middle one replaces a word, and the last is
-    put before the final punctuation.
-    """
+
+def _with_things(text, spans, others, inserted, gap, drops_point):
+    """Replaces words, given by their spans, and inserts things at places by name."""
     body, marks = split_last_marks(text)
-    if "middle" in things:
-        body = body[: span[0]] + things["middle"] + body[span[1] :]
-    if "first" in things:
-        body = f"{things['first']} {body}"
-    if "last" in things:
-        body, marks = f"{body} {things['last']}{gap}", marks.strip()
+    for word in sorted(others, key=spans.get, reverse=True):
+        start, end = spans[word]
+        body = body[:start] + others[word] + body[end:]
+    if "comma" in inserted:
+        body = body.replace(", ", f", {inserted['comma']} ", 1)
+    if "first" in inserted:
+        body = f"{inserted['first']} {body}"
+    if "last" in inserted:
+        body, marks = f"{body} {inserted['last']}{gap}", marks.strip()
+    if "end" in inserted:
+        marks = "" if marks == "." and drops_point else marks
+        marks += f" {inserted['end']}"
     return f"{body}{marks}".strip()
 
 
 def _once(text):
     """The numbers and capitalised words that occur once in a text, with positions."""
     counts = Counter(word[0] for word in words(text))
+    numbers = Counter(NUMBER.findall(text))
     pattern = with_marks(WHOLE)
     text = re.sub(
         r"\S+", lambda x: " " * len(x[0]) if pattern.search(x[0]) else x[0], text
     )
-    return {
+    names = {
         word[0]: word.span()
         for word in words(text)
         if counts[word[0]] == 1
-        and (word[0][0].isdigit() or without_marks(word[0]).istitle())
+        and len(word[0]) > 2
+        and without_marks(word[0]).istitle()
+        and text[max(0, word.start() - 1)] not in "'’-"
     }
+    return names | {
+        number[0]: number.span()
+        for number in NUMBER.finditer(text)
+        if numbers[number[0]] == 1
+        and number[0] not in ("0", "1")
+        and not text[: number.start()][-1:].isalpha()
+        and not text[number.end() :][:1].isalpha()
+    }
+
+
+def _other(word, random, words):
+    """A number of the same form, or mostly another name."""
+    if word.isdigit():
+        digits = random.choice([1, 1, 2, 2, 3, 3, 4, 5, 6, 7])
+        return str(random.randrange(2, 10**digits))
+    if word[0].isdigit():
+        return re.sub(r"\d", lambda _: random.choice(DIGITS[1:]), word)
+    return (_name if random.random() < 0.7 else random_thing)(random, words)
 
 
 def random_thing(random: Random, words: Sequence[str]) -> str:
@@ -267,9 +324,15 @@ def plain_thing(random: Random, words: Sequence[str]) -> str:
 
 
 def _number(random, words):
-    number = int(_repeating(random, DIGITS, random.randint(1, 9)))
-    form = random.choice(["{}", "{}", "{}", "{:,}", "{} %", "#{}"])
-    return random.choice([form.format(number), f"{random.randrange(1000) / 10}"])
+    number = int(_repeating(random, DIGITS, random.randint(1, 7)))
+    form = random.choice(["{}", "{}", "{}", "{}", "{:,}", "{} %", "#{}", "{}.5"])
+    return form.format(number)
+
+
+def _phone(random, words):
+    groups = [random.randrange(10, 10000) for _ in range(random.randint(2, 5))]
+    start = random.choice(["", "0", "+", "00"])
+    return start + random.choice(" -.").join(map(str, groups))
 
 
 def _date(random, words):
@@ -310,7 +373,19 @@ def _name(random, words):
 
 
 def _emoji(random, words):
-    return chr(random.choice(EMOJI))
+    """One to three emoji, of which some are sequences of code points."""
+    tone, other = random.choice(TONES), random.choice(JOINED)
+    other += AS_EMOJI if ord(other) < 0x3000 else ""
+    forms = [
+        random.choice(EMOJI),
+        random.choice(TEXT_EMOJI) + AS_EMOJI,
+        random.choice(HANDS) + tone,
+        JOINER.join([random.choice(PEOPLE) + tone, other]),
+        "".join(random.choices(FLAG_LETTERS, k=2)),
+        f"{random.choice(DIGITS)}{AS_EMOJI}\u20e3",
+    ]
+    made = random.choices(forms, [4, 2, 1, 2, 1, 0.3], k=random.choice([1, 1, 2, 3]))
+    return random.choice(["", "", " "]).join(made)
 
 
 def _symbols(random, words):
@@ -356,14 +431,15 @@ def _repeating(random, characters, length):
     return text
 
 
-# The frequency of each, out of 22.
+# The frequency of each, out of 24.
 THINGS: dict[Callable[[Random, Sequence[str]], str], int] = {
     _number: 4,
     _date: 2,
-    _url: 4,
-    _email: 4,
+    _phone: 2,
+    _url: 3,
+    _email: 3,
     _name: 4,
-    _emoji: 2,
+    _emoji: 4,
     _symbols: 1,
     _foreign: 1,
 }

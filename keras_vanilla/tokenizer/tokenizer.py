@@ -84,6 +84,7 @@ class Tokenizer:
         vocabulary_size: int | None = None,
         model_type: str = "unigram",
         user_defined_symbols: Sequence[str] = (),
+        split_digits: bool = False,
     ) -> "Tokenizer":
         """Learns one vocabulary for both languages from text.
 
@@ -111,6 +112,8 @@ class Tokenizer:
                 mobile.
             user_defined_symbols: list of str without white space, such as the language
                 tags ["<2fr>", "<2de>"]. Each is one piece wherever it occurs.
+            split_digits: bool. Make each digit one piece, so that numbers that the text
+                lacks have the pieces of all others.
         Raises:
             TypeError: if `lines` or the symbols are one str, or not all items are str.
             ValueError: if there is no text; if a line has an unpaired surrogate; if the
@@ -125,6 +128,7 @@ class Tokenizer:
             vocabulary_size,
             model_type,
             user_defined_symbols,
+            split_digits,
         )
         tokenizer = cls(model)
         _warn_if_lowered("text", tokenizer.vocabulary_size, vocabulary_size)

@@ -45,6 +45,7 @@ def learn_vocabulary(
     vocabulary_size: int | None,
     model_type: str,
     user_defined_symbols: Sequence[str] = (),
+    split_digits: bool = False,
 ) -> bytes:
     """Learns a SentencePiece model of at most `vocabulary_size` pieces.
 
@@ -58,6 +59,7 @@ def learn_vocabulary(
             `fitting_size`.
         model_type: "unigram" or "bpe".
         user_defined_symbols: list of str, each of which becomes one piece.
+        split_digits: bool. Whether each digit is one piece.
     Raises:
         TypeError: if a line or a symbol is not a str.
         ValueError: if the type is unknown, there is no text, a line has an unpaired
@@ -83,6 +85,7 @@ def learn_vocabulary(
             # With a smaller size, the error would not give the required one.
             vocab_size=max(SMALLEST_SIZE + len(symbols), vocabulary_size),
             user_defined_symbols=symbols,
+            split_digits=split_digits,
             hard_vocab_limit=False,  # allow smaller vocabularies for small texts
             model_type=model_type,
             normalization_rule_name=NORMALIZATION,

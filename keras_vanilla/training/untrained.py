@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import keras
 
 from keras_vanilla.data import ParallelCorpus, TokenCache
-from keras_vanilla.data.noise import lines_with_noise
+from keras_vanilla.data.noise import JOINER, lines_with_noise
 from keras_vanilla.models.transformer import Transformer
 from keras_vanilla.tokenizer import Tokenizer
 from keras_vanilla.training.config import TrainingConfig
@@ -100,4 +100,10 @@ def train_tokenizer(
         sides = map(lines_with_noise, sides)
     if config.separate_vocabularies:
         return Tokenizer.train_separate(*sides, vocabulary_size=size)
-    return Tokenizer.train(itertools.chain(*sides), vocabulary_size=size)
+    return Tokenizer.train(
+        itertools.chain(*sides),
+        vocabulary_size=size,
+        # Normalisation makes the joiner of emoji a space unless it is a symbol.
+        user_defined_symbols=[JOINER] if config.robust else [],
+        split_digits=config.robust,
+    )

@@ -1,4 +1,3 @@
-import hashlib
 import io
 import itertools
 import random
@@ -13,6 +12,7 @@ import sentencepiece
 from keras_vanilla._graphemes import words_of_letters
 from keras_vanilla.data import ParallelCorpus, TokenCache, batches
 from keras_vanilla.data.noise import (
+    JOINER,
     THINGS,
     as_people_write,
     in_upper_case,
@@ -81,9 +81,10 @@ def test_epochs_have_every_pair_and_new_noise(corpus, tokenizer):
     assert all(known[of_others[source]] in TARGETS for source in upper)
     copied = [pair for pair in pairs if pair[1] not in TARGETS]
     each = 4 * len(SOURCES)
-    assert 0.7 < len(plain) / each < 0.85
-    assert 0.2 < len(upper) / each < 0.3
-    assert 0.35 < len(copied) / each < 0.45
+    assert 0.6 < len(plain) / each < 0.75
+    assert 0.07 < len(upper) / each < 0.13
+    assert 0.2 < len(copied) / each < 0.3
+    assert 0.45 < len(plain) / len(pairs) < 0.55
 
 
 def test_noise_depends_on_seed_and_step(corpus, tokenizer, tmp_path):
@@ -167,13 +168,23 @@ def test_language_tags_stay_first():
 
 
 def test_people_write_with_slips():
-    text, chance = "Er sagt, daß es (heute) regnet. Don't!", random.Random(3)
-    found = Counter(as_people_write(text, "x", chance, [])[0] for _ in range(2000))
-    assert 1400 < found.pop(text) < 1600
-    assert 150 < found.pop("Er Sagt, Daß Es (heute) Regnet. Don't!") < 250
-    assert 60 < found.pop("Er sagt daß es heute regnet Dont") < 140
-    assert 150 < sum(found.values()) < 250
-    assert all(abs(len(typo) - len(text)) <= 2 for typo in found)
+    text, chance = "Er sagt, I (heute) und daß es regnet.", random.Random(3)
+    counts = Counter(as_people_write(text, "x", chance, [])[0] for _ in range(5000))
+    assert 3200 < counts.pop(text) < 3600
+    # The small first letter of this text leaves it in lower case, too.
+    assert 600 < counts.pop(text.lower()) < 800
+    assert 120 < counts.pop("Er Sagt, I (heute) Und Daß Es Regnet.") < 280
+    assert 120 < counts.pop("Er sagt I heute und daß es regnet") < 280
+    assert 400 < counts.total() < 600
+    assert all(abs(len(typo) - len(text)) <= 2 for typo in counts)
+    swapped = [typo for typo in counts if sorted(typo) == sorted(text)]
+    assert len(swapped) > 20
+
+
+def test_marks_become_typographic():
+    text, chance = 'Ann\'s "yes" - it\'s "no"', random.Random(0)
+    noisy = {as_people_write(text, "y", chance, [])[0] for _ in range(300)}
+    assert {f"Ann’s “yes” {dash} it’s “no”" for dash in "–—"} | {text} <= noisy
 
 
 @pytest.mark.parametrize("text", ["", "x", "5 + 5", "…"])
@@ -191,10 +202,13 @@ def test_texts_without_letters(text):
 
 
 def test_same_thing_is_in_both_texts():
-    source, target = "Das ist Paris, nicht wahr?", "This is Paris, is it not?"
-    forms = r"(.*)Das ist (.*), nicht wahr(.*)", r"(.*)This is (.*), is it not(.*)"
+    source, target = "Das ist Paris, nicht wahr.", "This is Paris, is it not."
+    forms = (
+        r"(.*)Das ist (.*),(.*) nicht wahr(.*)",
+        r"(.*)This is (.*),(.*) is it not(.*)",
+    )
     chance, places = random.Random(1), Counter()
-    for _ in range(500):
+    for _ in range(900):
         noisy = with_thing_to_copy(source, target, chance, ["Wort", "word"])
         if noisy[0] == noisy[1]:
             places["alone"] += 1
@@ -202,12 +216,28 @@ def test_same_thing_is_in_both_texts():
         parts = [
             re.fullmatch(*pair).groups() for pair in zip(forms, noisy, strict=True)
         ]
-        assert parts[0] == parts[1] != ("", "Paris", "?")
-        plain = zip(parts[0], ("", "Paris", "?"), strict=True)
-        changed = [part != same for part, same in plain]
-        places.update(itertools.compress(("first", "middle", "last"), changed))
-        places["two"] += sum(changed) == 2
-    assert min(places.values()) > 25 and len(places) == 5, places
+        assert parts[0] == parts[1] != ("", "Paris", "", ".")
+        first, middle, comma, last = parts[0]
+        changed = [first != "", middle != "Paris", comma != "", last != "."]
+        names = "first", "middle", "comma", "last"
+        places.update(itertools.compress(names, changed))
+        places["after mark"] += last.startswith(". ")
+        places["without mark"] += changed[-1] and "." not in last
+        places["several"] += sum(changed) > 1
+    assert min(places.values()) > 25 and len(places) == 8, places
+
+
+def test_numbers_become_numbers_of_same_form():
+    chance, lengths = random.Random(0), Counter()
+    for _ in range(600):
+        noisy = with_thing_to_copy(
+            "um 85 für 3.14 und 1", "at 85 for 3.14 or 1", chance, []
+        )
+        numbers = re.search(r"um (\d+) für (\d\.\d\d) und 1", noisy[0])
+        if numbers:
+            assert "at {} for {} or 1".format(*numbers.groups()) in noisy[1]
+            lengths[len(numbers[1])] += 1
+    assert set(lengths) == set(range(1, 8))
 
 
 @pytest.mark.parametrize("source", ["Wir sehen heute Paris.", "Ein Mann geht"])
@@ -271,12 +301,17 @@ def test_marks_stay_with_letters(text):
     assert counts[text.casefold()] > 5  # without punctuation
     for _ in range(100):
         thing, other = with_thing_to_copy(f"{text}.", text, chance, text.split())
-        assert thing == other or set(text.split()) <= set(thing.rstrip(".").split())
-        assert all(len(x) == 1 or x.casefold() in known for x in written(thing))
+        assert thing == other or set(text.split()) <= set(
+            thing.replace(".", " ").split()
+        )
+        assert all(
+            len(x) == 1 or x[-1] in "\ufe0f\u20e3" or x.casefold() in known
+            for x in written(thing)
+        )
 
 
 @pytest.mark.parametrize(
-    "kept", ["www.Example.com/2024", "Max.Muster@Example.com", "3.14", "1,000", "12:30"]
+    "kept", ["www.Example.com/2024", "Max.Muster@Example.com", "12:30", "2024-05-12"]
 )
 def test_addresses_and_numbers_stay_whole(kept):
     chance = random.Random(0)
@@ -290,25 +325,9 @@ def test_addresses_and_numbers_stay_whole(kept):
     assert min(places[True], places[False]) > 10
 
 
-def test_noise_is_that_of_0_6_0():
-    """The digest is of version 0.6.0."""
-    sources = [
-        "Die U.S. Army, Anna-Lena's 20-jähriger Sohn und 5 Männer (in Köln)!",
-        "Ελένη πήγε στην Αθήνα; Да, Анна 7 лет. Ça va?",
-        *SOURCES,
-    ]
-    changed = hashlib.sha256()
-    for number, source in enumerate(sources):
-        chance, target = random.Random(number), f"Köln, Anna: U.S. {number}; {source}"
-        words = words_of_letters(source)
-        for change in (as_people_write, in_upper_case, with_thing_to_copy):
-            pair = change(source, target, chance, words)
-            changed.update("\n".join(pair).encode())
-    assert changed.hexdigest()[:16] == "48d0fa6e6fb0df24"
-
-
 @pytest.mark.parametrize("make", THINGS)
-def test_things_round_trip(make, tokenizer):
+def test_things_round_trip(make):
+    tokenizer = Tokenizer.train(SOURCES, 400, user_defined_symbols=[JOINER])
     chance = random.Random(5)
     things = [make(chance, ["Straße", "garden"]) for _ in range(300)]
     assert len(set(things)) > 90 and all(text == text.strip() != "" for text in things)
@@ -317,13 +336,16 @@ def test_things_round_trip(make, tokenizer):
 
 def test_things_have_every_form():
     chance = random.Random(0)
-    things = [random_thing(chance, []) for _ in range(500)]
+    things = [random_thing(chance, []) for _ in range(2000)]
     for form in (
         r"\d+",
         r"\d{4}-\d\d-\d\d",
         r"https?://[\w.]+(/\w+)*(\?\w+=\w+)?",
         r"[\w.]+@\w+\.\w+",
         r"[A-Z]\w+ [A-Z]\w+",
+        "[👨👩🧑][🏻🏼🏽🏾🏿]?\u200d.\ufe0f?",
+        "[🇦-🇿]{2}",
+        "[☀-⭐]\ufe0f",
     ):
         assert any(re.fullmatch(form, text) for text in things), form
 
@@ -331,7 +353,8 @@ def test_things_have_every_form():
 def test_noisy_lines_teach_upper_case():
     lines = list(lines_with_noise(SOURCES))
     assert [line for line in lines if line in SOURCES] == SOURCES
-    assert len(lines) == 440
+    assert len(lines) == 461
+    assert "’" in lines[0] and lines[3] == SOURCES[0].lower()
     one, other = Tokenizer.train(SOURCES, 400), Tokenizer.train(lines, 400)
     upper = [text.upper() for text in SOURCES]
     lengths = [sum(map(len, each.encode(upper))) for each in (one, other)]

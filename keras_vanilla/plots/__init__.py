@@ -3,7 +3,7 @@
 They require matplotlib (`pip install ".[notebooks]"` in a checkout), but no display.
 """
 
-from keras_vanilla.plots.attention import attention_links, attention_map, mask_table
+from keras_vanilla.plots.attention import attention_map, mask_table
 from keras_vanilla.plots.heat_map import heat_map, heat_maps
 from keras_vanilla.plots.positions import position_map, position_similarity
 from keras_vanilla.plots.training import training_history
@@ -13,7 +13,6 @@ from keras_vanilla.plots.translation import (
 )
 
 __all__ = [
-    "attention_links",
     "attention_map",
     "heat_map",
     "heat_maps",

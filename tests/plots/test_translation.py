@@ -1,5 +1,3 @@
-"""Pictures of a translation, of a translator whose alignments are known."""
-
 import numpy as np
 import pytest
 from word_reversal import DUTCH, ENGLISH, dutch
@@ -84,11 +82,6 @@ def test_positions_are_the_sinusoids_of_the_pieces(trained_translator):
     angles = np.arange(len(table))[:, None] / 10_000 ** (np.arange(0, width, 2) / width)
     np.testing.assert_allclose(table[:, 0::2], np.sin(angles), atol=1e-5)
     np.testing.assert_allclose(table[:, 1::2], np.cos(angles), atol=1e-5)
-
-
-def test_long_text_is_refused(trained_translator):
-    with pytest.raises(ValueError, match="at most 60"):
-        translation_positions(trained_translator, "zero " * 100)
 
 
 def test_unknown_pieces_are_drawn(trained_translator):

@@ -4,20 +4,20 @@ import contextlib
 import fnmatch
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from keras_vanilla._about import About
 from keras_vanilla._checks import extra_missing, first_line
 from keras_vanilla._hub_reference import HubReference
 from keras_vanilla._version import __version__
-from keras_vanilla.interop.files.json_file import read_json_object
 from keras_vanilla.interop.marian import from_marian
 from keras_vanilla.translation import Translator
 
 CONFIG, CARD = "config.json", "README.md"
-REQUIRED = "source.spm", "target.spm", "vocab.json"
+REQUIRED = CONFIG, "source.spm", "target.spm", "vocab.json"
 OPTIONAL = (
     CARD,
     "generation_config.json",
@@ -52,11 +52,10 @@ def from_hub(name: str) -> Translator:
             commit.
     Raises:
         ImportError: if `huggingface_hub` is not installed.
-        FileNotFoundError: if the model, the revision or a file does not exist.
-        PermissionError: if the model is gated.
+        FileNotFoundError: if the model, the revision or a file does not exist, or the
+            model is private or gated.
         ConnectionError: if the hub cannot be reached and the model is not cached, or a
             download was interrupted.
-        OSError: if the disk is full.
         ValueError: if the name is malformed, or the model is not a Marian model.
     Example:
         translator = from_hub("Helsinki-NLP/opus-mt-de-en")
@@ -65,7 +64,7 @@ def from_hub(name: str) -> Translator:
     commit, folder = _fetch(HubReference.parse(name))
     translator = from_marian(folder)
     has_codes = bool(translator.tokenizer.languages)
-    return translator.replace(about=_about(commit, _card(folder / CARD), has_codes))
+    return translator.replace(about=_about(commit, folder, has_codes))
 
 
 def pinned(name: str) -> str:
@@ -84,49 +83,67 @@ def pinned(name: str) -> str:
 
 def _fetch(model: HubReference) -> tuple[HubReference, Path]:
     """Caches the files of a model; returns its commit and the folder."""
-    hub = _hub()
-    errors, timeout = hub.errors, hub.constants.HF_HUB_ETAG_TIMEOUT
+    try:
+        import huggingface_hub as hub
+        from huggingface_hub import constants, errors
+    except ImportError as error:
+        raise extra_missing("Models of the hub", "huggingface-hub", "hub") from error
+    missing = errors.RepositoryNotFoundError, errors.RevisionNotFoundError
+    timeout = constants.HF_HUB_ETAG_TIMEOUT
     try:
         try:
             info = hub.HfApi(**LIBRARY).model_info(
                 model.name, revision=model.revision, timeout=timeout
             )
-        except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
+        except missing:
             raise
         except Exception as error:  # no network, no right, or another server's page
             folder = _cached(hub, model, error)
         else:
+            commit = model
             names = [file.rfilename for file in info.siblings or ()]
-            folder = _downloaded(hub, model, names)
-    except errors.GatedRepoError as error:
-        raise PermissionError(
-            f"{model} is gated: accept its conditions on its page of the hub, then "
-            f"{LOGIN}."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
+            for name in _needed(model, names):
+                folder = _download(hub, commit, name)
+                commit = HubReference(model.name, folder.name)  # branches move
+    except missing as error:  # a gated model is one of them
         raise FileNotFoundError(
-            f"The hub has no model {model.name}, or it is private: check the name, or "
-            f"{LOGIN}."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise FileNotFoundError(
-            f"{model.name} has no revision {model.revision}: give a branch, a tag or a "
-            "commit of it."
+            f"The hub has no {model}, or it is private or gated: check the name, "
+            f"accept the conditions on its page, and {LOGIN}."
         ) from error
     return HubReference(model.name, folder.name), folder
 
 
-def _hub():
+def _needed(model: HubReference, names: Sequence[str]) -> list[str]:
+    """Returns the files to read, the weights last; refuses a model that lacks one."""
+    weights = next((each for each in WEIGHTS if each[0] in names), None)
+    missing = [name for name in REQUIRED if name not in names]
+    if weights is None or missing:
+        lack = missing[0] if missing else "model.safetensors or pytorch_model.bin"
+        raise FileNotFoundError(
+            f"{model} is not a Marian model of transformers: it has no {lack}."
+        )
+    return [
+        *REQUIRED,
+        *(name for name in OPTIONAL if name in names),
+        *(name for pattern in weights for name in fnmatch.filter(names, pattern)),
+    ]
+
+
+def _download(hub: ModuleType, model: HubReference, name: str) -> Path:
+    """Downloads a file unless it is cached; returns its folder."""
     try:
-        import huggingface_hub
-        import huggingface_hub.constants
-        import huggingface_hub.errors
-    except ImportError as error:
-        raise extra_missing("Models of the hub", "huggingface-hub", "hub") from error
-    return huggingface_hub
+        path = hub.hf_hub_download(model.name, name, revision=model.revision, **LIBRARY)
+    except hub.errors.GatedRepoError:
+        raise
+    except Exception as error:  # an interruption, another server's page, a full disk
+        raise ConnectionError(
+            f"{name} of {model} was not downloaded ({first_line(error)}): try again, "
+            "files that are complete are kept."
+        ) from error
+    return Path(path).parent
 
 
-def _cached(hub, model: HubReference, reason: Exception) -> Path:
+def _cached(hub: ModuleType, model: HubReference, reason: Exception) -> Path:
     """Returns the folder of a model in the cache, with a warning.
 
     Args:
@@ -135,25 +152,17 @@ def _cached(hub, model: HubReference, reason: Exception) -> Path:
         reason: the error of the request to the hub.
     """
     cache, offline = hub.constants.HF_HUB_CACHE, hub.constants.HF_HUB_OFFLINE
-    status = getattr(getattr(reason, "response", None), "status_code", None)
-    shown = first_line(reason) if status is None else f"status {status}, {reason!s:.80}"
-    why = f"the hub did not answer with its files: {' '.join(shown.split())}"
+    why = f"the hub did not answer with its files: {first_line(reason)}"
     why = "HF_HUB_OFFLINE is set" if offline else why
     try:
         config = hub.hf_hub_download(
             model.name, CONFIG, revision=model.revision, local_files_only=True
         )
-    except hub.errors.LocalEntryNotFoundError:
-        raise ConnectionError(
-            f"{model} is not in the cache {cache}, and {why}"
-        ) from reason
-    folder = Path(config).parent
-    _check_architecture(model, folder)
-    try:  # a link whose file was deleted does not exist
+        folder = Path(config).parent  # a link whose file was deleted does not exist
         _needed(model, [path.name for path in folder.iterdir() if path.exists()])
-    except FileNotFoundError as error:
+    except FileNotFoundError:
         raise ConnectionError(
-            f"Only a part of {model} is in the cache {cache} ({error}), and {why}"
+            f"{model} is not in the cache {cache}, or not all of its files, and {why}"
         ) from reason
     if not offline:
         warnings.warn(
@@ -163,91 +172,23 @@ def _cached(hub, model: HubReference, reason: Exception) -> Path:
     return folder
 
 
-def _needed(model: HubReference, names: Sequence[str]) -> list[str]:
-    """Returns the files to read, the weights last; refuses a model that lacks one."""
-    weights = next((each for each in WEIGHTS if each[0] in names), None)
-    missing = [name for name in REQUIRED if name not in names]
-    if weights is None or missing:
-        lack = missing[0] if missing else "model.safetensors or pytorch_model.bin"
-        raise FileNotFoundError(f"{model} has no {lack}, which Marian models have.")
-    return [
-        *REQUIRED,
-        *(name for name in OPTIONAL if name in names),
-        *(name for pattern in weights for name in fnmatch.filter(names, pattern)),
-    ]
-
-
-def _downloaded(hub, model: HubReference, names: Sequence[str]) -> Path:
-    """Downloads those of a repository's files that are needed; returns their folder."""
-    if CONFIG not in names:
-        raise ValueError(
-            f"{model} has no {CONFIG}: it is not a Marian model of transformers."
-        )
-    folder = _download(hub, model, CONFIG)
-    _check_architecture(model, folder)
-    commit = HubReference(model.name, folder.name)  # branches move
-    for name in _needed(model, names):
-        _download(hub, commit, name)
-    return folder
-
-
-def _download(hub, model, name):
-    """Downloads a file unless it is cached; returns its folder."""
-    try:
-        path = hub.hf_hub_download(model.name, name, revision=model.revision, **LIBRARY)
-    except (OSError, RuntimeError, hub.errors.HTTPError) as error:
-        is_local = getattr(error, "errno", None) and not isinstance(
-            error, ConnectionError
-        )
-        if is_local or isinstance(error, hub.errors.GatedRepoError):
-            raise  # such as a full disk
-        raise ConnectionError(
-            f"The download of {name} of {model.name} was interrupted "
-            f"({first_line(error)}): try again, files that are complete are kept."
-        ) from error
-    return Path(path).parent
-
-
-def _check_architecture(model: HubReference, folder: Path) -> None:
-    config = read_json_object(folder / CONFIG)
-    kind = config.get("model_type")
-    if kind != "marian":
-        names = config.get("architectures")
-        received = str(names[0]) if isinstance(names, list) and names else repr(kind)
-        raise ValueError(
-            f"{model} must be a MarianMTModel, as models of OPUS-MT are. Received: "
-            f"{received}; the package transformers has models of other kinds"
-        )
-
-
-def _card(path: Path) -> dict[str, Any]:
-    """Returns the metadata of the model card; empty if it cannot be read."""
+def _about(commit: HubReference, folder: Path, has_codes: bool) -> About:
+    """Returns what name and card of a model state."""
     from huggingface_hub import metadata_load
 
-    card = None
+    card: dict[str, Any] = {}
     with contextlib.suppress(Exception):  # YAML errors have no common class
-        card = metadata_load(path)
-    return card or {}
-
-
-def _about(commit: HubReference, card: Mapping[str, Any], has_codes: bool) -> About:
+        card = metadata_load(folder / CARD) or {}
     name = commit.name.partition("/")[2]
     source, target = _languages(name, card.get("language"), has_codes)
-    license_ = card.get("license")
-    if license_ == "other":
-        license_ = card.get("license_name") or license_
+    license_ = card.get("license_name") or card.get("license")
     return About(
         name=name,
         source_language=source,
         target_language=target,
-        model_license=license_ if _is_unicode(license_) else None,
+        model_license=license_ if isinstance(license_, str) else None,
         converted_from=str(commit),
     )
-
-
-def _is_unicode(text: object) -> bool:
-    """Returns False also for a text with a lone surrogate, which YAML can have."""
-    return isinstance(text, str) and text == text.encode("utf-8", "replace").decode()
 
 
 def _languages(

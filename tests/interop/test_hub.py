@@ -1,6 +1,4 @@
-"""Models of the hub: what needs neither a hub nor its package."""
-
-import json
+"""Models of the hub, without a hub and its package."""
 
 import pytest
 
@@ -36,23 +34,6 @@ def test_languages_are_stated_where_name_and_card_agree(
     assert hub._languages(name, listed, has_codes) == expected
 
 
-@pytest.mark.parametrize(
-    "card, license_",
-    [
-        ({"license": "cc-by-4.0"}, "cc-by-4.0"),
-        ({"license": "other", "license_name": "of-the-lab"}, "of-the-lab"),
-        ({"license": "other"}, "other"),
-        ({"license": "\ud834"}, None),
-        ({"license": ["mit", "apache-2.0"]}, None),
-        ({}, None),
-    ],
-)
-def test_the_license_is_that_of_the_card(card, license_):
-    about = hub._about(HubReference("a/b", "c" * 40), card, False)
-    assert about.model_license == license_
-    assert about.converted_from == f"hub:a/b@{'c' * 40}" and about.name == "b"
-
-
 SAFE, PICKLE = "model.safetensors", "pytorch_model.bin"
 SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
 
@@ -69,25 +50,8 @@ def test_safetensors_come_before_pickles(names, expected):
     assert hub._needed(MODEL, [*names, *hub.REQUIRED]) == [*hub.REQUIRED, *expected]
 
 
-@pytest.mark.parametrize(
-    "config, received",
-    [
-        ({"model_type": "t5", "architectures": ["T5Model"]}, "T5Model"),
-        ({"model_type": "bert"}, "'bert'"),
-        ({"add_source_bos": False}, "None"),  # of CTranslate2
-    ],
-)
-def test_another_architecture_is_named(config, received, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    message = (
-        f"hub:owner/model must be a MarianMTModel.*Received: {received}; .*package"
-    )
-    with pytest.raises(ValueError, match=message):
-        hub._check_architecture(MODEL, tmp_path)
-
-
 @pytest.mark.parametrize("open_model", [Translator.load, read_translator])
-def test_a_reference_is_not_a_path(open_model, tmp_path, monkeypatch):
+def test_reference_is_not_path(open_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hub:model").touch()
     with pytest.raises(ValueError, match="OWNER/NAME.*Received: hub:model"):
@@ -96,6 +60,6 @@ def test_a_reference_is_not_a_path(open_model, tmp_path, monkeypatch):
         open_model("./hub:model")
 
 
-def test_a_name_that_ends_as_a_file_is_a_model_of_the_hub():
+def test_reference_with_suffix_is_not_file():
     assert is_keras_file("hub:owner/model.tflite")
     assert not is_keras_file("./hub:owner/model.tflite")

@@ -3,13 +3,13 @@
 A row of `ROWS` is the name of a file, its bytes, and a function that reads it.
 """
 
-import dataclasses
 import io
 import json
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import ctranslate2_bytes
 import described_file
@@ -24,33 +24,22 @@ from keras_vanilla.export import read_description
 from keras_vanilla.interop.argos_package import opened_package
 from keras_vanilla.interop.files.ctranslate2_binary import read_binary
 from keras_vanilla.interop.files.ctranslate2_file import read_ctranslate2
-from keras_vanilla.interop.files.safetensors_file import read_safetensors
+from keras_vanilla.interop.files.stored_arrays import read_safetensors
 from keras_vanilla.interop.files.torch_file import read_torch
 from keras_vanilla.models import Transformer
 from keras_vanilla.tokenizer import CharacterTokenizer
 from keras_vanilla.translation import Translator
 
 
-@dataclasses.dataclass(frozen=True)
-class Damaged:
-    """A kind of file.
-
-    Args:
-        name: str. The file's name.
-        content: bytes, or function that returns them.
-        read: function of its path; it may return a mapping to arrays, which must be
-            smaller than the file.
-        places: int. Number of places where it is damaged.
-        checksum: bool. Whether nothing else is ever read from a damaged file.
-        megabytes: float. Most memory that may be allocated.
-    """
+class Damaged(NamedTuple):
+    """A kind of file; `read` may return arrays, which must be smaller than the file."""
 
     name: str
     content: bytes | Callable[[], bytes]
     read: Callable
-    places: int = 700
-    checksum: bool = False
-    megabytes: float = 2
+    places: int = 700  # where it is damaged
+    checksum: bool = False  # whether nothing else is ever read from a damaged file
+    megabytes: float = 2  # most memory that may be allocated
 
 
 def argos_package():

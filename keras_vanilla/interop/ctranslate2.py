@@ -53,19 +53,6 @@ SETTINGS = {
     for side in STACKS
     for name in (*READ, *WITHOUT_EFFECT, *MUST_BE_FALSE)
 }
-FOREIGN = {  # part of a variable's name -> the feature that uses it
-    "relative_": "relative positions",
-    "rotary_": "rotary positions",
-    "linear_0_noact": "gated feed-forward networks",
-    "num_heads_kv": "multi-query attention",
-    "layernorm_embedding": "a normalisation of the embeddings",
-    "shared_layer_norm": "parallel residuals",
-    "input_layer_norm": "parallel residuals or two normalisations a sub-layer",
-    "sliding_window": "attention in a window",
-    "project_": "a projection of the embeddings",
-    "q_norm": "normalised queries",
-    "encoder/embeddings_1": "several features of each word",
-}
 
 
 def from_ctranslate2(path: PathLike) -> Translator:
@@ -116,19 +103,11 @@ def is_ctranslate2(path: Path) -> bool:
 
 
 def _check_architecture(folder, content):
-    """Refuses architectures other than the vanilla Transformer by variable names."""
-    for part, what in FOREIGN.items():
-        for name in content.variables:
-            if part in name:
-                raise _other(folder, what, name)
+    """Refuses settings that a vanilla Transformer does not have."""
     for side in STACKS:
         for name, what in MUST_BE_FALSE.items():
             if content.attribute(f"{side}/{name}", 0):
                 raise _other(folder, what, f"{side}/{name}")
-    if content.config.get("multi_query_attention"):
-        raise _other(folder, "multi-query attention", "multi_query_attention")
-    if len(content.source_vocabularies) != 1:
-        raise _other(folder, FOREIGN["encoder/embeddings_1"], "source_2_vocabulary")
     if content.config.get("add_source_bos"):
         raise _other(folder, "a start before each source", "add_source_bos")
     if content.config.get("decoder_start_token") is None:
@@ -215,10 +194,10 @@ def _readers(
     for ours, theirs in (tables | _bias(content)).items():
         tokens, size = content.target_vocabulary, tokenizer.target_vocabulary_size
         if ours == "source_embedding":
-            tokens, size = content.source_vocabularies[0], tokenizer.vocabulary_size
+            tokens, size = content.source_vocabulary, tokenizer.vocabulary_size
         readers[ours] = reader(theirs, partial(_with_rows, theirs, len(tokens), size))
     depths = {side: _depth(content, side) for side in STACKS}
-    parts = fused_weights(depths, _has_last_norm(folder, content))
+    parts = fused_weights(depths, _has_last_norm(content))
     for theirs, ours in parts.items():
         for index, name in enumerate(ours):
             readers[name] = reader(theirs, partial(_part, theirs, index, len(ours)))
@@ -254,15 +233,9 @@ def _depth(content, side):
     return len({name[1] for name in names if name})
 
 
-def _has_last_norm(folder, content):
+def _has_last_norm(content):
     names = set(content.names())
-    sides = [side for side in STACKS if names & set(last_norm(side))]
-    if len(sides) == 1:
-        raise ValueError(
-            f"{folder} must have a last normalisation of encoder and decoder, or of "
-            f"neither. Received: one in the {sides[0]} alone"
-        )
-    return bool(sides)
+    return any(names & set(last_norm(side)) for side in STACKS)
 
 
 def _bias(content):
@@ -309,7 +282,7 @@ def _choices(
         "share_embeddings": "target_embedding" not in tables,
         "tie_output": "output" not in tables,
         "output_bias": bool(_bias(content)),
-        "final_norm": _has_last_norm(folder, content),
+        "final_norm": _has_last_norm(content),
         "forbidden_ids": sorted(map(int, forbidden)),
         "pad_id": tokenizer.pad_id,
         "start_id": tokenizer.start_id,

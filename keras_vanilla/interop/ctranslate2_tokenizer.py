@@ -44,7 +44,7 @@ def tokenizer_from_ctranslate2(
         ValueError: if a vocabulary does not match its SentencePiece model, a token
             occurs twice, or special tokens are missing or have two ids.
     """
-    sides = [content.source_vocabularies[0], content.target_vocabulary]
+    sides = [content.source_vocabulary, content.target_vocabulary]
     check_tokens(folder, sides)
     config = content.config
     sides, pad = _with_pad(sides)

@@ -45,13 +45,6 @@ COUNTERPARTS = {
     "TransformerDecoder": DecoderLayer,
     "TransformerEncoder": EncoderLayer,
 }
-WITHOUT_COUNTERPART = {
-    "SinePositionEncoding": "has no weights: PositionalEncoding computes the same, and "
-    "adds it to its inputs.",
-    "TokenAndPositionEmbedding": "learns its positions, which no layer here does: load "
-    "its `token_embedding` alone, and add the outputs of its `position_embedding`, or "
-    "those of PositionalEncoding instead.",
-}
 
 
 def load_keras_layer(
@@ -105,8 +98,6 @@ def _counterpart(theirs):
         name = each.__name__
         if each.__module__.split(".")[0] not in ("keras", "keras_hub"):
             continue
-        if name in WITHOUT_COUNTERPART:
-            raise TypeError(f"{name} {WITHOUT_COUNTERPART[name]}")
         if name not in COUNTERPARTS:
             continue
         refuse_overrides(theirs, each)
@@ -137,11 +128,6 @@ def _refuse_variants(layer, theirs):
                 f"{type(layer).__name__} cannot compute what a {type(theirs).__name__} "
                 f"with {name}={value!r} does."
             )
-    if settings.get("tie_weights") is False:
-        raise ValueError(
-            "A TokenEmbedding has one table, and this layer has two (tie_weights="
-            "False): give them to two of them, TokenEmbedding(..., embeddings=table)."
-        )
     for name in ("scale", "zero_pad"):
         if isinstance(layer, TokenEmbedding) and getattr(layer, name):
             raise ValueError(

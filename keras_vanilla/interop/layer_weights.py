@@ -114,8 +114,8 @@ def load_layer(
         weights: dict of the layer's names -> array, kernels as matrices. A
             TokenEmbedding has "embeddings".
     Raises:
-        ValueError: if a name is missing or unknown, a shape differs, the layer has LoRA
-            or is quantised, or a sub-layer has another class.
+        ValueError: if a name is missing or unknown, a shape differs, the layer has
+            LoRA, or a sub-layer has another class.
     """
     if not layer.built:
         layer.build(*_input_shapes(layer, weights))
@@ -193,7 +193,7 @@ def assign_weights(
         weights: dict of the same names -> array, kernels as matrices.
     Raises:
         ValueError: if a name is missing or unknown, a shape differs, the layers have
-            LoRA or are quantised, or a number is NaN or infinite.
+            LoRA, or a number is NaN or infinite.
     """
     for name in (*variables, *weights):
         if name not in weights:
@@ -201,10 +201,9 @@ def assign_weights(
         if name not in variables:
             raise ValueError(f"The layers have no place for the weights of {name!r}.")
     for name, variable in variables.items():
-        if not isinstance(variable, keras.Variable) or "int" in variable.dtype:
+        if not isinstance(variable, keras.Variable):
             raise ValueError(
-                f"The weights of {name!r} cannot be replaced: the layer has LoRA or is "
-                "quantised. Make a new one."
+                f"The weights of {name!r} cannot be replaced: the layer has LoRA."
             )
         expected = _plain_shape(name, variable)
         values = weights[name]
@@ -267,10 +266,6 @@ class NamedArrays:
                 )
         self._known.update(present)
         return self.reader(first)
-
-    def ignore(self, name: str) -> None:
-        """Marks a name as known, even if the checkpoint does not have it."""
-        self._known.add(name)
 
     def refuse_others(self, may_be_ignored: Callable[[str], bool]) -> None:
         """Refuses weights that our layers do not have.

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from keras_vanilla._checks import has_form
+from keras_vanilla._checks import check_choice, has_form
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.json_file import read_json_object
-from keras_vanilla.interop.files.safetensors_file import read_safetensors
-from keras_vanilla.interop.files.stored_arrays import LazyArrays, index_of
+from keras_vanilla.interop.files.stored_arrays import (
+    LazyArrays,
+    index_of,
+    read_safetensors,
+)
 from keras_vanilla.interop.files.torch_file import read_torch
 from keras_vanilla.interop.layer_weights import (
     NamedArrays,
@@ -146,17 +149,6 @@ def _read_config(folder):
     return config | {name: _one_id(folder, name, config[name]) for name in IDS}
 
 
-def _bad_words(config):
-    """Returns the ids that must not occur in outputs."""
-    words = config["bad_words_ids"] or []
-    if not has_form(words, [(int,)]):
-        raise ValueError(
-            "`bad_words_ids` must be words of one id each: a search here forbids ids, "
-            f"not sequences. Received: {words!r:.80}"
-        )
-    return [word[0] for word in words]
-
-
 def _one_id(folder, name, value):
     """Returns an id, which may be in a list of one; several end ids are refused."""
     ids = value if isinstance(value, list) else [value]
@@ -191,18 +183,19 @@ def _check(path, config):
             f"{path} must have equal numbers of heads in encoder and decoder. "
             f"Received: {heads[0]} and {heads[1]}"
         )
-    if config["activation_function"] not in ACTIVATIONS:
-        raise ValueError(
-            f"{path} must have one of the activations {sorted(ACTIVATIONS)}. Received: "
-            f"{config['activation_function']!r}"
-        )
-    _bad_words(config)
+    check_choice("activation_function", config["activation_function"], [*ACTIVATIONS])
 
 
 def _transformer_arguments(config):
     """Returns the arguments of the Transformer that a configuration describes."""
     shared = config["share_encoder_decoder_embeddings"]
     target_size = None if shared else config["decoder_vocab_size"]
+    bad_words = config["bad_words_ids"] or []
+    if not has_form(bad_words, [(int,)]):
+        raise ValueError(
+            "`bad_words_ids` must be words of one id each: a search here forbids ids, "
+            f"not sequences. Received: {bad_words!r:.80}"
+        )
     return {
         "source_vocabulary_size": config["vocab_size"],
         "target_vocabulary_size": target_size or config["vocab_size"],
@@ -220,7 +213,9 @@ def _transformer_arguments(config):
         "share_embeddings": shared,
         "tie_output": config["tie_word_embeddings"],
         "output_bias": True,
-        "forbidden_ids": sorted({config["pad_token_id"], *_bad_words(config)}),
+        "forbidden_ids": sorted(
+            {config["pad_token_id"], *(id_ for (id_,) in bad_words)}
+        ),
         "pad_id": config["pad_token_id"],
         "start_id": config["decoder_start_token_id"],
         "end_id": config["eos_token_id"],
@@ -252,8 +247,6 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
         target, output = target + output, []
     if shared:
         source, target = [SHARED, *source, *target], []
-    else:
-        named.ignore(SHARED)
     tables = {"source_embedding": source, "target_embedding": target, "output": output}
     readers = {ours: named.one_of(names) for ours, names in tables.items() if names}
     readers["output_bias"] = named.reader(OUTPUT_BIAS, np.ravel)
@@ -265,7 +258,7 @@ def _readers(config, path, arrays) -> dict[str, Callable[[], np.ndarray]]:
                     name = f"{side}/{index}/{part}/{kind}"
                     of_kernel = np.transpose if kind == "kernel" else None
                     readers[name] = named.reader(their_name(name), of_kernel)
-    named.refuse_others(lambda name: name.endswith(POSITIONS))
+    named.refuse_others(lambda name: name == SHARED or name.endswith(POSITIONS))
     return readers
 
 

@@ -180,7 +180,8 @@ def _tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
         ValueError: if a token is not text, or the ids are not 0, 1, 2, ...
     """
     for token, id_ in ids.items():
-        if type(id_) is not int or not 0 <= id_ < len(ids) or not _is_text(token):
+        is_text = token and token == token.encode("utf-8", "replace").decode()
+        if type(id_) is not int or not 0 <= id_ < len(ids) or not is_text:
             raise ValueError(
                 f"{path} must map {len(ids)} tokens to the ids 0 to {len(ids) - 1}. "
                 f"Received: {token!r:.40}: {id_!r:.40}"
@@ -193,13 +194,6 @@ def _tokens_by_id(path: Path, ids: Mapping[str, int]) -> list[str]:
                 f"for {token!r}"
             )
     return tokens
-
-
-def _is_text(token):
-    try:
-        return bool(token.encode())
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
 
 
 def _special_ids(path, tokens):

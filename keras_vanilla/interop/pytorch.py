@@ -84,7 +84,7 @@ def from_pytorch(
         "output": output,
     }
     prefix = _prefix(state)
-    weights, norms = _stack_weights(state, prefix)
+    weights, has_norm = _stack_weights(state, prefix)
     weights |= _table_weights(state, names)
     _refuse_others(state, prefix, {*names.values(), _bias_of(output), positions})
     if positions is not None and positions in state:
@@ -97,7 +97,7 @@ def from_pytorch(
         share_embeddings=source_embedding == target_embedding,
         tie_output="output" not in weights,
         output_bias="output_bias" in weights,
-        final_norm=bool(norms),
+        final_norm=has_norm,
         num_heads=num_heads,
         pad_id=pad_id,
         start_id=start_id,
@@ -158,8 +158,8 @@ def _prefix(state):
 
 
 def _stack_weights(state, prefix):
-    """Returns the weights of encoder and decoder, and which of them has a last norm."""
-    weights, norms = {}, set()
+    """Returns the weights of encoder and decoder, and whether they have a last norm."""
+    weights, has_norm = {}, False
     for side, kind in STACKS.items():
         layers = {}
         for name, value in _below(state, f"{prefix}{side}.").items():
@@ -167,24 +167,13 @@ def _stack_weights(state, prefix):
             if match:
                 layers.setdefault(int(match[1]), {})[match[2]] = value
             else:
-                norms.add(side)
+                has_norm = True
                 ours = {"norm.weight": "gamma", "norm.bias": "beta"}.get(name, name)
                 weights[f"{side}_norm/{ours}"] = as_array(value)
         for i, layer in layers.items():
-            if not any(name.endswith("bias") for name in layer):
-                raise ValueError(
-                    "The torch.nn.Transformer must have been made with bias=True, "
-                    f"because layers here always have biases. Received: {side} layer "
-                    f"{i} without any"
-                )
             for name, array in layer_weights(kind, layer).items():
                 weights[f"{side}/{i}/{name}"] = array
-    if len(norms) == 1:
-        raise ValueError(
-            "Encoder and decoder must both have a last normalisation, or neither. "
-            f"Received: one in the {norms.pop()} alone"
-        )
-    return weights, norms
+    return weights, has_norm
 
 
 def _table_weights(state, names):

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_vanilla._checks import some_of
 from keras_vanilla.interop.layer_weights import (
     check_setting,
     load_layer,
@@ -86,7 +85,6 @@ def load_pytorch_layer(
                 break
         _check_settings(layer, theirs)
         theirs = theirs.state_dict()
-    _check_biases(layer, theirs)
     load_layer(layer, layer_weights(kind, theirs))
 
 
@@ -150,26 +148,6 @@ def _activation_name(activation):
     name = getattr(activation, "__name__", type(activation).__name__).lower()
     approximation = getattr(activation, "approximate", "none")  # of GELU
     return name if approximation == "none" else f"{name} ({approximation})"
-
-
-def _check_biases(layer, state):
-    """Checks that biases match; PyTorch's layers have them everywhere or nowhere."""
-    if not any(name.endswith("out_proj.weight") for name in state):
-        raise ValueError(
-            "The state must be that of one layer of torch.nn, with 'self_attn."
-            "out_proj.weight' or 'out_proj.weight', without what comes before it in "
-            f"the state of a model. Received: {some_of(list(state), 5) or {}}"
-        )
-    received = any("bias" in name for name in state)
-    expected = getattr(layer, "use_bias", True)
-    if received == expected:
-        return
-    remedy = (
-        f"make `layer` with use_bias={received}."
-        if isinstance(layer, MultiHeadAttention)
-        else f"{type(layer).__name__} always has biases."
-    )
-    raise ValueError(f"The PyTorch layer was made with bias={received}: {remedy}")
 
 
 def _single(name, array):

@@ -70,11 +70,7 @@ def to_ctranslate2(
     readers = _quantized(readers, quantize) | _settings(model)
     start = END if model.start_id >= len(tokens[1]) else tokens[1][model.start_id]
     content = CTranslate2Model(
-        LazyArrays(readers),
-        aliases,
-        _config(model, start),
-        [tokens[0]],
-        tokens[1],
+        LazyArrays(readers), aliases, _config(model, start), *tokens
     )
     write_ctranslate2(folder, content, sentencepiece_files(tokenizer))
 

@@ -1,7 +1,6 @@
 """Converts our Translator to a folder of Hugging Face's Marian models."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from keras_vanilla._atomic_write import atomic_path, refuse_existing
+from keras_vanilla._checks import check_choice
 from keras_vanilla._types import PathLike
 from keras_vanilla.interop.layer_weights import model_variables, read_weights
 from keras_vanilla.interop.marian import (
@@ -86,17 +86,9 @@ def _check_model(model):
                 f"A Marian model has {name}={expected}. Received: "
                 f"{name}={getattr(model, name)}"
             )
-    if model.position_layout == "tensor2tensor":
-        raise ValueError(
-            "A Marian model of Hugging Face's has position_layout='concatenated', or "
-            "'interleaved' in another order. Received: 'tensor2tensor'"
-        )
-    activations = sorted(set(ACTIVATIONS.values()))
-    if model.activation not in activations:
-        raise ValueError(
-            f"A Marian model has one of the activations {activations}. Received: "
-            f"activation={model.activation!r}"
-        )
+    layouts = "concatenated", "interleaved"  # in another order
+    check_choice("position_layout", model.position_layout, layouts)
+    check_choice("activation", model.activation, sorted(set(ACTIVATIONS.values())))
 
 
 def _config(model: Transformer) -> dict[str, Any]:
@@ -149,7 +141,8 @@ def _their_arrays(model: Transformer) -> dict[str, np.ndarray]:
     """Returns the weights under Hugging Face's names."""
     weights = read_weights(model_variables(model))
     if model.position_layout == "interleaved":
-        weights = reordered(weights, halves_first(model.d_model))
+        order = np.arange(model.d_model).reshape(-1, 2).T.ravel()  # sines, then cosines
+        weights = {name: _reordered(name, x, order) for name, x in weights.items()}
     if model.zero_pad:  # theirs is the row in the table
         for name in {"source_embedding", "target_embedding"} & set(weights):
             weights[name][model.pad_id] = 0.0
@@ -190,26 +183,8 @@ def _write_json(path, content):
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def halves_first(d_model: int) -> np.ndarray:
-    """Returns the channels of interleaved positions in concatenated order (D,).
-
-    Args:
-        d_model: int, even.
-    """
-    return np.concatenate([np.arange(0, d_model, 2), np.arange(1, d_model, 2)])
-
-
-def reordered(weights: Mapping[str, np.ndarray], order: np.ndarray) -> dict:
-    """Returns a model's weights with its channels in another order.
-
-    Args:
-        weights: dict with the names of `layer_weights`.
-        order: int array (D,). Channel `order[i]` becomes channel i.
-    """
-    return {name: _reordered(name, array, order) for name, array in weights.items()}
-
-
 def _reordered(name, array, order):
+    """Returns a weight whose channel i was channel `order[i]`."""
     *_, part, kind = ("", *name.split("/"))
     if kind.endswith("_embedding") or kind == "output":  # (V, D)
         return array[:, order]

@@ -18,6 +18,7 @@ from keras_vanilla.interop.files.ctranslate2_file import (
 
 pytestmark = pytest.mark.full
 pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+import opennmt_folder as peer  # noqa: E402  after the skip
 from ctranslate2.specs import common_spec  # noqa: E402
 from ctranslate2_runtime import (  # noqa: E402
     assert_greedy_is_equal,
@@ -26,7 +27,6 @@ from ctranslate2_runtime import (  # noqa: E402
     source_tokens,
 )
 
-from . import opennmt_folder as peer  # noqa: E402  after the skip
 from .same_translators import assert_same_translator  # noqa: E402
 
 LINES = [*english_sentences(9, seed=5), ">>two<< red \u00e9 \u6c34 trees", "extra"]
@@ -92,9 +92,7 @@ def test_greedy_search_and_texts_are_those_of_ctranslate2(package, translator):
 
 
 @pytest.mark.parametrize("source_end", [False, True])
-def test_the_end_of_a_source_is_read_if_ctranslate2_adds_it(
-    source_end, model, tmp_path
-):
+def test_source_end_is_read_if_ctranslate2_adds_it(source_end, model, tmp_path):
     spec = peer.make_spec(peer.tokens_of(model), activation=common_spec.Activation.GELU)
     spec.config.add_source_eos = source_end
     peer.write_package(tmp_path / "x", spec, model)
@@ -103,16 +101,10 @@ def test_the_end_of_a_source_is_read_if_ctranslate2_adds_it(
     assert_same_scores(tmp_path / "x", translator)
 
 
-def test_a_zip_and_its_folder_are_the_same(package, translator, tmp_path):
+def test_zip_equals_its_folder(package, translator, tmp_path):
     path = peer.zipped(package, tmp_path / "en_nl.argosmodel")
     assert_same_translator(read_translator(path), translator)
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_int8_weights_are_those_that_ctranslate2_dequantises(model, tmp_path):
-    spec = peer.make_spec(peer.tokens_of(model))
-    peer.write_package(tmp_path / "x", spec, model, "int8")
-    assert_same_scores(tmp_path / "x", from_ctranslate2(tmp_path / "x"))
 
 
 def test_out_and_in_again_is_exact(translator, tmp_path):
@@ -120,7 +112,7 @@ def test_out_and_in_again_is_exact(translator, tmp_path):
     assert_same_translator(from_ctranslate2(tmp_path / "again"), translator)
 
 
-def test_a_pad_is_added_where_there_is_none(model, tmp_path):
+def test_missing_pad_is_added(model, tmp_path):
     tokens = [token for token in peer.tokens_of(model) if token != "<blank>"]
     peer.write_package(tmp_path / "x", peer.make_spec(tokens), model)
     translator = from_ctranslate2(tmp_path / "x")
@@ -128,15 +120,10 @@ def test_a_pad_is_added_where_there_is_none(model, tmp_path):
     assert translator.model.pad_id == pad and translator.model.forbidden_ids == [pad]
     assert_same_scores(tmp_path / "x", translator)
     to_ctranslate2(translator, tmp_path / "again")
-    first, second = (read_ctranslate2(tmp_path / name) for name in ("x/model", "again"))
-    assert first.target_vocabulary == second.target_vocabulary
-    for name in first.variables:
-        np.testing.assert_allclose(
-            first.variables[name], second.variables[name], atol=1e-4, err_msg=name
-        )
+    assert_same_translator(from_ctranslate2(tmp_path / "again"), translator)
 
 
-def test_the_file_for_a_phone_has_no_source_end_either(translator, tmp_path):
+def test_exported_file_has_no_source_end(translator, tmp_path):
     path = tmp_path / "translator.tflite"
     limits = {"max_bytes": 120, "max_source_length": 40, "max_length": 9}
     export.tflite(translator, path, quantize=None, check="structure", **limits)
@@ -147,22 +134,19 @@ def test_the_file_for_a_phone_has_no_source_end_either(translator, tmp_path):
     assert not report.differences and not report.text_differences
 
 
-# What is refused
-
-
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "name"),
     [
-        ({"with_relative_position": True}, "relative positions"),
-        ({"ffn_glu": True}, "gated feed-forward networks"),
-        ({"layernorm_embedding": True}, "a normalisation of the embeddings"),
+        ({"with_relative_position": True}, "relative_position_keys"),
+        ({"ffn_glu": True}, "linear_0_noact"),
+        ({"layernorm_embedding": True}, "layernorm_embedding"),
         ({"activation": common_spec.Activation.GELUTanh}, "activation GELU by tanh"),
     ],
 )
-def test_other_architectures_are_refused_by_name(options, what, model, tmp_path):
+def test_other_architectures_are_refused_by_name(options, name, model, tmp_path):
     spec = peer.make_spec(peer.tokens_of(model), **options)
     peer.write_package(tmp_path / "x", spec, model)
-    with pytest.raises(ValueError, match=f"not a vanilla Transformer: it has.*{what}"):
+    with pytest.raises(ValueError, match=name):
         from_ctranslate2(tmp_path / "x")
 
 
@@ -177,7 +161,7 @@ def changed(package, folder, variables=None, config=None, without=()):
         arrays,
         aliases,
         {**content.config, **(config or {})},
-        content.source_vocabularies,
+        content.source_vocabulary,
         content.target_vocabulary,
     )
     files = {"sentencepiece.model": (package / "sentencepiece.model").read_bytes()}
@@ -186,56 +170,35 @@ def changed(package, folder, variables=None, config=None, without=()):
 
 
 TABLE = "decoder/position_encodings/encodings"
-FIRST = "encoder/layer_0/self_attention"
+FIRST = "encoder/layer_0/self_attention/linear_0"
+VARIABLES = {  # -> the error, if one has another value
+    "decoder/alibi": (np.array(1, "int8"), "it has ALiBi"),
+    TABLE: (np.ones((9, 24), "float32"), "must be sinusoids"),
+    "decoder/scale_outputs": (np.array(2, "float32"), "'decoder/scale_outputs'"),
+    "encoder/num_heads": (np.array(3, "int16"), "num_heads .*Received: 3 and 4"),
+    "decoder/scale_embeddings": (np.array(3, "float32"), "4.899 or 1. Received: 3.0"),
+    "decoder/projection/bias": (np.zeros(7, "float32"), "projection/bias.*: 7 rows"),
+    f"{FIRST}/weight": (np.zeros((40, 24), "float32"), "rows of 3 equal.*: 40 rows"),
+}
+CONFIGS = {
+    "add_source_bos": (True, "a start before each source"),
+    "decoder_start_token": (None, "no decoder_start_token"),
+    "eos_token": ("<end>", "the token '<end>' with one id"),
+}
+WITHOUT = {
+    f"{FIRST}/bias": "no weights '.*linear_0/bias'",
+    TABLE: "begin with 1, as in OpenNMT-tf",
+    "encoder/layer_norm/gamma": "no weights 'encoder/layer_norm/gamma'",
+}
+CHANGES = [
+    *(({"variables": {k: v}}, pattern) for k, (v, pattern) in VARIABLES.items()),
+    *(({"config": {k: v}}, pattern) for k, (v, pattern) in CONFIGS.items()),
+    *(({"without": [k]}, pattern) for k, pattern in WITHOUT.items()),
+]
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"variables": {f"{FIRST}/rotary_dim": np.array(8, "int32")}},
-            "rotary positions. Received: 'encoder/layer_0/self_attention/rotary_dim'",
-        ),
-        (
-            {"variables": {f"{FIRST}/num_heads_kv": np.array(1, "int32")}},
-            "multi-query attention",
-        ),
-        ({"config": {"multi_query_attention": True}}, "multi-query attention"),
-        ({"variables": {"decoder/alibi": np.array(1, "int8")}}, "it has ALiBi"),
-        ({"config": {"add_source_bos": True}}, "a start before each source"),
-        (
-            {"config": {"decoder_start_token": None}},
-            "no decoder_start_token: its",
-        ),
-        ({"config": {"eos_token": "<end>"}}, "the token '<end>' with one id"),
-        ({"without": [f"{FIRST}/linear_0/bias"]}, "no weights '.*linear_0/bias'"),
-        ({"without": [TABLE]}, "begin with 1, as in OpenNMT-tf"),
-        ({"variables": {TABLE: np.ones((9, 24), "float32")}}, "must be sinusoids"),
-        (
-            {"variables": {"decoder/scale_outputs": np.array(2, "float32")}},
-            "weights 'decoder/scale_outputs', for which .* no place",
-        ),
-        (
-            {"variables": {"encoder/num_heads": np.array(3, "int16")}},
-            "one num_heads in encoder and decoder. Received: 3 and 4",
-        ),
-        (
-            {"variables": {"decoder/scale_embeddings": np.array(3, "float32")}},
-            "multiply embeddings by 4.899 or 1. Received: 3.0",
-        ),
-        (
-            {"without": [f"encoder/layer_norm/{x}" for x in ("beta", "gamma")]},
-            "last normalisation .* one in the decoder alone",
-        ),
-        (
-            {"variables": {"decoder/projection/bias": np.zeros(7, "float32")}},
-            "'decoder/projection/bias' must have a row for each of the",
-        ),
-        (
-            {"variables": {f"{FIRST}/linear_0/weight": np.zeros((40, 24), "float32")}},
-            "rows of 3 equal matrices",
-        ),
-    ],
+    ("changes", "message"), CHANGES, ids=[*VARIABLES, *CONFIGS, *WITHOUT]
 )
 def test_other_settings_and_weights_are_refused(changes, message, package, tmp_path):
     folder = changed(package, tmp_path / "x", **changes)
@@ -243,7 +206,7 @@ def test_other_settings_and_weights_are_refused(changes, message, package, tmp_p
         from_ctranslate2(folder)
 
 
-def test_a_factor_of_the_embeddings_may_be_a_number(package, tmp_path):
+def test_factor_of_embeddings_may_be_number(package, tmp_path):
     for number, (factor, scales) in enumerate(((24**0.5, True), (1.0, False))):
         values = {
             f"{side}/scale_embeddings": np.array(factor, "float32")
@@ -253,7 +216,7 @@ def test_a_factor_of_the_embeddings_may_be_a_number(package, tmp_path):
         assert from_ctranslate2(folder).model.scale_embeddings is scales
 
 
-def test_a_folder_without_sentencepiece_is_refused(package, tmp_path):
+def test_folder_without_sentencepiece_is_refused(package, tmp_path):
     folder = shutil.copytree(package / "model", tmp_path / "x")
     with pytest.raises(FileNotFoundError, match="must have SentencePiece models"):
         from_ctranslate2(folder)
@@ -261,7 +224,7 @@ def test_a_folder_without_sentencepiece_is_refused(package, tmp_path):
         from_ctranslate2(tmp_path / "none")
 
 
-def test_a_sentencepiece_model_of_another_vocabulary_is_refused(copy):
+def test_sentencepiece_model_of_another_vocabulary_is_refused(copy):
     tokens = json.loads((copy / "model/shared_vocabulary.json").read_text())
     others = [*tokens[:4], *(f"other{i}" for i in range(len(tokens) - 4))]
     (copy / "model/shared_vocabulary.json").write_text(json.dumps(others))
@@ -286,13 +249,13 @@ def test_other_packages_are_refused(metadata, message, copy):
         from_ctranslate2(copy)
 
 
-def test_a_package_with_another_tokenizer_is_refused(copy):
+def test_package_with_another_tokenizer_is_refused(copy):
     (copy / "sentencepiece.model").rename(copy / "bpe.model")
     with pytest.raises(FileNotFoundError, match="no sentencepiece.model"):
         from_ctranslate2(copy)
 
 
-def test_a_zip_writes_nothing_outside(tmp_path):
+def test_zip_writes_nothing_outside(tmp_path):
     path = tmp_path / "bad.argosmodel"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("x/metadata.json", "{}")
@@ -309,19 +272,10 @@ def test_a_zip_writes_nothing_outside(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_damaged_and_huge_zips_are_refused(package, tmp_path):
-    path = peer.zipped(package, tmp_path / "x.argosmodel")
-    content = path.read_bytes()
+def test_zip_bomb_is_refused(tmp_path):
     bomb = tmp_path / "bomb.argosmodel"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x/metadata.json", "{}")
         archive.writestr("x/model/model.bin", bytes(2**25))
     with pytest.raises(ValueError, match="would unpack to 33,554,4"):
         from_ctranslate2(bomb)
-    for damaged in (content[: len(content) // 2], b"no zip"):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match="not an Argos package, or is damaged"):
-            from_ctranslate2(path)
-    path.write_bytes(content[:400] + bytes(400) + content[800:])
-    with pytest.raises(ValueError, match="x.argosmodel"):
-        from_ctranslate2(path)

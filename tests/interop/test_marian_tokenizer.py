@@ -3,7 +3,6 @@
 import random
 from types import SimpleNamespace
 
-import keras
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,12 +17,9 @@ from marian_texts import (
     learn_models,
     write_files,
 )
-from models import make_model
 
-from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 from keras_vanilla.tokenizer import MarianTokenizer, Tokenizer
-from keras_vanilla.translation import Translator
 from keras_vanilla.translation.alignment import align
 from keras_vanilla.translation.batch_translation import Hypothesis
 from keras_vanilla.translation.long_texts import stream_sentences
@@ -187,27 +183,7 @@ def test_sampled_segmentations_are_of_tokens(pair):
     assert {tokenizer.decode([row])[0] for row in drawn} == set(tokenizer.decode([ids]))
 
 
-def test_lines_must_have_a_utf8_form(pair):
-    tokenizer, _ = pair
-    for line in ("the \ud800", ">>\ud800<< the", ">>fra<< \ud800"):
-        with pytest.raises(ValueError, match="Line 2 holds half a character"):
-            tokenizer.encode(["the", line])
-    with pytest.raises(TypeError, match="`lines` must be a list"):
-        tokenizer.encode("the")
-
-
-def test_batches_have_the_ids(pair):
-    tokenizer, _ = pair
-    corpus = ParallelCorpus(SOURCE[:13], TARGET[:13])
-    made = batches(corpus, tokenizer, max_tokens=512, shuffle=False)
-    inputs, _, _ = keras.utils.unpack_x_y_sample_weight(next(iter(made)))
-    source, target = (np.asarray(inputs[n]) for n in ("source_ids", "target_ids"))
-    rows = [[id_ for id_ in row if id_ != tokenizer.pad_id] for row in source.tolist()]
-    assert rows and all(row in tokenizer.encode(SOURCE[:13]) for row in rows)
-    assert (target[:, 0] == tokenizer.pad_id).all()
-
-
-def test_configuration_makes_the_same_tokenizer(pair):
+def test_configuration_restores_tokenizer(pair):
     tokenizer = pair[0].with_target_language("deu")
     models = tokenizer.source_model, tokenizer.target_model
     same = MarianTokenizer(*models, **tokenizer.get_config())
@@ -230,7 +206,7 @@ class AttendingModel:
         return {"decoder/0/cross": weights[:, None]}
 
 
-def test_code_of_the_target_language_is_no_word_of_a_text(pair):
+def test_alignment_leaves_out_language_code(pair):
     """Target word i attends to source piece i, and piece 0 is the code."""
     tokenizer, _ = pair
     (target,) = tokenizer.encode_target(["le la le la"])
@@ -245,28 +221,7 @@ def test_code_of_the_target_language_is_no_word_of_a_text(pair):
     assert links["fra"][1:4] == [(0, 1), (1, 2), (2, 3)]
 
 
-@pytest.mark.full
-def test_saved_translator_has_the_tokenizer(pair, tmp_path):
-    tokenizer = pair[0].with_target_language("deu")
-    model = make_model(
-        source_vocabulary_size=tokenizer.vocabulary_size,
-        pad_id=tokenizer.pad_id,
-        start_id=tokenizer.start_id,
-        end_id=tokenizer.end_id,
-        num_decoder_layers=1,
-        num_encoder_layers=1,
-    )
-    translator = Translator(tokenizer, model)
-    translator.save(tmp_path / "x.keras")
-    loaded = Translator.load(tmp_path / "x.keras")
-    assert type(loaded.tokenizer) is MarianTokenizer
-    assert loaded.tokenizer.digest == tokenizer.digest
-    assert loaded.tokenizer.encode(TEXTS) == tokenizer.encode(TEXTS)
-    assert loaded.tokenizer.shares_vocabulary
-    assert loaded.translate([""]) == [""]
-
-
-def test_learnt_tokenizer_is_one_too():
+def test_plain_model_gives_ids_of_tokenizer():
     """The ids are then SentencePiece's own, and the special ones the model's."""
     learnt = Tokenizer.train(SOURCE + TARGET, 320)
     same = MarianTokenizer(learnt.source_model)

@@ -3,7 +3,6 @@
 On models learnt here, and on the files of a published model where they are there.
 """
 
-import itertools
 import random
 from pathlib import Path
 
@@ -18,10 +17,7 @@ from keras_vanilla.interop.marian_tokenizer import tokenizer_from_marian
 pytestmark = pytest.mark.full
 transformers = pytest.importorskip("transformers", reason="transformers is missing")
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-PUBLISHED = DATA / "opus-mt-en-mg"
-CORPORA = ("multi30k-de-en/val", "tatoeba-en-de/test", "tatoeba-en-fr/test")
-NUM_TEXTS = 10_000
+PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "opus-mt-en-mg"
 MAX_BYTES, MAX_IDS = 512, 256
 LETTERS = "abc éñ¢मल门哈🙂👍\u0300\u200d\u00a0\t\n▁ЖжΧλ가다ﬁ½①IsTheSandm' .,!?<>/"
 
@@ -44,17 +40,11 @@ def pair(folder):
 
 @pytest.fixture(scope="module")
 def texts():
-    """Lines of corpora in three languages, odd texts, and any characters."""
-    lines = []
-    for name, language in itertools.product(CORPORA, ("en", "de", "fr")):
-        path = DATA / f"{name}.{language}"
-        if path.exists():
-            lines += path.read_text(encoding="utf-8").splitlines()[:1000]
+    """Odd texts, and any characters."""
     chance = random.Random(0)
     drawn = ["".join(chance.choices(LETTERS, k=n % 31)) for n in range(2000)]
-    left = NUM_TEXTS - len(lines) - len(drawn) - len(TEXTS)
-    drawn += ["".join(chance.choices(CHARACTERS, k=n % 23)) for n in range(left)]
-    return TEXTS + lines + drawn
+    drawn += ["".join(chance.choices(CHARACTERS, k=n % 23)) for n in range(4000)]
+    return TEXTS + drawn
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +67,6 @@ def rows_of(tokenizer, texts):
 
 def test_ids_are_those_of_transformers(pair, texts):
     ours, theirs = pair
-    assert len(texts) == NUM_TEXTS
     assert ours.encode(texts) == theirs(texts)["input_ids"]
     assert ours.encode_target(texts) == theirs(text_target=texts)["input_ids"]
 

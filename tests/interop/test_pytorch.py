@@ -5,7 +5,6 @@ import pytest
 from checks import array, randomize
 from models import ids
 
-from keras_vanilla.decoding import greedy_search
 from keras_vanilla.interop import from_pytorch, to_pytorch
 from keras_vanilla.models import Transformer
 
@@ -74,21 +73,6 @@ def test_logits_are_those_of_pytorch(settings, ours, as_file, tmp_path):
     np.testing.assert_allclose(received[real], expected[real], atol=2e-5)
 
 
-def test_greedy_search_is_a_loop_over_pytorchs_logits():
-    theirs = tutorial_model()
-    model = from_pytorch(theirs.state_dict(), num_heads=3, **IDS)
-    source_ids = feed()["source_ids"]
-    target_ids = np.full((3, 1), IDS["start_id"])
-    for _ in range(8):
-        chosen = their_logits(theirs, source_ids, target_ids)[:, -1].argmax(axis=1)
-        target_ids = np.concatenate([target_ids, chosen[:, None]], axis=1)
-    ended = np.cumsum(target_ids == IDS["end_id"], axis=1) > 0
-    ended = np.pad(ended, ((0, 0), (1, 0)))[:, :-1]  # after the end
-    expected = np.where(ended, IDS["pad_id"], target_ids)[:, 1:]
-    received = array(greedy_search(model, source_ids, max_length=8), "int32")
-    np.testing.assert_array_equal(received, expected)
-
-
 def test_tables_of_any_name_and_one_for_all():
     theirs = tutorial_model()
     state = {
@@ -150,9 +134,6 @@ def test_our_own_model_computes_the_same_in_pytorch():
     np.testing.assert_allclose(array(model(inputs))[real], expected[real], atol=5e-5)
 
 
-# What is refused
-
-
 def changed(change):
     state = dict(tutorial_model().state_dict())
     change(state)
@@ -170,7 +151,7 @@ def changed(change):
                 s.pop("transformer.decoder.norm.weight")
                 is s.pop("transformer.decoder.norm.bias")
             ),
-            "must both have a last norm.* one in the encoder alone",
+            "no 'decoder_norm/gamma'",
         ),
         (
             lambda s: s["positional_encoding.pos_embedding"].add_(0.5),
@@ -178,11 +159,7 @@ def changed(change):
         ),
         (
             lambda s: [s.pop(n) for n in list(s) if "layers" in n and "bias" in n],
-            "made with bias=True.* Received: encoder layer 0 without any",
-        ),
-        (
-            lambda s: s.pop("transformer.encoder.layers.1.linear1.bias"),
-            "no 'encoder/1/feed_forward/inner/bias'",
+            "no 'encoder/0/self_attention/query/bias'",
         ),
         (
             lambda s: s.update({"transformer.encoder.layers.1.gate": torch.ones(3)}),

@@ -14,9 +14,7 @@ from torch_bytes import (
     SEQUENCE,
     STORED,
     TABLE,
-    ZIP,
     archive,
-    call,
     integer,
     mapping,
     name,
@@ -34,12 +32,11 @@ from keras_vanilla.interop.files.ctranslate2_file import (
     write_ctranslate2,
 )
 from keras_vanilla.interop.files.json_file import read_json_object, read_text
-from keras_vanilla.interop.files.safetensors_file import read_safetensors
+from keras_vanilla.interop.files.stored_arrays import read_safetensors
 from keras_vanilla.interop.files.torch_file import read_torch
 
 COMPLETE = (
     "interop/files/torch_file.py",
-    "interop/files/safetensors_file.py",
     "interop/files/stored_arrays.py",
     "interop/files/json_file.py",
     "interop/files/ctranslate2_binary.py",
@@ -75,64 +72,35 @@ def a_tensor(*arguments):
 ZERO = storage("0", 10)
 OF_ZERO = mapping({"table": TABLE})
 NESTED = b"]q\x01" + b"0](h\x01h\x01eq\x01" * 60  # written out, it has no end
-REBUILD = name("torch._utils", "_rebuild_tensor_v2")
-ORDERED = name("collections", "OrderedDict")
 VIEW = [text("storage"), name("torch", "FloatStorage"), text("0"), text("cpu")]
 VIEW = sequence([*VIEW, integer(10), sequence([text("1"), integer(0)])]) + b"Q"
 PICKLES = {  # -> what the error names
     r"argparse\.Namespace.*torch\.save\(model": name("argparse", "Namespace"),
-    r"builtins\.eval": name("builtins", "eval"),
-    r"torch\.load": name("torch", "load"),
     r"os\.system": b"(I1\nios\nsystem\n",
     r"collections\.OrderedDict\.__init__": b"\x8c\x0bcollections\x8c\x14OrderedDict."
     b"__init__\x93",
-    "str.* object is not callable": name("torch", "FloatStorage") + b")R",
-    "unregistered extension code 1": b"\x82\x01",
-    "NoneType.* not callable": b"N)R",
     "it has no state dict": integer(1),
-    "no state dict;": mapping({"a": integer(1)}),
-    "its b is of type NoneType": mapping({"a": TABLE, "b": b"N"}),
-    "its a is of type NoneType": mapping({"model": mapping({"a": b"N"})}),
-    "its int is of type int": mapping({"a": TABLE}) + integer(1) + integer(2) + b"s",
-    "unknown form": sequence([text("storage"), *[text("a")] * 4]) + b"Q",
-    "expected at least 5": sequence([NESTED]) + b"Q",
-    "has two types or sizes": ZERO + b"0" + storage("0", 11),
-    "larger than its storage": mapping({"a": tensor(b"N", (1,), (1,))}),
-    "not a whole number": mapping(
-        {"a": call(REBUILD, ZERO, integer(0), NESTED, NESTED)}
-    ),
-    "3 required positional arguments": mapping({"a": call(REBUILD, ZERO)}),
-    "list": call(NESTED),
+    "its a is of type int": mapping({"a": integer(1)}),
+    "its 1 is of type int": mapping({"a": TABLE}) + integer(1) + integer(2) + b"s",
+    "storage 0 has 1073741824 values": storage("0", 2**30),
     # What Python would crash at, or allocate for.
     "has too many values": b"}N" + b"\x85" * 200_000 + b"Ns",
     "is damaged, or has": b"}r\xff\xff\xff\x0f",
     "1099511627776": b"\x96" + (2**40).to_bytes(8, "little"),
-    "unhashable": call(ORDERED, sequence([sequence([NESTED, b"N"])])),
 }
 TENSORS = {
     r"shape \(11,\) is larger": (ZERO, (11,), (1,)),
     r"shape \(2, 3\) is larger": (ZERO, (2, 3), (4, 1), 4),
     "1048576.* is larger": (ZERO, (2**30, 2**20), (0, 0)),
     "not a whole number": (ZERO, (-1,), (1,)),
-    "stride .* whole": (ZERO, (1,), (-1,)),
-    "size .* whole": (ZERO, (1,), (1,), -1),
-    "zip": (ZERO, (2, 5), (1,)),
     "40 bytes for 11 values of float32": (storage("0", 11), (2,), (1,)),
-    "40 bytes for 10 values of float64": (
-        storage("0", 10, "DoubleStorage"),
-        (2,),
-        (1,),
-    ),
-    "storage 1 has 0 bytes": (storage("1", 10), (2,), (1,)),
-    r"storage \.\./0 has 0 bytes": (storage("../0", 10), (2,), (1,)),
+    r"no item named 'archive/data/\.\./0'": (storage("../0", 10), (2,), (1,)),
     r"torch\.QInt8Storage": (storage("0", 10, "QInt8Storage"), (2,), (1,)),
-    "storages have an unknown form": (storage("0", -1), (2,), (1,)),
 }
 TORCH_FILES = {
     "cannot be read as PyTorch weights": b"",
     "exhausted before seeing STOP": b"hello",
     "git lfs pull": LFS,
-    "PyTorch weights": ZIP[:-30],
     r"has no data\.pkl": archive(OF_ZERO, {}).replace(b"data.pkl", b"data.abc"),
     r"data\.pkl, several": archive(
         OF_ZERO, STORED, more=[("b/data.pkl", pickle_of(OF_ZERO))]
@@ -141,12 +109,12 @@ TORCH_FILES = {
     "would unpack to": archive(
         OF_ZERO, {"0": bytes(3000)}, compression=zipfile.ZIP_DEFLATED
     ),
-    "bytes, and it has": SEQUENCE[:-1],
+    "storage 7 has 39 bytes": SEQUENCE[:-1],
     "storage 7 has another size": SEQUENCE[:-48],
-    "'8'": sequential(OF_ZERO, {}, keys=["8"]),
-    "storage 0 has another size": sequential(OF_ZERO, {"0": (9, b"")}),
+    r"storages are \['0'\], not \['8'\]": sequential(OF_ZERO, {}, keys=["8"]),
+    "storage 0 has another size": sequential(OF_ZERO, {"0": (9, bytes(99))}),
+    "little-endian": archive(OF_ZERO, STORED, b"big"),
     "not written by torch.save": sequential(OF_ZERO, {}, magic=integer(1)),
-    "written by torch.save": sequential(NESTED, {}, magic=NESTED),
     "unknown form": sequential(mapping({"a": tensor(VIEW, (2,), (1,))}), {}),
     "PyTorch weights: ": pickle_of(MAGIC_NUMBER) + pickle_of(NESTED),
 }
@@ -167,14 +135,10 @@ SAFETENSORS = {
     "longer than the file": reads(read_safetensors, b"\xff" * 8 + b"{}"),
     "not JSON": safetensors(b"not JSON"),
     "deeply nested": safetensors(b"[" * 100_000),
-    "not UTF-8": safetensors(b"\xff\xfe{}"),
-    "a list": safetensors(b"[]"),
-    "8 bytes for 4": safetensors(entry(0, 8, [1]), b"12345678"),
     "negative size": safetensors(entry(0, 4, [-1]), b"1234"),
     "100 dimensions": safetensors(entry(0, 4, [1] * 100), b"1234"),
     "impossible shape": safetensors(entry(0, 0, [0, *[2**30] * 4])),
     "larger than the file": safetensors(entry(0, 2**57, [2**27, 2**28])),
-    "gap": safetensors(entry(4, 8, [1]), b"12345678"),
 }
 
 
@@ -193,9 +157,7 @@ def index(weight_map):
 
 INDEXES = {
     "in another folder: '../1": {"weight_map": {"a": "../1.safetensors"}},
-    "in another folder: '/1": {"weight_map": {"a": "/1.safetensors"}},
     "index.json is not the index": {"weight_map": {"a": 1}},
-    "json is not the index": {"weight_map": []},
     "is not the index": [],
     "index of its checkpoint lack 'b'": {
         "weight_map": {"a": "1.safetensors", "c": "2.safetensors"}
@@ -228,25 +190,19 @@ def one(*parts):
 ONE = [variable("a", np.zeros(3, "float32"))]
 BINARIES = {
     "ends too early, after 0 bytes": b"",
-    "ends too early": binary()[:-1],
     "ends within 'decoder/projection/weight'": binary()[:80],
     "continues after its end": binary() + b"\0",
     "version is 3, and only 4 to 6": binary(version=3),
-    "version is 7, and only 4 to 6": binary(version=7),
     "TransformerSpec.* Received: 'WhisperSpec'": binary(spec="WhisperSpec"),
     "the revision 2": binary(revision=2),
-    "the revision 8": binary(revision=8),
-    "should have 4294967295 variables": binary(count=2**32 - 1),
-    "CTranslate2 model: ": binary(count=100_000),
+    "CTranslate2 model: ": binary(count=2**32 - 1),
     "two of its variables have the same name": binary(ONE * 2, {}),
     "the wrong alias 'a' of 'a'": binary(ONE, {"a": "a"}),
     "the wrong alias 'b' of 'c'": binary(ONE, {"b": "c"}),
     "unknown type 6": one(variable("a", np.zeros(3, "int8"), number=6)),
-    "'a' has 3 bytes": one(variable("a", np.zeros(3, "int8"), number=0)),
     "'a' has 0 bytes": one(variable("a", np.zeros((0, 3), "int8"))),
     "'a' has 33 dimensions": one(variable("a", np.zeros([1] * 33, "int8"))),
     "one of its names has no end": one(string(b"")),
-    "names has no end": one(string(b"abc")),
     "can't decode": one(string(b"\xff\0")),
     "git lfs pull": LFS,
     "'a' has 4294967292 bytes": one(
@@ -257,13 +213,10 @@ BINARIES = {
 BESIDE = {
     "config.json is not JSON": {"config.json": b"{"},
     "config.json is not the configuration": {"config.json": b"[]"},
-    "is not the configuration": {"config.json": b"{}"},
     "quantised by AWQ": {
         "config.json": json.dumps(CONFIG | {"quantization_type": 1}).encode()
     },
     "vocabulary.json is not JSON": {"shared_vocabulary.json": b"\xff"},
-    "is not JSON": {"shared_vocabulary.json": b"[" * 100_000},
-    "is not a list of tokens": {"shared_vocabulary.json": b"[1]"},
     "not a list of tokens": {"shared_vocabulary.json": b"{}"},
     "shared_vocabulary.txt is not UTF-8": {
         "shared_vocabulary.json": None,
@@ -297,14 +250,8 @@ def dequantised(values, scales):
     return call
 
 
-def cut_while_read(tmp_path):
-    model = read_ctranslate2(write(tmp_path / "model"))
-    (tmp_path / "model" / "model.bin").write_bytes(b"")
-    return dict(model.variables)
-
-
 def written(variables, files=None):
-    model = CTranslate2Model(variables, {}, CONFIG, [TOKENS], TOKENS)
+    model = CTranslate2Model(variables, {}, CONFIG, TOKENS, TOKENS)
     return lambda tmp_path: write_ctranslate2(tmp_path / "new", model, files or {})
 
 
@@ -322,13 +269,13 @@ ROWS = [
     *(Refusal(each, a_tensor(*values), each) for each, values in TENSORS.items()),
     *(Refusal(each, torch(content), each) for each, content in TORCH_FILES.items()),
     *(
-        Refusal(each, call, r"(model.safetensors|file) .*damaged: ")
+        Refusal(each, call, r"(model.safetensors|file)(: a cannot| .*damaged: )")
         for each, call in SAFETENSORS.items()
     ),
     Refusal(
         "type that NumPy lacks",
         safetensors(entry(0, 4, [4], "F8_E4M3"), b"1234"),
-        "model.safetensors: the type of a .*float8",
+        "model.safetensors: a cannot.*float8",
     ),
     *(Refusal(each, index(value), each) for each, value in INDEXES.items()),
     Refusal(
@@ -355,13 +302,10 @@ ROWS = [
         for file, each in MISSING.items()
     ),
     *(
-        Refusal(f"scales {scales} of {values.dtype}", dequantised(values, scales), each)
+        Refusal(f"scales {scales}", dequantised(values, scales), "'a/weight' .*scales")
         for values, scales in SCALES
-        for each in ["'a/weight' cannot be dequantised: .*scales"]
     ),
-    Refusal("file cut while it is read", cut_while_read, "model.bin was cut off"),
     Refusal("attribute of two rows", attribute, r"its shape is \(2, 3\)"),
-    Refusal("number as a token", old_token(np.array([np.nan], "float32")), "eos_token"),
     Refusal("token not UTF-8", old_token(np.array([-1], "int8")), "eos_token is not"),
     Refusal(
         "old configuration is a list",

@@ -4,10 +4,10 @@ All numbers are little-endian. A string is stored as its length and its bytes, t
 of which is 0.
 """
 
-import dataclasses
 import math
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -22,13 +22,12 @@ from keras_vanilla.interop.files.stored_arrays import (
 
 _NEWEST = 6  # of CTranslate2 3 and 4
 _OLDEST = 4  # of CTranslate2 1.3 to 2, used in the first Argos packages
-_MOST_VARIABLES = 100_000
 _MOST_DIMENSIONS = 8
 _DTYPES = [*map(np.dtype, ("<f4", "i1", "<i2", "<i4", "<f2")), BFLOAT16]  # by number
 _BYTE, _SHORT, _INTEGER = struct.Struct("<B"), struct.Struct("<H"), struct.Struct("<I")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Binary:
     """The content of a `model.bin`.
 
@@ -138,8 +137,6 @@ class _Reader:
     def _distinct(self, what, read):
         """Reads a counted sequence of named parts; each name must be unique."""
         count = self._integer()
-        if count > _MOST_VARIABLES:
-            raise ValueError(f"it should have {count} {what}")
         parts = dict(read() for _ in range(count))
         if len(parts) != count:
             raise ValueError(f"two of its {what} have the same name")
@@ -189,9 +186,5 @@ class _Reader:
 
 
 def _read(path, begin, dtype, shape):
-    count = math.prod(shape)
-    values = np.fromfile(path, dtype, count, offset=begin)
-    if len(values) != count:
-        raise ValueError(f"{path} was cut off while it was read.")
-    values = values.reshape(shape)
+    values = np.fromfile(path, dtype, math.prod(shape), offset=begin).reshape(shape)
     return values.astype("float32") if dtype == BFLOAT16 else values

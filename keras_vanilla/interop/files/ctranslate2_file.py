@@ -1,10 +1,9 @@
 """CTranslate2's model folders, with weights, configuration and vocabularies."""
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ _CONFIG_VERSION = 6  # of `model.bin`; earlier versions have no configuration fi
 _OWN_SCALES = 0  # config["quantization_type"] of CTranslate2's scales; others are AWQ
 _INT8_PEAK = np.float32(127)
 _INT16_SCALE = np.float32(1000)  # of int16 weights without a stored scale
-_NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 _TOKENS_BEFORE = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
 _FLAGS_BEFORE = {
     "with_source_bos": False,
@@ -50,7 +48,7 @@ _NAMES_BEFORE = {  # name today: name in older revisions
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CTranslate2Model:
     """The content of a CTranslate2 model folder with an encoder and a decoder.
 
@@ -59,15 +57,14 @@ class CTranslate2Model:
             as stored; the scales of "x/weight" are "x/weight_scale".
         aliases: dict of alias -> name of a variable.
         config: dict. Content of `config.json`.
-        source_vocabularies: list of vocabularies, one per word feature, usually only
-            one. Each is a list of tokens by id.
-        target_vocabulary: list of tokens by id.
+        source_vocabulary: list of tokens by id.
+        target_vocabulary: the same for the target.
     """
 
     variables: Mapping[str, np.ndarray]
     aliases: Mapping[str, str]
     config: Mapping[str, Any]
-    source_vocabularies: Sequence[Sequence[str]]
+    source_vocabulary: Sequence[str]
     target_vocabulary: Sequence[str]
 
     def names(self) -> list[str]:
@@ -142,15 +139,15 @@ def read_ctranslate2(folder: PathLike) -> CTranslate2Model:
             "original model again with CTranslate2 4."
         )
     config = _config(folder, binary)
-    sources, target = read_vocabularies(folder, config["unk_token"])
+    vocabularies = read_vocabularies(folder, config["unk_token"])
     aliases = {**_names_of_today(binary), **binary.aliases}
-    return CTranslate2Model(binary.variables, aliases, config, sources, target)
+    return CTranslate2Model(binary.variables, aliases, config, *vocabularies)
 
 
 def write_ctranslate2(
     folder: PathLike,
     model: CTranslate2Model,
-    files: Mapping[str, bytes] = _NO_FILES,
+    files: Mapping[str, bytes],
 ) -> None:
     """Writes a CTranslate2 model folder atomically.
 
@@ -168,13 +165,18 @@ def write_ctranslate2(
     refuse_existing(folder)
     binary = Binary(6, _SPEC, _NEWEST_REVISION, model.variables, model.aliases)
     config = json.dumps(dict(model.config), indent=2, sort_keys=True) + "\n"
+    source, target = list(model.source_vocabulary), list(model.target_vocabulary)
+    sides = {"source": source, "target": target}
+    sides = {"shared": target} if source == target else sides
+    contents = {
+        f"{side}_vocabulary.json": json.dumps(tokens, indent=2).encode()
+        for side, tokens in sides.items()
+    }
+    contents["config.json"] = config.encode()
     with atomic_path(folder, overwrite=False, parents=True) as temporary:
         temporary.mkdir()
         with open(temporary / "model.bin", "xb") as file:
             write_binary(file, binary)
-        texts = vocabulary_texts(model.source_vocabularies, model.target_vocabulary)
-        texts["config.json"] = config
-        contents = {name: text.encode() for name, text in texts.items()}
         for name, content in [*contents.items(), *files.items()]:
             with open(temporary / name, "xb") as file:  # no file replaces another
                 file.write(content)
@@ -229,95 +231,50 @@ def _config_of_variables(path, variables):
 
 def _text(path, name, variables):
     """Decodes a text that is stored as an array of UTF-8 bytes."""
-    characters = variables[name]
     try:
-        if characters.dtype != np.int8:
-            raise ValueError(f"its type is {characters.dtype}")
-        return str(characters.tobytes(), "utf-8")
+        return str(variables[name].tobytes(), "utf-8")
     except ValueError as error:
         raise ValueError(
             f"{path.parent}: the variable {name} is not a text: {error}."
         ) from error
 
 
-def read_vocabularies(folder: Path, unknown: str) -> tuple[list[list[str]], list[str]]:
-    """Reads the tokens of a model folder, by id.
+def read_vocabularies(folder: Path, unknown: str) -> tuple[list[str], list[str]]:
+    """Reads the tokens of source and target in a model folder, by id.
 
     Args:
         folder: path.
         unknown: str. The token of unknown words. If a file lacks it, it follows the
             last token, as in CTranslate2.
-    Returns:
-        The vocabularies of the source, one per word feature, and that of the target.
-        Both are the same list if the model shares it.
     Raises:
         OSError: if one is missing or cannot be read.
         ValueError: if one is not a list of tokens.
     """
-    shared = _vocabulary(folder, "shared_vocabulary", unknown)
+    shared = _vocabulary(folder, "shared", unknown)
     if shared is not None:
-        return [shared], shared
-    target = _vocabulary(folder, "target_vocabulary", unknown)
-    sources = [_vocabulary(folder, "source_vocabulary", unknown)]
-    if sources == [None]:
-        sources = []
-        for i in range(1, 100):
-            tokens = _vocabulary(folder, f"source_{i}_vocabulary", unknown)
-            if tokens is None:
-                break
-            sources.append(tokens)
-    if target is None or not sources:
-        name = "source" if target is not None else "target"
+        return shared, shared
+    source, target = (_vocabulary(folder, x, unknown) for x in ("source", "target"))
+    if source is None or target is None:
+        name = "source" if source is None else "target"
         raise FileNotFoundError(
             f"{folder} has neither shared_vocabulary.json nor {name}_vocabulary.json, "
             "and neither as .txt."
         )
-    return sources, target
+    return source, target
 
 
-def vocabulary_texts(
-    sources: Sequence[Sequence[str]], target: Sequence[str]
-) -> dict[str, str]:
-    """Returns the files of vocabularies, name -> content; one file if all are equal.
-
-    Args:
-        sources: the vocabularies of the source, one per word feature.
-        target: the vocabulary of the target.
-    """
-    vocabularies = {"shared": target}
-    if any(list(tokens) != list(target) for tokens in sources):
-        numbered = len(sources) > 1
-        vocabularies = {
-            f"source_{i}" if numbered else "source": tokens
-            for i, tokens in enumerate(sources, 1)
-        } | {"target": target}
-    return {
-        f"{name}_vocabulary.json": json.dumps(list(tokens), indent=2)
-        for name, tokens in vocabularies.items()
-    }
-
-
-def _vocabulary(folder, name, unknown):
+def _vocabulary(folder, side, unknown):
     """Reads the tokens by id, or returns None if the file does not exist."""
-    path = folder / f"{name}.json"
+    path = folder / f"{side}_vocabulary.json"
     if path.exists():
         tokens = read_json(path)
         if not isinstance(tokens, list) or any(type(t) is not str for t in tokens):
             raise ValueError(f"{path} is not a list of tokens.")
-    elif (path := folder / f"{name}.txt").exists():
-        tokens = _lines(path)
+    elif (path := path.with_suffix(".txt")).exists():
+        tokens = read_text(path).removesuffix("\n").split("\n")
     else:
         return None
     return tokens if unknown in tokens else [*tokens, unknown]
-
-
-def _lines(path):
-    """Reads lines; a carriage return belongs to a token unless all lines have one."""
-    text = read_text(path)
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if all(line.endswith("\r") for line in lines):
-        lines = [line.removesuffix("\r") for line in lines]
-    return lines
 
 
 def dequantize(values: np.ndarray, scales: np.ndarray | None) -> np.ndarray:

@@ -1,11 +1,14 @@
-"""Arrays that are read on demand, from one file or several."""
+"""Arrays that are read on demand, from one file or several; safetensors files."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
+from keras_vanilla._types import PathLike
 from keras_vanilla.interop.files.json_file import read_json
 
 Reader = Callable[[], np.ndarray]
@@ -92,3 +95,41 @@ def refuse_git_lfs_pointer(path: Path) -> None:
                 f"{path} is a pointer of Git LFS in the place of the file; fetch the "
                 "file with `git lfs pull`."
             )
+
+
+def read_safetensors(path: PathLike) -> LazyArrays:
+    """Opens the arrays of a safetensors file, or of all files listed in an index.
+
+    Only the header is read and checked at first; each array is read on demand. bfloat16
+    becomes float32; other types are kept.
+
+    Args:
+        path: path of `model.safetensors`. If it does not exist, its index
+            `model.safetensors.index.json` is read.
+    Returns:
+        Mapping of name -> array.
+    Raises:
+        OSError: if a file cannot be read.
+        ValueError: if a file is truncated or damaged, contains an unknown type, or is
+            not a safetensors file.
+    """
+    return read_shards(Path(path), _read_safetensors)
+
+
+def _read_safetensors(path):
+    refuse_git_lfs_pointer(path)
+    try:
+        file = safe_open(path, framework="numpy")
+    except SafetensorError as error:
+        raise ValueError(
+            f"{path} is not a safetensors file, or is damaged: {error}."
+        ) from error
+    return {name: functools.partial(_read, path, file, name) for name in file.keys()}
+
+
+def _read(path, file, name):
+    try:
+        array = file.get_tensor(name)
+    except Exception as error:  # such as a type or a shape that NumPy lacks
+        raise ValueError(f"{path}: {name} cannot be read: {error}.") from error
+    return array.astype("float32") if array.dtype == BFLOAT16 else array

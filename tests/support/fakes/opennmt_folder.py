@@ -1,4 +1,4 @@
-"""Models as Argos has them: OpenNMT-py's, made with CTranslate2's own specs."""
+"""Models of OpenNMT-py, made with CTranslate2's own specs, and Argos packages."""
 
 import json
 import zipfile

@@ -49,21 +49,17 @@ def check_iterable(name: str, values: Any) -> Iterable:
     return values
 
 
-def checked_lines(
-    lines: Iterable[str], name: str = "lines", item: str | None = None
-) -> list[str]:
+def checked_lines(lines: Iterable[str], name: str = "lines") -> list[str]:
     """Returns lines as a list; each is checked before the next one is read.
 
     Args:
         lines: iterable of str.
         name: str. The argument's name, for errors.
-        item: str. The name of one item in errors; None means "Line", with the
-            argument's name if it is another than `lines`.
     Raises:
         TypeError: if `lines` is one str, or not all items are str.
         ValueError: if an item has an unpaired surrogate.
     """
-    item = item or ("Line" if name == "lines" else f"`{name}`: line")
+    item = "Line" if name == "lines" else f"`{name}`: line"
     checked = []
     for number, line in enumerate(check_iterable(name, lines), start=1):
         check_line(number, line, item)

@@ -10,7 +10,6 @@ from keras_vanilla._checks import check_choice, check_integer
 from keras_vanilla.tokenizer import tf_text
 from keras_vanilla.tokenizer.id_rows import checked_lines
 from keras_vanilla.tokenizer.marian_vocabulary import CODE, MarianVocabulary
-from keras_vanilla.tokenizer.sampling import SegmentationSampler
 from keras_vanilla.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -74,14 +73,9 @@ class MarianTokenizer(Tokenizer):
         super().__init__(
             source_model, target_model, pad_id, unknown_id, start_id, end_id
         )
-        self.source = self._vocabulary(
-            "vocabulary_size", vocabulary_size, self.source_model, self._source
-        )
+        self.source = self._vocabulary("vocabulary_size", vocabulary_size, self._source)
         self.target = self._vocabulary(
-            "target_vocabulary_size",
-            target_vocabulary_size,
-            self.target_model,
-            self._target,
+            "target_vocabulary_size", target_vocabulary_size, self._target
         )
         self.reads_codes = bool(reads_codes)
         self.target_language = target_language
@@ -168,20 +162,6 @@ class MarianTokenizer(Tokenizer):
         """
         return [text.strip() for text in super().decode(ids)]
 
-    def samplers(self, alpha: float) -> tuple[SegmentationSampler, SegmentationSampler]:
-        """Same as `Tokenizer.samplers`, restricted to pieces that are tokens.
-
-        Args:
-            alpha: float.
-        Raises:
-            ValueError: same as `Tokenizer.samplers`.
-        """
-        source, target = (
-            SegmentationSampler(vocabulary.sampled_model(), alpha)
-            for vocabulary in (self.source, self.target)
-        )
-        return source, target
-
     def source_graph(self, strings: "Sequence[str] | tf.Tensor") -> "tf.RaggedTensor":
         """Source ids inside a TensorFlow graph; unknown codes become `unknown_id`.
 
@@ -238,7 +218,7 @@ class MarianTokenizer(Tokenizer):
             return expected._replace(start_id=expected.pad_id)
         return expected
 
-    def _vocabulary(self, name, size, model, processor):
+    def _vocabulary(self, name, size, processor):
         least, most = max(self._special_ids) + 1, self._size(processor)
         size = most if size is None else check_integer(name, size, least, most)
-        return MarianVocabulary(model, processor, size)
+        return MarianVocabulary(processor, size)

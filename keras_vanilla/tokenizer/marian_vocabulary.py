@@ -18,20 +18,14 @@ class MarianVocabulary:
     Pieces that are not tokens follow the last token.
 
     Args:
-        model: bytes of the model.
         processor: SentencePieceProcessor of the model.
         size: int. Number of tokens.
     Attributes:
-        model, processor, size: the arguments.
+        processor, size: the arguments.
     """
 
-    def __init__(
-        self,
-        model: bytes,
-        processor: sentencepiece.SentencePieceProcessor,
-        size: int,
-    ):
-        self.model, self.processor, self.size = model, processor, size
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor, size: int):
+        self.processor, self.size = processor, size
         self._unknown_id = processor.unk_id()
 
     @cached_property
@@ -94,14 +88,6 @@ class MarianVocabulary:
                         row[position] = self.other_tokens.get(text, self._unknown_id)
             if max(row, default=0) >= self.size:
                 row[:] = [id_ if id_ < self.size else self._unknown_id for id_ in row]
-
-    def sampled_model(self) -> bytes:
-        """The model without the pieces that are not tokens."""
-        from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-        proto = ModelProto.FromString(self.model)
-        del proto.pieces[self.size :]
-        return proto.SerializeToString()
 
     def _is_segmented(self, character):
         id_ = self.processor.piece_to_id(character)

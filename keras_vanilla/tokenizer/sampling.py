@@ -29,6 +29,7 @@ class SegmentationSampler:
         model: bytes of a unigram SentencePiece model.
         alpha: float. 0.1 gives segmentations twice as long as the best, 0.5 nearly the
             best.
+        size: int. Number of the first pieces of the model that are used.
     Call arguments:
         ids: list of int, without special ids.
         random: `random.Random`, which determines the result.
@@ -39,7 +40,7 @@ class SegmentationSampler:
     Source: Kudo 2018, "Subword Regularization".
     """
 
-    def __init__(self, model: bytes, alpha: float):
+    def __init__(self, model: bytes, alpha: float, size: int):
         from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
         self._alpha = check_number("sampling", alpha, 0.0)
@@ -52,7 +53,7 @@ class SegmentationSampler:
             )
         self._pieces = [
             piece.piece if piece.type == piece.NORMAL else None
-            for piece in proto.pieces
+            for piece in proto.pieces[:size]
         ]
         self._table = {
             piece: (id_, proto.pieces[id_].score)

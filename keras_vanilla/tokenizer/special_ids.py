@@ -14,9 +14,6 @@ class SpecialIds(NamedTuple):
     start_id: int
     end_id: int
 
-    def __str__(self):
-        return ", ".join(f"{name}={id_}" for name, id_ in self._asdict().items())
-
 
 def load_model(model: bytes, name: object) -> sentencepiece.SentencePieceProcessor:
     """Loads the processor of a serialised model; errors call the model `name`.
@@ -68,11 +65,3 @@ def special_ids(
         )
     free = itertools.count(max(each.get_piece_size() for each in processors.values()))
     return SpecialIds(*(next(free) if id_ < 0 else id_ for id_ in ids))
-
-
-def user_defined_symbols(model: bytes) -> list[str]:
-    """The user-defined symbols of a serialised model."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    pieces = ModelProto.FromString(model).pieces
-    return [each.piece for each in pieces if each.type == each.USER_DEFINED]

@@ -18,12 +18,7 @@ from keras_vanilla.tokenizer.id_rows import (
     ids_of_text,
 )
 from keras_vanilla.tokenizer.sampling import SegmentationSampler
-from keras_vanilla.tokenizer.special_ids import (
-    SpecialIds,
-    load_model,
-    special_ids,
-    user_defined_symbols,
-)
+from keras_vanilla.tokenizer.special_ids import SpecialIds, load_model, special_ids
 from keras_vanilla.tokenizer.training import learn_vocabulary
 
 if TYPE_CHECKING:
@@ -206,8 +201,11 @@ class Tokenizer:
     @property
     def symbols(self) -> list[str]:
         """The user-defined symbols of both models, such as language tags."""
-        models = self.source_model, self.target_model
-        return sorted(set(itertools.chain(*map(user_defined_symbols, models))))
+        from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+        models = {self.source_model, self.target_model}
+        pieces = itertools.chain(*(ModelProto.FromString(x).pieces for x in models))
+        return sorted({x.piece for x in pieces if x.type == x.USER_DEFINED})
 
     @property
     def digest(self) -> str:
@@ -263,11 +261,10 @@ class Tokenizer:
             source_sampler, _ = tokenizer.samplers(0.2)
             source_sampler(ids, random.Random(7))
         """
-        source, target = (
-            SegmentationSampler(model, alpha)
-            for model in (self.source_model, self.target_model)
+        return (
+            SegmentationSampler(self.source_model, alpha, self.vocabulary_size),
+            SegmentationSampler(self.target_model, alpha, self.target_vocabulary_size),
         )
-        return source, target
 
     def source_pieces(self, ids: Sequence[int]) -> list[str]:
         """The SentencePiece pieces of source ids; "▁" marks the start of a word.

@@ -99,13 +99,22 @@ def learn_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise ValueError(_explanation(str(error), vocabulary_size, symbols)) from None
+        required = REQUIRED_SIZE.search(str(error))
+        if required is None:
+            raise ValueError(
+                f"SentencePiece cannot learn from this text: {error}."
+            ) from None
+        raise ValueError(
+            "`vocabulary_size` must hold 4 special pieces, 256 byte pieces, the "
+            "user-defined symbols and every character of the text: at least "
+            f"{required[1]}. Received: {vocabulary_size}"
+        ) from None
     return model.getvalue()
 
 
 def _checked_symbols(symbols):
     """Checks that SentencePiece keeps each symbol in one piece; returns a list."""
-    symbols = checked_lines(symbols, "user_defined_symbols", "Symbol")
+    symbols = checked_lines(symbols, "user_defined_symbols")
     for symbol in symbols:
         has_space = symbol.split() != [symbol] or SPACE_MARK in symbol
         if has_space or symbol in SPECIAL_PIECES or symbols.count(symbol) > 1:
@@ -141,15 +150,3 @@ def _characters(lines):
     for line in _short_lines(lines):
         characters.update(normalizer.normalize(line))
     return characters
-
-
-def _explanation(error, vocabulary_size, symbols):
-    required = REQUIRED_SIZE.search(error)
-    if required is None:
-        return f"SentencePiece cannot learn {vocabulary_size} pieces from this text."
-    also = f", {len(symbols)} user-defined symbols" if symbols else ""
-    return (
-        f"`vocabulary_size` must hold 4 special pieces, 256 byte pieces{also} and "
-        f"every character of the text: at least {required[1]}. Received: "
-        f"{vocabulary_size}"
-    )

@@ -34,12 +34,10 @@ class VocabularyTokenizer:
     def __init__(
         self, symbols: Sequence[str], target_symbols: Sequence[str] | None = None
     ):
-        self.symbols = id_rows.checked_lines(symbols, "symbols", "Symbol")
+        self.symbols = id_rows.checked_lines(symbols, "symbols")
         if target_symbols is None:
             target_symbols = self.symbols
-        self.target_symbols = id_rows.checked_lines(
-            target_symbols, "target_symbols", "Symbol"
-        )
+        self.target_symbols = id_rows.checked_lines(target_symbols, "target_symbols")
         self._source_ids = _ids_of(self.symbols)
         self._target_ids = _ids_of(self.target_symbols)
         self.vocabulary_size = len(SPECIAL) + len(self.symbols)

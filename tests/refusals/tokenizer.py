@@ -68,152 +68,98 @@ def from_file(content):
     return call
 
 
-VALUES = [
-    ("surrogate", lambda: Tokenizer(model()).encode(["\ud800"]), "Line 1"),
-    ("long row", lambda: pad_ids([[1, 2, 3]], 0, 2), "3 ids.*length=2"),
-    ("no pieces", lambda: Tokenizer.train(["\x07"]), "cannot learn"),
-    ("train on half a character", lambda: Tokenizer.train(["\udfff"]), "Line 1 "),
-    ("model type", lambda: Tokenizer.train(LINES, model_type="word"), "'word'"),
-    (
-        "no room for symbols",
-        lambda: Tokenizer.train(LINES, 262, user_defined_symbols=["<2fr>"]),
-        "1 user-defined symbols.* 262",
+def train(*arguments, **settings):
+    return call(Tokenizer.train, *arguments, **settings)
+
+
+def symbols(*given):
+    return train(LINES, user_defined_symbols=given)
+
+
+VALUES = {  # a call -> the error
+    "Line 1 ": lambda: Tokenizer(model()).encode(["\ud800"]),
+    "3 ids.*length=2": lambda: pad_ids([[1, 2, 3]], 0, 2),
+    "cannot learn": train(["\x07"]),
+    "Line 1 holds": train(["\udfff"]),
+    "'word'": train(LINES, model_type="word"),
+    "user-defined symbols.* 262": train(LINES, 262, user_defined_symbols=["<2fr>"]),
+    "no text": train([]),
+    "is no text": train([" ", "\u3000"]),
+    "275.* -1": train(LINES, -1),
+    "275.* 270": train(LINES, 270),
+    "`user_defined_symbols`.*'<s>'": symbols("<s>"),
+    "`user_defined_symbols`.*'a b'": symbols("a b"),
+    "`user_defined_symbols`.*''": symbols(""),
+    "`user_defined_symbols`.*'x'": symbols("x", "x"),
+    "`user_defined_symbols`.*'▁x'": symbols("▁x"),
+    "`source_model`.* 0 bytes": lambda: Tokenizer(b""),
+    "`source_model`.* 999 bytes": lambda: Tokenizer(model()[:999]),
+    "`target_model`.*0 bytes": lambda: Tokenizer(model(), b""),
+    "bad.model.*99 bytes": from_file(bytes(99)),
+    "=2, end_id=3.*=3, end_id=2": lambda: Tokenizer(model(), start_id=3, end_id=2),
+    "`source_model` and `target_model` .*=0.*=-1": lambda: Tokenizer(
+        model(), model(pad_id=-1)
     ),
-    ("bad target", lambda: Tokenizer(model(), b""), "`target_model`.*0 bytes"),
-    ("bad file", from_file(bytes(99)), "bad.model.*99 bytes"),
-    (
-        "swapped ids",
-        lambda: Tokenizer(model(), start_id=3, end_id=2),
-        "start_id=2, end_id=3. .*start_id=3, end_id=2",
+    "`source_model` is not a Sent": no_unknown_piece,
+    "`source_model` has the same id.*pad_id=3": one_id_twice,
+    "UNIGRAM.* BPE": lambda: Tokenizer(model("bpe")).samplers(0.1),
+    "`sampling`.* -1": lambda: Tokenizer(model()).samplers(-1),
+    "`target_language`.*'fra'": lambda: MarianTokenizer(model(), target_language="fra"),
+    "`vocabulary_size`.* 100000": lambda: MarianTokenizer(
+        model(), vocabulary_size=10**5
     ),
-    (
-        "two sets of ids",
-        lambda: Tokenizer(model(), model(pad_id=-1)),
-        "`source_model` and `target_model` must.*pad_id=0.* and pad_id=-1",
-    ),
-    ("no unknown piece", no_unknown_piece, "`source_model` is not a Sent"),
-    ("one id twice", one_id_twice, "`source_model` has the same id.*pad_id=3"),
-    ("sampling of BPE", lambda: Tokenizer(model("bpe")).samplers(0.1), "UNIGRAM.* BPE"),
-    ("alpha -1", lambda: Tokenizer(model()).samplers(-1), "`sampling`.* -1"),
-    (
-        "language without a code",
-        lambda: MarianTokenizer(model(), target_language="fra"),
-        "`target_language`.*'fra'",
-    ),
-    (
-        "too many tokens",
-        lambda: MarianTokenizer(model(), vocabulary_size=10**6),
-        "`vocabulary_size`.* 1000000",
-    ),
-    (
-        "words in a file of text",
-        lambda: require_sentencepiece("An export", WORDS),
-        "SentencePiece.*WordTokenizer",
-    ),
-]
-TYPES = [
-    ("bytes", lambda: WORDS.encode(["a", b"b"]), "Line 2 .*bytes"),
-    ("endless batches", lambda: WORDS.encode(endless()), "Line 1"),
-    (
-        "ids of beams",
-        lambda: WORDS.decode(np.zeros((2, 2, 2), "int32")),
-        r"decode ids\[:, 0\]",
-    ),
-    ("endless ids", lambda: WORDS.decode(endless()), "list of lists"),
-    ("flat rows", lambda: pad_ids([1, 2], 0), "list of lists"),
-    ("train on str", lambda: Tokenizer.train("text"), "`lines`"),
-    ("train on int", lambda: Tokenizer.train(["a", 5]), "Line 2.*int"),
-    ("train on batches", lambda: Tokenizer.train(endless()), "Line 1"),
-    (
-        "train on an endless generator",
-        lambda: Tokenizer.train(iter(endless())),
-        "Line 1 .*tuple",
-    ),
-    (
-        "symbols in one str",
-        lambda: Tokenizer.train(LINES, user_defined_symbols="<2fr>"),
-        "`user_defined_symbols`",
-    ),
-    (
-        "symbol that is an int",
-        lambda: Tokenizer.train(LINES, user_defined_symbols=["a", 5]),
-        "Symbol 2 .*int",
-    ),
-    ("model path", lambda: Tokenizer("a path"), "`source_model`.*str"),
-]
+    "SentencePiece.*WordTokenizer": lambda: require_sentencepiece("An export", WORDS),
+    "Id -1.* 13": call(WORDS.decode, [[4], [-1]]),
+    "Id 13.* 13": call(WORDS.decode, [[4], [13]]),
+}
+TYPES = {
+    "Line 2 .*bytes": lambda: WORDS.encode(["a", b"b"]),
+    "Line 1 must be str": lambda: WORDS.encode(endless()),
+    r"decode ids\[:, 0\]": lambda: WORDS.decode(np.zeros((2, 2, 2), "int32")),
+    "list of lists of int.*object": lambda: WORDS.decode(endless()),
+    "a list of lists of int. Received a row: array.1": lambda: pad_ids([1, 2], 0),
+    "`lines` must be a list.*'text'": train("text"),
+    "Line 2.*int": train(["a", 5]),
+    "Line 1 .*tuple": train(endless()),
+    "Line 1 must .*tuple": train(iter(endless())),  # which never ends
+    "`user_defined_symbols` must": train(LINES, user_defined_symbols="<2fr>"),
+    "`user_defined_symbols`: line 2 .*int": symbols("a", 5),
+    "`source_model`.*str": lambda: Tokenizer("a path"),
+    "`source_lines`": lambda: Tokenizer.train_separate("text", LINES),
+    "`target_lines`": lambda: Tokenizer.train_separate(LINES, "text"),
+}
+CLASSES = (  # of `VocabularyTokenizer`
+    ("of no text", lambda kind: kind.train([""]), "no text", ValueError),
+    ("of one str", lambda kind: kind.train("a"), "`lines`", TypeError),
+    ("of batches", lambda kind: kind.train(endless()), "Line 1", TypeError),
+    ("of 4 ids", lambda kind: kind.train(["a"], 4), "_size`.* 4", ValueError),
+    ("of a, a", lambda kind: kind(["a", "a"]), "'a', 2", ValueError),
+    ("of an int", lambda kind: kind(["b", 5]), "`symbols`: line 2", TypeError),
+)
 ROWS = [
-    *(Refusal(*row, ValueError) for row in VALUES),
-    *(Refusal(*row, TypeError) for row in TYPES),
+    *(Refusal(pattern, each, pattern) for pattern, each in VALUES.items()),
+    *(Refusal(pattern, each, pattern, TypeError) for pattern, each in TYPES.items()),
     Refusal(
         "missing file", lambda: Tokenizer.from_files("gone"), "gone", FileNotFoundError
     ),
     *(
         Refusal(
-            f"{type(kind).__name__}.{name} of {value!r:.20}",
-            call(getattr(kind, name), value),
+            f"{type(kind).__name__} of {value!r:.20}",
+            call(kind.encode, value),
             "`lines` must be a list",
             TypeError,
         )
         for kind in (Tokenizer(model()), WORDS)
-        for name in ("encode", "encode_target")
         for value in ("one text", b"bytes", 7, None)
     ),
     *(
-        Refusal(
-            f"ids {ids!r:.20}",
-            call(WORDS.decode, ids),
-            "list of lists of int",
-            TypeError,
-        )
+        Refusal(f"ids {ids!r:.20}", call(WORDS.decode, ids), "list of lists", TypeError)
         for ids in ("text", 5, [5], [[1.5]], [["a"]], itertools.count())
-    ),
-    *(
-        Refusal(f"id {bad}", call(WORDS.decode, [[4], [bad]]), f"Id {bad}.* 13")
-        for bad in (-1, 13, 2**31)
-    ),
-    *(
-        Refusal(f"train on {lines}", call(Tokenizer.train, lines), "no text")
-        for lines in ([], [" ", "\u3000"])
-    ),
-    *(
-        Refusal(
-            f"{name} in one str",
-            call(
-                Tokenizer.train_separate,
-                **{"source_lines": LINES, "target_lines": LINES, name: "text"},
-            ),
-            f"`{name}`",
-            TypeError,
-        )
-        for name in ("source_lines", "target_lines")
-    ),
-    *(
-        Refusal(f"size {size}", call(Tokenizer.train, LINES, size), f"275.* {size}")
-        for size in (-1, 259, 270)
-    ),
-    *(
-        Refusal(
-            f"symbols {symbols}",
-            call(Tokenizer.train, LINES, user_defined_symbols=symbols),
-            "`user_defined_symbols`",
-        )
-        for symbols in (["<s>"], ["a b"], [""], ["x", "x"], ["▁x"])
-    ),
-    *(
-        Refusal(f"model of {len(bad)} bytes", call(Tokenizer, bad), "`source_model`")
-        for bad in (b"", b"garbage", model()[:999])
     ),
     *(
         Refusal(f"{kind.__name__} {name}", call(function, kind), pattern, error)
         for kind in (CharacterTokenizer, WordTokenizer)
-        for name, function, pattern, error in (
-            ("of no text", lambda kind: kind.train([""]), "no text", ValueError),
-            ("of one str", lambda kind: kind.train("a"), "`lines`", TypeError),
-            ("of batches", lambda kind: kind.train(endless()), "Line 1", TypeError),
-            ("of 4 ids", lambda kind: kind.train(["a"], 4), "_size`.* 4", ValueError),
-            ("of a, a", lambda kind: kind(["a", "a"]), "'a', 2", ValueError),
-            ("of an int", lambda kind: kind(["b", 5]), "Symbol 2", TypeError),
-        )
+        for name, function, pattern, error in CLASSES
     ),
 ]
 

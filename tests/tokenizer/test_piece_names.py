@@ -1,4 +1,4 @@
-"""Names of ids: pieces, special ids, and ids that stand for nothing."""
+"""Names of ids: pieces, special ids, and ids without a piece."""
 
 from word_reversal import dutch
 
@@ -16,5 +16,5 @@ def test_pieces_have_their_names_and_special_ids_theirs(trained_translator):
     assert "".join(named) == "<s>▁boom▁rood</s><pad>"
 
 
-def test_an_id_that_stands_for_nothing_is_named_by_its_number(trained_translator):
+def test_id_without_piece_is_named_by_number(trained_translator):
     assert target_names(trained_translator.tokenizer)(10_000) == "<10000>"

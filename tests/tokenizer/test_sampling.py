@@ -49,7 +49,7 @@ def test_sampling_depends_on_random_numbers(tokenizer):
         [sampler(ids, chance) for _ in range(9)]
         for sampler, chance in (
             (tokenizer.samplers(0.3)[0], random.Random(5)),
-            (SegmentationSampler(tokenizer.source_model, 0.3), random.Random(5)),
+            (SegmentationSampler(tokenizer.source_model, 0.3, 320), random.Random(5)),
         )
     )
     assert one == other and len(set(map(tuple, one))) > 1
@@ -81,10 +81,10 @@ def test_probabilities_are_those_of_the_formula(tokenizer):
     }
     assert len(weights) > 5
     sampler, chance = tokenizer.samplers(alpha)[0], random.Random(3)
-    found = collections.Counter(tuple(sampler(ids, chance)) for _ in range(count))
-    assert set(found) <= set(weights)
+    counts = collections.Counter(tuple(sampler(ids, chance)) for _ in range(count))
+    assert set(counts) <= set(weights)
     total = sum(weights.values())
     for each, weight in weights.items():
         expected = weight / total
         deviation = math.sqrt(expected * (1 - expected) / count)
-        assert abs(found[each] / count - expected) < 5 * deviation + 1e-9
+        assert abs(counts[each] / count - expected) < 5 * deviation + 1e-9

@@ -1,5 +1,4 @@
 import itertools
-import unicodedata
 
 import numpy as np
 import peer_models
@@ -8,7 +7,6 @@ import sentencepiece
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keras_vanilla.data import ParallelCorpus, batches
 from keras_vanilla.tokenizer import Tokenizer
 
 LINES = [f"the cat number {n} sat on the mat and saw dog {n * 7}" for n in range(211)]
@@ -41,7 +39,7 @@ def special(tokenizer):
 
 @pytest.fixture(scope="module", params=["unigram", "bpe"])
 def default(request, tmp_path_factory):
-    """A tokenizer of the model that SentencePiece makes when nothing is said."""
+    """A tokenizer of a model with SentencePiece's defaults."""
     path = tmp_path_factory.mktemp(request.param) / "any.model"
     return Tokenizer.from_files(train(path, model_type=request.param))
 
@@ -98,46 +96,20 @@ def test_any_text_has_sentencepieces_ids(default, text):
     assert default.decode([ids]) == [peer.decode(ids[:-1])]
 
 
-def test_graph_ids_equal_in_every_script(default):
-    scripts = [unicodedata.normalize("NFD", line) for line in OTHER]
-    scripts += ["".join(map(chr, range(n, n + 9))) for n in range(33, 0xD7F0, 97)]
-    assert default.source_graph(scripts).to_list() == default.encode(scripts)
-
-
 def test_tokenizer_is_rebuilt_from_bytes_and_ids(two):
     for files in (two[:1], two):
         tokenizer = Tokenizer.from_files(*files)
-        models = [file.read_bytes() for file in files]
-        again = Tokenizer(*models, **special(tokenizer))
-        assert again.vocabulary_size == tokenizer.vocabulary_size
-        assert again.target_vocabulary_size == tokenizer.target_vocabulary_size
+        again = Tokenizer(*(file.read_bytes() for file in files), **special(tokenizer))
+        assert again.digest == tokenizer.digest
         assert again.encode(ODD) == tokenizer.encode(ODD)
         assert again.encode_target(ODD) == tokenizer.encode_target(ODD)
-
-
-def test_trained_models_are_read_from_files(tmp_path):
-    ours = Tokenizer.train_separate(LINES, OTHER, vocabulary_size=301)
-    (tmp_path / "s").write_bytes(ours.source_model)
-    (tmp_path / "t").write_bytes(ours.target_model)
-    again = Tokenizer.from_files(tmp_path / "s", tmp_path / "t")
-    assert special(again) == special(ours)
-    assert (again.source_model, again.target_model) == (
-        ours.source_model,
-        ours.target_model,
-    )
-    assert again.vocabulary_size == again.target_vocabulary_size == 301
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_two_models_share_added_ids(two, order):
     source, target = (two[n] for n in order)
     tokenizer = Tokenizer.from_files(source, target)
-    assert special(tokenizer) == {
-        "pad_id": 73,
-        "unknown_id": 0,
-        "start_id": 1,
-        "end_id": 2,
-    }
+    assert list(special(tokenizer).values()) == [73, 0, 1, 2]
     assert tokenizer.vocabulary_size == tokenizer.target_vocabulary_size == 74
     for lines, file, encode in (
         (LINES, source, tokenizer.encode),
@@ -148,31 +120,12 @@ def test_two_models_share_added_ids(two, order):
         ]
 
 
-@pytest.mark.parametrize("nothing", [67, 72])
-def test_unused_ids_are_unknown(two, nothing):
-    """A model may say one: its output has a place for it."""
+@pytest.mark.parametrize("unused", [67, 72])
+def test_unused_ids_are_unknown(two, unused):
     tokenizer = Tokenizer.from_files(two[1], two[0])  # 67 target pieces, 73 pads
     assert tokenizer.decode([[66, 73, 73]]) == [peer_of(two[0].read_bytes()).decode(66)]
-    rows = [[5, nothing, 2], [5, tokenizer.unknown_id, 2]]
-    said, unknown = tokenizer.decode(rows)
-    assert said == unknown
+    rows = [[5, unused, 2], [5, tokenizer.unknown_id, 2]]
+    text, unknown = tokenizer.decode(rows)
+    assert text == unknown
     graph = tokenizer.detokenize_graph(rows).numpy().tolist()
-    assert [text.decode() for text in graph] == [said, said]
-
-
-def test_batches_use_added_special_ids(tmp_path):
-    path = train(tmp_path / "t5.model", **KINDS["bare"][0])
-    tokenizer = Tokenizer.from_files(path)
-    assert special(tokenizer) == {
-        "pad_id": 67,
-        "unknown_id": 0,
-        "start_id": 68,
-        "end_id": 69,
-    }
-    data = batches(ParallelCorpus(LINES, OTHER), tokenizer, shuffle=False)
-    for inputs, labels, weights in data:
-        mask = labels != 67
-        np.testing.assert_array_equal(mask, weights > 0)
-        assert (inputs["target_ids"][:, 0] == 68).all()
-        assert ((labels == 69).sum(axis=1) == 1).all()
-        assert max(labels.max(), inputs["source_ids"].max()) <= 69
+    assert [each.decode() for each in graph] == [text, text]

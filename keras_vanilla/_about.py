@@ -1,8 +1,8 @@
 """The description of a translator: its name, languages, examples and licences."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 LANGUAGE = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")  # BCP-47, roughly
@@ -10,7 +10,7 @@ MOST_EXAMPLES = 5
 SHORT_EXAMPLE = range(12, 61)  # characters
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class About:
     """The description of a translator; all fields are optional.
 
@@ -61,7 +61,7 @@ class About:
 
     def updated(self, other: "About") -> "About":
         """Returns a copy with the fields that `other` states."""
-        return dataclasses.replace(self, **other.stated())
+        return replace(self, **other.stated())
 
 
 def check_text(name: str, value: object) -> None:

@@ -38,7 +38,7 @@ def atomic_path(
     try:
         with named_errors(path, temporary):
             if parents:
-                _make_folder(path.parent)
+                path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             _sync(temporary)
             if overwrite:
@@ -154,15 +154,6 @@ def sync_file(path: PathLike) -> None:
     """Syncs a file to the disk, so that it survives a power cut."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
-
-
-def _make_folder(path):
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:  # a file exists in place of a folder
-        raise NotADirectoryError(
-            errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)
-        ) from error
 
 
 def _rename_new(temporary, path):

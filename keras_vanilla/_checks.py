@@ -35,13 +35,6 @@ NAMES_ELSEWHERE = {  # in Keras, KerasHub, PyTorch and Hugging Face: (our names)
     "rate": ("dropout", "learning_rate"),
     "sequence_length": ("max_length",),
     "vocab_size": ("vocabulary_size", "source_vocabulary_size"),
-    **dict.fromkeys(
-        "attention_axes batch_first bias_constraint bias_initializer bias_regularizer "
-        "embeddings_constraint embeddings_initializer embeddings_regularizer "
-        "flash_attention kernel_constraint output_shape sliding_window "
-        "use_gate".split(),
-        (),
-    ),
 }
 
 
@@ -328,12 +321,8 @@ def refuse_unknown(owner: str, names: Iterable[str], known: Iterable[str]) -> No
     known = list(known)
     for name in names:
         if name not in known:
-            if name in NAMES_ELSEWHERE:
-                meant = [each for each in NAMES_ELSEWHERE[name] if each in known]
-                nothing = f" Other libraries have it; {owner} has no counterpart."
-            else:
-                meant, nothing = _spelled_alike(name, known), ""
-            hint = _did_you_mean(meant) or nothing
+            meant = [each for each in NAMES_ELSEWHERE.get(name, ()) if each in known]
+            hint = _did_you_mean(meant or _spelled_alike(name, known))
             raise TypeError(f"{owner} has no argument {name!r}.{hint}")
 
 

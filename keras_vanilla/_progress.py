@@ -48,7 +48,9 @@ class Progress:
         self._started = self._shown = time.monotonic()
         self._closed = False
         on_terminal = getattr(self._stream, "isatty", lambda: False)()
-        self._bar = _Bar(self, self._stream) if on_terminal else None
+        self._bar = self._task = None
+        if on_terminal:
+            self._bar, self._task = _bar(description, total, self._stream)
         # Time and count of the last drawings.
         self._drawings = collections.deque([(self._started, 0)])
 
@@ -70,7 +72,7 @@ class Progress:
         """Writes a line of text, above the bar if there is one."""
         with contextlib.suppress(OSError):
             if self._bar and not self._closed:
-                self._bar.write(text)
+                self._bar.console.print(text, soft_wrap=True)
             else:
                 print(text, file=self._stream, flush=True)
 
@@ -108,7 +110,9 @@ class Progress:
     def _show(self):
         with contextlib.suppress(OSError):
             if self._bar:
-                self._bar.draw(self.count)
+                status = self.status()
+                self._bar.update(self._task, completed=self.count, status=status)
+                self._bar.refresh()
             else:
                 line = f"{self.description}: {self.status()}"
                 print(line, file=self._stream, flush=True)
@@ -123,39 +127,22 @@ def minutes(seconds: float) -> str:
     return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
 
 
-class _Bar:
-    """The line of a `Progress` on a terminal."""
+def _bar(description, total, stream):
+    """Returns the bar of rich on a terminal, and its only task."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, progress, stream):
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
-
-        self._progress = progress
-        self._console = Console(file=stream, markup=False, highlight=False)
-        columns = [TextColumn("{task.description}", markup=False)]
-        columns += [BarColumn(bar_width=12)] if progress.total else []
-        columns += [TextColumn("{task.fields[status]}", markup=False)]
-        columns += [TimeRemainingColumn(compact=True)] if progress.total else []
-        self._rich = RichProgress(
-            *columns,
-            console=self._console,
-            auto_refresh=False,  # a separate thread would outlive a killed program
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._task = self._rich.add_task(
-            progress.description, total=progress.total, status=""
-        )
-        with contextlib.suppress(OSError):
-            self._rich.start()
-
-    def draw(self, count):
-        self._rich.update(self._task, completed=count, status=self._progress.status())
-        self._rich.refresh()
-
-    def write(self, text):
-        self._console.print(text, soft_wrap=True)
-
-    def stop(self):
-        self._rich.stop()
+    text = TextColumn("{task.description} {task.fields[status]}", markup=False)
+    bar = (BarColumn(bar_width=12), TimeRemainingColumn(compact=True))
+    progress = Progress(
+        text,
+        *(bar if total else ()),
+        console=Console(file=stream, markup=False, highlight=False),
+        auto_refresh=False,  # a separate thread would outlive a killed program
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    task = progress.add_task(description, total=total, status="")
+    with contextlib.suppress(OSError):
+        progress.start()
+    return progress, task

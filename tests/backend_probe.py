@@ -105,8 +105,8 @@ def searches(model):
     beams = {"beam_size": 3, **short}
     begun = {"target_prefix": np.array([[7, 9], [5, 0]]), "no_repeat_ngram_size": 2}
     for name, settings in {"beam": beams, "prefix": beams | begun}.items():
-        said, scores = compiled(beam_search, source, **settings)
-        yield f"ids/{name}/compiled", said
+        hypotheses, scores = compiled(beam_search, source, **settings)
+        yield f"ids/{name}/compiled", hypotheses
         yield f"scores/{name}/compiled", scores
     yield "ids/prefix/eager", beam_search(model, source, **beams, **begun)[0]
     ids = np.array([[[[8, 9]], [[11, -1]]], [[[6, 6]], [[-1, -1]]]])
@@ -132,18 +132,18 @@ def sampled_by_the_same_numbers(model, source):
 def what_seeds_do(model, source, compiled):
     """One bool for each promise; ones are asserted, on one backend."""
 
-    def said(seed):
+    def drawn(seed):
         return array(sample(model, source, seed=seed, max_length=5), "int32").tolist()
 
-    def said_compiled(seed):
+    def drawn_compiled(seed):
         return compiled(sample, source, seed=seed, max_length=5).tolist()
 
-    once = said_compiled(1)
+    once = drawn_compiled(1)
     return [
-        once == said_compiled(1) == said(1),
-        once != said_compiled(2),
-        said(None) != said(None),
-        said_compiled(None) != said_compiled(None),
+        once == drawn_compiled(1) == drawn(1),
+        once != drawn_compiled(2),
+        drawn(None) != drawn(None),
+        drawn_compiled(None) != drawn_compiled(None),
     ]
 
 
@@ -191,20 +191,21 @@ def rounded_training():
 def main(path):
     one = {"num_encoder_layers": 1, "num_decoder_layers": 1}  # compiles fast
     model = make_model(output_bias=True, **one)
-    found = dict(layer_outputs())
+    results = dict(layer_outputs())
     for name, value in weights_of(model).items():
-        found[f"weights/{name}"] = value
-    found.update(model_outputs(model))
-    found["logits/through PyTorch's names"] = through_pytorchs_names(model)
-    found.update(searches(model))
+        results[f"weights/{name}"] = value
+    results.update(model_outputs(model))
+    results["logits/through PyTorch's names"] = through_pytorchs_names(model)
+    results.update(searches(model))
     pre_norm = make_model(normalize_first=True, **one)
-    found.update(training_step(model))
-    found.update(rounded_training())
-    found["pre-norm logits"] = pre_norm(inputs())
-    found = {
-        name: array(value, "float64").astype("float64") for name, value in found.items()
+    results.update(training_step(model))
+    results.update(rounded_training())
+    results["pre-norm logits"] = pre_norm(inputs())
+    results = {
+        name: array(value, "float64").astype("float64")
+        for name, value in results.items()
     }
-    np.savez(path, **found, backend=keras.backend.backend())
+    np.savez(path, **results, backend=keras.backend.backend())
 
 
 if __name__ == "__main__":

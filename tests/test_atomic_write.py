@@ -22,7 +22,7 @@ def without_hard_links(*_, **__):
 
 
 @pytest.mark.parametrize("hard_links", [True, False])
-def test_the_first_of_two_writers_keeps_the_name(tmp_path, monkeypatch, hard_links):
+def test_first_writer_keeps_name(tmp_path, monkeypatch, hard_links):
     if not hard_links:
         monkeypatch.setattr(os, "link", without_hard_links)
     path = tmp_path / "x.tflite"
@@ -34,7 +34,7 @@ def test_the_first_of_two_writers_keeps_the_name(tmp_path, monkeypatch, hard_lin
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_the_first_of_two_folders_keeps_the_name(tmp_path):
+def test_first_folder_keeps_name(tmp_path):
     def make(folder):
         folder.mkdir()
         (folder / "name").write_text(folder.name)
@@ -44,7 +44,7 @@ def test_the_first_of_two_folders_keeps_the_name(tmp_path):
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
-def test_a_symbolic_link_is_never_followed(tmp_path, overwrite):
+def test_symbolic_link_is_not_followed(tmp_path, overwrite):
     victim, link = tmp_path / "victim", tmp_path / "x"
     victim.write_text("mine")
     link.symlink_to(victim)

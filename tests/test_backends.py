@@ -19,19 +19,19 @@ JAX_PYTHON = os.environ.get("KERAS_VANILLA_JAX_PYTHON")
 def probe(folder, backend, *arguments, python=sys.executable):
     path = folder / f"{backend}.npz"
     run(PROBE, path, *arguments, python=python, backend=backend)
-    found = dict(np.load(path))
-    assert found.pop("backend") == backend
-    return found
+    results = dict(np.load(path))
+    assert results.pop("backend") == backend
+    return results
 
 
-def assert_same(found, expected):
-    assert found.keys() == expected.keys()
+def assert_same(results, expected):
+    assert results.keys() == expected.keys()
     for name, value in expected.items():
         assert np.isfinite(value).all(), name
         exact = name.startswith(("ids/", "weights/"))
         tolerance = 0 if exact else 1e-4
         np.testing.assert_allclose(
-            found[name], value, rtol=0, atol=tolerance, err_msg=name
+            results[name], value, rtol=0, atol=tolerance, err_msg=name
         )
 
 

@@ -11,10 +11,8 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-import described_file
 import pytest
 
-import keras_vanilla
 from keras_vanilla.cli import main
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -119,36 +117,6 @@ def test_installed_command_copies_callers(editable, source, wheel, tmp_path):
 def contents(folder):
     paths = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
-
-
-@pytest.mark.full
-def test_wheel_serves_page_outside_checkout(wheel, tmp_path):
-    target = tmp_path / "site"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
-    model = tmp_path / "model.tflite"
-    model.write_bytes(described_file.content())
-    script = (
-        "import threading, urllib.request\n"
-        "import keras_vanilla\n"
-        "from keras_vanilla.web.server import PageServer\n"
-        "print(keras_vanilla.__file__, keras_vanilla.__version__)\n"
-        "server = PageServer('model.tflite', '.')\n"
-        "threading.Thread(target=server.serve_forever, daemon=True).start()\n"
-        "for name in ('', 'page.js', 'translator.tflite'):\n"
-        "    print(urllib.request.urlopen(server.url + name).status)\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(target), "PATH": ""},
-    )
-    file, version, *answers = result.stdout.split()
-    assert file.startswith(str(target)) and version == keras_vanilla.__version__
-    assert answers == ["200"] * 3
 
 
 def test_console_script():

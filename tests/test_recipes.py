@@ -1,4 +1,4 @@
-"""Each recipe of notebooks/recipes.md runs as it is, and does what it says."""
+"""Each recipe of notebooks/recipes.md runs and prints what it should."""
 
 import re
 import subprocess

@@ -71,18 +71,6 @@ def test_imports_are_required():
     assert not BASE.keys() & optional
 
 
-EVERYTHING = [("", *each) for each in BASE.items()] + [
-    (extra, *each) for extra, packages in OF_USERS.items() for each in packages.items()
-]
-
-
-@pytest.mark.parametrize(("extra", "package", "bounds"), EVERYTHING)
-def test_next_minor_version_is_accepted(extra, package, bounds):
-    lower = re.search(r">=(\d+)", bounds)
-    for bound in re.findall(r"<([\d.]+)", bounds):
-        assert int(bound) > int(lower[1])
-
-
 def calls_of(name):
     for node in (node for tree in TREES for node in ast.walk(tree)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == name:

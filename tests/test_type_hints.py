@@ -62,22 +62,3 @@ def test_public_functions_have_type_hints():
         if (names := list(missing_hints(path.read_text(encoding="utf-8"))))
     }
     assert missing == {}
-
-
-def test_missing_hint_is_found():
-    source = """
-class Layer:
-    def __init__(self, size): ...
-    def scale(self, x: int, *, factor=1) -> int: ...
-    def call(self, x): ...
-    def _private(self, x): ...
-    @property
-    def width(self): ...
-def read(path: str): ...
-"""
-    assert list(missing_hints(source)) == [
-        "Layer.__init__(size)",
-        "Layer.scale(factor)",
-        "Layer.width ->",
-        "read ->",
-    ]

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 from keras_vanilla._checks import check_choice
-from keras_vanilla._hub_reference import FORM, PREFIX
+from keras_vanilla._hub_reference import PREFIX
 from keras_vanilla._types import PathLike
 
 __all__ = ["pretrained_file"]
 
 FOLDER = Path(__file__).parent
 NAMES = ("en-fr",)
-SUFFIXES = ".keras", ".tflite", ".argosmodel"
 
 
 def pretrained_file(name: str, suffix: str = ".keras") -> Path:
@@ -29,19 +28,12 @@ def model_not_found(model: PathLike) -> FileNotFoundError:
     """Returns the error for a model that does not exist.
 
     Args:
-        model: path. If it could be a name, the error lists the pretrained translators,
-            or says how a model of the hub is named.
+        model: path. If it could be a name, the error says how models are named.
     """
-    message = f"There is no file or folder {model}"
-    if str(model) in NAMES:
-        message += (
-            f"; the pretrained model {model} is loaded with "
-            f"Translator.from_preset({str(model)!r})"
+    hint = ""
+    if not Path(model).suffix:
+        hint = (
+            f"; the pretrained model is {NAMES[0]!r} (Translator.from_preset), and "
+            f"models of the Hugging Face hub are named {PREFIX}OWNER/NAME"
         )
-    elif Path(model).name == str(model) and not Path(model).suffix:
-        message += (
-            f", and no pretrained model of this name: there is {', '.join(NAMES)}"
-        )
-    elif FORM.fullmatch(str(model)) and Path(model).suffix not in SUFFIXES:
-        message += f"; a model of the Hugging Face hub is named {PREFIX}{model}"
-    return FileNotFoundError(f"{message}.")
+    return FileNotFoundError(f"There is no file or folder {model}{hint}.")

@@ -8,7 +8,6 @@ from word_reversal import dutch, english_sentences
 
 from keras_vanilla import Translator
 from keras_vanilla.cli import main
-from keras_vanilla.pretrained import NAMES
 
 TRAIN = "train --source a.en --target a.nl --output out"
 FROM = f"{TRAIN} --from model.keras --max-tokens"
@@ -43,7 +42,7 @@ REFUSED = {  # command -> pattern of the sentence
     **dict.fromkeys(
         ["translate en-de hello", "convert en-de x.keras", "serve-web en-de"]
         + ["translate en-de --input a.en --output-dir out"],
-        f"no pretrained model of this name: there is {', '.join(NAMES)}.",
+        "is 'en-fr' .*, and .* named hub:OWNER/NAME",
     ),
     "translate hub:model x": "OWNER/NAME@REVISION, .* Received: hub:model",
     "translate hub:a/b/file x": "OWNER/NAME@REVISION, .* Received: hub:a/b/file",

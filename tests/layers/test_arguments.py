@@ -32,7 +32,7 @@ WITH_KERNELS = (DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention)
 MEANT = [  # names of other libraries and slips, and the names that the error suggests
     *((layer, "droput", ["dropout"]) for layer in (EncoderLayer, Transformer)),
     (PositionalEncoding, "droput", ["dropout"]),
-    (TokenEmbedding, "droput", None),
+    (TokenEmbedding, "droput", []),
     (EncoderLayer, "intermediate_dim", ["d_ff"]),
     (EncoderLayer, "dim_feedforward", ["d_ff"]),
     (DecoderLayer, "norm_first", ["normalize_first"]),
@@ -64,9 +64,8 @@ def test_unknown_argument_is_refused_with_suggestions(layer, given, meant):
     message = f"{layer.__name__} has no argument {given!r}"
     with pytest.raises(TypeError, match=message) as error:
         layer(**ARGUMENTS[layer], **{given: 4})
-    _, question, names = str(error.value).partition("Did you mean ")
-    assert re.findall(r"\w+", names.replace(" or ", " ")) == (meant or [])
-    assert question or meant is None or "Other libraries have it; " in str(error.value)
+    names = str(error.value).partition("Did you mean ")[2]
+    assert re.findall(r"\w+", names.replace(" or ", " ")) == meant
 
 
 @pytest.mark.parametrize(

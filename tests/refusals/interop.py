@@ -39,17 +39,12 @@ ROWS = [
         "`format` .*'marian-npz'",
     ),
     Refusal("no format", lambda: write_translator(None, "folder"), "folder does not"),
-    Refusal(
-        "owner and name of the hub",
-        missing("owner/tiny-de.v2"),
-        "hub is named hub:owner/tiny-de.v2",
-        FileNotFoundError,
-    ),
     *(
-        Refusal(
-            f"missing {path}", missing(path), rf"folder {path}\.$", FileNotFoundError
-        )
-        for path in ("runs/translator.keras", "/owner/tiny", "a/b/c")
+        Refusal(f"missing {path}", missing(path), pattern, FileNotFoundError)
+        for path, pattern in {
+            "runs/translator.keras": r"folder runs/translator.keras\.$",
+            "owner/tiny": "folder owner/tiny; .*'en-fr'.*hub:OWNER/NAME",
+        }.items()
     ),
     Refusal(
         "no such path",

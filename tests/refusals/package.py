@@ -141,7 +141,7 @@ ROWS = [
     Refusal("read-only folder", in_read_only_folder, "file.*read-only", OSError),
     Refusal("exists", lambda path: refuse_existing(path), "exists already", OSError),
     Refusal("taken meanwhile", taken_meanwhile, "out exists already", FileExistsError),
-    Refusal("below a file", below_file, "file", NotADirectoryError),
+    Refusal("below a file", below_file, "file", FileExistsError),
     Refusal("no name", lambda: failing(OSError(errno.EIO, "bad")), "a.txt", OSError),
     Refusal(
         "full disk",

@@ -167,7 +167,7 @@ ROWS = [
     # `saved_model`
     Refusal("file as parent", below_a_file(saved_model(name="x/y")), "x", OSError),
     Refusal("folder exists", taken(saved_model()), "x", FileExistsError),
-    Refusal("folder on torch", on_another_backend(saved_model()), "torch", RuntimeError),
+    Refusal("on torch", on_another_backend(saved_model()), "'torch'", RuntimeError),
     Refusal("operators by name", saved_model(core_operators="all"), "core_.*'all'"),
     Refusal(
         "folder of a path",
